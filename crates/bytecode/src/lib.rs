@@ -1,0 +1,19 @@
+//! Squall's bytecode: one register machine for every source language.
+//!
+//! The crate knows no heap and does no input or output: one can build, assemble,
+//! disassemble and verify modules without a virtual machine.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`instructions`] | **the** instruction table: every other part derives from it |
+//! | [`entities`] | typed indices: registers, functions, classes, sites, constants |
+//! | [`types`] | register types |
+//! | [`module`] | functions, class definitions, sites, constants: a module in memory |
+//! | [`builder`] | emits code with labels; used by compilers and the assembler |
+#![forbid(unsafe_code)]
+
+pub mod builder;
+pub mod entities;
+pub mod instructions;
+pub mod module;
+pub mod types;

@@ -1,0 +1,302 @@
+//! A module in memory: functions, class definitions, and the tables they index.
+//!
+//! These are plain data, possibly wrong: a module is safe to run only after the verifier has
+//! accepted it. Nothing here knows objects or a heap.
+//!
+//! # Class definitions
+//!
+//! A [`ClassDefinition`] is the text of a class. At run time it produces class objects, one per
+//! enclosing object. Five kinds of function hang off it:
+//!
+//! | function | receiver | task |
+//! |---|---|---|
+//! | accessor | the enclosing object | evaluates the superclass clause, makes the class object and publishes it |
+//! | factory | the class object | instantiates, runs the initializer, checks value classes |
+//! | initializer | the new object | runs the superclass's and the mixins' initializers, then the own one |
+//! | own initializer | the new object | slot initialisers and initialiser expressions, in order |
+//! | methods | an instance, or the class object | |
+//!
+//! Factory and both initializers take the arguments of the class header. When a class is applied
+//! as a mixin, only its own initializer runs.
+
+use num_bigint::BigInt;
+
+use crate::entities::{ClassId, FunctionId, Register, StringId};
+use crate::types::RegisterType;
+
+/// A compiled module.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Module {
+    /// Names, selectors, string literals, and the module's own path; no duplicates.
+    pub strings: Vec<String>,
+    /// The path of the source file as the compiler was told it.
+    pub path: Option<StringId>,
+    /// Function bodies.
+    pub functions: Vec<Function>,
+    /// Class definitions.
+    pub classes: Vec<ClassDefinition>,
+    /// The definition that loading the module answers, if it has one.
+    pub main_class: Option<ClassId>,
+}
+
+impl Module {
+    /// The text of a string of this module; the empty string if there is none.
+    pub fn string(&self, id: StringId) -> &str {
+        self.strings.get(id.index()).map_or("", String::as_str)
+    }
+
+    /// The text of the module's path; the empty string if it has none.
+    pub fn path_text(&self) -> &str {
+        self.path.map_or("", |id| self.string(id))
+    }
+}
+
+/// What a function's first register is, and how it can be called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FunctionKind {
+    /// `r0` is the receiver, the parameters follow.
+    Method = 0,
+    /// `r0` is the closure, the parameters follow. Only run through its closures.
+    Block = 1,
+    /// The parameters start at `r0`.
+    Plain = 2,
+}
+
+impl FunctionKind {
+    /// Every kind, in the order of its code.
+    pub const ALL: [FunctionKind; 3] =
+        [FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        ["method", "block", "function"][self as usize]
+    }
+}
+
+/// A function: its frame's shape, its code, and what the code refers to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Function {
+    /// For traces: a selector, or a description such as `block in foo:`.
+    pub name: StringId,
+    /// What `r0` is.
+    pub kind: FunctionKind,
+    /// Parameters, not counting the receiver or closure.
+    pub parameters: u8,
+    /// Captured values a closure of this block function holds; 0 for the other kinds.
+    pub captured: u16,
+    /// The type of each register; the length is the frame's size in words.
+    pub registers: Vec<RegisterType>,
+    /// The type of the result.
+    pub result: RegisterType,
+    /// The register that holds this activation's marker from `make_home` on, for unwinding.
+    pub home: Option<Register>,
+    /// Literals.
+    pub constants: Vec<Constant>,
+    /// Places with an inline cache.
+    pub sites: Vec<Site>,
+    /// Exception regions; of two that contain a pc, the earlier in this list is the inner one.
+    pub regions: Vec<Region>,
+    /// Instructions; see [`crate::instructions`].
+    pub code: Vec<u32>,
+    /// Source positions, by ascending pc; each holds until the next.
+    pub lines: Vec<LineEntry>,
+}
+
+impl Function {
+    /// Registers that hold arguments on entry: the receiver or closure if any, and the parameters.
+    pub fn arguments(&self) -> usize {
+        usize::from(self.parameters) + usize::from(self.kind != FunctionKind::Plain)
+    }
+
+    /// The source position of the instruction at `pc`.
+    pub fn position(&self, pc: usize) -> Option<LineEntry> {
+        let after = self.lines.partition_point(|entry| entry.pc as usize <= pc);
+        after.checked_sub(1).map(|index| self.lines[index])
+    }
+}
+
+/// A literal.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Constant {
+    /// An integer of any size.
+    Integer(BigInt),
+    /// A double.
+    Double(f64),
+    /// A string.
+    String(StringId),
+    /// A symbol.
+    Symbol(StringId),
+    /// The bits of a typed register; [`RegisterType::Any`] is not allowed.
+    Raw(RegisterType, u64),
+}
+
+/// Which members of a receiver a send can reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Access {
+    /// An ordinary send: public members.
+    Public,
+    /// A lexically bound send: protected and public members.
+    Lexical,
+    /// The private member that this definition declares.
+    Private(ClassId, Side),
+    /// Protected and public members, starting above the class this definition produced.
+    Super(ClassId, Side),
+    /// The initializer of the class this definition produced.
+    Initializer(ClassId),
+    /// The own initializer of the class this definition produced.
+    OwnInitializer(ClassId),
+    /// The initializer of its superclass, if the selector is that class's primary factory.
+    SuperInitializer(ClassId),
+    /// The own initializer of its mixin with this index, if the selector is that one's primary factory.
+    MixinInitializer(ClassId, u8),
+}
+
+/// The two halves of a class body.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Side {
+    /// Members of instances.
+    Instance,
+    /// Members of the class object.
+    Class,
+}
+
+/// A place in a function that owns an inline cache.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub enum Site {
+    /// A message send. The number of arguments follows from the selector.
+    Send {
+        /// The selector.
+        selector: StringId,
+        /// Which members it reaches.
+        access: Access,
+    },
+    /// The object enclosing the class that this definition produced.
+    Enclosing(ClassId, Side),
+    /// The captured variables of the class that this object literal's definition produced.
+    Captures(ClassId),
+    /// The slot of this name that this definition declares.
+    InitializeSlot(ClassId, StringId),
+    /// The hidden slot, in instances of the enclosing definition, for this nested class.
+    ClassSlot(ClassId),
+}
+
+/// How many arguments a selector takes beside the receiver.
+pub fn selector_arity(selector: &str) -> usize {
+    let colons = selector.bytes().filter(|&byte| byte == b':').count();
+    match selector.chars().next() {
+        Some(first) if !(first.is_alphanumeric() || first == '_') => 1,
+        _ => colons,
+    }
+}
+
+/// A range of code with a handler.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// The first pc inside.
+    pub start: u32,
+    /// The first pc after it.
+    pub end: u32,
+    /// Where handling starts; not inside the region.
+    pub handler: u32,
+    /// An `any` register that receives the exception, or for [`RegionKind::Ensure`] the token.
+    pub value: Register,
+    /// What it handles.
+    pub kind: RegionKind,
+}
+
+/// What a region handles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegionKind {
+    /// Exceptions whose class, or a superclass of it, has the definition of the class in this register.
+    Catch(Register),
+    /// Every unwinding; the handler ends with `resume_unwind` on the token.
+    Ensure,
+}
+
+/// From `pc` on, code comes from this position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineEntry {
+    /// A word index into the code.
+    pub pc: u32,
+    /// Counting from 1.
+    pub line: u32,
+    /// In characters, counting from 1.
+    pub column: u32,
+}
+
+/// Who may send a message that reaches a member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Visibility {
+    /// The declaring class's own text.
+    Private = 0,
+    /// The object itself, its subclasses and the text nested in them.
+    Protected = 1,
+    /// Everybody.
+    Public = 2,
+}
+
+impl Visibility {
+    /// Every visibility, in the order of its code.
+    pub const ALL: [Visibility; 3] =
+        [Visibility::Private, Visibility::Protected, Visibility::Public];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        ["private", "protected", "public"][self as usize]
+    }
+}
+
+/// A slot declaration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Its name, also its reader's selector.
+    pub name: StringId,
+    /// Whether it has a setter.
+    pub mutable: bool,
+    /// Who may use the accessors.
+    pub visibility: Visibility,
+}
+
+/// A method declaration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Method {
+    /// The selector.
+    pub selector: StringId,
+    /// Who may send it.
+    pub visibility: Visibility,
+    /// The body: a function of kind [`FunctionKind::Method`].
+    pub function: FunctionId,
+}
+
+/// A class definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClassDefinition {
+    /// Its name.
+    pub name: StringId,
+    /// The definition whose body contains it; none for a module's main class.
+    pub outer: Option<ClassId>,
+    /// Who may send the message that answers the class object.
+    pub visibility: Visibility,
+    /// Makes the class object; none for object literals, whose method makes it in place.
+    pub accessor: Option<FunctionId>,
+    /// The selector of the primary factory.
+    pub factory_selector: StringId,
+    /// The primary factory.
+    pub factory: FunctionId,
+    /// The initializer.
+    pub initializer: FunctionId,
+    /// The own initializer.
+    pub own_initializer: FunctionId,
+    /// Slots, in textual order.
+    pub slots: Vec<Slot>,
+    /// Nested classes, in textual order.
+    pub nested: Vec<ClassId>,
+    /// Instance-side methods.
+    pub methods: Vec<Method>,
+    /// Class-side methods, without the primary factory.
+    pub class_methods: Vec<Method>,
+    /// Where it is declared: line and column, counting from 1.
+    pub position: (u32, u32),
+}
