@@ -9,11 +9,19 @@
 //! | [`entities`] | typed indices: registers, functions, classes, sites, constants |
 //! | [`types`] | register types |
 //! | [`module`] | functions, class definitions, sites, constants: a module in memory |
+//! | [`decode`] | a view of each instruction, and what it does to registers |
+//! | [`register_set`] | sets of registers |
+//! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
 pub mod builder;
+pub mod decode;
 pub mod entities;
+mod flow;
+mod initialisation;
 pub mod instructions;
+pub mod liveness;
 pub mod module;
+pub mod register_set;
 pub mod types;

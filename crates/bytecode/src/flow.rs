@@ -1,0 +1,286 @@
+//! The control flow of one function: basic blocks, their edges, and the tree of exception regions.
+//!
+//! Both flow analyses, initialisation (forwards) and liveness (backwards), run on this graph.
+//!
+//! # Edges
+//!
+//! A block ends before every jump target, region boundary and handler, and after every
+//! instruction that does not simply go on. Beside the ordinary edges there is an exceptional one
+//! from *every* instruction inside a region to the region's handler: a guest fault, a signal from
+//! a call, and unwinding can happen at any of them. They are not stored one by one. A block lies
+//! in at most one innermost region, and an exception that this region does not handle goes on to
+//! the region's parent, so the analyses treat a region as a node between its blocks and inner
+//! regions on one side, and its handler and parent on the other.
+//!
+//! # Wrong code
+//!
+//! The graph can be built for any function. What cannot be an edge (a target outside of the code,
+//! or within an instruction) is left out, and so are all regions if they are not properly
+//! nested. The verifier reports these before it relies on the graph.
+
+use std::collections::VecDeque;
+
+use crate::decode::{Instruction, instructions};
+use crate::module::{Function, Region};
+
+/// A function's control flow.
+#[derive(Debug)]
+pub(crate) struct FlowGraph {
+    /// The instructions, up to the first word that starts none.
+    pub instructions: Vec<Instruction>,
+    /// The basic blocks, in the order of the code. The first is where the function starts.
+    pub blocks: Vec<Block>,
+    /// For each region of the function its place in the tree; empty if they are malformed.
+    pub regions: Vec<RegionNode>,
+    index_of_pc: Vec<u32>,
+}
+
+/// A run of instructions that is entered at the first and left after the last, or by an exception.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// The index of its first instruction.
+    pub first: usize,
+    /// The index after its last instruction.
+    pub end: usize,
+    /// The next block in the code, if control can fall through to it.
+    pub next: Option<usize>,
+    /// The blocks that its last instruction can jump to.
+    pub targets: Vec<usize>,
+    /// The innermost region around the block.
+    pub region: Option<usize>,
+}
+
+/// A region's place in the tree.
+#[derive(Debug)]
+pub(crate) struct RegionNode {
+    /// The block where its handler starts.
+    pub handler: Option<usize>,
+    /// The next region around it.
+    pub parent: Option<usize>,
+}
+
+/// Marks a word that starts no instruction.
+const NO_INSTRUCTION: u32 = u32::MAX;
+
+impl FlowGraph {
+    /// Builds the graph of any function.
+    pub fn build(function: &Function) -> FlowGraph {
+        let instructions: Vec<Instruction> = instructions(&function.code).collect();
+        let mut index_of_pc = vec![NO_INSTRUCTION; function.code.len()];
+        for (index, instruction) in instructions.iter().enumerate() {
+            index_of_pc[instruction.pc] = index as u32;
+        }
+        let nesting = Nesting::of(&function.regions).ok();
+        let mut graph =
+            FlowGraph { instructions, blocks: Vec::new(), regions: Vec::new(), index_of_pc };
+        graph.find_blocks(function, nesting.is_some());
+        graph.connect_blocks();
+        if let Some(nesting) = nesting {
+            graph.place_regions(&function.regions, &nesting);
+        }
+        graph
+    }
+
+    /// The index of the instruction that starts at this word.
+    pub fn instruction_at(&self, pc: usize) -> Option<usize> {
+        self.index_of_pc
+            .get(pc)
+            .filter(|&&index| index != NO_INSTRUCTION)
+            .map(|&index| index as usize)
+    }
+
+    /// The instructions of a block.
+    pub fn instructions_of(&self, block: &Block) -> &[Instruction] {
+        &self.instructions[block.first..block.end]
+    }
+
+    /// Cuts the code into blocks.
+    fn find_blocks(&mut self, function: &Function, with_regions: bool) {
+        let leaders = self.leaders(function, with_regions);
+        for (index, leads) in leaders.into_iter().enumerate() {
+            match self.blocks.last_mut() {
+                Some(block) if !leads => block.end = index + 1,
+                _ => self.blocks.push(Block {
+                    first: index,
+                    end: index + 1,
+                    next: None,
+                    targets: Vec::new(),
+                    region: None,
+                }),
+            }
+        }
+    }
+
+    /// For each instruction whether a block starts at it.
+    fn leaders(&self, function: &Function, with_regions: bool) -> Vec<bool> {
+        let mut leaders = vec![false; self.instructions.len()];
+        let mut mark = |pc: usize| {
+            if let Some(index) = self.instruction_at(pc) {
+                leaders[index] = true;
+            }
+        };
+        for instruction in &self.instructions {
+            let mut jumps = !instruction.falls_through();
+            for target in instruction.targets() {
+                jumps = true;
+                usize::try_from(target).into_iter().for_each(&mut mark);
+            }
+            if jumps {
+                mark(instruction.next_pc());
+            }
+        }
+        for region in function.regions.iter().filter(|_| with_regions) {
+            for pc in [region.start, region.end, region.handler] {
+                mark(pc as usize);
+            }
+        }
+        leaders
+    }
+
+    fn connect_blocks(&mut self) {
+        for index in 0..self.blocks.len() {
+            let last = self.instructions[self.blocks[index].end - 1];
+            let targets =
+                last.targets().filter_map(|pc| self.block_at(usize::try_from(pc).ok()?)).collect();
+            let block = &mut self.blocks[index];
+            block.targets = targets;
+            block.next = Some(index + 1).filter(|_| last.falls_through());
+        }
+        if let Some(last) = self.blocks.last_mut() {
+            last.next = None;
+        }
+    }
+
+    fn place_regions(&mut self, regions: &[Region], nesting: &Nesting) {
+        let mut sweep = nesting.sweep(regions);
+        for block in &mut self.blocks {
+            block.region = sweep.innermost_at(self.instructions[block.first].pc);
+        }
+        self.regions = regions
+            .iter()
+            .zip(&nesting.parents)
+            .map(|(region, &parent)| RegionNode {
+                handler: self.block_at(region.handler as usize),
+                parent,
+            })
+            .collect();
+    }
+
+    /// The block that starts at this pc.
+    fn block_at(&self, pc: usize) -> Option<usize> {
+        let instruction = self.instruction_at(pc)?;
+        self.blocks.binary_search_by_key(&instruction, |block| block.first).ok()
+    }
+}
+
+/// How a function's regions lie within each other.
+#[derive(Debug)]
+pub(crate) struct Nesting {
+    /// For each region the next one around it.
+    pub parents: Vec<Option<usize>>,
+    /// The regions from left to right, outer ones first.
+    order: Vec<usize>,
+}
+
+/// Two regions that are neither apart nor properly nested.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NestingError {
+    /// The region ends before it starts, or is empty.
+    Empty(usize),
+    /// The two overlap, but neither contains the other.
+    Overlap(usize, usize),
+    /// The first lies within the second, but comes after it in the table.
+    Order(usize, usize),
+}
+
+impl Nesting {
+    /// Checks the nesting, in `O(n log n)`.
+    pub fn of(regions: &[Region]) -> Result<Nesting, NestingError> {
+        if let Some(empty) = regions.iter().position(|region| region.start >= region.end) {
+            return Err(NestingError::Empty(empty));
+        }
+        let mut order: Vec<usize> = (0..regions.len()).collect();
+        order.sort_by_key(|&index| {
+            (regions[index].start, std::cmp::Reverse((regions[index].end, index)))
+        });
+        let mut parents = vec![None; regions.len()];
+        let mut open: Vec<usize> = Vec::new();
+        for &index in &order {
+            while open.last().is_some_and(|&outer| regions[outer].end <= regions[index].start) {
+                open.pop();
+            }
+            if let Some(&outer) = open.last() {
+                if regions[outer].end < regions[index].end {
+                    return Err(NestingError::Overlap(index, outer));
+                }
+                if outer < index {
+                    return Err(NestingError::Order(index, outer));
+                }
+            }
+            parents[index] = open.last().copied();
+            open.push(index);
+        }
+        Ok(Nesting { parents, order })
+    }
+
+    /// Answers questions about ascending pcs.
+    fn sweep<'a>(&'a self, regions: &'a [Region]) -> Sweep<'a> {
+        Sweep { regions, ahead: &self.order, open: Vec::new() }
+    }
+}
+
+/// Finds the innermost region around ascending pcs.
+struct Sweep<'a> {
+    regions: &'a [Region],
+    ahead: &'a [usize],
+    open: Vec<usize>,
+}
+
+impl Sweep<'_> {
+    fn innermost_at(&mut self, pc: usize) -> Option<usize> {
+        while let Some((&next, rest)) = self.ahead.split_first() {
+            if self.regions[next].start as usize > pc {
+                break;
+            }
+            self.close_before(self.regions[next].start as usize);
+            self.open.push(next);
+            self.ahead = rest;
+        }
+        self.close_before(pc);
+        self.open.last().copied()
+    }
+
+    /// Drops the regions that end at or before `pc`.
+    fn close_before(&mut self, pc: usize) {
+        while self.open.last().is_some_and(|&open| self.regions[open].end as usize <= pc) {
+            self.open.pop();
+        }
+    }
+}
+
+/// Nodes that an analysis has yet to look at, each at most once, first in first out.
+pub(crate) struct Worklist {
+    queue: VecDeque<usize>,
+    queued: Vec<bool>,
+}
+
+impl Worklist {
+    /// No node yet, of `nodes` that there are.
+    pub fn new(nodes: usize) -> Worklist {
+        Worklist { queue: VecDeque::new(), queued: vec![false; nodes] }
+    }
+
+    /// Adds a node, unless it is queued already.
+    pub fn push(&mut self, node: usize) {
+        if !std::mem::replace(&mut self.queued[node], true) {
+            self.queue.push_back(node);
+        }
+    }
+
+    /// Takes the next node.
+    pub fn pop(&mut self) -> Option<usize> {
+        let node = self.queue.pop_front()?;
+        self.queued[node] = false;
+        Some(node)
+    }
+}

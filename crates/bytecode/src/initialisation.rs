@@ -1,0 +1,198 @@
+//! Which registers hold a value when control reaches a place: a forward flow analysis.
+//!
+//! On entry the arguments are initialised. An instruction first destroys what a call destroys,
+//! then initialises what it defines. Where paths meet, a register is *definitely* initialised if it is so
+//! on all of them, and *possibly* if it is on at least one.
+//!
+//! An exception leaves an instruction before it defined anything and, if it is a call, after the
+//! call destroyed its window. The handler finds the region's value register initialised in addition.
+//! `unbox` initialises its destination on the way to the next instruction; on the way to its
+//! target it leaves it uninitialised.
+
+use crate::decode::Instruction;
+use crate::flow::{Block, FlowGraph, Worklist};
+use crate::instructions::Opcode;
+use crate::module::Function;
+use crate::register_set::RegisterSet;
+
+/// What is known where control passes a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Initialised {
+    /// Initialised on every path to the place.
+    pub definitely: RegisterSet,
+    /// Initialised on some path to the place.
+    pub possibly: RegisterSet,
+}
+
+impl Initialised {
+    /// On entry to a function.
+    pub fn on_entry(function: &Function) -> Initialised {
+        let arguments = RegisterSet::below(function.arguments());
+        Initialised { definitely: arguments, possibly: arguments }
+    }
+
+    /// After the instruction, on the way to the next one.
+    pub fn after(self, instruction: &Instruction) -> Initialised {
+        let effects = instruction.effects();
+        self.apply(effects.destroyed(), effects.defined())
+    }
+
+    /// Where an exception leaves the instruction.
+    pub fn when_raised(self, instruction: &Instruction) -> Initialised {
+        self.apply(instruction.effects().destroyed(), RegisterSet::EMPTY)
+    }
+
+    fn apply(self, destroyed: RegisterSet, defined: RegisterSet) -> Initialised {
+        Initialised {
+            definitely: (self.definitely - destroyed) | defined,
+            possibly: (self.possibly - destroyed) | defined,
+        }
+    }
+
+    fn meet(self, other: Initialised) -> Initialised {
+        Initialised {
+            definitely: self.definitely & other.definitely,
+            possibly: self.possibly | other.possibly,
+        }
+    }
+}
+
+/// The analysis of one function.
+#[derive(Debug)]
+pub(crate) struct Initialisation {
+    at_block: Vec<Option<Initialised>>,
+    in_region: Vec<Option<Initialised>>,
+}
+
+impl Initialisation {
+    /// Solves the flow equations. Each node changes at most twice per register.
+    pub fn compute(function: &Function, graph: &FlowGraph) -> Initialisation {
+        let mut analysis = Initialisation {
+            at_block: vec![None; graph.blocks.len()],
+            in_region: vec![None; graph.regions.len()],
+        };
+        if graph.blocks.is_empty() {
+            return analysis;
+        }
+        let summaries: Vec<Summary> =
+            graph.blocks.iter().map(|block| Summary::of(graph.instructions_of(block))).collect();
+        let mut worklist = Worklist::new(graph.blocks.len());
+        analysis.flow_to_block(0, Initialised::on_entry(function), &mut worklist);
+        while let Some(index) = worklist.pop() {
+            let block = &graph.blocks[index];
+            if let Some(state) = analysis.at_block[index] {
+                analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
+                let raised = summaries[index].raise(state);
+                analysis.flow_to_region(function, graph, block.region, raised, &mut worklist);
+            }
+        }
+        analysis
+    }
+
+    /// What holds at the start of a block; nothing if control never gets there.
+    pub fn at_block(&self, block: usize) -> Option<Initialised> {
+        self.at_block[block]
+    }
+
+    /// What holds wherever an exception leaves a region, before its handler starts.
+    pub fn in_region(&self, region: usize) -> Option<Initialised> {
+        self.in_region[region]
+    }
+
+    fn flow_from_block(
+        &mut self,
+        block: &Block,
+        state: Initialised,
+        summary: &Summary,
+        worklist: &mut Worklist,
+    ) {
+        let out = state.apply(summary.destroyed, summary.defined);
+        let jumping = out.apply(summary.destroyed_by_jump, RegisterSet::EMPTY);
+        block.targets.iter().for_each(|&target| self.flow_to_block(target, jumping, worklist));
+        block.next.into_iter().for_each(|next| self.flow_to_block(next, out, worklist));
+    }
+
+    fn flow_to_block(&mut self, block: usize, state: Initialised, worklist: &mut Worklist) {
+        if meet_into(&mut self.at_block[block], state) {
+            worklist.push(block);
+        }
+    }
+
+    /// Follows an exception outwards through the regions, as far as it brings anything new.
+    fn flow_to_region(
+        &mut self,
+        function: &Function,
+        graph: &FlowGraph,
+        innermost: Option<usize>,
+        state: Initialised,
+        worklist: &mut Worklist,
+    ) {
+        let mut around = innermost;
+        while let Some(region) = around {
+            if !meet_into(&mut self.in_region[region], state) {
+                return;
+            }
+            let value = RegisterSet::of(function.regions[region].value);
+            if let Some(handler) = graph.regions[region].handler {
+                self.flow_to_block(handler, state.apply(RegisterSet::EMPTY, value), worklist);
+            }
+            around = graph.regions[region].parent;
+        }
+    }
+}
+
+/// Meets `state` into `place`; whether that changed it.
+fn meet_into(place: &mut Option<Initialised>, state: Initialised) -> bool {
+    let met = place.map_or(state, |known| known.meet(state));
+    place.replace(met) != Some(met)
+}
+
+/// What a whole block does to the state at its start.
+struct Summary {
+    /// Destroyed and not defined again afterwards.
+    destroyed: RegisterSet,
+    /// Defined and not destroyed afterwards.
+    defined: RegisterSet,
+    /// Destroyed at some instruction, where an exception could leave.
+    ever_destroyed: RegisterSet,
+    /// Defined where some later instruction could raise an exception.
+    possibly_defined: RegisterSet,
+    /// The destination of a final `unbox`.
+    destroyed_by_jump: RegisterSet,
+}
+
+impl Summary {
+    fn of(instructions: &[Instruction]) -> Summary {
+        let mut summary = Summary {
+            destroyed: RegisterSet::EMPTY,
+            defined: RegisterSet::EMPTY,
+            ever_destroyed: RegisterSet::EMPTY,
+            possibly_defined: RegisterSet::EMPTY,
+            destroyed_by_jump: RegisterSet::EMPTY,
+        };
+        for instruction in instructions {
+            summary.append(instruction);
+        }
+        summary
+    }
+
+    fn append(&mut self, instruction: &Instruction) {
+        let effects = instruction.effects();
+        let (destroyed, defined) = (effects.destroyed(), effects.defined());
+        self.ever_destroyed |= destroyed;
+        self.possibly_defined |= self.defined - destroyed;
+        self.destroyed = (self.destroyed | destroyed) - defined;
+        self.defined = (self.defined - destroyed) | defined;
+        if instruction.opcode == Opcode::Unbox {
+            self.destroyed_by_jump = defined;
+        }
+    }
+
+    /// The meet over all instructions of the states in which an exception leaves.
+    fn raise(&self, state: Initialised) -> Initialised {
+        Initialised {
+            definitely: state.definitely - self.ever_destroyed,
+            possibly: state.possibly | self.possibly_defined,
+        }
+    }
+}
