@@ -1,0 +1,194 @@
+//! Allocation: bumping a pointer, or else asking the collector.
+//!
+//! Every allocation is a *GC point*; the words given to it are kept in roots by it, so a caller has
+//! to root only what it uses afterwards. `None` means that memory is exhausted. The runtime then
+//! raises an exception in the guest; to make the objects for that, it allocates inside
+//! [`Mutator::overcommit`].
+//!
+//! Memory comes zeroed from the collector, but zero is the small integer 0: slots and elements are
+//! filled with nil, or what the caller says.
+
+use crate::collector::LARGE_OBJECT;
+use crate::layout::{Format, LayoutId};
+use crate::mutator::Mutator;
+use crate::object::{self, MAX_LENGTH, Object};
+use crate::options::CollectionKind;
+use crate::word::Word;
+
+/// The largest object without a length is far from being a large object.
+const _: () = assert!(object::size_of_slots(LayoutId::MAX_SLOTS as usize) <= LARGE_OBJECT);
+
+impl Mutator {
+    /// Allocates an object with slots, or an ephemeron, all nil. *GC point.*
+    #[inline(always)]
+    pub fn allocate_slots(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
+        debug_assert!(layout.format().has_slots());
+        let size = object::size_of_slots(layout.slot_count());
+        let (object, class) = match self.bump(size) {
+            Some(object) => (object, class),
+            None => self.allocate_slowly(size, class)?,
+        };
+        object.initialize_header(layout, class);
+        for index in 0..layout.slot_count() {
+            object.initialize_slot(index, Word::NIL);
+        }
+        Some(object)
+    }
+
+    /// Allocates an object of raw words, all zero. *GC point.*
+    #[inline(always)]
+    pub fn allocate_raw(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
+        debug_assert!(layout.format() == Format::Raw);
+        let size = object::size_of_slots(layout.slot_count());
+        let (object, class) = match self.bump(size) {
+            Some(object) => (object, class),
+            None => self.allocate_slowly(size, class)?,
+        };
+        object.initialize_header(layout, class);
+        Some(object)
+    }
+
+    /// Allocates an array or weak array of `length` times `fill`. *GC point.*
+    #[inline]
+    pub fn allocate_array(
+        &mut self,
+        layout: LayoutId,
+        class: Word,
+        length: usize,
+        fill: Word,
+    ) -> Option<Object> {
+        debug_assert!(layout.format().has_elements());
+        if length > MAX_LENGTH {
+            return None;
+        }
+        let size = object::size_of_array(length);
+        let (object, class, fill) = match self.bump_small(size) {
+            Some(object) => (object, class, fill),
+            None => {
+                let depth = self.root_depth();
+                let fill = self.push_root(fill);
+                let allocated = self.allocate_slowly(size, class);
+                let fill = self.get(fill);
+                self.truncate_roots(depth);
+                let (object, class) = allocated?;
+                (object, class, fill)
+            }
+        };
+        object.initialize_header(layout, class);
+        object.initialize_length(length);
+        object.fill_new_elements(fill);
+        Some(object)
+    }
+
+    /// Allocates an object of `length` bytes, all zero. *GC point.*
+    #[inline]
+    pub fn allocate_bytes(
+        &mut self,
+        layout: LayoutId,
+        class: Word,
+        length: usize,
+    ) -> Option<Object> {
+        debug_assert!(layout.format() == Format::Bytes);
+        if length > MAX_LENGTH {
+            return None;
+        }
+        let size = object::size_of_bytes(length);
+        let (object, class) = match self.bump_small(size) {
+            Some(object) => (object, class),
+            None => self.allocate_slowly(size, class)?,
+        };
+        object.initialize_header(layout, class);
+        object.initialize_length(length);
+        Some(object)
+    }
+
+    /// Runs `work`, whose small allocations may go beyond the limit of an exhausted heap: for the
+    /// few objects that tell the guest about it.
+    pub fn overcommit<R>(&mut self, work: impl FnOnce(&mut Mutator) -> R) -> R {
+        let before = std::mem::replace(&mut self.overcommits, true);
+        let result = work(self);
+        self.overcommits = before;
+        result
+    }
+}
+
+impl Mutator {
+    /// Takes memory for an object that is known not to be large.
+    #[inline(always)]
+    fn bump(&mut self, size: usize) -> Option<Object> {
+        // SAFETY: the window is this mutator's, or the empty one, which is never written to: its
+        // limit is below any end. The collector changes it only while the mutator is away.
+        let window = unsafe { self.window.as_mut() };
+        let end = window.cursor + size;
+        if end > window.limit {
+            return None;
+        }
+        let object = Object::from_address(window.cursor);
+        window.cursor = end;
+        Some(object)
+    }
+
+    /// Takes memory, unless the object is large: the window may be large enough for it, but the
+    /// space behind the window is not the one for large objects.
+    #[inline(always)]
+    fn bump_small(&mut self, size: usize) -> Option<Object> {
+        if size <= LARGE_OBJECT {
+            self.bump(size)
+        } else {
+            None
+        }
+    }
+
+    /// Takes memory from the collector, and answers it with the class, which may have moved.
+    #[cold]
+    #[inline(never)]
+    fn allocate_slowly(&mut self, size: usize, class: Word) -> Option<(Object, Word)> {
+        let depth = self.root_depth();
+        let class = self.push_root(class);
+        let object = self.reserve(size);
+        let class = self.get(class);
+        self.truncate_roots(depth);
+        Some((object?, class))
+    }
+
+    fn reserve(&mut self, size: usize) -> Option<Object> {
+        self.collect_for_stress();
+        if size > LARGE_OBJECT {
+            self.make_room_for(size)?;
+        } else if self.heap.sizing.must_check() && !self.overcommits {
+            self.make_room()?;
+        }
+        self.binding.allocate(size, self.overcommits)
+    }
+
+    /// Collects if that is needed to allocate a large object; `None` if it was in vain.
+    fn make_room_for(&mut self, size: usize) -> Option<()> {
+        let fits = |mutator: &Mutator| {
+            mutator
+                .heap
+                .sizing
+                .fits(crate::collector::used_bytes(), size)
+        };
+        if !fits(self) {
+            self.collect(CollectionKind::Full);
+        }
+        fits(self).then_some(())
+    }
+
+    /// Collects, and says whether that left memory.
+    fn make_room(&mut self) -> Option<()> {
+        self.collect(CollectionKind::Full);
+        (!self.heap.sizing.report_exhaustion()).then_some(())
+    }
+
+    fn collect_for_stress(&mut self) {
+        let Some(stress) = self.heap.stress else {
+            return;
+        };
+        self.until_stress -= 1;
+        if self.until_stress == 0 {
+            self.until_stress = stress.every;
+            self.collect(stress.kind);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The binding to the collector, MMTk with the plan GenImmix: a copying nursery and an old
+//! generation of blocks and lines that is marked, and compacted where it pays (Blackburn and
+//! McKinley, "Immix", PLDI 2008). Nothing outside this folder names an `mmtk::` type.
+//!
+//! MMTk calls back through traits of associated functions, without a receiver: the process has one
+//! instance, kept here in a static, as the [`Heap`] is in its own.
+//!
+//! Its threads start just before the first collection ([`start_threads`]), so that short programs
+//! never pay for them. The only place that can require a first collection is the trigger.
+
+mod collection;
+mod mutator;
+mod object_model;
+mod scanning;
+mod slot;
+mod tracer;
+mod trigger;
+
+pub(crate) use mutator::{AllocationWindow, MutatorBinding};
+pub use tracer::Tracer;
+
+use crate::heap::Heap;
+use crate::layout::Format;
+use crate::object::Object;
+use crate::options::CollectionKind;
+use crate::sizing::Sizing;
+use mmtk::util::metadata::side_metadata::global_side_metadata_vm_base_address;
+use mmtk::util::opaque_pointer::{OpaquePointer, VMThread, VMWorkerThread};
+use mmtk::util::{Address, ObjectReference};
+use mmtk::vm::VMBinding;
+use mmtk::{MMTK, MMTKBuilder, memory_manager};
+use std::sync::atomic::AtomicU8;
+use std::sync::{Once, OnceLock};
+
+/// The virtual machine, as a type for MMTk's traits.
+#[derive(Default)]
+struct Binding;
+
+impl VMBinding for Binding {
+    type VMObjectModel = object_model::ObjectModel;
+    type VMScanning = scanning::Scanning;
+    type VMCollection = collection::Collection;
+    type VMActivePlan = collection::ActivePlan;
+    type VMReferenceGlue = collection::ReferenceGlue;
+    type VMSlot = slot::WordSlot;
+    type VMMemorySlice = slot::ElementSlice;
+
+    const MIN_ALIGNMENT: usize = 8;
+    const MAX_ALIGNMENT: usize = 8;
+    const USE_ALLOCATION_OFFSET: bool = false;
+    /// Gaps need not be filled: nothing walks the heap linearly.
+    const ALIGNMENT_VALUE: u8 = 0;
+}
+
+/// Objects of more bytes than this live in the space for large objects, where they never move.
+pub(crate) const LARGE_OBJECT: usize = 16 << 10;
+
+/// MMTk knows its threads by no more than this; they are no mutators.
+const COLLECTOR_THREAD: VMWorkerThread = VMWorkerThread(VMThread(OpaquePointer::UNINITIALIZED));
+
+static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
+
+/// Creates the collector. Called once, after the heap has been stored in its static.
+pub(crate) fn create(threads: usize, sizing: &Sizing) {
+    let mut builder = MMTKBuilder::new_no_env_vars();
+    for (name, value) in [
+        ("plan", "GenImmix".to_owned()),
+        ("gc_trigger", "Delegated".to_owned()),
+        ("threads", threads.to_string()),
+        ("nursery", format!("Fixed:{}", sizing.nursery())),
+        // Weak references and finalisation are ours.
+        ("no_reference_types", "true".to_owned()),
+        ("no_finalizer", "true".to_owned()),
+        // Every full collection compacts, so that what it leaves is what the program needs.
+        ("immix_always_defrag", "true".to_owned()),
+    ] {
+        assert!(
+            builder.set_option(name, &value),
+            "MMTk knows the option {name}={value}"
+        );
+    }
+    let instance = memory_manager::mmtk_init::<Binding>(&builder);
+    let constraints = instance.get_plan().constraints();
+    assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);
+    assert!(INSTANCE.set(instance).is_ok(), "the heap is created once");
+}
+
+fn instance() -> &'static MMTK<Binding> {
+    INSTANCE
+        .get()
+        .expect("the collector is created with the heap")
+}
+
+fn heap() -> &'static Heap {
+    Heap::get().expect("the heap is created before the collector")
+}
+
+/// Starts the collector's threads, the first time.
+fn start_threads() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        memory_manager::initialize_collection(instance(), VMThread(OpaquePointer::UNINITIALIZED));
+    });
+}
+
+/// The kind of the collection under way, or else of the last one.
+fn current_kind() -> CollectionKind {
+    match instance().get_plan().generational() {
+        Some(plan) if plan.is_current_gc_nursery() => CollectionKind::Nursery,
+        _ => CollectionKind::Full,
+    }
+}
+
+/// Bytes in use, free memory inside used blocks included.
+pub(crate) fn used_bytes() -> usize {
+    memory_manager::used_bytes(instance())
+}
+
+/// The table of unlogged bits: bit `address / 8 % 8` of byte `address / 64`, for all addresses.
+pub(crate) fn unlogged_bits() -> *const AtomicU8 {
+    global_side_metadata_vm_base_address().to_ptr()
+}
+
+/// Whether stores into this array are remembered by element. Weak arrays are not: a remembered
+/// element would count as a strong reference.
+pub(crate) fn remembers_elements(array: Object) -> bool {
+    array.layout().format() == Format::Array && array.size() > LARGE_OBJECT
+}
+
+fn reference(object: Object) -> ObjectReference {
+    let address = from_usize(object.address());
+    // SAFETY: the address of an object is neither zero nor unaligned.
+    unsafe { ObjectReference::from_raw_address_unchecked(address) }
+}
+
+fn object(reference: ObjectReference) -> Object {
+    Object::from_address(reference.to_raw_address().as_usize())
+}
+
+fn from_usize(address: usize) -> Address {
+    // SAFETY: an address is a number; using it is what needs arguments.
+    unsafe { Address::from_usize(address) }
+}

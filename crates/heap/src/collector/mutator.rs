@@ -1,0 +1,151 @@
+//! MMTk's part of a mutator: the window it allocates from, and its buffers of logged objects.
+
+use super::slot::ElementSlice;
+use super::{Binding, LARGE_OBJECT, instance, reference, start_threads};
+use crate::mutator::RecordPointer;
+use crate::object::{FIRST_ELEMENT_OFFSET, Object, WORD_BYTES};
+use crate::options::CollectionKind;
+use mmtk::util::Address;
+use mmtk::util::alloc::{AllocationOptions, AllocatorSelector, BumpAllocator, BumpPointer};
+use mmtk::util::opaque_pointer::{OpaquePointer, VMMutatorThread, VMThread};
+use mmtk::{AllocationSemantics, Mutator, MutatorContext, memory_manager};
+use std::mem::{offset_of, size_of};
+use std::ptr::NonNull;
+
+/// The memory from which a mutator takes its next small objects: MMTk's own bump pointer.
+#[repr(C)]
+pub(crate) struct AllocationWindow {
+    /// Where the next object goes.
+    pub(crate) cursor: usize,
+    /// Where the window ends.
+    pub(crate) limit: usize,
+}
+
+const _: () = {
+    assert!(size_of::<AllocationWindow>() == size_of::<BumpPointer>());
+    assert!(offset_of!(AllocationWindow, cursor) == offset_of!(BumpPointer, cursor));
+    assert!(offset_of!(AllocationWindow, limit) == offset_of!(BumpPointer, limit));
+};
+
+impl AllocationWindow {
+    /// A window in which nothing fits, so that nobody ever writes to it.
+    pub(crate) fn empty() -> NonNull<AllocationWindow> {
+        static EMPTY: AllocationWindow = AllocationWindow {
+            cursor: 0,
+            limit: 0,
+        };
+        NonNull::from(&EMPTY)
+    }
+}
+
+/// The address of MMTk's mutator, as long as ours is attached.
+#[derive(Clone, Copy)]
+pub(crate) struct MutatorBinding(NonNull<Mutator<Binding>>);
+
+impl MutatorBinding {
+    /// Makes MMTk's part of the mutator with this record, which need not be complete.
+    pub(crate) fn new(record: RecordPointer) -> MutatorBinding {
+        let mutator = memory_manager::bind_mutator(instance(), thread(record));
+        MutatorBinding(NonNull::from(Box::leak(mutator)))
+    }
+
+    /// Where the mutator's window is.
+    pub(crate) fn window(self) -> NonNull<AllocationWindow> {
+        let selector =
+            memory_manager::get_allocator_mapping(instance(), AllocationSemantics::Default);
+        assert!(
+            matches!(selector, AllocatorSelector::BumpPointer(_)),
+            "the nursery is bumped"
+        );
+        let offset = Mutator::<Binding>::get_allocator_base_offset(selector)
+            + offset_of!(BumpAllocator<Binding>, bump_pointer);
+        // SAFETY: MMTk's mutator holds the allocator at this offset; `AllocationWindow` has the
+        // layout of its bump pointer.
+        unsafe { self.0.byte_add(offset).cast() }
+    }
+
+    /// Allocates zeroed memory, collecting if there is none. *GC point.*
+    pub(crate) fn allocate(mut self, size: usize, overcommit: bool) -> Option<Object> {
+        let large = size > LARGE_OBJECT;
+        let semantics = if large {
+            AllocationSemantics::Los
+        } else {
+            AllocationSemantics::Default
+        };
+        let options = AllocationOptions {
+            allow_overcommit: overcommit,
+            at_safepoint: true,
+            allow_oom_call: true,
+        };
+        // SAFETY: only the thread that runs the mutator calls this, see `crate::mutator`.
+        let mutator = unsafe { self.0.as_mut() };
+        let address =
+            memory_manager::alloc_with_options(mutator, size, WORD_BYTES, 0, semantics, options);
+        if address.is_zero() {
+            return None;
+        }
+        let object = Object::from_address(address.as_usize());
+        memory_manager::post_alloc(mutator, reference(object), size, semantics);
+        Some(object)
+    }
+
+    /// Logs `object`, unless somebody was faster.
+    pub(crate) fn log(mut self, object: Object) {
+        let slot = super::slot::WordSlot::at(object.address());
+        // SAFETY: as for `allocate`.
+        let barrier = unsafe { self.0.as_mut() }.barrier();
+        barrier.object_reference_write_slow(reference(object), slot, None);
+    }
+
+    /// Remembers some elements of an array.
+    pub(crate) fn remember_elements(mut self, array: Object, index: usize, count: usize) {
+        let start = array.address() + FIRST_ELEMENT_OFFSET + index * WORD_BYTES;
+        let slice = ElementSlice { start, count };
+        // SAFETY: as for `allocate`.
+        let barrier = unsafe { self.0.as_mut() }.barrier();
+        barrier.memory_region_copy_post(slice.clone(), slice);
+    }
+
+    /// Requests a collection and waits for its end. *GC point.*
+    pub(crate) fn collect(self, record: RecordPointer, kind: CollectionKind) {
+        start_threads();
+        let full = kind == CollectionKind::Full;
+        instance().handle_user_collection_request(thread(record), true, full);
+    }
+
+    /// Gives the window and the buffers back. The binding must not be used afterwards.
+    pub(crate) fn destroy(mut self) {
+        // SAFETY: made by `Box::leak` in `new`; the mutator is leaving and no stop is under way, so
+        // that nobody else has the pointer.
+        unsafe {
+            memory_manager::destroy_mutator(self.0.as_mut());
+            drop(Box::from_raw(self.0.as_ptr()));
+        }
+    }
+}
+
+/// How MMTk knows a mutator: by the address of its record.
+fn thread(record: RecordPointer) -> VMMutatorThread {
+    let address = Address::from_ptr(record.address() as *const u8);
+    VMMutatorThread(VMThread(OpaquePointer::from_address(address)))
+}
+
+/// The record of a mutator.
+///
+/// # Safety
+///
+/// The mutator is attached.
+pub(super) unsafe fn record_of(thread: VMMutatorThread) -> RecordPointer {
+    // SAFETY: MMTk got the address from `thread`; the caller knows the mutator to be attached.
+    unsafe { RecordPointer::from_address(thread.0.0.to_address().as_usize()) }
+}
+
+/// MMTk's part of a mutator.
+///
+/// # Safety
+///
+/// The mutator is away, and the caller is the collector thread to use it.
+pub(super) unsafe fn mmtk_mutator<'m>(record: RecordPointer) -> &'m mut Mutator<Binding> {
+    // SAFETY: the mutator does not use its part while it is away.
+    unsafe { &mut *record.binding().0.as_ptr() }
+}

@@ -1,0 +1,163 @@
+//! Scanning: where the references of an object are, and where the roots are.
+//!
+//! Objects are traced by *node*: MMTk hands an object over, and its slots are traced at once, rather
+//! than queued. That made full collections about twice as fast. Weak arrays and ephemerons are
+//! listed for later, and only their classes traced.
+
+use super::slot::WordSlot;
+use super::{Binding, Tracer, current_kind, heap, object};
+use crate::layout::Format;
+use crate::mutator::RecordPointer;
+use crate::object::{CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Object, WORD_BYTES};
+use crate::options::CollectionKind;
+use crate::word::Word;
+use mmtk::scheduler::GCWorker;
+use mmtk::util::ObjectReference;
+use mmtk::util::opaque_pointer::VMWorkerThread;
+use mmtk::vm::slot::Slot;
+use mmtk::vm::{ObjectTracer, ObjectTracerContext, RootsWorkFactory, SlotVisitor};
+use mmtk::{Mutator, MutatorContext};
+
+pub(super) struct Scanning;
+
+impl mmtk::vm::Scanning<Binding> for Scanning {
+    fn support_slot_enqueuing(_: VMWorkerThread, _: ObjectReference) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn scan_object_and_trace_edges<T: ObjectTracer>(
+        _: VMWorkerThread,
+        reference: ObjectReference,
+        tracer: &mut T,
+    ) {
+        for_each_slot(object(reference), |slot| {
+            if let Some(target) = slot.load() {
+                let moved = tracer.trace_object(target);
+                if moved != target {
+                    slot.store(moved);
+                }
+            }
+        });
+    }
+
+    /// For MMTk's heap checker, which wants slots.
+    fn scan_object<V: SlotVisitor<WordSlot>>(
+        _: VMWorkerThread,
+        reference: ObjectReference,
+        visitor: &mut V,
+    ) {
+        for_each_slot(object(reference), |slot| visitor.visit_slot(slot));
+    }
+
+    fn scan_roots_in_mutator_thread(
+        _: VMWorkerThread,
+        mutator: &'static mut Mutator<Binding>,
+        factory: impl RootsWorkFactory<WordSlot>,
+    ) {
+        // SAFETY: a mutator that MMTk knows has not left.
+        let record = unsafe { super::mutator::record_of(mutator.get_tls()) };
+        scan_mutator_roots(record, RootBuffer::new(factory));
+    }
+
+    fn scan_vm_specific_roots(_: VMWorkerThread, factory: impl RootsWorkFactory<WordSlot>) {
+        let mut buffer = RootBuffer::new(factory);
+        heap().weak.visit_roots(&mut |word| buffer.push(word));
+        heap()
+            .roots()
+            .visit_roots(current_kind(), &mut |word| buffer.push(word));
+    }
+
+    fn process_weak_refs(
+        worker: &mut GCWorker<Binding>,
+        context: impl ObjectTracerContext<Binding>,
+    ) -> bool {
+        context.with_tracer(worker, |tracer| {
+            let mut trace = |reference| tracer.trace_object(reference);
+            let heap = heap();
+            heap.weak
+                .process(current_kind(), heap.roots(), &mut Tracer::new(&mut trace))
+        })
+    }
+
+    fn notify_initial_thread_scan_complete(_: bool, _: VMWorkerThread) {}
+
+    fn supports_return_barrier() -> bool {
+        false
+    }
+
+    fn prepare_for_roots_re_scanning() {}
+}
+
+/// Visits the slots of `object` that hold it strongly, its class first.
+#[inline(always)]
+fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) {
+    let address = object.address();
+    visit(WordSlot::at(address + CLASS_OFFSET));
+    let layout = object.layout();
+    let (first, count) = match layout.format() {
+        Format::Slots => (FIRST_SLOT_OFFSET, layout.slot_count()),
+        Format::Array => (FIRST_ELEMENT_OFFSET, object.length()),
+        Format::Bytes | Format::Raw => return,
+        Format::WeakArray | Format::Ephemeron => return heap().weak.discover(object),
+    };
+    for index in 0..count {
+        visit(WordSlot::at(address + first + index * WORD_BYTES));
+    }
+}
+
+fn scan_mutator_roots(
+    record: RecordPointer,
+    mut buffer: RootBuffer<impl RootsWorkFactory<WordSlot>>,
+) {
+    let record = record.get();
+    // SAFETY: the mutator is away, and this collector thread alone scans its roots. The vector does
+    // not change until the mutator runs again, so that the words stay in place.
+    let roots = unsafe { &mut *record.roots.get() };
+    roots.iter_mut().for_each(|word| buffer.push(word));
+    let kind: CollectionKind = current_kind();
+    heap()
+        .roots()
+        .visit_mutator_roots(record.context, kind, &mut |word| buffer.push(word));
+}
+
+/// How many roots are handed over in one piece of work.
+const ROOTS_PER_PACKET: usize = 4096;
+
+/// Collects the roots that are pointers, and hands them over.
+struct RootBuffer<F: RootsWorkFactory<WordSlot>> {
+    factory: F,
+    slots: Vec<WordSlot>,
+}
+
+impl<F: RootsWorkFactory<WordSlot>> RootBuffer<F> {
+    fn new(factory: F) -> RootBuffer<F> {
+        RootBuffer {
+            factory,
+            slots: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, word: &mut Word) {
+        if word.is_pointer() {
+            self.slots
+                .push(WordSlot::at(std::ptr::from_mut(word) as usize));
+            if self.slots.len() == ROOTS_PER_PACKET {
+                self.flush();
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        self.factory
+            .create_process_roots_work(std::mem::take(&mut self.slots));
+    }
+}
+
+impl<F: RootsWorkFactory<WordSlot>> Drop for RootBuffer<F> {
+    fn drop(&mut self) {
+        if !self.slots.is_empty() {
+            self.flush();
+        }
+    }
+}

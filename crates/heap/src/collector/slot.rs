@@ -1,0 +1,105 @@
+//! Slots: where MMTk finds and updates references. Every slot, element and root is one tagged
+//! [`Word`]; all but pointers are nothing to MMTk.
+
+use super::{from_usize, object, reference};
+use crate::object::WORD_BYTES;
+use crate::word::Word;
+use mmtk::util::{Address, ObjectReference};
+use mmtk::vm::slot::{MemorySlice, Slot};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The address of a word that may hold a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub(super) struct WordSlot(usize);
+
+impl WordSlot {
+    /// The slot at `address`, where there must be a word as long as the slot is used.
+    #[inline(always)]
+    pub(super) fn at(address: usize) -> WordSlot {
+        WordSlot(address)
+    }
+
+    #[inline(always)]
+    pub(super) fn word(self) -> Word {
+        Word::from_bits(self.atom().load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    fn atom<'a>(self) -> &'a AtomicU64 {
+        // SAFETY: slots are made of addresses of live words: slots and elements of live objects,
+        // and roots, which stay in place during a collection by the contract of `RootSource`.
+        // Collector threads may update one slot at the same time, with the same value.
+        unsafe { &*(self.0 as *const AtomicU64) }
+    }
+}
+
+impl Slot for WordSlot {
+    #[inline(always)]
+    fn load(&self) -> Option<ObjectReference> {
+        self.word().as_object().map(reference)
+    }
+
+    #[inline(always)]
+    fn store(&self, target: ObjectReference) {
+        // Relaxed: mutators stand still, and their resumption publishes all.
+        self.atom()
+            .store(object(target).word().bits(), Ordering::Relaxed);
+    }
+}
+
+/// Some consecutive elements of an array.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ElementSlice {
+    pub(super) start: usize,
+    pub(super) count: usize,
+}
+
+impl MemorySlice for ElementSlice {
+    type SlotType = WordSlot;
+    type SlotIterator = Slots;
+
+    fn iter_slots(&self) -> Slots {
+        Slots {
+            next: self.start,
+            end: self.start + self.bytes(),
+        }
+    }
+
+    fn object(&self) -> Option<ObjectReference> {
+        // Only asked for to find the space, for which the address suffices.
+        None
+    }
+
+    fn start(&self) -> Address {
+        from_usize(self.start)
+    }
+
+    fn bytes(&self) -> usize {
+        self.count * WORD_BYTES
+    }
+
+    fn copy(_source: &ElementSlice, _target: &ElementSlice) {
+        unreachable!("elements are copied by their objects, and the slice is only remembered")
+    }
+}
+
+/// The slots of a slice.
+pub(super) struct Slots {
+    next: usize,
+    end: usize,
+}
+
+impl Iterator for Slots {
+    type Item = WordSlot;
+
+    #[inline]
+    fn next(&mut self) -> Option<WordSlot> {
+        if self.next == self.end {
+            return None;
+        }
+        let slot = WordSlot::at(self.next);
+        self.next += WORD_BYTES;
+        Some(slot)
+    }
+}

@@ -1,0 +1,59 @@
+//! The trigger: tells MMTk when to collect, by the sizing policy of [`crate::sizing`].
+
+use super::{Binding, current_kind, heap, start_threads};
+use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
+use mmtk::{MMTK, Plan};
+
+/// The page of MMTk's accounts.
+const PAGE_BYTES: usize = mmtk::util::constants::BYTES_IN_PAGE;
+
+pub(super) struct Trigger;
+
+impl GCTriggerPolicy<Binding> for Trigger {
+    fn is_gc_required(
+        &self,
+        space_full: bool,
+        space: Option<SpaceStats<Binding>>,
+        plan: &dyn Plan<VM = Binding>,
+    ) -> bool {
+        let required = plan.collection_required(space_full, space);
+        if required {
+            // The mutator that asks will request the collection as soon as it knows.
+            start_threads();
+        }
+        required
+    }
+
+    fn is_heap_full(&self, plan: &dyn Plan<VM = Binding>) -> bool {
+        plan.get_reserved_pages() > self.get_current_heap_size_in_pages()
+    }
+
+    fn get_current_heap_size_in_pages(&self) -> usize {
+        heap().sizing.limit() / PAGE_BYTES
+    }
+
+    fn get_max_heap_size_in_pages(&self) -> usize {
+        heap().sizing.maximum() / PAGE_BYTES
+    }
+
+    fn can_heap_size_grow(&self) -> bool {
+        heap().sizing.can_grow()
+    }
+
+    fn on_pending_allocation(&self, pages: usize) {
+        heap().sizing.allocation_pends(pages * PAGE_BYTES);
+    }
+
+    fn on_gc_start(&self, mmtk: &'static MMTK<Binding>) {
+        heap().collection_begins(mmtk.get_plan().get_used_pages() * PAGE_BYTES);
+    }
+
+    fn on_gc_release(&self, _: &'static MMTK<Binding>) {
+        heap().sizing.collection_releases(current_kind());
+    }
+
+    fn on_gc_end(&self, mmtk: &'static MMTK<Binding>) {
+        let used = mmtk.get_plan().get_used_pages() * PAGE_BYTES;
+        heap().collection_ended(current_kind(), used);
+    }
+}

@@ -1,0 +1,247 @@
+//! The heap of the process: its creation, its mutators, and what the runtime can ask of it.
+
+use crate::collector;
+use crate::mutator::{Mutator, RecordPointer};
+use crate::object::Object;
+use crate::options::{CollectionKind, HeapError, HeapOptions, Stress};
+use crate::roots::RootSource;
+use crate::safepoint::Safepoints;
+use crate::sizing::Sizing;
+use crate::statistics::{HeapStatistics, Pauses};
+use crate::weak::{Finalizable, WeakObjects};
+use crate::word::Word;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The heap of this process. Created once, never dropped.
+pub struct Heap {
+    pub(crate) safepoints: Safepoints<RecordPointer>,
+    pub(crate) sizing: Sizing,
+    pub(crate) weak: WeakObjects,
+    pub(crate) stress: Option<Stress>,
+    threads: usize,
+    roots: OnceLock<Box<dyn RootSource>>,
+    nursery_collections: AtomicU64,
+    full_collections: AtomicU64,
+    record: Mutex<Record>,
+}
+
+/// What collections leave behind for the statistics.
+struct Record {
+    nursery: Pauses,
+    full: Pauses,
+    /// When the collection under way began to stop the mutators.
+    began: Option<Instant>,
+    /// Bytes allocated before the last collection.
+    allocated: u64,
+    /// Bytes in use after the last collection.
+    used: usize,
+    /// Bytes in use after the last full collection.
+    live: usize,
+}
+
+static HEAP: OnceLock<Heap> = OnceLock::new();
+
+impl Heap {
+    /// Creates the heap. The collector's threads start with the first collection.
+    pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {
+        let maximum = options.max_heap.unwrap_or_else(default_max_heap);
+        let threads = options.gc_threads.unwrap_or_else(default_threads);
+        check(&options, maximum, threads)?;
+        let heap = Heap {
+            safepoints: Safepoints::new(),
+            sizing: Sizing::new(maximum, options.nursery_bytes),
+            weak: WeakObjects::new(),
+            stress: options.stress,
+            threads,
+            roots: OnceLock::new(),
+            nursery_collections: AtomicU64::new(0),
+            full_collections: AtomicU64::new(0),
+            record: Mutex::new(Record::new()),
+        };
+        HEAP.set(heap).map_err(|_| HeapError::AlreadyCreated)?;
+        let heap = Heap::get().ok_or(HeapError::AlreadyCreated)?;
+        collector::create(heap.threads, &heap.sizing);
+        Ok(heap)
+    }
+
+    /// The heap of the process, if it has been created.
+    pub fn get() -> Option<&'static Heap> {
+        HEAP.get()
+    }
+
+    /// Registers the runtime. Only the first call has an effect; it must precede the first
+    /// allocation. Answers whether this was the first call.
+    pub fn set_root_source(&self, source: Box<dyn RootSource>) -> bool {
+        self.roots.set(source).is_ok()
+    }
+
+    /// Attaches the calling thread as a mutator. `context` is what the root source gets to know it
+    /// by. Waits for the end of a collection under way.
+    ///
+    /// # Safety
+    ///
+    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`]
+    /// that points to an object, and no [`Object`], that was obtained before a GC point of this
+    /// mutator is used after it, unless it was read again from a root; objects are accessed only
+    /// while an attached mutator runs, that is, not in native sections; slots and elements are
+    /// accessed within their bounds and according to the object's format.
+    pub unsafe fn attach(&'static self, context: usize) -> Mutator {
+        Mutator::attach(self, context)
+    }
+
+    /// Registers `object` for finalisation: when nothing else references it, it appears in the
+    /// queue of [`take_finalizable`](Heap::take_finalizable) once, with this tag.
+    pub fn register_finalizable(&self, object: Object, tag: u64) {
+        self.weak.register_finalizable(object, tag);
+    }
+
+    /// Takes an object from the finalisation queue. It is a root until taken.
+    pub fn take_finalizable(&self) -> Option<Finalizable> {
+        self.weak.take_finalizable()
+    }
+
+    /// Whether the finalisation queue is not empty.
+    pub fn has_finalizable(&self) -> bool {
+        self.weak.has_finalizable()
+    }
+
+    /// How many collections there have been, of both kinds. Changes only while mutators stand
+    /// still: whoever keeps something derived from addresses can compare this number.
+    pub fn collections(&self) -> u64 {
+        self.nursery_collections.load(Ordering::Relaxed) + self.full_collections()
+    }
+
+    /// What the collector did so far.
+    pub fn statistics(&self) -> HeapStatistics {
+        let used_bytes = collector::used_bytes();
+        let record = self.record();
+        HeapStatistics {
+            nursery: record.nursery.summary(),
+            full: record.full.summary(),
+            allocated_bytes: record.allocated + used_bytes.saturating_sub(record.used) as u64,
+            used_bytes,
+            live_bytes: record.live,
+            heap_bytes: self.sizing.limit(),
+            max_heap_bytes: self.sizing.maximum(),
+        }
+    }
+}
+
+/// What the collector reports and asks.
+impl Heap {
+    pub(crate) fn roots(&self) -> &dyn RootSource {
+        match self.roots.get() {
+            Some(source) => &**source,
+            None => &NoRoots,
+        }
+    }
+
+    pub(crate) fn full_collections(&self) -> u64 {
+        self.full_collections.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn collection_begins(&self, used: usize) {
+        self.weak.begin_collection();
+        let mut record = self.record();
+        record.allocated += used.saturating_sub(record.used) as u64;
+    }
+
+    pub(crate) fn stop_begins(&self) {
+        self.record().began = Some(Instant::now());
+    }
+
+    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
+        self.sizing.collection_ended(kind, used);
+        let mut record = self.record();
+        record.used = used;
+        if kind == CollectionKind::Full {
+            record.live = used;
+        }
+    }
+
+    pub(crate) fn stop_ends(&self, kind: CollectionKind) {
+        let mut record = self.record();
+        let pause = record
+            .began
+            .take()
+            .map_or(Duration::ZERO, |began| began.elapsed());
+        match kind {
+            CollectionKind::Nursery => {
+                record.nursery.record(pause);
+                self.nursery_collections.fetch_add(1, Ordering::Relaxed);
+            }
+            CollectionKind::Full => {
+                record.full.record(pause);
+                self.full_collections.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    const fn new() -> Record {
+        Record {
+            nursery: Pauses::new(),
+            full: Pauses::new(),
+            began: None,
+            allocated: 0,
+            used: 0,
+            live: 0,
+        }
+    }
+}
+
+/// The root source before the runtime has registered: no roots but the mutators' handles.
+struct NoRoots;
+
+// SAFETY: no words are visited. Mutators whose threads hold words elsewhere break the discipline of
+// `Heap::attach`, not this contract.
+unsafe impl RootSource for NoRoots {
+    fn visit_roots(&self, _: CollectionKind, _: &mut dyn FnMut(&mut Word)) {}
+    fn visit_mutator_roots(&self, _: usize, _: CollectionKind, _: &mut dyn FnMut(&mut Word)) {}
+    fn request_stop(&self, _: usize) {}
+    fn stop_ended(&self, _: usize) {}
+}
+
+fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), HeapError> {
+    if maximum < HeapOptions::MIN_MAX_HEAP {
+        return Err(HeapError::HeapTooSmall);
+    }
+    if options.nursery_bytes < HeapOptions::MIN_NURSERY {
+        return Err(HeapError::NurseryTooSmall);
+    }
+    if threads == 0 {
+        return Err(HeapError::NoThreads);
+    }
+    if options.stress.is_some_and(|stress| stress.every == 0) {
+        return Err(HeapError::NoStressInterval);
+    }
+    Ok(())
+}
+
+/// Three quarters of the machine's memory.
+fn default_max_heap() -> usize {
+    // SAFETY: `sysconf` has no preconditions; it answers -1 for what it does not know.
+    let (pages, page_bytes) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
+    (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
+}
+
+fn default_threads() -> usize {
+    // SAFETY: as above.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(cores)
+        .unwrap_or(1)
+        .clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
+}

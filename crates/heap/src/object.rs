@@ -1,0 +1,512 @@
+//! Objects: what lies in memory behind a pointer, and the accesses to it.
+//!
+//! ```text
+//!   offset  word
+//!      0    layout (32) │ identity hash (28) │ flags (2) │ collector (2)
+//!      8    class, a tagged word
+//!     16    first slot        or  first raw word     or  length, untagged
+//!     24    second slot …         second raw word …      first element, or first eight bytes …
+//! ```
+//!
+//! While a collection moves an object, the collector overwrites the first word with the new
+//! address; mutators never see that, for they stand still.
+//!
+//! # Which accesses are atomic
+//!
+//! Guest programs may race (two parallel strands of a vat share its objects), so every access to
+//! guest-visible memory is atomic. Loads are relaxed. Stores that can publish a new object are
+//! releases, which cost nothing on x86-64: whoever loads the pointer then sees the object's header
+//! and slots initialised, because its accesses depend on the loaded address. The class and layout
+//! of an object never race: they are written before the object is published.
+//!
+//! # The rooting discipline
+//!
+//! An [`Object`] is a bare address and moves at a collection. It may be used until the next
+//! *GC point* of its mutator: an allocation, a safepoint, a native section, or a call that can
+//! reach one. Whatever is needed afterwards goes through a root. The accessors are safe functions
+//! on the strength of that discipline, which every thread accepts when it attaches to the heap
+//! ([`Heap::attach`](crate::Heap::attach) is `unsafe` for this reason), and of indices in range,
+//! which callers establish and debug builds assert.
+
+use crate::layout::{Format, LayoutId};
+use crate::mutator::Mutator;
+use crate::word::{TAG_POINTER, Word};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Bytes in a word.
+pub const WORD_BYTES: usize = 8;
+/// Where an object's header word is.
+pub const HEADER_OFFSET: usize = 0;
+/// Where the 32 bits of an object's [`LayoutId`] are: the upper half of the header.
+pub const LAYOUT_OFFSET: usize = 4;
+/// Where an object's class is, as a tagged word.
+pub const CLASS_OFFSET: usize = 8;
+/// Where the first slot, or the first raw word, of an object without a length is.
+pub const FIRST_SLOT_OFFSET: usize = 16;
+/// Where the untagged length of an array or of a byte object is.
+pub const LENGTH_OFFSET: usize = 16;
+/// Where the first element of an array is.
+pub const FIRST_ELEMENT_OFFSET: usize = 24;
+/// Where the first byte of a byte object is.
+pub const FIRST_BYTE_OFFSET: usize = 24;
+/// The longest array, and the most bytes, that any object can have: far beyond memory, but small
+/// enough that no size computed from it overflows.
+pub const MAX_LENGTH: usize = 1 << 44;
+
+/// The bits of the lower header half that belong to the collector.
+pub(crate) const COLLECTOR_BITS: u32 = 0b11;
+const FLAG_SHIFT: u32 = 2;
+const HASH_SHIFT: u32 = 4;
+/// Identity hashes have this many bits.
+pub const HASH_BITS: u32 = 28;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "the layout is the header's upper half"
+);
+const _: () = assert!(HASH_SHIFT + HASH_BITS == u32::BITS);
+const _: () = assert!(LAYOUT_OFFSET == HEADER_OFFSET + 4 && CLASS_OFFSET == HEADER_OFFSET + 8);
+const _: () = assert!(FIRST_ELEMENT_OFFSET == LENGTH_OFFSET + WORD_BYTES);
+const _: () = assert!(FIRST_BYTE_OFFSET == FIRST_ELEMENT_OFFSET);
+
+/// One of the two flags in an object's header. Their meaning is the runtime's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Flag {
+    /// The first flag.
+    First = 1 << FLAG_SHIFT,
+    /// The second flag.
+    Second = 2 << FLAG_SHIFT,
+}
+
+/// The address of an object, valid until the next GC point. The module's head states the
+/// discipline.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct Object(NonZeroUsize);
+
+impl Object {
+    #[inline(always)]
+    pub(crate) fn from_word_bits(bits: u64) -> Object {
+        Object::from_address((bits - TAG_POINTER) as usize)
+    }
+
+    /// The object whose header is at `address`.
+    #[inline(always)]
+    pub(crate) fn from_address(address: usize) -> Object {
+        debug_assert!(address != 0 && address.is_multiple_of(WORD_BYTES));
+        // SAFETY: no object is at address zero; callers pass addresses of objects only.
+        Object(unsafe { NonZeroUsize::new_unchecked(address) })
+    }
+
+    /// The address of the header.
+    #[inline(always)]
+    pub fn address(self) -> usize {
+        self.0.get()
+    }
+
+    /// The pointer to this object, as a word.
+    #[inline(always)]
+    pub fn word(self) -> Word {
+        Word::from_bits(self.address() as u64 | TAG_POINTER)
+    }
+
+    /// How many bytes the object takes in memory, header and padding included.
+    #[inline]
+    pub fn size(self) -> usize {
+        let layout = self.layout();
+        match layout.format() {
+            Format::Slots | Format::Raw | Format::Ephemeron => size_of_slots(layout.slot_count()),
+            Format::Array | Format::WeakArray => size_of_array(self.length()),
+            Format::Bytes => size_of_bytes(self.length()),
+        }
+    }
+}
+
+/// The bytes of an object with this many slots or raw words.
+#[inline(always)]
+pub const fn size_of_slots(slots: usize) -> usize {
+    FIRST_SLOT_OFFSET + slots * WORD_BYTES
+}
+
+/// The bytes of an array of this many elements.
+#[inline(always)]
+pub const fn size_of_array(length: usize) -> usize {
+    FIRST_ELEMENT_OFFSET + length * WORD_BYTES
+}
+
+/// The bytes of an object with this many bytes of contents.
+#[inline(always)]
+pub const fn size_of_bytes(length: usize) -> usize {
+    FIRST_BYTE_OFFSET + length.next_multiple_of(WORD_BYTES)
+}
+
+/// The header: layout, class, flags and identity hash.
+impl Object {
+    /// The layout, which says how to read everything else.
+    #[inline(always)]
+    pub fn layout(self) -> LayoutId {
+        LayoutId::from_bits(self.half(LAYOUT_OFFSET).load(Ordering::Relaxed))
+    }
+
+    /// The class object.
+    #[inline(always)]
+    pub fn class(self) -> Word {
+        self.load(CLASS_OFFSET)
+    }
+
+    /// Replaces the class object.
+    pub fn set_class(self, mutator: &mut Mutator, class: Word) {
+        self.store(CLASS_OFFSET, class);
+        mutator.object_written(self, class);
+    }
+
+    /// Whether `flag` is set.
+    #[inline(always)]
+    pub fn has_flag(self, flag: Flag) -> bool {
+        self.half(HEADER_OFFSET).load(Ordering::Relaxed) & flag as u32 != 0
+    }
+
+    /// Sets `flag`; whether this call did, and no other before or beside it.
+    pub fn set_flag(self, flag: Flag) -> bool {
+        self.half(HEADER_OFFSET)
+            .fetch_or(flag as u32, Ordering::Relaxed)
+            & flag as u32
+            == 0
+    }
+
+    /// Clears `flag`; whether it was set.
+    pub fn clear_flag(self, flag: Flag) -> bool {
+        self.half(HEADER_OFFSET)
+            .fetch_and(!(flag as u32), Ordering::Relaxed)
+            & flag as u32
+            != 0
+    }
+
+    /// The identity hash, 28 bits and never zero, assigned at the first request.
+    #[inline]
+    pub fn identity_hash(self) -> u32 {
+        match self.half(HEADER_OFFSET).load(Ordering::Relaxed) >> HASH_SHIFT {
+            0 => self.assign_identity_hash(fresh_hash()),
+            hash => hash,
+        }
+    }
+
+    /// Makes `hash`, of which 28 bits count, the identity hash, unless there is one already.
+    /// Answers the object's hash. Lets the runtime keep content hashes of symbols here.
+    #[cold]
+    pub fn assign_identity_hash(self, hash: u32) -> u32 {
+        let hash = (hash & ((1 << HASH_BITS) - 1)).max(1);
+        let half = self.half(HEADER_OFFSET);
+        let assigned = half.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |header| {
+            (header >> HASH_SHIFT == 0).then_some(header | hash << HASH_SHIFT)
+        });
+        match assigned {
+            Ok(_) => hash,
+            Err(header) => header >> HASH_SHIFT,
+        }
+    }
+
+    /// Writes the header of a new object.
+    #[inline(always)]
+    pub(crate) fn initialize_header(self, layout: LayoutId, class: Word) {
+        self.initialize(HEADER_OFFSET, u64::from(layout.bits()) << 32);
+        self.initialize(CLASS_OFFSET, class.bits());
+    }
+}
+
+/// Distinct for the first 2²⁸ − 1 requests, and spread over all 28 bits.
+fn fresh_hash() -> u32 {
+    static REQUESTS: AtomicU32 = AtomicU32::new(1);
+    // An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
+    // consecutive ones. The request numbers only have to differ, so relaxed suffices.
+    const FACTOR: u32 = 0x9E3_779B;
+    REQUESTS
+        .fetch_add(1, Ordering::Relaxed)
+        .wrapping_mul(FACTOR)
+}
+
+/// Slots, of `Format::Slots` and `Format::Ephemeron`.
+impl Object {
+    /// The slot `index`.
+    #[inline(always)]
+    pub fn slot(self, index: usize) -> Word {
+        self.load(self.slot_offset(index))
+    }
+
+    /// Stores into the slot `index`.
+    #[inline(always)]
+    pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
+        self.store(self.slot_offset(index), value);
+        mutator.object_written(self, value);
+    }
+
+    /// Stores into the slot `index` of an object allocated since the last GC point: no barrier.
+    #[inline(always)]
+    pub fn initialize_slot(self, index: usize, value: Word) {
+        self.initialize(self.slot_offset(index), value.bits());
+    }
+
+    /// Stores `new` into the slot `index` if that holds `current`. Otherwise answers what it holds.
+    ///
+    /// Of several threads that race to initialise a slot, one succeeds, and the others see all it
+    /// wrote before.
+    #[inline]
+    pub fn compare_exchange_slot(
+        self,
+        mutator: &mut Mutator,
+        index: usize,
+        current: Word,
+        new: Word,
+    ) -> Result<(), Word> {
+        let slot = self.atom(self.slot_offset(index));
+        // The release pairs with the acquire of a later loser.
+        slot.compare_exchange(
+            current.bits(),
+            new.bits(),
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        )
+        .map_err(Word::from_bits)?;
+        mutator.object_written(self, new);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn slot_offset(self, index: usize) -> usize {
+        debug_assert!(self.layout().format().has_slots() && index < self.layout().slot_count());
+        FIRST_SLOT_OFFSET + index * WORD_BYTES
+    }
+}
+
+/// Elements, of `Format::Array` and `Format::WeakArray`.
+impl Object {
+    /// The number of elements of an array, or of bytes of a byte object.
+    #[inline(always)]
+    pub fn length(self) -> usize {
+        debug_assert!(self.layout().format().is_indexed());
+        self.atom(LENGTH_OFFSET).load(Ordering::Relaxed) as usize
+    }
+
+    /// The element `index`, counted from 0.
+    #[inline(always)]
+    pub fn element(self, index: usize) -> Word {
+        self.load(self.element_offset(index))
+    }
+
+    /// Stores into the element `index`, counted from 0.
+    #[inline(always)]
+    pub fn set_element(self, mutator: &mut Mutator, index: usize, value: Word) {
+        self.store(self.element_offset(index), value);
+        mutator.element_written(self, index, value);
+    }
+
+    /// Stores into the element `index` of an array allocated since the last GC point: no barrier.
+    #[inline(always)]
+    pub fn initialize_element(self, index: usize, value: Word) {
+        self.initialize(self.element_offset(index), value.bits());
+    }
+
+    /// Stores `new` into the element `index` if that holds `current`. Otherwise answers what it
+    /// holds.
+    #[inline]
+    pub fn compare_exchange_element(
+        self,
+        mutator: &mut Mutator,
+        index: usize,
+        current: Word,
+        new: Word,
+    ) -> Result<(), Word> {
+        let element = self.atom(self.element_offset(index));
+        // The release pairs with the acquire of a later loser.
+        element
+            .compare_exchange(
+                current.bits(),
+                new.bits(),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
+            .map_err(Word::from_bits)?;
+        mutator.element_written(self, index, new);
+        Ok(())
+    }
+
+    /// Copies `count` elements of `source`, from `from` on, to the elements of this array from `to`
+    /// on. The two may be the same, and the ranges may overlap.
+    pub fn copy_elements(
+        self,
+        mutator: &mut Mutator,
+        to: usize,
+        source: Object,
+        from: usize,
+        count: usize,
+    ) {
+        let copy = |index| {
+            self.store(
+                self.element_offset(to + index),
+                source.element(from + index),
+            )
+        };
+        if to <= from {
+            (0..count).for_each(copy);
+        } else {
+            (0..count).rev().for_each(copy);
+        }
+        mutator.elements_written(self, to, count);
+    }
+
+    /// Fills an array allocated since the last GC point: no barrier.
+    #[inline]
+    pub(crate) fn fill_new_elements(self, fill: Word) {
+        for index in 0..self.length() {
+            self.initialize_element(index, fill);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn initialize_length(self, length: usize) {
+        self.initialize(LENGTH_OFFSET, length as u64);
+    }
+
+    #[inline(always)]
+    fn element_offset(self, index: usize) -> usize {
+        debug_assert!(self.layout().format().has_elements() && index < self.length());
+        FIRST_ELEMENT_OFFSET + index * WORD_BYTES
+    }
+}
+
+/// Bytes, of `Format::Bytes`.
+impl Object {
+    /// The byte `index`, counted from 0.
+    #[inline(always)]
+    pub fn byte(self, index: usize) -> u8 {
+        self.byte_atom(index).load(Ordering::Relaxed)
+    }
+
+    /// Stores into the byte `index`, counted from 0.
+    #[inline(always)]
+    pub fn set_byte(self, index: usize, value: u8) {
+        self.byte_atom(index).store(value, Ordering::Relaxed);
+    }
+
+    /// Copies the bytes from `start` on into `target`, which they must fill.
+    pub fn read_bytes(self, start: usize, target: &mut [u8]) {
+        debug_assert!(start + target.len() <= self.length());
+        for (offset, byte) in target.iter_mut().enumerate() {
+            *byte = self.byte(start + offset);
+        }
+    }
+
+    /// Copies `source` to the bytes from `start` on, which must have room for it.
+    pub fn write_bytes(self, start: usize, source: &[u8]) {
+        debug_assert!(start + source.len() <= self.length());
+        for (offset, &byte) in source.iter().enumerate() {
+            self.set_byte(start + offset, byte);
+        }
+    }
+
+    /// The address of the first byte.
+    #[inline(always)]
+    pub fn bytes_pointer(self) -> *mut u8 {
+        debug_assert!(self.layout().format() == Format::Bytes);
+        (self.address() + FIRST_BYTE_OFFSET) as *mut u8
+    }
+
+    /// The bytes as a slice: for strings and symbols, which nobody writes once they are shared.
+    ///
+    /// # Safety
+    ///
+    /// While the slice lives, its mutator reaches no GC point and nobody writes into the object.
+    #[inline]
+    pub unsafe fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: an object of format Bytes has `length` initialised bytes from its first byte on;
+        // the caller promises that they neither move nor change.
+        unsafe { std::slice::from_raw_parts(self.bytes_pointer(), self.length()) }
+    }
+
+    #[inline(always)]
+    fn byte_atom<'a>(self, index: usize) -> &'a AtomicU8 {
+        debug_assert!(index < self.length());
+        // SAFETY: the byte is inside the object (index below the length), which is live by the
+        // rooting discipline, and is accessed as an atom by all who may race.
+        unsafe { &*self.bytes_pointer().add(index).cast::<AtomicU8>() }
+    }
+}
+
+/// Raw words, of `Format::Raw`.
+impl Object {
+    /// The raw word `index`.
+    #[inline(always)]
+    pub fn raw(self, index: usize) -> u64 {
+        self.atom(self.raw_offset(index)).load(Ordering::Relaxed)
+    }
+
+    /// Stores into the raw word `index`.
+    #[inline(always)]
+    pub fn set_raw(self, index: usize, value: u64) {
+        self.initialize(self.raw_offset(index), value);
+    }
+
+    /// The double in the first raw word.
+    #[inline(always)]
+    pub fn double(self) -> f64 {
+        f64::from_bits(self.raw(0))
+    }
+
+    /// Stores a double into the first raw word.
+    #[inline(always)]
+    pub fn set_double(self, value: f64) {
+        self.set_raw(0, value.to_bits());
+    }
+
+    #[inline(always)]
+    fn raw_offset(self, index: usize) -> usize {
+        let layout = self.layout();
+        debug_assert!(layout.format() == Format::Raw && index < layout.slot_count());
+        FIRST_SLOT_OFFSET + index * WORD_BYTES
+    }
+}
+
+/// The accesses all others are made of.
+impl Object {
+    #[inline(always)]
+    pub(crate) fn load(self, offset: usize) -> Word {
+        Word::from_bits(self.atom(offset).load(Ordering::Relaxed))
+    }
+
+    /// Stores a word that may publish the object it points to. The reader's side of the release is
+    /// the dependency of its accesses on the address it loaded.
+    #[inline(always)]
+    fn store(self, offset: usize, value: Word) {
+        self.atom(offset).store(value.bits(), Ordering::Release);
+    }
+
+    /// Stores a word that publishes nothing.
+    #[inline(always)]
+    fn initialize(self, offset: usize, bits: u64) {
+        self.atom(offset).store(bits, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn atom<'a>(self, offset: usize) -> &'a AtomicU64 {
+        // SAFETY: the object is live and has not moved (rooting discipline) and `offset` is that of
+        // a word inside it; heap memory is read and written by mutators as atoms only. The
+        // reference is dropped within the calling accessor, before any GC point.
+        unsafe { &*((self.address() + offset) as *const AtomicU64) }
+    }
+
+    #[inline(always)]
+    fn half<'a>(self, offset: usize) -> &'a AtomicU32 {
+        // SAFETY: as for `atom`. The halves of the header are never raced for as one 64-bit word:
+        // that access is the allocator's, before publication, or the collector's.
+        unsafe { &*((self.address() + offset) as *const AtomicU32) }
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{:x}", self.address())
+    }
+}

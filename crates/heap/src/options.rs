@@ -1,0 +1,98 @@
+//! How to create a heap, and why that can fail.
+
+use std::fmt;
+
+/// The choices at a heap's creation. The defaults suit an interactive program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeapOptions {
+    /// The most bytes the heap may take; `None` for three quarters of the machine's memory.
+    pub max_heap: Option<usize>,
+    /// How many bytes are allocated between two nursery collections: about 4 MiB keep pauses near a
+    /// millisecond, 32 MiB give throughput. Reduced to an eighth of a small `max_heap`.
+    pub nursery_bytes: usize,
+    /// How many threads collect; `None` for one per core, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
+    pub gc_threads: Option<usize>,
+    /// Collect at regular allocations, to find words that are missing from the roots.
+    pub stress: Option<Stress>,
+}
+
+/// Collections at every so many allocations of a mutator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stress {
+    /// Collect at one of so many allocations; 1 for every one.
+    pub every: u32,
+    /// Which kind of collection.
+    pub kind: CollectionKind,
+}
+
+/// How much a collection collects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectionKind {
+    /// What was allocated since the last collection.
+    Nursery,
+    /// Everything.
+    Full,
+}
+
+impl HeapOptions {
+    /// The smallest heap that can be asked for.
+    pub const MIN_MAX_HEAP: usize = 4 << 20;
+    /// The smallest nursery that can be asked for.
+    pub const MIN_NURSERY: usize = 256 << 10;
+    /// The most collector threads that are taken without being asked for.
+    pub const MAX_DEFAULT_THREADS: usize = 8;
+}
+
+impl Default for HeapOptions {
+    fn default() -> HeapOptions {
+        HeapOptions {
+            max_heap: None,
+            nursery_bytes: 4 << 20,
+            gc_threads: None,
+            stress: None,
+        }
+    }
+}
+
+/// Why a heap could not be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeapError {
+    /// The process has its heap already: the collector is a singleton.
+    AlreadyCreated,
+    /// `max_heap` is below [`HeapOptions::MIN_MAX_HEAP`].
+    HeapTooSmall,
+    /// `nursery_bytes` is below [`HeapOptions::MIN_NURSERY`].
+    NurseryTooSmall,
+    /// `gc_threads` is zero.
+    NoThreads,
+    /// `stress.every` is zero.
+    NoStressInterval,
+}
+
+impl fmt::Display for HeapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeapError::AlreadyCreated => f.write_str("this process has a heap already"),
+            HeapError::HeapTooSmall => {
+                write!(
+                    f,
+                    "the heap must have at least {} MiB",
+                    HeapOptions::MIN_MAX_HEAP >> 20
+                )
+            }
+            HeapError::NurseryTooSmall => {
+                write!(
+                    f,
+                    "the nursery must have at least {} KiB",
+                    HeapOptions::MIN_NURSERY >> 10
+                )
+            }
+            HeapError::NoThreads => f.write_str("the collector needs at least one thread"),
+            HeapError::NoStressInterval => {
+                f.write_str("stress collections need an interval of at least one allocation")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeapError {}

@@ -1,0 +1,56 @@
+//! What the runtime tells the collector: where the roots are, and how to stop the mutators.
+//!
+//! A collection runs these steps, on the collector's threads:
+//!
+//! 1. [`request_stop`](RootSource::request_stop) for every mutator, then waiting until all have
+//!    reached a safepoint or are in native code;
+//! 2. [`visit_roots`](RootSource::visit_roots) once and
+//!    [`visit_mutator_roots`](RootSource::visit_mutator_roots) per mutator, in parallel; everything
+//!    the visited words reach survives;
+//! 3. [`visit_conditional_roots`](RootSource::visit_conditional_roots), again and again until it
+//!    and the ephemerons keep nothing more alive;
+//! 4. [`visit_weak_roots`](RootSource::visit_weak_roots): what is dead now is forgotten;
+//! 5. [`stop_ended`](RootSource::stop_ended) for every mutator, and they run again.
+
+use crate::collector::Tracer;
+use crate::options::CollectionKind;
+use crate::word::Word;
+
+/// The runtime as the collector sees it. Registered once, with
+/// [`Heap::set_root_source`](crate::Heap::set_root_source).
+///
+/// No method may allocate from the heap, or wait for a lock that a mutator holds at a GC point.
+///
+/// # Safety
+///
+/// A word visited as a root must stay where it is, and must not be accessed by others, until the
+/// collection ends: the collector keeps its address and updates it when the object moves. Every word
+/// through which a mutator can reach an object must be a root, or be reachable from one.
+pub unsafe trait RootSource: Send + Sync {
+    /// Visits the roots that belong to no mutator. In a nursery collection, words that cannot hold
+    /// an object allocated since the last collection need not be visited.
+    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word));
+
+    /// Visits the roots of the mutator that attached with `context`.
+    fn visit_mutator_roots(
+        &self,
+        context: usize,
+        kind: CollectionKind,
+        visit: &mut dyn FnMut(&mut Word),
+    );
+
+    /// Makes the mutator that attached with `context` come to a safepoint soon. Not called for
+    /// mutators in native code.
+    fn request_stop(&self, context: usize);
+
+    /// Undoes [`request_stop`](RootSource::request_stop). Called for every mutator.
+    fn stop_ended(&self, context: usize);
+
+    /// Visits the roots that count only if some object is live: the frames of blocked strands, for
+    /// instance. Called again as long as it, or an ephemeron, keeps something new alive.
+    fn visit_conditional_roots(&self, _kind: CollectionKind, _tracer: &mut Tracer<'_>) {}
+
+    /// Visits words that keep nothing alive. [`Tracer::update`] says for each whether its object
+    /// survives, and follows it to its new place.
+    fn visit_weak_roots(&self, _kind: CollectionKind, _tracer: &mut Tracer<'_>) {}
+}

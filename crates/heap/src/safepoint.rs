@@ -1,0 +1,425 @@
+//! Stopping the world: the protocol between running mutators and the collector.
+//!
+//! Every mutator has a *status*, one atomic word of two bits:
+//!
+//! ```text
+//!               request_stop                       depart
+//!   RUNNING ───────────────────▶ RUNNING|STOP ────────────────▶ AWAY|STOP
+//!    ▲   │                                                       ▲   │
+//!    │   │ depart                                   request_stop │   │ end_stop
+//!    │   ▼                                                       │   ▼
+//!    └─ AWAY ◀───────────────────────────────────────────────── AWAY
+//!  arrive
+//! ```
+//!
+//! *Away* is a mutator that touches no object: it is in native code, or it waits. The collector may
+//! work when all mutators are away, and a mutator whose stop is requested cannot arrive. Departing
+//! and arriving without a stop in sight are one compare-and-exchange each; everything else happens
+//! under the lock of the *gate*, so no wake-up is lost.
+//!
+//! Orderings: a departure releases what the mutator wrote, and the collector acquires it when it
+//! reads the status as away. The end of a stop releases what the collector wrote, and the arrival
+//! acquires it.
+//!
+//! Nothing here knows objects or the collector; [`Participant`] is what a stop needs to know of a
+//! mutator.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A mutator, as far as stopping it goes. Copies denote the same mutator.
+pub(crate) trait Participant: Copy + PartialEq {
+    fn status(&self) -> &Status;
+    /// Called when a stop begins and the mutator is running.
+    fn stop_requested(&self);
+    /// Called when a stop has ended.
+    fn stop_ended(&self);
+}
+
+/// Whether a mutator is away, and whether a stop is requested of it.
+#[derive(Debug)]
+pub(crate) struct Status(AtomicU32);
+
+const RUNNING: u32 = 0;
+const AWAY: u32 = 1;
+const STOP: u32 = 2;
+
+/// What a departing mutator owes to the collector.
+#[must_use]
+#[derive(Debug, PartialEq)]
+enum Departure {
+    /// Nothing: no stop is requested.
+    Unnoticed,
+    /// A wake-up: the collector waits for it.
+    Awaited,
+}
+
+impl Status {
+    /// The status of a mutator that runs.
+    pub(crate) const fn running() -> Status {
+        Status(AtomicU32::new(RUNNING))
+    }
+
+    /// Whether the mutator has to come to a safepoint. A hint: the protocol itself decides in
+    /// `depart` and `arrive`.
+    #[inline(always)]
+    pub(crate) fn is_stop_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & STOP != 0
+    }
+
+    fn is_away(&self) -> bool {
+        // Acquire pairs with the release of `depart`.
+        self.0.load(Ordering::Acquire) & AWAY != 0
+    }
+
+    #[inline]
+    fn depart(&self) -> Departure {
+        if self
+            .0
+            .compare_exchange(RUNNING, AWAY, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+        {
+            return Departure::Unnoticed;
+        }
+        let before = self.0.fetch_or(AWAY, Ordering::Release);
+        debug_assert!(before == RUNNING | STOP, "a mutator departs once");
+        Departure::Awaited
+    }
+
+    /// Whether the mutator runs again; it does not if a stop is requested.
+    #[inline]
+    fn arrive(&self) -> bool {
+        // Acquire pairs with the release of `end_stop`.
+        self.0
+            .compare_exchange(AWAY, RUNNING, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Requests a stop; whether the mutator was running.
+    fn request_stop(&self) -> bool {
+        // The mutator's side of this is the hint; what it wrote is acquired in `is_away`.
+        self.0.fetch_or(STOP, Ordering::Relaxed) & AWAY == 0
+    }
+
+    fn end_stop(&self) {
+        self.0.fetch_and(!STOP, Ordering::Release);
+    }
+}
+
+/// The mutators of a heap, and the gate where they wait.
+pub(crate) struct Safepoints<P> {
+    gate: Mutex<Gate<P>>,
+    /// A mutator departed while a stop was requested of it.
+    departed: Condvar,
+    /// A stop ended.
+    reopened: Condvar,
+}
+
+struct Gate<P> {
+    participants: Vec<P>,
+    /// Whether a stop is under way. No mutator joins, leaves or arrives meanwhile.
+    closed: bool,
+    /// How many stops there have been.
+    stops: u64,
+}
+
+/// The mutators' side.
+impl<P: Participant> Safepoints<P> {
+    pub(crate) const fn new() -> Safepoints<P> {
+        let gate = Gate {
+            participants: Vec::new(),
+            closed: false,
+            stops: 0,
+        };
+        Safepoints {
+            gate: Mutex::new(gate),
+            departed: Condvar::new(),
+            reopened: Condvar::new(),
+        }
+    }
+
+    /// Adds the participant that `make` makes, running, while no stop is under way.
+    pub(crate) fn join(&self, make: impl FnOnce() -> P) -> P {
+        let mut gate = self.wait_for_open(self.lock());
+        let participant = make();
+        gate.participants.push(participant);
+        participant
+    }
+
+    /// Removes a running participant while no stop is under way; `farewell` runs just before.
+    pub(crate) fn leave(&self, participant: P, farewell: impl FnOnce()) {
+        let mut gate = self.lock();
+        while gate.closed {
+            drop(gate);
+            self.stop_here(participant.status());
+            gate = self.lock();
+        }
+        farewell();
+        gate.participants.retain(|other| *other != participant);
+    }
+
+    /// Lets collections happen without this mutator, which touches no object until it returns.
+    #[inline]
+    pub(crate) fn enter_native(&self, status: &Status) {
+        if status.depart() == Departure::Awaited {
+            self.announce_departure();
+        }
+    }
+
+    /// Ends [`enter_native`](Safepoints::enter_native), after the stop under way, if there is one.
+    #[inline]
+    pub(crate) fn leave_native(&self, status: &Status) {
+        if !status.arrive() {
+            self.arrive_slowly(status);
+        }
+    }
+
+    /// Waits for the end of the stop that is requested of this mutator.
+    #[cold]
+    pub(crate) fn stop_here(&self, status: &Status) {
+        self.enter_native(status);
+        self.leave_native(status);
+    }
+
+    /// Waits for the end of a stop that begins after the call, or is beginning. The caller, a
+    /// running mutator, has requested a collection: it cannot have ended yet.
+    pub(crate) fn wait_for_collection(&self, status: &Status) {
+        let mut gate = self.lock();
+        let stops = gate.stops;
+        if status.depart() == Departure::Awaited {
+            self.departed.notify_all();
+        }
+        while gate.stops == stops {
+            gate = self.wait_for_reopening(gate);
+        }
+        let gate = self.wait_for_open(gate);
+        assert!(
+            status.arrive(),
+            "no stop is requested while the gate is open"
+        );
+        drop(gate);
+    }
+
+    #[cold]
+    fn announce_departure(&self) {
+        // Under the lock, so that the collector is either before its test or already waiting.
+        let _gate = self.lock();
+        self.departed.notify_all();
+    }
+
+    #[cold]
+    fn arrive_slowly(&self, status: &Status) {
+        let gate = self.wait_for_open(self.lock());
+        assert!(
+            status.arrive(),
+            "no stop is requested while the gate is open"
+        );
+        drop(gate);
+    }
+
+    fn wait_for_open<'g>(&'g self, mut gate: MutexGuard<'g, Gate<P>>) -> MutexGuard<'g, Gate<P>> {
+        while gate.closed {
+            gate = self.wait_for_reopening(gate);
+        }
+        gate
+    }
+
+    fn wait_for_reopening<'g>(&'g self, gate: MutexGuard<'g, Gate<P>>) -> MutexGuard<'g, Gate<P>> {
+        self.reopened
+            .wait(gate)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Gate<P>> {
+        // Nothing inside can be left half-done by a panic of a participant's hook.
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The collector's side.
+impl<P: Participant> Safepoints<P> {
+    /// Stops all mutators; returns when all are away.
+    pub(crate) fn stop(&self) {
+        let mut gate = self.lock();
+        debug_assert!(!gate.closed, "one stop at a time");
+        gate.closed = true;
+        for participant in &gate.participants {
+            if participant.status().request_stop() {
+                participant.stop_requested();
+            }
+        }
+        while !gate
+            .participants
+            .iter()
+            .all(|participant| participant.status().is_away())
+        {
+            gate = self
+                .departed
+                .wait(gate)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Ends the stop.
+    pub(crate) fn resume(&self) {
+        let mut gate = self.lock();
+        gate.closed = false;
+        gate.stops += 1;
+        for participant in &gate.participants {
+            participant.stop_ended();
+            participant.status().end_stop();
+        }
+        self.reopened.notify_all();
+    }
+
+    /// All participants. During a stop, their number does not change.
+    pub(crate) fn participants(&self) -> Vec<P> {
+        self.lock().participants.clone()
+    }
+
+    /// How many participants there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().participants.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::thread;
+
+    /// A mutator that counts up while it runs, without atomic read-modify-write: if the collector
+    /// ran at the same time as a mutator, counts would be lost or seen to change.
+    struct Member {
+        status: Status,
+        count: AtomicU64,
+        requests: AtomicU64,
+        ends: AtomicU64,
+    }
+
+    impl Member {
+        fn new() -> &'static Member {
+            Box::leak(Box::new(Member {
+                status: Status::running(),
+                count: AtomicU64::new(0),
+                requests: AtomicU64::new(0),
+                ends: AtomicU64::new(0),
+            }))
+        }
+
+        fn add(&self, amount: u64) {
+            self.count.store(
+                self.count.load(Ordering::Relaxed) + amount,
+                Ordering::Relaxed,
+            );
+        }
+    }
+
+    impl PartialEq for &'static Member {
+        fn eq(&self, other: &Self) -> bool {
+            std::ptr::eq(*self, *other)
+        }
+    }
+
+    impl Participant for &'static Member {
+        fn status(&self) -> &Status {
+            &self.status
+        }
+        fn stop_requested(&self) {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+        }
+        fn stop_ended(&self) {
+            self.ends.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    const ROUNDS: u64 = 500;
+
+    #[test]
+    fn mutators_stand_still_during_stops() {
+        let safepoints = &Safepoints::<&'static Member>::new();
+        let done = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            let members: Vec<_> = (0..3).map(|_| safepoints.join(Member::new)).collect();
+            for (index, member) in members.into_iter().enumerate() {
+                scope.spawn(move || {
+                    while !done.load(Ordering::Relaxed) {
+                        member.add(1);
+                        if index == 0 {
+                            safepoints.enter_native(&member.status);
+                            safepoints.leave_native(&member.status);
+                        } else if member.status.is_stop_requested() {
+                            safepoints.stop_here(&member.status);
+                        }
+                    }
+                    safepoints.leave(member, || ());
+                });
+            }
+            for _ in 0..ROUNDS {
+                safepoints.stop();
+                let members = safepoints.participants();
+                let before: Vec<_> = members
+                    .iter()
+                    .map(|m| m.count.load(Ordering::Relaxed))
+                    .collect();
+                members.iter().for_each(|member| member.add(1000));
+                for (member, before) in members.iter().zip(before) {
+                    assert_eq!(member.count.load(Ordering::Relaxed), before + 1000);
+                }
+                safepoints.resume();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(safepoints.count(), 0);
+    }
+
+    #[test]
+    fn joining_waits_for_the_end_of_a_stop() {
+        let safepoints = &Safepoints::<&'static Member>::new();
+        let joined = &AtomicBool::new(false);
+        thread::scope(|scope| {
+            safepoints.stop();
+            scope.spawn(|| {
+                safepoints.join(Member::new);
+                joined.store(true, Ordering::SeqCst);
+            });
+            thread::yield_now();
+            assert!(!joined.load(Ordering::SeqCst));
+            safepoints.resume();
+        });
+        assert!(joined.load(Ordering::SeqCst));
+        assert_eq!(safepoints.count(), 1);
+    }
+
+    #[test]
+    fn a_waiting_mutator_sees_exactly_one_stop() {
+        let safepoints = &Safepoints::<&'static Member>::new();
+        let member = safepoints.join(Member::new);
+        let collected = &AtomicU64::new(0);
+        let requests = &Mutex::new(0_u64);
+        let requested = &Condvar::new();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for round in 1..=ROUNDS {
+                    let mut count = requests.lock().unwrap();
+                    while *count < round {
+                        count = requested.wait(count).unwrap();
+                    }
+                    drop(count);
+                    safepoints.stop();
+                    collected.store(round, Ordering::Relaxed);
+                    safepoints.resume();
+                }
+            });
+            for round in 1..=ROUNDS {
+                *requests.lock().unwrap() = round;
+                requested.notify_one();
+                safepoints.wait_for_collection(&member.status);
+                assert_eq!(collected.load(Ordering::Relaxed), round);
+            }
+        });
+        assert_eq!(member.ends.load(Ordering::Relaxed), ROUNDS);
+        assert!(member.requests.load(Ordering::Relaxed) <= ROUNDS);
+    }
+}

@@ -1,0 +1,252 @@
+//! How large the heap is: when to collect everything, and when memory is exhausted.
+//!
+//! The *limit* is the size at which everything is collected. After a full collection it is set to
+//! three times what survived, between [`MIN_LIMIT`] and the maximum that the user allowed. During a
+//! full collection it is the maximum, because the collector compares what it has just released with
+//! it to decide about the next collection, before the new limit is known.
+//!
+//! Exhaustion is decided here, earlier than the collector would: it goes on until no page is left,
+//! with ever more full collections for ever less memory. Two marks below the maximum divide it:
+//!
+//! ```text
+//!   0              soft mark                hard mark                    maximum
+//!   ├──────────────────┼────────────────────────┼───────────────────────────┤
+//!     survivors: fine     exhaustion is reported  nothing more but what is
+//!                         once; then the handler  asked for as overcommit;
+//!                         has this much room      copying takes place here
+//! ```
+//!
+//! What survives a full collection is compared with the marks. Once survivors are below the soft
+//! mark again, exhaustion is forgotten.
+
+use crate::options::CollectionKind;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+/// The limit before the first full collection, and the least later, unless the maximum is lower.
+const MIN_LIMIT: usize = 64 << 20;
+/// How many times what survived the limit is.
+const GROWTH: usize = 3;
+/// The nursery takes at most this fraction of the maximum.
+const NURSERY_FRACTION: usize = 16;
+/// The room for the handlers of exhaustion is at least this fraction of the maximum.
+const RESERVE_FRACTION: usize = 16;
+
+/// The sizing policy of a heap, in bytes. All fields are hints or change while mutators stand
+/// still, so that relaxed accesses suffice.
+#[derive(Debug)]
+pub(crate) struct Sizing {
+    maximum: usize,
+    nursery: usize,
+    limit: AtomicUsize,
+    /// Bytes of large objects whose allocation waits for a collection.
+    pending: AtomicUsize,
+    pressure: AtomicU8,
+    /// Whether exhaustion was reported since survivors were last below the soft mark.
+    reported: AtomicBool,
+}
+
+/// Where the survivors of the last full collection were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Pressure {
+    /// Below the soft mark.
+    Low = 0,
+    /// Between the marks.
+    High = 1,
+    /// Above the hard mark.
+    Exhausted = 2,
+}
+
+impl Sizing {
+    pub(crate) fn new(maximum: usize, nursery: usize) -> Sizing {
+        Sizing {
+            maximum,
+            nursery: nursery.min(maximum / NURSERY_FRACTION),
+            limit: AtomicUsize::new(MIN_LIMIT.min(maximum)),
+            pending: AtomicUsize::new(0),
+            pressure: AtomicU8::new(Pressure::Low as u8),
+            reported: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn nursery(&self) -> usize {
+        self.nursery
+    }
+
+    pub(crate) fn maximum(&self) -> usize {
+        self.maximum
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn can_grow(&self) -> bool {
+        self.limit() < self.maximum
+    }
+
+    /// A large object of this size waits for a collection.
+    pub(crate) fn allocation_pends(&self, bytes: usize) {
+        self.pending.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A collection is about to release memory.
+    pub(crate) fn collection_releases(&self, kind: CollectionKind) {
+        if kind == CollectionKind::Full {
+            self.limit.store(self.maximum, Ordering::Relaxed);
+        }
+    }
+
+    /// A collection has ended, with `used` bytes surviving.
+    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
+        if kind == CollectionKind::Nursery {
+            return;
+        }
+        let wanted = used.saturating_add(self.pending.swap(0, Ordering::Relaxed));
+        let limit = wanted
+            .saturating_mul(GROWTH)
+            .max(MIN_LIMIT)
+            .min(self.maximum);
+        self.limit.store(limit, Ordering::Relaxed);
+        let pressure = if used > self.hard_mark() {
+            Pressure::Exhausted
+        } else if used > self.soft_mark() {
+            Pressure::High
+        } else {
+            self.reported.store(false, Ordering::Relaxed);
+            Pressure::Low
+        };
+        self.pressure.store(pressure as u8, Ordering::Relaxed);
+    }
+
+    /// Whether an allocation has to make sure, by a full collection, that there is memory.
+    #[inline]
+    pub(crate) fn must_check(&self) -> bool {
+        match self.pressure() {
+            Pressure::Low => false,
+            Pressure::High => !self.reported.load(Ordering::Relaxed),
+            Pressure::Exhausted => true,
+        }
+    }
+
+    /// Whether memory is exhausted, just after a full collection. Reports it once for high pressure.
+    pub(crate) fn report_exhaustion(&self) -> bool {
+        match self.pressure() {
+            Pressure::Low => false,
+            Pressure::High => !self.reported.swap(true, Ordering::Relaxed),
+            Pressure::Exhausted => {
+                self.reported.store(true, Ordering::Relaxed);
+                true
+            }
+        }
+    }
+
+    /// Whether a large object of this size can be allocated when `used` bytes are in use.
+    pub(crate) fn fits(&self, used: usize, size: usize) -> bool {
+        used.saturating_add(size) <= self.hard_mark()
+    }
+
+    fn pressure(&self) -> Pressure {
+        match self.pressure.load(Ordering::Relaxed) {
+            0 => Pressure::Low,
+            1 => Pressure::High,
+            _ => Pressure::Exhausted,
+        }
+    }
+
+    fn hard_mark(&self) -> usize {
+        // The nursery's survivors are copied before the nursery is released.
+        self.maximum - 2 * self.nursery
+    }
+
+    fn soft_mark(&self) -> usize {
+        self.hard_mark() - (self.maximum / RESERVE_FRACTION).max(2 * self.nursery)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn after_full_collections(maximum: usize, survivors: &[usize]) -> Sizing {
+        let sizing = Sizing::new(maximum, 4 * MIB);
+        for &used in survivors {
+            sizing.collection_releases(CollectionKind::Full);
+            sizing.collection_ended(CollectionKind::Full, used);
+        }
+        sizing
+    }
+
+    #[test]
+    fn the_limit_is_three_times_the_survivors() {
+        assert_eq!(after_full_collections(1024 * MIB, &[]).limit(), 64 * MIB);
+        assert_eq!(
+            after_full_collections(1024 * MIB, &[5 * MIB]).limit(),
+            64 * MIB
+        );
+        assert_eq!(
+            after_full_collections(1024 * MIB, &[100 * MIB]).limit(),
+            300 * MIB
+        );
+        assert_eq!(
+            after_full_collections(1024 * MIB, &[500 * MIB]).limit(),
+            1024 * MIB
+        );
+        assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 16 * MIB);
+    }
+
+    #[test]
+    fn a_pending_large_object_counts_as_a_survivor() {
+        let sizing = after_full_collections(1024 * MIB, &[]);
+        sizing.allocation_pends(50 * MIB);
+        sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
+        assert_eq!(sizing.limit(), 180 * MIB);
+    }
+
+    #[test]
+    fn the_limit_is_the_maximum_while_a_full_collection_releases() {
+        let sizing = after_full_collections(1024 * MIB, &[]);
+        sizing.collection_releases(CollectionKind::Nursery);
+        assert_eq!(sizing.limit(), 64 * MIB);
+        sizing.collection_releases(CollectionKind::Full);
+        assert_eq!(sizing.limit(), 1024 * MIB);
+    }
+
+    #[test]
+    fn the_nursery_of_a_small_heap_is_small() {
+        assert_eq!(Sizing::new(16 * MIB, 4 * MIB).nursery(), MIB);
+        assert_eq!(Sizing::new(1024 * MIB, 4 * MIB).nursery(), 4 * MIB);
+    }
+
+    #[test]
+    fn high_pressure_is_reported_once_until_it_falls() {
+        let sizing = after_full_collections(128 * MIB, &[115 * MIB]);
+        assert!(sizing.must_check());
+        assert!(sizing.report_exhaustion());
+        assert!(!sizing.must_check());
+        assert!(!sizing.report_exhaustion());
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 115 * MIB);
+        assert!(sizing.report_exhaustion());
+    }
+
+    #[test]
+    fn exhaustion_is_reported_every_time() {
+        let sizing = after_full_collections(128 * MIB, &[121 * MIB]);
+        for _ in 0..3 {
+            assert!(sizing.must_check());
+            assert!(sizing.report_exhaustion());
+        }
+    }
+
+    #[test]
+    fn large_objects_fit_below_the_hard_mark() {
+        let sizing = after_full_collections(128 * MIB, &[]);
+        assert!(sizing.fits(100 * MIB, 20 * MIB));
+        assert!(!sizing.fits(100 * MIB, 21 * MIB));
+        assert!(!sizing.fits(0, usize::MAX));
+    }
+}
