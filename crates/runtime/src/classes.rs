@@ -1,0 +1,208 @@
+//! Class objects: how they are made, instantiated, and tested for being values.
+//!
+//! A class object is an ordinary object with five slots. The first holds its behavior's address,
+//! which is aligned and so reads as a small integer to the collector.
+
+use squall_bytecode::module::Side;
+use squall_heap::{Format, LayoutId, Object, Word};
+
+use crate::behavior::{Behavior, BehaviorFault};
+use crate::known::{self, KnownClass};
+use crate::lookup::ClassPath;
+use crate::module::Definition;
+use crate::outcome::Failure;
+use crate::thread::{Thread, Window, allocated};
+use crate::vm::Vm;
+
+/// The slot with the address of the behavior of the class's instances.
+const BEHAVIOR: usize = 0;
+/// The slot with the superclass, or nil.
+const SUPERCLASS: usize = 1;
+/// The slot with the object around the class.
+const ENCLOSING: usize = 2;
+/// The slot with the array of applied mixins' class objects, or nil.
+const MIXINS: usize = 3;
+/// The slot with the captured variables of an object literal's class, or nil.
+const CAPTURES: usize = 4;
+
+/// The behavior of a class object's instances; `None` if the word is no class object.
+pub fn behavior_of_class(vm: &Vm, class: Word) -> Option<&'static Behavior> {
+    let object = class.as_object()?;
+    let metaclass = vm.behavior_of_layout(object.layout())?;
+    (metaclass.side == Side::Class).then(|| behavior_slot(object))
+}
+
+fn behavior_slot(class: Object) -> &'static Behavior {
+    // SAFETY: `make_class` stored the address of an immortal behavior, and no guest code reaches
+    // the slots of class objects.
+    unsafe { &*(class.slot(BEHAVIOR).bits() as *const Behavior) }
+}
+
+/// The superclass of a class object.
+pub fn superclass(class: Object) -> Word {
+    class.slot(SUPERCLASS)
+}
+
+/// The object around a class object.
+pub fn enclosing(class: Object) -> Word {
+    class.slot(ENCLOSING)
+}
+
+/// The captured variables of a class object.
+pub fn captures(class: Object) -> Word {
+    class.slot(CAPTURES)
+}
+
+/// The class object at the end of a path from an object.
+pub fn follow(path: ClassPath, object: Word, thread: &Thread) -> Option<Object> {
+    let start = if path.from_class { object } else { thread.class_of(object) };
+    let mut class = start.as_object()?;
+    for _ in 0..path.hops {
+        class = superclass(class).as_object()?;
+    }
+    match path.mixin {
+        Some(index) => class.slot(MIXINS).as_object()?.element(index as usize).as_object(),
+        None => Some(class),
+    }
+}
+
+/// Makes a class object. *GC point.*
+///
+/// The parts are the enclosing object, the captured variables or nil, the superclass, and the
+/// mixins in order.
+pub fn make_class(
+    thread: &mut Thread,
+    definition: &'static Definition,
+    parts: Window,
+) -> Result<Word, Failure> {
+    let vm = thread.vm;
+    if parts.len() < FIRST_MIXIN {
+        return Err(Failure::new("InvalidClass"));
+    }
+    let behavior = behavior_for(vm, definition, parts)?;
+    if (behavior.is_value || behavior.is_transfer) && !is_value(vm, parts.get(0)) {
+        return Err(Failure::with("NotAValue", vm.name_word(thread, definition.name)?, Word::NIL));
+    }
+    let mixins = mixin_array(thread, parts)?;
+    let mut scope = thread.mutator.scope();
+    let mixins = scope.root(mixins);
+    let layout = behavior.class_side.get().map_or(LayoutId::NONE, |side| side.layout);
+    let object = allocated(scope.allocate_slots(layout, vm.known_class(KnownClass::Class)))?;
+    let behavior_word = Word::from_bits(std::ptr::from_ref(behavior) as u64);
+    object.initialize_slot(BEHAVIOR, behavior_word);
+    object.initialize_slot(SUPERCLASS, parts.get(2));
+    object.initialize_slot(ENCLOSING, parts.get(0));
+    object.initialize_slot(MIXINS, scope.get(mixins));
+    object.initialize_slot(CAPTURES, parts.get(1));
+    Ok(object.word())
+}
+
+/// Where the mixins start among a class's parts.
+const FIRST_MIXIN: usize = 3;
+
+fn behavior_for(
+    vm: &Vm,
+    definition: &'static Definition,
+    parts: Window,
+) -> Result<&'static Behavior, Failure> {
+    let superclass = match parts.get(2) {
+        Word::NIL => None,
+        class => Some(class_argument(vm, class)?),
+    };
+    let mixins: Result<Vec<_>, _> = (FIRST_MIXIN..parts.len())
+        .map(|index| class_argument(vm, parts.get(index)).map(|behavior| behavior.definition))
+        .collect();
+    vm.behavior(definition, superclass, &mixins?).map_err(|fault| class_fault(vm, definition, fault))
+}
+
+/// The applied mixins as an array, or nil if there are none.
+fn mixin_array(thread: &mut Thread, parts: Window) -> Result<Word, Failure> {
+    let count = parts.len() - FIRST_MIXIN;
+    if count == 0 {
+        return Ok(Word::NIL);
+    }
+    let class = thread.vm.known_class(KnownClass::Array);
+    let array = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
+    for index in 0..count {
+        array.initialize_element(index, parts.get(FIRST_MIXIN + index));
+    }
+    Ok(array.word())
+}
+
+fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
+    behavior_of_class(vm, class).ok_or(Failure::with("NotAClass", class, Word::NIL))
+}
+
+fn class_fault(vm: &Vm, definition: &Definition, fault: BehaviorFault) -> Failure {
+    let name = vm.existing_name_word(definition.name);
+    match fault {
+        BehaviorFault::ValueAndTransfer => Failure::with("TransferObjectsCannotBeValues", name, Word::NIL),
+        BehaviorFault::MutableValue => Failure::with("NotAValue", name, Word::NIL),
+        BehaviorFault::SlotsInVmFormat => Failure::with("SlotsNotSupported", name, Word::NIL),
+        BehaviorFault::TooLarge => Failure::with("ClassTooLarge", name, Word::NIL),
+    }
+}
+
+/// Makes an instance with all slots nil. *GC point.*
+pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
+    let behavior = class_argument(thread.vm, class)?;
+    let layout = behavior.layout;
+    match layout.format() {
+        Format::Slots if behavior.known().is_none_or(KnownClass::is_instantiable) => {
+            allocated(thread.mutator.allocate_slots(layout, class)).map(Object::word)
+        }
+        Format::Array if behavior.known().is_some_and(KnownClass::is_array) => {
+            allocated(thread.mutator.allocate_array(layout, class, 0, Word::NIL)).map(Object::word)
+        }
+        _ => Err(Failure::with("NotInstantiable", class, Word::NIL)),
+    }
+}
+
+/// Whether an object is deeply immutable, so that vats may share it.
+///
+/// A value class's instances were checked when they were made, so their class and the object
+/// around it decide.
+pub fn is_value(vm: &Vm, word: Word) -> bool {
+    let Some(mut object) = word.as_object() else { return true };
+    loop {
+        let layout = object.layout();
+        match layout {
+            known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => return true,
+            known::BLOCK => return false,
+            _ => {}
+        }
+        let Some(behavior) = vm.behavior_of_layout(layout) else { return false };
+        let class = match behavior.side {
+            Side::Class => object,
+            Side::Instance if behavior.is_value => match object.class().as_object() {
+                Some(class) => class,
+                None => return true,
+            },
+            Side::Instance => return false,
+        };
+        match enclosing(class).as_object() {
+            Some(around) => object = around,
+            None => return true,
+        }
+    }
+}
+
+/// The check at the end of an initializer: instances of value classes hold only values.
+pub fn check_value(thread: &mut Thread, word: Word) -> Result<(), Failure> {
+    let vm = thread.vm;
+    let Some(object) = word.as_object() else { return Ok(()) };
+    let layout = object.layout();
+    let Some(behavior) = vm.behavior_of_layout(layout) else { return Ok(()) };
+    if !behavior.is_value || behavior.side == Side::Class {
+        return Ok(());
+    }
+    let all_values = match layout.format() {
+        Format::Slots => (0..layout.slot_count()).all(|index| is_value(vm, object.slot(index))),
+        Format::Array => (0..object.length()).all(|index| is_value(vm, object.element(index))),
+        _ => true,
+    };
+    if all_values && is_value(vm, word) {
+        return Ok(());
+    }
+    Err(Failure::with("NotAValue", vm.name_word(thread, behavior.definition.name)?, Word::NIL))
+}

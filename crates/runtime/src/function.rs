@@ -1,0 +1,210 @@
+//! Functions as they run: code words that the interpreter may specialise in place, the objects of
+//! the constants, and the sites with their inline caches.
+//!
+//! Everything here is immortal: a site's address is a return address on VM stacks, and inline
+//! caches point at functions. The only things that change after linking are
+//!
+//! - code words: one word at a time, from an instruction to a specialised form of the same
+//!   instruction; every form is correct at any time, so relaxed atomic accesses suffice;
+//! - inline caches: each is one word that points at an immutable entry, or packs a layout with a
+//!   slot; readers see the old one or the new one, never half of each;
+//! - constants: words that the collector updates while all mutators stand.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use squall_bytecode::entities::Register;
+use squall_bytecode::liveness::FrameMaps;
+use squall_bytecode::module::FunctionKind;
+use squall_heap::Word;
+
+use crate::lookup::CacheEntry;
+use crate::module::LoadedModule;
+use crate::primitives::Primitive;
+
+/// A linked function.
+pub struct Function {
+    /// The first code word.
+    pub code: &'static [AtomicU32],
+    /// The sites, in the order of the module's table, then those of calls that have none there.
+    pub sites: &'static [Site],
+    /// The constants.
+    pub constants: &'static [Constant],
+    /// The frame's size in words.
+    pub frame_words: u32,
+    /// Words that hold arguments on entry, with the receiver.
+    pub arguments: u32,
+    /// What register 0 is.
+    pub kind: FunctionKind,
+    /// The register that holds the activation's marker, if it makes one.
+    pub home: Option<Register>,
+    /// The module it is part of.
+    pub module: &'static LoadedModule,
+    /// Its index in the module's function table.
+    pub index: u32,
+    /// What a call of the function amounts to, if that is simpler than running it.
+    pub shortcut: Option<Shortcut>,
+    pub(crate) frame_maps: OnceLock<FrameMaps>,
+}
+
+/// A function body so simple that inline caches do it without a frame.
+#[derive(Clone, Copy)]
+pub enum Shortcut {
+    /// One primitive applied to all arguments in order.
+    Primitive(&'static Primitive),
+    /// Answers one immediate object.
+    Immediate(Word),
+}
+
+/// A literal of a function, made into an object when it is first needed.
+pub struct Constant(AtomicU64);
+
+impl Constant {
+    pub(crate) fn new(bits: u64) -> Constant {
+        Constant(AtomicU64::new(bits))
+    }
+
+    /// Stores the object; whoever does so records the constant as a root.
+    pub(crate) fn set(&self, word: Word) {
+        self.0.store(word.bits(), Ordering::Release);
+    }
+
+    /// The object, for constants that are one.
+    #[inline(always)]
+    pub fn word(&self) -> Word {
+        Word::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    /// The raw bits of a typed constant.
+    #[inline(always)]
+    pub fn bits(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Shows the object to the collector.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        // SAFETY: a word is 64 bits, and during a collection only the collector accesses constants:
+        // this is called from the root source, while all mutators stand.
+        visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
+    }
+}
+
+impl Function {
+    /// The bytecode this function was linked from.
+    pub fn bytecode(&self) -> &squall_bytecode::module::Function {
+        &self.module.bytecode.functions[self.index as usize]
+    }
+
+    /// The name for traces.
+    pub fn name(&self) -> &str {
+        self.module.bytecode.string(self.bytecode().name)
+    }
+
+    /// The index of the code word at this address.
+    pub fn pc_index(&self, pc: *const AtomicU32) -> usize {
+        (pc as usize - self.code.as_ptr() as usize) / size_of::<AtomicU32>()
+    }
+
+    /// Source file, line and column of the instruction at this index.
+    pub fn position(&self, pc: usize) -> (&str, u32, u32) {
+        let (line, column) =
+            self.bytecode().position(pc).map_or((0, 0), |entry| (entry.line, entry.column));
+        (self.module.bytecode.path_text(), line, column)
+    }
+
+    /// Which registers the collector must trace at each pc.
+    pub fn frame_maps(&self) -> &FrameMaps {
+        self.frame_maps.get_or_init(|| FrameMaps::compute(self.bytecode()))
+    }
+}
+
+/// A place in a function that calls or looks up: its return address, its operands and its caches.
+///
+/// A call stores the site's address below the callee's frame, where it says all that a return, a
+/// trace or a stack walk must know. One cache line.
+#[repr(C, align(64))]
+pub struct Site {
+    /// Where execution continues after the call.
+    pub return_pc: *const AtomicU32,
+    /// The function that calls.
+    pub function: *const Function,
+    /// The most recent lookup result of this site; never null.
+    cache: AtomicPtr<CacheEntry>,
+    /// The result before that: a site with two kinds of receivers alternates between the two.
+    second: AtomicPtr<CacheEntry>,
+    /// A layout in the high half, and for it a byte offset in the low half; 0 if unused.
+    pub slot_cache: AtomicU64,
+    /// For direct calls the callee's index, for primitives the address of the primitive.
+    pub callee: usize,
+    /// The index of the instruction.
+    pub pc: u32,
+    /// The register where the callee's frame starts.
+    pub window: u8,
+    /// The register that receives the result.
+    pub destination: u8,
+    /// Words of the window that the caller fills, with the receiver.
+    pub arguments: u8,
+}
+
+// SAFETY: the pointers lead to immortal memory; what changes are atomics, see the file's head.
+unsafe impl Sync for Site {}
+// SAFETY: as for `Sync`.
+unsafe impl Send for Site {}
+
+const _: () = assert!(size_of::<Site>() == 64);
+
+impl Site {
+    /// A site without caches whose function is not known yet.
+    pub(crate) fn new() -> Site {
+        let empty = CacheEntry::empty() as *const CacheEntry as *mut CacheEntry;
+        Site {
+            return_pc: std::ptr::null(),
+            function: std::ptr::null(),
+            cache: AtomicPtr::new(empty),
+            second: AtomicPtr::new(empty),
+            slot_cache: AtomicU64::new(0),
+            callee: 0,
+            pc: 0,
+            window: 0,
+            destination: 0,
+            arguments: 0,
+        }
+    }
+
+    /// The site's index in its function's table.
+    pub fn index(&self) -> usize {
+        let start = self.function().sites.as_ptr() as usize;
+        (self as *const Site as usize - start) / size_of::<Site>()
+    }
+
+    /// The function that contains the site.
+    #[inline(always)]
+    pub fn function(&self) -> &'static Function {
+        // SAFETY: the linker sets the pointer before the site can be reached, to an immortal
+        // function; sites that never become return addresses belong to one as well.
+        unsafe { &*self.function }
+    }
+
+    /// The most recent entry.
+    #[inline(always)]
+    pub fn entry(&self) -> &'static CacheEntry {
+        // The acquire pairs with the release of `remember`; entries are immutable and immortal.
+        // SAFETY: the pointer is never null and always leads to an immortal entry.
+        unsafe { &*self.cache.load(Ordering::Acquire) }
+    }
+
+    /// The entry before the most recent one.
+    #[inline(always)]
+    pub fn second_entry(&self) -> &'static CacheEntry {
+        // SAFETY: as for `entry`.
+        unsafe { &*self.second.load(Ordering::Acquire) }
+    }
+
+    /// Makes `entry` the most recent one.
+    #[inline]
+    pub fn remember(&self, entry: &'static CacheEntry) {
+        let previous = self.cache.load(Ordering::Relaxed);
+        self.second.store(previous, Ordering::Release);
+        self.cache.store(entry as *const CacheEntry as *mut CacheEntry, Ordering::Release);
+    }
+}

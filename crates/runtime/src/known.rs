@@ -1,0 +1,189 @@
+//! The classes and layouts the VM itself knows.
+//!
+//! Immediate objects have no header, and strings, arrays and closures are made by the VM, so their
+//! layouts are constants. Each belongs to a class that the kernel library declares under the same
+//! name; the connection is made while the kernel boots ([`crate::bootstrap`]).
+//!
+//! Invariant: a layout number below [`FIRST_FREE_NUMBER`] belongs to the row with that number here.
+
+use squall_heap::{Format, LayoutId, Word};
+
+/// Kernel classes that the VM makes instances of, or gives a meaning to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(usize)]
+pub enum KnownClass {
+    /// The root of the hierarchy.
+    Thing,
+    /// The superclass of classes that name none.
+    Object,
+    /// Marks classes whose instances are deeply immutable.
+    Value,
+    /// Marks classes whose instances travel between vats by copy.
+    TransferObject,
+    /// The class of class objects.
+    Class,
+    /// The class of `nil`.
+    Nil,
+    /// The class of `false`.
+    False,
+    /// The class of `true`.
+    True,
+    /// Integers of any size.
+    Integer,
+    /// IEEE 754 doubles.
+    Double,
+    /// Immutable sequences of code points.
+    String,
+    /// Interned strings.
+    Symbol,
+    /// Mutable arrays.
+    Array,
+    /// Arrays of values that never change.
+    ValueArray,
+    /// Arrays that travel between vats by copy.
+    TransferArray,
+    /// Closures.
+    Block,
+    /// What can be signalled and caught.
+    Exception,
+}
+
+impl KnownClass {
+    /// Every known class; a class comes after its superclass.
+    pub const ALL: [KnownClass; 17] = {
+        use KnownClass::*;
+        [
+            Thing, Object, Value, TransferObject, Class, Nil, False, True, Integer, Double, String,
+            Symbol, Array, ValueArray, TransferArray, Block, Exception,
+        ]
+    };
+
+    /// Those the VM creates itself before any guest code can run, with their superclasses.
+    pub const ROOTS: [(KnownClass, Option<KnownClass>); 4] = [
+        (KnownClass::Thing, None),
+        (KnownClass::Object, Some(KnownClass::Thing)),
+        (KnownClass::Value, Some(KnownClass::Thing)),
+        (KnownClass::Class, Some(KnownClass::Object)),
+    ];
+
+    /// The name of the class in the kernel module.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 17] = [
+            "Thing", "Object", "Value", "TransferObject", "Class", "Nil", "False", "True",
+            "Integer", "Double", "String", "Symbol", "Array", "ValueArray", "TransferArray",
+            "Block", "Exception",
+        ];
+        NAMES[self as usize]
+    }
+
+    /// The layout of its direct instances, for the classes whose layout is a constant.
+    pub fn layout(self) -> Option<LayoutId> {
+        Some(match self {
+            KnownClass::Nil => NIL,
+            KnownClass::False => FALSE,
+            KnownClass::True => TRUE,
+            KnownClass::Integer => SMALL_INTEGER,
+            KnownClass::Double => IMMEDIATE_DOUBLE,
+            KnownClass::String => STRING,
+            KnownClass::Symbol => SYMBOL,
+            KnownClass::Array => ARRAY,
+            KnownClass::ValueArray => VALUE_ARRAY,
+            KnownClass::TransferArray => TRANSFER_ARRAY,
+            KnownClass::Block => BLOCK,
+            _ => return None,
+        })
+    }
+
+    /// A second layout of its instances: the boxed form of numbers.
+    pub fn boxed_layout(self) -> Option<LayoutId> {
+        match self {
+            KnownClass::Integer => Some(LARGE_INTEGER),
+            KnownClass::Double => Some(BOXED_DOUBLE),
+            _ => None,
+        }
+    }
+
+    /// Whether instances are arrays, whose size their initializer is told.
+    pub fn is_array(self) -> bool {
+        matches!(self, KnownClass::Array | KnownClass::ValueArray | KnownClass::TransferArray)
+    }
+
+    /// Whether `instantiate` can make instances: arrays are made empty, to be replaced by their
+    /// initializer, the other VM-made objects not at all.
+    pub fn is_instantiable(self) -> bool {
+        !matches!(
+            self,
+            KnownClass::Nil
+                | KnownClass::False
+                | KnownClass::True
+                | KnownClass::Integer
+                | KnownClass::Double
+                | KnownClass::String
+                | KnownClass::Symbol
+                | KnownClass::Block
+        )
+    }
+}
+
+const fn layout(format: Format, slots: u32, number: u32) -> LayoutId {
+    match LayoutId::new(format, slots, false, number) {
+        Some(layout) => layout,
+        None => panic!("not a layout"),
+    }
+}
+
+/// Small integers, which have no header.
+pub const SMALL_INTEGER: LayoutId = layout(Format::Slots, 0, 1);
+/// Immediate doubles.
+pub const IMMEDIATE_DOUBLE: LayoutId = layout(Format::Slots, 0, 2);
+/// `nil`.
+pub const NIL: LayoutId = layout(Format::Slots, 0, 3);
+/// `false`.
+pub const FALSE: LayoutId = layout(Format::Slots, 0, 4);
+/// `true`.
+pub const TRUE: LayoutId = layout(Format::Slots, 0, 5);
+/// Integers beyond the small ones: sign and magnitude, see [`crate::objects::number`].
+pub const LARGE_INTEGER: LayoutId = layout(Format::Bytes, 0, 6);
+/// Doubles whose exponent does not fit a word.
+pub const BOXED_DOUBLE: LayoutId = layout(Format::Raw, 1, 7);
+/// Strings: see [`crate::objects::string`].
+pub const STRING: LayoutId = layout(Format::Bytes, 0, 8);
+/// Symbols: strings of which there is one per text.
+pub const SYMBOL: LayoutId = layout(Format::Bytes, 0, 9);
+/// Arrays.
+pub const ARRAY: LayoutId = layout(Format::Array, 0, 10);
+/// Arrays of values.
+pub const VALUE_ARRAY: LayoutId = layout(Format::Array, 0, 11);
+/// Arrays that travel by copy.
+pub const TRANSFER_ARRAY: LayoutId = layout(Format::Array, 0, 12);
+/// Closures: the function, then the captured values.
+pub const BLOCK: LayoutId = layout(Format::Array, 0, 13);
+/// Contexts: variables that an activation shares with its closures. Never seen by guest code.
+pub const CONTEXT: LayoutId = layout(Format::Array, 0, 14);
+/// Markers of activations that closures can return from. Never seen by guest code.
+pub const HOME: LayoutId = layout(Format::Slots, 2, 15);
+/// Pending unwindings, while an `ensure:` block runs. Never seen by guest code.
+pub const UNWIND: LayoutId = layout(Format::Slots, 4, 16);
+
+/// The first layout number for classes that programs define.
+pub const FIRST_FREE_NUMBER: u32 = 32;
+
+/// The layout of any word.
+#[inline(always)]
+pub fn layout_of(word: Word) -> LayoutId {
+    if word.is_pointer() { word.object_unchecked().layout() } else { immediate_layout(word) }
+}
+
+/// The layout of a word that is no pointer.
+#[inline(always)]
+pub fn immediate_layout(word: Word) -> LayoutId {
+    if word.is_small_integer() {
+        return SMALL_INTEGER;
+    }
+    match word {
+        Word::NIL => NIL,
+        Word::FALSE => FALSE,
+        Word::TRUE => TRUE,
+        _ => IMMEDIATE_DOUBLE,
+    }
+}

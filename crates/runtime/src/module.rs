@@ -1,0 +1,277 @@
+//! Loaded modules: bytecode with everything that hangs off it at run time, linked on demand.
+//!
+//! Loading a module copies nothing but tables of empty cells. A function is linked when a lookup
+//! first finds it, a class definition when it is first needed, a name when it is first compared:
+//! a program pays for what it runs. Cells are filled once and immortal, so what they hold is
+//! `&'static`.
+
+use std::mem::MaybeUninit;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+
+use squall_bytecode::decode::instructions;
+use squall_bytecode::entities::{ClassId, FunctionId, StringId};
+use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
+use squall_bytecode::module::{Constant as Literal, Module, Visibility};
+use squall_heap::Word;
+
+use crate::function::{Constant, Function, Shortcut, Site};
+use crate::known::KnownClass;
+use crate::primitives;
+use crate::symbols::{Symbol, SymbolTable};
+
+/// A module ready to run.
+pub struct LoadedModule {
+    /// The verified bytecode.
+    pub bytecode: Module,
+    symbols: Box<[OnceLock<Symbol>]>,
+    functions: Box<[OnceLock<&'static Function>]>,
+    definitions: Box<[OnceLock<&'static Definition>]>,
+    table: &'static SymbolTable,
+}
+
+impl LoadedModule {
+    /// Loads a module, which the caller has verified or trusts.
+    pub fn load(bytecode: Module, table: &'static SymbolTable) -> &'static LoadedModule {
+        fn cells<T>(length: usize) -> Box<[OnceLock<T>]> {
+            (0..length).map(|_| OnceLock::new()).collect()
+        }
+        Box::leak(Box::new(LoadedModule {
+            symbols: cells(bytecode.strings.len()),
+            functions: cells(bytecode.functions.len()),
+            definitions: cells(bytecode.classes.len()),
+            bytecode,
+            table,
+        }))
+    }
+
+    /// The symbol for a string of the module.
+    #[inline]
+    pub fn symbol(&self, id: StringId) -> Symbol {
+        *self.symbols[id.index()].get_or_init(|| self.table.intern(self.bytecode.string(id)))
+    }
+
+    /// The symbol with this text.
+    pub fn intern(&self, text: &str) -> Symbol {
+        self.table.intern(text)
+    }
+
+    /// A function, linked.
+    pub fn function(&'static self, id: FunctionId) -> &'static Function {
+        self.functions[id.index()].get_or_init(|| link(self, id))
+    }
+
+    /// A class definition.
+    pub fn definition(&'static self, id: ClassId) -> &'static Definition {
+        self.definitions[id.index()].get_or_init(|| Definition::new(self, id))
+    }
+
+    /// The definition that loading the module answers.
+    pub fn main_definition(&'static self) -> Option<&'static Definition> {
+        self.bytecode.main_class.map(|id| self.definition(id))
+    }
+
+    /// Every function that was linked so far.
+    pub fn linked_functions(&self) -> impl Iterator<Item = &'static Function> {
+        self.functions.iter().filter_map(|cell| cell.get().copied())
+    }
+}
+
+/// A class definition with its names interned.
+pub struct Definition {
+    /// The module that contains it.
+    pub module: &'static LoadedModule,
+    /// Its index there.
+    pub id: ClassId,
+    /// Its name.
+    pub name: Symbol,
+    /// The definition around it.
+    pub outer: Option<&'static Definition>,
+    /// Who may send the message that answers its class object.
+    pub visibility: Visibility,
+    /// The selector of the primary factory.
+    pub factory_selector: Symbol,
+    /// The slots, in textual order.
+    pub slots: Box<[SlotDefinition]>,
+    /// Set while the kernel boots, for the classes the VM knows.
+    pub known: OnceLock<KnownClass>,
+}
+
+/// A slot declaration with its names interned.
+pub struct SlotDefinition {
+    /// The name, which is the reader's selector.
+    pub name: Symbol,
+    /// The setter's selector, for mutable slots.
+    pub setter: Option<Symbol>,
+    /// Who may use the accessors.
+    pub visibility: Visibility,
+}
+
+impl Definition {
+    fn new(module: &'static LoadedModule, id: ClassId) -> &'static Definition {
+        let class = &module.bytecode.classes[id.index()];
+        let slots = class.slots.iter().map(|slot| SlotDefinition {
+            name: module.symbol(slot.name),
+            setter: slot
+                .mutable
+                .then(|| module.table.intern(&format!("{}:", module.bytecode.string(slot.name)))),
+            visibility: slot.visibility,
+        });
+        Box::leak(Box::new(Definition {
+            module,
+            id,
+            name: module.symbol(class.name),
+            outer: class.outer.map(|outer| module.definition(outer)),
+            visibility: class.visibility,
+            factory_selector: module.symbol(class.factory_selector),
+            slots: slots.collect(),
+            known: OnceLock::new(),
+        }))
+    }
+
+    /// The definition as the module has it.
+    pub fn bytecode(&self) -> &'static squall_bytecode::module::ClassDefinition {
+        &self.module.bytecode.classes[self.id.index()]
+    }
+
+    /// The name's text.
+    pub fn name_text(&self) -> &'static str {
+        self.module.bytecode.string(self.bytecode().name)
+    }
+
+    /// The VM's view of this class, if it has one.
+    pub fn known(&self) -> Option<KnownClass> {
+        self.known.get().copied()
+    }
+
+    /// The nested definition of this name.
+    pub fn nested(&self, name: Symbol) -> Option<&'static Definition> {
+        let mut nested = self.bytecode().nested.iter().map(|&id| self.module.definition(id));
+        nested.find(|definition| definition.name == name)
+    }
+}
+
+/// Two definitions are the same text or not; names do not matter.
+impl PartialEq for Definition {
+    fn eq(&self, other: &Definition) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl Eq for Definition {}
+
+/// Copies a function's code and gives every instruction that needs one a site.
+fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
+    let bytecode = &module.bytecode.functions[id.index()];
+    let mut words = bytecode.code.clone();
+    let mut sites: Vec<Site> = bytecode.sites.iter().map(|_| Site::new()).collect();
+    for instruction in instructions(&bytecode.code) {
+        link_instruction(module, instruction.opcode, instruction.pc, &mut words, &mut sites);
+    }
+    let shortcut = recognise_shortcut(module, bytecode);
+    let code: Box<[AtomicU32]> = words.into_iter().map(AtomicU32::new).collect();
+    let code: &'static [AtomicU32] = Box::leak(code);
+    // The sites point at the function and the function at the sites, so its place comes first.
+    let place: &'static mut MaybeUninit<Function> = Box::leak(Box::new_uninit());
+    for site in &mut sites {
+        let length = Opcode::of_word(bytecode.code[site.pc as usize]).map_or(0, |o| o.info().words());
+        site.function = place.as_ptr();
+        site.return_pc = &raw const code[site.pc as usize..][length..][0];
+    }
+    place.write(Function {
+        code,
+        sites: Box::leak(sites.into_boxed_slice()),
+        constants: Box::leak(bytecode.constants.iter().map(initial_constant).collect()),
+        frame_words: bytecode.registers.len() as u32,
+        arguments: bytecode.arguments() as u32,
+        kind: bytecode.kind,
+        home: bytecode.home,
+        module,
+        index: id.0,
+        shortcut,
+        frame_maps: OnceLock::new(),
+    })
+}
+
+/// Completes the site of an instruction, and makes one for calls that the module's table has none for.
+fn link_instruction(
+    module: &'static LoadedModule,
+    opcode: Opcode,
+    pc: usize,
+    words: &mut [u32],
+    sites: &mut Vec<Site>,
+) {
+    let words = &mut words[pc..];
+    let operands = opcode.info().operands;
+    let index = match opcode {
+        Opcode::Call | Opcode::Primitive => {
+            let operand = Field::X.extract(words);
+            sites.push(Site::new());
+            let index = sites.len() - 1;
+            sites[index].callee = match opcode {
+                Opcode::Call => operand as usize,
+                _ => primitives::find(module.bytecode.string(StringId(operand))) as *const _ as usize,
+            };
+            Field::X.insert(words, index as u32);
+            index
+        }
+        _ => match operands.iter().find(|operand| matches!(operand.kind, OperandKind::Site(_))) {
+            Some(operand) => operand.field.extract(words) as usize,
+            None => return,
+        },
+    };
+    let site = &mut sites[index];
+    site.pc = pc as u32;
+    for operand in operands {
+        let value = operand.field.extract(words) as u8;
+        match operand.kind {
+            OperandKind::Window => site.window = value,
+            OperandKind::Define(_) => site.destination = value,
+            OperandKind::Count => site.arguments = value,
+            OperandKind::Site(SiteRule::Send(arguments)) => site.arguments = arguments + 1,
+            _ => {}
+        }
+    }
+}
+
+/// What a constant holds before it is first loaded: the bits of a typed one, no object yet otherwise.
+fn initial_constant(literal: &Literal) -> Constant {
+    match literal {
+        Literal::Raw(_, bits) => Constant::new(*bits),
+        _ => Constant::new(Word::UNSET.bits()),
+    }
+}
+
+/// Recognises bodies that are one primitive on the arguments, or answer an immediate object.
+fn recognise_shortcut(
+    module: &'static LoadedModule,
+    function: &squall_bytecode::module::Function,
+) -> Option<Shortcut> {
+    let mut body = instructions(&function.code);
+    let mut moved = 0;
+    loop {
+        let instruction = body.next()?;
+        let words = &function.code[instruction.pc..];
+        let (a, b, c) = (Field::A.extract(words), Field::B.extract(words), Field::C.extract(words));
+        match instruction.opcode {
+            // Arguments on their way into the window, in order.
+            Opcode::Move if b == moved => moved += 1,
+            Opcode::Primitive => {
+                let next = body.next()?;
+                let returned = Field::A.extract(&function.code[next.pc..]);
+                let in_order = c as usize == function.arguments() && moved == c;
+                let name = module.bytecode.string(StringId(Field::X.extract(words)));
+                return (in_order && next.opcode == Opcode::Return && returned == a)
+                    .then(|| Shortcut::Primitive(primitives::find(name)));
+            }
+            Opcode::LoadSpecial if moved == 0 => {
+                let next = body.next()?;
+                let returned = Field::A.extract(&function.code[next.pc..]);
+                let word = [Word::NIL, Word::FALSE, Word::TRUE][b as usize];
+                return (next.opcode == Opcode::Return && returned == a)
+                    .then_some(Shortcut::Immediate(word));
+            }
+            _ => return None,
+        }
+    }
+}

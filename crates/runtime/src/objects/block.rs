@@ -1,0 +1,85 @@
+//! Closures, contexts, and the markers of activations that closures return from.
+//!
+//! A closure is an array: first the address of its function, which is aligned and so reads as a
+//! small integer, then the captured values. A context is an array of variables. A home marker has
+//! the address of the activation's frame, or nil once the activation was left, and the stack it
+//! is on.
+
+use squall_heap::{Object, Word};
+
+use crate::function::Function;
+use crate::known::{self, KnownClass};
+use crate::outcome::Failure;
+use crate::thread::{Thread, Window, allocated};
+
+const FUNCTION: usize = 0;
+/// Where the captured values start.
+pub const FIRST_CAPTURED: usize = 1;
+
+/// The closure in a word, if it is one.
+#[inline(always)]
+pub fn closure(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| object.layout() == known::BLOCK)
+}
+
+/// The function of a closure.
+#[inline(always)]
+pub fn closure_function(closure: Object) -> &'static Function {
+    // SAFETY: `make_closure` stored the address of an immortal function, and no guest code reaches
+    // the elements of closures.
+    unsafe { &*(closure.element(FUNCTION).bits() as *const Function) }
+}
+
+/// Makes a closure. *GC point.*
+pub fn make_closure(
+    thread: &mut Thread,
+    function: &'static Function,
+    captured: Window,
+) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Block);
+    let length = FIRST_CAPTURED + captured.len();
+    let object = allocated(thread.mutator.allocate_array(known::BLOCK, class, length, Word::NIL))?;
+    object.initialize_element(FUNCTION, Word::from_bits(std::ptr::from_ref(function) as u64));
+    for index in 0..captured.len() {
+        object.initialize_element(FIRST_CAPTURED + index, captured.get(index));
+    }
+    Ok(object.word())
+}
+
+/// Makes a context of `size` variables. *GC point.*
+pub fn make_context(thread: &mut Thread, size: usize) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    allocated(thread.mutator.allocate_array(known::CONTEXT, class, size, Word::NIL)).map(Object::word)
+}
+
+/// The context in a word, if it is one that has a variable with this index.
+#[inline(always)]
+pub fn context(word: Word, index: usize) -> Option<Object> {
+    word.as_object()
+        .filter(|object| object.layout() == known::CONTEXT && index < object.length())
+}
+
+/// Makes the marker of the activation with this frame. *GC point.*
+pub fn make_home(thread: &mut Thread, frame: *mut Word) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let object = allocated(thread.mutator.allocate_slots(known::HOME, class))?;
+    object.initialize_slot(0, Word::from_bits(frame as u64));
+    object.initialize_slot(1, Word::from_bits(thread.stack_identity()));
+    Ok(object.word())
+}
+
+/// The frame of the activation that a marker stands for, if it is still active on this stack.
+pub fn home_frame(thread: &Thread, marker: Word) -> Option<*mut Word> {
+    let object = marker.as_object().filter(|object| object.layout() == known::HOME)?;
+    let frame = object.slot(0);
+    let here = object.slot(1).bits() == thread.stack_identity();
+    (frame != Word::NIL && here).then_some(frame.bits() as *mut Word)
+}
+
+/// Records that the activation of a marker was left.
+#[inline(always)]
+pub fn leave_home(thread: &mut Thread, marker: Word) {
+    if let Some(object) = marker.as_object().filter(|object| object.layout() == known::HOME) {
+        object.set_slot(&mut thread.mutator, 0, Word::NIL);
+    }
+}

@@ -1,0 +1,249 @@
+//! Strings and symbols: immutable sequences of Unicode code points.
+//!
+//! The code points of one string all take the same space, one, two or four bytes, whatever the
+//! largest needs (as in Python, PEP 393). So most strings take a byte per character, and indexing
+//! is constant-time and counts code points. The two flags in the header hold the width.
+
+use squall_heap::{Flag, Object, Word};
+
+use crate::known::{self, KnownClass};
+use crate::outcome::Failure;
+use crate::symbols::Symbol;
+use crate::thread::{Thread, allocated};
+
+/// Bytes per code point.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(usize)]
+pub enum Width {
+    /// Code points below 256.
+    One = 1,
+    /// Code points below 65,536.
+    Two = 2,
+    /// All code points.
+    Four = 4,
+}
+
+impl Width {
+    /// The width that a code point needs.
+    pub fn of(code_point: u32) -> Width {
+        match code_point {
+            0..=0xFF => Width::One,
+            0x100..=0xFFFF => Width::Two,
+            _ => Width::Four,
+        }
+    }
+}
+
+/// Whether a word is a string or a symbol.
+#[inline]
+pub fn is_string(word: Word) -> bool {
+    word.as_object().is_some_and(|object| is_string_object(object))
+}
+
+#[inline]
+fn is_string_object(object: Object) -> bool {
+    matches!(object.layout(), known::STRING | known::SYMBOL)
+}
+
+/// A view of a string object; valid until the next GC point, like the object itself.
+#[derive(Clone, Copy)]
+pub struct Text {
+    object: Object,
+    width: Width,
+}
+
+impl Text {
+    /// The view of a word, if it is a string or a symbol.
+    #[inline]
+    pub fn of(word: Word) -> Option<Text> {
+        let object = word.as_object().filter(|&object| is_string_object(object))?;
+        let width = if object.has_flag(Flag::First) {
+            Width::Two
+        } else if object.has_flag(Flag::Second) {
+            Width::Four
+        } else {
+            Width::One
+        };
+        Some(Text { object, width })
+    }
+
+    /// How many code points.
+    #[inline]
+    pub fn len(self) -> usize {
+        self.object.length() / self.width as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.object.length() == 0
+    }
+
+    /// The code point with this index, counting from 0.
+    #[inline]
+    pub fn code_point(self, index: usize) -> u32 {
+        let object = self.object;
+        match self.width {
+            Width::One => u32::from(object.byte(index)),
+            Width::Two => {
+                let at = index * 2;
+                u32::from(u16::from_le_bytes([object.byte(at), object.byte(at + 1)]))
+            }
+            Width::Four => {
+                let at = index * 4;
+                u32::from_le_bytes(std::array::from_fn(|byte| object.byte(at + byte)))
+            }
+        }
+    }
+
+    /// The code points, one after the other.
+    pub fn code_points(self) -> impl Iterator<Item = u32> {
+        (0..self.len()).map(move |index| self.code_point(index))
+    }
+
+    /// The widest code point's width, which is not always the stored one.
+    fn width(self) -> Width {
+        self.width
+    }
+
+    /// The bytes as they are stored.
+    fn bytes<'a>(self) -> &'a [u8] {
+        // SAFETY: strings are never written once they are shared, and views are not held across a
+        // GC point.
+        unsafe { self.object.bytes() }
+    }
+
+    /// Whether two strings have the same code points.
+    pub fn equals(self, other: Text) -> bool {
+        if self.width == other.width {
+            return self.bytes() == other.bytes();
+        }
+        self.len() == other.len() && self.code_points().eq(other.code_points())
+    }
+
+    /// The order of the code points.
+    pub fn compare(self, other: Text) -> std::cmp::Ordering {
+        self.code_points().cmp(other.code_points())
+    }
+
+    /// A hash of the code points: FNV-1a, cut to 28 bits, kept in the header.
+    pub fn hash(self) -> u32 {
+        const OFFSET: u32 = 0x811C_9DC5;
+        const PRIME: u32 = 0x0100_0193;
+        let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
+        // Strings never use the header's hash for their identity, so it can cache this one.
+        self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+    }
+
+    /// The text for Rust; code points that are no scalar values become U+FFFD.
+    pub fn to_rust(self) -> String {
+        if self.width == Width::One && self.bytes().is_ascii() {
+            return String::from_utf8_lossy(self.bytes()).into_owned();
+        }
+        let character = |code_point| char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
+        self.code_points().map(character).collect()
+    }
+}
+
+/// The Rust text of a string or symbol.
+pub fn text_argument(word: Word) -> Result<String, Failure> {
+    Text::of(word).map(Text::to_rust).ok_or_else(|| Failure::argument(word))
+}
+
+/// Makes a string of Rust text. *GC point.*
+pub fn make_string(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
+    if text.is_ascii() {
+        return make(thread, known::STRING, KnownClass::String, text.as_bytes(), Width::One);
+    }
+    let code_points: Vec<u32> = text.chars().map(u32::from).collect();
+    make_from_code_points(thread, &code_points)
+}
+
+/// Makes a string of code points. *GC point.*
+pub fn make_from_code_points(thread: &mut Thread, code_points: &[u32]) -> Result<Word, Failure> {
+    let (bytes, width) = encode(code_points);
+    make(thread, known::STRING, KnownClass::String, &bytes, width)
+}
+
+/// The string of one code point: Latin-1 ones are made once. *GC point.*
+pub fn make_character(thread: &mut Thread, code_point: u32) -> Result<Word, Failure> {
+    if let Some(character) = thread.vm.character(code_point) {
+        return Ok(character);
+    }
+    let made = make_from_code_points(thread, &[code_point])?;
+    thread.vm.set_character(code_point, made);
+    Ok(made)
+}
+
+/// Makes the string of two strings, one after the other. *GC point.*
+pub fn concatenate(thread: &mut Thread, left: Text, right: Text) -> Result<Word, Failure> {
+    let width = left.width().max(right.width());
+    let mut bytes = Vec::with_capacity((left.len() + right.len()) * width as usize);
+    for text in [left, right] {
+        append(&mut bytes, text, 0, text.len(), width);
+    }
+    make(thread, known::STRING, KnownClass::String, &bytes, width)
+}
+
+/// Makes the string of `length` code points from `start` on. *GC point.*
+pub fn substring(
+    thread: &mut Thread,
+    text: Text,
+    start: usize,
+    length: usize,
+) -> Result<Word, Failure> {
+    let widest = (start..start + length).map(|index| Width::of(text.code_point(index))).max();
+    let width = widest.unwrap_or(Width::One);
+    let mut bytes = Vec::with_capacity(length * width as usize);
+    append(&mut bytes, text, start, length, width);
+    make(thread, known::STRING, KnownClass::String, &bytes, width)
+}
+
+fn append(bytes: &mut Vec<u8>, text: Text, start: usize, length: usize, width: Width) {
+    if text.width == width {
+        let size = width as usize;
+        bytes.extend_from_slice(&text.bytes()[start * size..(start + length) * size]);
+        return;
+    }
+    for index in start..start + length {
+        bytes.extend_from_slice(&text.code_point(index).to_le_bytes()[..width as usize]);
+    }
+}
+
+/// The guest's object for a symbol. *GC point.*
+pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failure> {
+    let table = thread.vm.symbols();
+    if let Some(object) = table.object(symbol) {
+        return Ok(object);
+    }
+    let code_points: Vec<u32> = table.text(symbol).chars().map(u32::from).collect();
+    let (bytes, width) = encode(&code_points);
+    let made = make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)?;
+    Ok(table.set_object(symbol, made))
+}
+
+fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {
+    let width = code_points.iter().map(|&point| Width::of(point)).max().unwrap_or(Width::One);
+    let mut bytes = Vec::with_capacity(code_points.len() * width as usize);
+    for point in code_points {
+        bytes.extend_from_slice(&point.to_le_bytes()[..width as usize]);
+    }
+    (bytes, width)
+}
+
+fn make(
+    thread: &mut Thread,
+    layout: squall_heap::LayoutId,
+    class: KnownClass,
+    bytes: &[u8],
+    width: Width,
+) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(class);
+    let object = allocated(thread.mutator.allocate_bytes(layout, class, bytes.len()))?;
+    object.write_bytes(0, bytes);
+    match width {
+        Width::One => {}
+        Width::Two => _ = object.set_flag(Flag::First),
+        Width::Four => _ = object.set_flag(Flag::Second),
+    }
+    Ok(object.word())
+}

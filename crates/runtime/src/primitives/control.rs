@@ -1,0 +1,49 @@
+//! Control: closures, exceptions, sending messages by name.
+
+use squall_heap::Word;
+
+use super::{Primitive, Shape};
+use crate::objects::block;
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+use crate::unwind;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive { name: "blockValue:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:with:", run: evaluate, shape: Shape::Evaluate },
+    Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
+    Primitive::ordinary("blockArity:", arity),
+    Primitive::ordinary("signal:", |thread, window| unwind::signal(thread, window.get(0))),
+];
+
+/// Runs a closure with the other arguments.
+fn evaluate(thread: &mut Thread, window: Window) -> Outcome {
+    thread.message.clear();
+    thread.message.extend(window.words());
+    Outcome::Evaluate
+}
+
+/// Runs a closure with the elements of an array as arguments.
+fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = window.get(1);
+    let Some(array) = arguments.as_object().filter(|o| o.layout().format().has_elements()) else {
+        return Failure::argument(arguments).into();
+    };
+    thread.message.clear();
+    thread.message.push(window.get(0));
+    thread.message.extend((0..array.length()).map(|index| array.element(index)));
+    Outcome::Evaluate
+}
+
+/// How many arguments a closure takes.
+fn arity(_: &mut Thread, window: Window) -> Outcome {
+    match block::closure(window.get(0)) {
+        Some(closure) => {
+            let arity = block::closure_function(closure).arguments - 1;
+            Outcome::Return(Word::from_small_integer_unchecked(i64::from(arity)))
+        }
+        None => Failure::argument(window.get(0)).into(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Primitives: what library code cannot do in Newspeak.
+//!
+//! A primitive is a Rust function named by the keyword message that library modules send to
+//! `vmMirror`; `lib/PRIMITIVES.md` lists them all with their arguments, results and failures. They
+//! get their arguments in a window, which the collector updates, and answer an
+//! [`Outcome`](crate::outcome::Outcome). They never call guest code, block, or keep an object
+//! across a GC point.
+//!
+//! One table per file, one file per kind of receiver.
+
+pub mod control;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+
+/// A primitive.
+pub struct Primitive {
+    /// The selector that names it.
+    pub name: &'static str,
+    /// What it does.
+    pub run: fn(&mut Thread, Window) -> Outcome,
+    /// What tiers may do themselves instead of calling `run`.
+    pub shape: Shape,
+}
+
+/// Primitives that tiers know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Nothing special.
+    Ordinary,
+    /// Runs the closure in the window's first word with the other words as arguments.
+    Evaluate,
+}
+
+impl Primitive {
+    /// A primitive that tiers just call.
+    pub const fn ordinary(
+        name: &'static str,
+        run: fn(&mut Thread, Window) -> Outcome,
+    ) -> Primitive {
+        Primitive { name, run, shape: Shape::Ordinary }
+    }
+}
+
+/// The primitive with this name; for an unknown name, one that fails.
+pub fn find(name: &str) -> &'static Primitive {
+    static UNKNOWN: Primitive = Primitive::ordinary("", unknown);
+    static TABLE: OnceLock<HashMap<&'static str, &'static Primitive>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        all().map(|primitive| (primitive.name, primitive)).collect()
+    });
+    table.get(name).copied().unwrap_or(&UNKNOWN)
+}
+
+/// Every primitive.
+pub fn all() -> impl Iterator<Item = &'static Primitive> {
+    [control::PRIMITIVES].into_iter().flatten()
+}
+
+fn unknown(_: &mut Thread, _: Window) -> Outcome {
+    Failure::new("UnknownPrimitive").into()
+}

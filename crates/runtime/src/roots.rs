@@ -1,0 +1,178 @@
+//! The collector's view of the runtime: which words are roots.
+//!
+//! | root | visited |
+//! |---|---|
+//! | known classes, the kernel, one-character strings, symbols, turns | at every collection |
+//! | constants of functions | in the collection after they were made, later only in full ones |
+//! | frames, by the live maps of their functions; arguments in progress | at every collection |
+//!
+//! Constants never change once made, and everything that survives a collection is old, which is
+//! why a nursery collection needs only the new ones.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, RootSource, Word};
+
+use crate::function::Constant;
+use crate::known::KnownClass;
+use crate::stack::Activation;
+use crate::thread::Thread;
+use crate::vm::Vm;
+
+/// Words that the VM refers to on behalf of no thread.
+pub struct GlobalRoots {
+    known: [RootWord; KnownClass::ALL.len()],
+    characters: [RootWord; 256],
+    /// The kernel module's instance.
+    pub kernel: RootWord,
+    /// The platform object.
+    pub platform: RootWord,
+    /// The exception for a full heap, made while there is room.
+    pub out_of_memory: RootWord,
+    constants: Mutex<Constants>,
+}
+
+impl Default for GlobalRoots {
+    fn default() -> GlobalRoots {
+        GlobalRoots {
+            known: std::array::from_fn(|_| RootWord::default()),
+            characters: std::array::from_fn(|_| RootWord::default()),
+            kernel: RootWord::default(),
+            platform: RootWord::default(),
+            out_of_memory: RootWord::default(),
+            constants: Mutex::default(),
+        }
+    }
+}
+
+/// One word that many threads may read and the collector updates.
+pub struct RootWord(AtomicU64);
+
+impl Default for RootWord {
+    fn default() -> RootWord {
+        RootWord(AtomicU64::new(Word::NIL.bits()))
+    }
+}
+
+impl RootWord {
+    /// The word.
+    #[inline]
+    pub fn get(&self) -> Word {
+        Word::from_bits(self.0.load(Ordering::Acquire))
+    }
+
+    /// Replaces the word.
+    pub fn set(&self, word: Word) {
+        self.0.store(word.bits(), Ordering::Release);
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots.
+        visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
+    }
+}
+
+#[derive(Default)]
+struct Constants {
+    new: Vec<&'static Constant>,
+    old: Vec<&'static Constant>,
+}
+
+impl GlobalRoots {
+    pub(crate) fn known_class(&self, class: KnownClass) -> Word {
+        self.known[class as usize].get()
+    }
+
+    pub(crate) fn set_known_class(&self, class: KnownClass, word: Word) {
+        self.known[class as usize].set(word);
+    }
+
+    pub(crate) fn character(&self, code_point: u32) -> Option<Word> {
+        let word = self.characters.get(code_point as usize)?.get();
+        (word != Word::NIL).then_some(word)
+    }
+
+    pub(crate) fn set_character(&self, code_point: u32, string: Word) {
+        if let Some(root) = self.characters.get(code_point as usize) {
+            root.set(string);
+        }
+    }
+
+    pub(crate) fn add_constant(&self, constant: &'static Constant) {
+        self.constants.lock().new.push(constant);
+    }
+
+    fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let named = [&self.kernel, &self.platform, &self.out_of_memory];
+        for root in self.known.iter().chain(&self.characters).chain(named) {
+            root.visit(visit);
+        }
+        let mut constants = self.constants.lock();
+        if kind == CollectionKind::Full {
+            constants.old.iter().for_each(|constant| constant.visit(visit));
+        }
+        let new = std::mem::take(&mut constants.new);
+        new.iter().for_each(|constant| constant.visit(visit));
+        constants.old.extend(new);
+    }
+}
+
+/// The root source that the VM registers with its heap.
+pub(crate) struct Roots {
+    vm: &'static Vm,
+}
+
+impl Roots {
+    pub(crate) fn new(vm: &'static Vm) -> Roots {
+        Roots { vm }
+    }
+}
+
+/// A mutator's context is the address of its [`Thread`], which does not move while attached.
+fn thread_of(context: usize) -> *mut Thread {
+    context as *mut Thread
+}
+
+// SAFETY: roots are in atomics, locked tables, or on VM stacks, none of which move or are touched by
+// mutators while they stand; every other reference to an object is in an object.
+unsafe impl RootSource for Roots {
+    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        self.vm.roots.visit(kind, visit);
+        self.vm.turns.visit(visit);
+        self.vm.symbols().visit_objects(visit);
+    }
+
+    fn visit_mutator_roots(
+        &self,
+        context: usize,
+        _kind: CollectionKind,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        // SAFETY: the context is a live thread's address and the thread stands, its state saved.
+        let thread = unsafe { &mut *thread_of(context) };
+        thread.message.iter_mut().for_each(&mut *visit);
+        thread.window.visit(visit);
+        for activation in thread.activations() {
+            visit_frame(activation, visit);
+        }
+    }
+
+    fn request_stop(&self, context: usize) {
+        // SAFETY: the thread is attached; the limit is an atomic that others may set.
+        unsafe { &(*thread_of(context)).limit }.store(0, Ordering::Relaxed);
+    }
+
+    fn stop_ended(&self, _context: usize) {
+        // The thread resets its limit when it has polled.
+    }
+}
+
+/// Visits the registers that hold words still needed at the activation's pc.
+fn visit_frame(activation: Activation, visit: &mut dyn FnMut(&mut Word)) {
+    for register in activation.function.frame_maps().at(activation.pc).iter() {
+        // SAFETY: a live map names registers of the function's frame that are initialised at this
+        // pc with tagged words; the thread that owns the frame stands.
+        visit(unsafe { &mut *activation.register(register.index()) });
+    }
+}

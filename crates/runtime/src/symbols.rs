@@ -1,0 +1,89 @@
+//! Interned names: selectors, slot names, class names.
+//!
+//! A [`Symbol`] is an index; equal texts have equal symbols for the life of the process, so the
+//! lookup machinery compares and hashes numbers. The guest's symbol objects are made on demand and
+//! kept beside the text, which makes their identity the text's, as the language demands.
+//!
+//! Protocol: the table is append-only behind a read-write lock; a symbol never changes or dies.
+
+use std::collections::HashMap;
+
+use parking_lot::RwLock;
+use squall_bytecode::module::selector_arity;
+use squall_heap::Word;
+
+/// An interned name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Symbol(pub u32);
+
+/// All symbols of the process.
+#[derive(Default)]
+pub struct SymbolTable {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    texts: Vec<Entry>,
+    symbols: HashMap<&'static str, Symbol>,
+}
+
+struct Entry {
+    text: &'static str,
+    arity: usize,
+    /// The guest's object, or `UNSET` while nobody asked for it.
+    object: Word,
+}
+
+impl SymbolTable {
+    /// The symbol with this text.
+    pub fn intern(&self, text: &str) -> Symbol {
+        if let Some(&symbol) = self.inner.read().symbols.get(text) {
+            return symbol;
+        }
+        let mut inner = self.inner.write();
+        if let Some(&symbol) = inner.symbols.get(text) {
+            return symbol;
+        }
+        let text: &'static str = Box::leak(text.into());
+        let symbol = Symbol(inner.texts.len() as u32);
+        let arity = selector_arity(text);
+        inner.texts.push(Entry { text, arity, object: Word::UNSET });
+        inner.symbols.insert(text, symbol);
+        symbol
+    }
+
+    /// The text of a symbol.
+    pub fn text(&self, symbol: Symbol) -> &'static str {
+        self.inner.read().texts[symbol.0 as usize].text
+    }
+
+    /// How many arguments a message with this selector has.
+    pub fn arity(&self, symbol: Symbol) -> usize {
+        self.inner.read().texts[symbol.0 as usize].arity
+    }
+
+    /// The guest's object for a symbol, if it was made already.
+    pub fn object(&self, symbol: Symbol) -> Option<Word> {
+        let object = self.inner.read().texts[symbol.0 as usize].object;
+        (object != Word::UNSET).then_some(object)
+    }
+
+    /// Records the guest's object for a symbol; of several, the first stays and is answered.
+    pub fn set_object(&self, symbol: Symbol, object: Word) -> Word {
+        let entry = &mut self.inner.write().texts[symbol.0 as usize];
+        if entry.object == Word::UNSET {
+            entry.object = object;
+        }
+        entry.object
+    }
+
+    /// Shows every guest object to the collector, which stands for all mutators.
+    pub fn visit_objects(&self, visit: &mut dyn FnMut(&mut Word)) {
+        for entry in &mut self.inner.write().texts {
+            if entry.object != Word::UNSET {
+                visit(&mut entry.object);
+            }
+        }
+    }
+}

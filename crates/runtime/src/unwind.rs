@@ -1,0 +1,214 @@
+//! Leaving activations otherwise than by a return: exceptions, returns from closures, and the
+//! `ensure:` blocks on the way.
+//!
+//! Exceptions of the dialect unwind before their handler runs and are never resumed, so a signal
+//! first *searches* the stack, with no guest code running, for a catch region whose class matches;
+//! if there is none the stack is still whole for the report. Then the stack is *unwound*: from the
+//! innermost activation outwards, each ensure region that contains the activation's pc gets
+//! control with a token, an object that says where the unwinding goes on when the handler's
+//! `resume_unwind` finds it. A handler that leaves otherwise simply drops the token.
+//!
+//! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
+//! themselves like any code.
+
+use squall_bytecode::module::{Region, RegionKind};
+use squall_heap::{Object, Word};
+
+use crate::behavior::Behavior;
+use crate::classes::behavior_of_class;
+use crate::known::{self, KnownClass};
+use crate::objects::block;
+use crate::outcome::{Failure, Outcome};
+use crate::stack::Activation;
+use crate::thread::{State, Thread, Window, allocated};
+use crate::vm::Vm;
+
+/// Where an unwinding ends.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// At the handler of the catch region with this index, in the activation with this frame.
+    Handler(*mut Word, usize),
+    /// At the caller of the activation with this frame.
+    CallerOf(*mut Word),
+}
+
+/// Signals an exception from the activation in the saved state.
+///
+/// If nothing catches it, the kernel is told: `uncaught: exception trace: string`.
+pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
+    match find_handler(thread, exception) {
+        Some(destination) => unwind(thread, destination, exception),
+        None => uncaught(thread, exception),
+    }
+}
+
+/// Returns `value` from the activation that `marker` stands for; `None` if it was left already.
+pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Option<Outcome> {
+    let frame = block::home_frame(thread, marker)?;
+    Some(unwind(thread, Destination::CallerOf(frame), value))
+}
+
+/// Continues the unwinding that a token stands for.
+pub fn resume(thread: &mut Thread, token: Word) -> Outcome {
+    let Some(object) = token.as_object().filter(|object| object.layout() == known::UNWIND) else {
+        return Failure::argument(token).into();
+    };
+    let frame = object.slot(FRAME).bits() as *mut Word;
+    let destination = match object.slot(REGION).as_small_integer() {
+        Some(region) => Destination::Handler(frame, region as usize),
+        None => Destination::CallerOf(frame),
+    };
+    unwind(thread, destination, object.slot(VALUE))
+}
+
+// The slots of a token.
+const FRAME: usize = 0;
+const REGION: usize = 1;
+const VALUE: usize = 2;
+
+fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
+    let vm = thread.vm;
+    let behavior = vm.behavior_of_layout(known::layout_of(exception))?;
+    thread.activations().find_map(|activation| {
+        let catches = |(_, region): &(usize, &Region)| match region.kind {
+            RegionKind::Catch(class) => {
+                // SAFETY: the verifier has the class register initialised with a word throughout
+                // the region; the activation is active.
+                let class = unsafe { activation.register(usize::from(class.0)).read() };
+                matches(vm, behavior, class)
+            }
+            RegionKind::Ensure => false,
+        };
+        let (index, _) = regions_at(activation).find(catches)?;
+        Some(Destination::Handler(activation.frame, index))
+    })
+}
+
+/// Whether an exception with this behavior is an instance of `class`: by definition, so that a
+/// class produced in another enclosing object matches as well.
+fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
+    let Some(caught) = behavior_of_class(vm, class) else { return false };
+    behavior.chain().any(|behavior| behavior.applies(caught.definition))
+}
+
+/// The regions that contain the activation's pc, innermost first, with their indices.
+fn regions_at(activation: Activation) -> impl Iterator<Item = (usize, &'static Region)> {
+    let pc = activation.pc as u32;
+    let regions: &'static [Region] = &activation.function.bytecode().regions;
+    regions.iter().enumerate().filter(move |(_, region)| region.start <= pc && pc < region.end)
+}
+
+fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome {
+    let (last, handler) = match destination {
+        Destination::Handler(frame, index) => (frame, Some(index)),
+        Destination::CallerOf(frame) => (frame, None),
+    };
+    for activation in thread.activations() {
+        let stop = (activation.frame == last).then_some(handler).flatten();
+        let ensure = regions_at(activation)
+            .take_while(|(index, _)| Some(*index) != stop)
+            .find(|(_, region)| region.kind == RegionKind::Ensure);
+        if let Some((_, region)) = ensure {
+            return enter_ensure(thread, activation, region, destination, value);
+        }
+        if activation.frame == last {
+            return arrive(thread, activation, handler, value);
+        }
+        leave(thread, activation);
+    }
+    // Destinations are found on the stack, so the walk cannot miss them.
+    Failure::new("LostUnwind").into()
+}
+
+/// Records that an activation is not active any more.
+fn leave(thread: &mut Thread, activation: Activation) {
+    let function = activation.function;
+    let Some(home) = function.home else { return };
+    if function.frame_maps().at(activation.pc).contains(home) {
+        // SAFETY: the live map has the register initialised with a word.
+        let marker = unsafe { activation.register(home.index()).read() };
+        block::leave_home(thread, marker);
+    }
+}
+
+/// Runs an ensure region's handler, with a token for what comes after it. *GC point.*
+fn enter_ensure(
+    thread: &mut Thread,
+    activation: Activation,
+    region: &'static Region,
+    destination: Destination,
+    value: Word,
+) -> Outcome {
+    let token = match make_token(thread, destination, value) {
+        Ok(token) => token,
+        Err(failure) => return failure.into(),
+    };
+    // SAFETY: the region's value register is an `any` register of this frame.
+    unsafe { activation.register(usize::from(region.value.0)).write(token) };
+    thread.resume_at(activation, region.handler as usize);
+    Outcome::Resume
+}
+
+fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let mut scope = thread.mutator.scope();
+    let value = scope.root(value);
+    // An unwinding must not fail for want of memory: what it unwinds may hold all of it.
+    let token = allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
+    let (frame, region) = match destination {
+        Destination::Handler(frame, index) => {
+            (frame, Word::from_small_integer_unchecked(index as i64))
+        }
+        Destination::CallerOf(frame) => (frame, Word::NIL),
+    };
+    token.initialize_slot(FRAME, Word::from_bits(frame as u64));
+    token.initialize_slot(REGION, region);
+    token.initialize_slot(VALUE, scope.get(value));
+    Ok(Object::word(token))
+}
+
+fn arrive(
+    thread: &mut Thread,
+    activation: Activation,
+    handler: Option<usize>,
+    value: Word,
+) -> Outcome {
+    let Some(index) = handler else {
+        leave(thread, activation);
+        return_from(thread, activation, value);
+        return Outcome::Resume;
+    };
+    let region = &activation.function.bytecode().regions[index];
+    // SAFETY: the region's value register is an `any` register of this frame.
+    unsafe { activation.register(usize::from(region.value.0)).write(value) };
+    thread.resume_at(activation, region.handler as usize);
+    Outcome::Resume
+}
+
+/// Does what a return instruction in this activation would do.
+fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
+    thread.stack.cut_to(activation.frame);
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    // SAFETY: below every active frame is the site of its call, whose window and destination lead
+    // into the caller's frame or, for the special sites, the chunk's header.
+    unsafe {
+        let site = &*activation.frame.sub(1).cast::<*const crate::function::Site>().read();
+        let frame = activation.frame.sub(usize::from(site.window));
+        frame.add(usize::from(site.destination)).write(value);
+        thread.state = State { pc: site.return_pc, frame, function: site.function };
+    }
+}
+
+fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
+    let trace = crate::trace::render(thread);
+    // The message is a root, so it keeps the exception while the string is made.
+    thread.message.clear();
+    thread.message.extend([thread.vm.roots.kernel.get(), exception]);
+    let trace = match crate::objects::string::make_string(thread, &trace) {
+        Ok(trace) => trace,
+        Err(_) => Word::NIL,
+    };
+    thread.message.push(trace);
+    Outcome::Send(thread.vm.symbol("uncaught:trace:"))
+}

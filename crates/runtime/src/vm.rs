@@ -1,0 +1,224 @@
+//! The virtual machine: what all threads share.
+//!
+//! There is one per process, as there is one heap, and it lives until the process ends, so that
+//! references to it are `&'static`. Tables grow behind locks that are leaves: no lock is held at a
+//! GC point or while another is taken.
+
+use std::collections::HashMap;
+
+use parking_lot::{Mutex, RwLock};
+use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
+
+use crate::behavior::{Behavior, BehaviorFault};
+use crate::function::Constant;
+use crate::host::Host;
+use crate::known::{FIRST_FREE_NUMBER, KnownClass};
+use crate::lookup::LookupTable;
+use crate::module::{Definition, LoadedModule};
+use crate::objects::string;
+use crate::outcome::Failure;
+use crate::permissions::Permissions;
+use crate::roots::{GlobalRoots, Roots};
+use crate::symbols::{Symbol, SymbolTable};
+use crate::thread::Thread;
+use crate::turns::Turns;
+
+/// How to create a VM.
+pub struct VmOptions {
+    /// The heap's choices.
+    pub heap: HeapOptions,
+    /// The most words one strand's stack may have.
+    pub max_stack_words: usize,
+    /// The words of a strand's first chunk.
+    pub first_chunk_words: usize,
+    /// What the program may do.
+    pub permissions: Permissions,
+    /// The program's arguments; the first is the program itself.
+    pub arguments: Vec<String>,
+    /// Whether to tell the host about sends that miss their inline cache.
+    pub trace_caches: bool,
+}
+
+/// The virtual machine.
+pub struct Vm {
+    /// The heap.
+    pub heap: &'static Heap,
+    /// How the VM was created.
+    pub options: VmOptions,
+    /// The world outside.
+    pub host: Box<dyn Host>,
+    /// Lookup results.
+    pub lookups: LookupTable,
+    /// Messages to be processed by the main vat in later turns.
+    pub turns: Turns,
+    /// Objects the VM itself refers to.
+    pub roots: GlobalRoots,
+    symbols: &'static SymbolTable,
+    behaviors: RwLock<Behaviors>,
+    modules: Mutex<Vec<&'static LoadedModule>>,
+    library: Mutex<HashMap<String, &'static LoadedModule>>,
+}
+
+/// All behaviors.
+#[derive(Default)]
+struct Behaviors {
+    /// By layout number.
+    by_number: Vec<Option<&'static Behavior>>,
+    by_parts: HashMap<Parts, &'static Behavior>,
+}
+
+/// What a behavior is determined by: addresses of definition, superclass's behavior and mixins.
+#[derive(PartialEq, Eq, Hash)]
+struct Parts {
+    definition: usize,
+    superclass: usize,
+    mixins: Vec<usize>,
+}
+
+impl Vm {
+    /// Creates the VM of this process.
+    pub fn new(options: VmOptions, host: Box<dyn Host>) -> Result<&'static Vm, HeapError> {
+        let heap = Heap::new(options.heap.clone())?;
+        let vm: &'static Vm = Box::leak(Box::new(Vm {
+            heap,
+            options,
+            host,
+            lookups: LookupTable::default(),
+            turns: Turns::default(),
+            roots: GlobalRoots::default(),
+            symbols: Box::leak(Box::default()),
+            behaviors: RwLock::default(),
+            modules: Mutex::default(),
+            library: Mutex::default(),
+        }));
+        heap.set_root_source(Box::new(Roots::new(vm)));
+        Ok(vm)
+    }
+
+    /// All symbols.
+    pub fn symbols(&self) -> &'static SymbolTable {
+        self.symbols
+    }
+
+    /// The symbol with this text.
+    pub fn symbol(&self, text: &str) -> Symbol {
+        self.symbols.intern(text)
+    }
+
+    /// Loads a module, which the caller has verified or trusts.
+    pub fn load(&self, bytecode: squall_bytecode::module::Module) -> &'static LoadedModule {
+        let module = LoadedModule::load(bytecode, self.symbols);
+        self.modules.lock().push(module);
+        module
+    }
+
+    /// The module of the library with this name, loaded when it is first asked for.
+    pub fn library_module(&self, name: &str) -> Option<&'static LoadedModule> {
+        if let Some(&module) = self.library.lock().get(name) {
+            return Some(module);
+        }
+        let module = self.load(self.host.library_module(name)?);
+        Some(*self.library.lock().entry(name.to_owned()).or_insert(module))
+    }
+
+    /// The class object of a known class.
+    #[inline]
+    pub fn known_class(&self, class: KnownClass) -> Word {
+        self.roots.known_class(class)
+    }
+
+    /// The class object of immediate objects with this layout.
+    pub fn class_of_layout(&self, layout: LayoutId) -> Word {
+        match self.behavior_of_layout(layout).and_then(|behavior| behavior.known()) {
+            Some(known) => self.known_class(known),
+            None => Word::NIL,
+        }
+    }
+
+    /// The one-character string for a code point, if it was made before and is kept.
+    pub fn character(&self, code_point: u32) -> Option<Word> {
+        self.roots.character(code_point)
+    }
+
+    /// Keeps the one-character string for a code point.
+    pub fn set_character(&self, code_point: u32, string: Word) {
+        self.roots.set_character(code_point, string);
+    }
+
+    /// Makes a constant a root from now on.
+    pub fn add_constant(&self, constant: &'static Constant) {
+        self.roots.add_constant(constant);
+    }
+}
+
+/// Behaviors and the layouts they own.
+impl Vm {
+    /// The behavior of instances with this layout.
+    pub fn behavior_of_layout(&self, layout: LayoutId) -> Option<&'static Behavior> {
+        self.behaviors.read().by_number.get(layout.number() as usize).copied().flatten()
+    }
+
+    /// The behavior for a definition with this superclass and these mixins; made if it is new,
+    /// together with that of its class side.
+    pub fn behavior(
+        &self,
+        definition: &'static Definition,
+        superclass: Option<&'static Behavior>,
+        mixins: &[&'static Definition],
+    ) -> Result<&'static Behavior, BehaviorFault> {
+        let address = |definition: &Definition| std::ptr::from_ref(definition) as usize;
+        let parts = Parts {
+            definition: address(definition),
+            superclass: superclass.map_or(0, |behavior| std::ptr::from_ref(behavior) as usize),
+            mixins: mixins.iter().map(|mixin| address(mixin)).collect(),
+        };
+        if let Some(&behavior) = self.behaviors.read().by_parts.get(&parts) {
+            return Ok(behavior);
+        }
+        let mut behaviors = self.behaviors.write();
+        if let Some(&behavior) = behaviors.by_parts.get(&parts) {
+            return Ok(behavior);
+        }
+        let number = behaviors.next_number();
+        let behavior = Behavior::instance_side(definition, superclass, mixins, number)?;
+        let behavior: &'static Behavior = Box::leak(Box::new(behavior));
+        behaviors.register(behavior.layout, behavior);
+        if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
+            behaviors.register(boxed, behavior);
+        }
+        let class_super = superclass.and_then(|superclass| superclass.class_side.get().copied());
+        let number = behaviors.next_number();
+        let class_side = Box::leak(Box::new(Behavior::class_side(behavior, class_super, number)?));
+        behaviors.register(class_side.layout, class_side);
+        _ = behavior.class_side.set(class_side);
+        behaviors.by_parts.insert(parts, behavior);
+        Ok(behavior)
+    }
+}
+
+impl Behaviors {
+    fn next_number(&self) -> u32 {
+        (self.by_number.len() as u32).max(FIRST_FREE_NUMBER)
+    }
+
+    fn register(&mut self, layout: LayoutId, behavior: &'static Behavior) {
+        let number = layout.number() as usize;
+        if number >= self.by_number.len() {
+            self.by_number.resize(number + 1, None);
+        }
+        self.by_number[number].get_or_insert(behavior);
+    }
+}
+
+/// Names as guest objects.
+impl Vm {
+    /// The symbol object for a name. *GC point.*
+    pub fn name_word(&self, thread: &mut Thread, name: Symbol) -> Result<Word, Failure> {
+        string::symbol_object(thread, name)
+    }
+
+    /// The symbol object for a name if there is one already, else nil.
+    pub fn existing_name_word(&self, name: Symbol) -> Word {
+        self.symbols.object(name).unwrap_or(Word::NIL)
+    }
+}
