@@ -12,6 +12,7 @@
 //! | [`decode`] | a view of each instruction, and what it does to registers |
 //! | [`register_set`] | sets of registers |
 //! | [`liveness`] | which registers the collector traces at each instruction |
+//! | [`format`] | the binary form of a module, decoded lazily |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ pub mod builder;
 pub mod decode;
 pub mod entities;
 mod flow;
+pub mod format;
 mod initialisation;
 pub mod instructions;
 pub mod liveness;
