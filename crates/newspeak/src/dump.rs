@@ -1,0 +1,8 @@
+//! Readable, stable text forms of what the front end makes: `--dump=tokens`, `--dump=ast`.
+
+mod sexpression;
+mod tokens;
+mod tree;
+
+pub use tokens::tokens;
+pub use tree::ast;

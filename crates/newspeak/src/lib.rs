@@ -1,0 +1,42 @@
+//! Newspeak in, tree and diagnostics out.
+//!
+//! The crate reads the Newspeak dialect of SOMns. It knows no heap and does no input or
+//! output: callers pass bytes and get back values.
+//!
+//! ```text
+//! bytes ── Source ── tokenize ── Tokens ── parse ── Ast
+//!                        └── Diagnostics ──┘
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`source`] | source text, spans, lines and columns |
+//! | [`diagnostics`] | located errors and warnings; their terminal and JSON forms |
+//! | [`token`], [`lexer`] | the tokens, and the scanner that makes them |
+//! | [`numerals`], [`literals`] | what the text of a literal stands for |
+//! | [`entities`], [`names`], [`ast`] | the syntax tree: arenas, typed indices, interned names |
+//! | [`parser`] | recursive descent with error recovery |
+//! | [`dump`] | readable, stable text forms of tokens and trees |
+//!
+//! Nothing here fails or panics on hostile text: a faulty program is answered with
+//! diagnostics, however long, deep or garbled it is.
+#![forbid(unsafe_code)]
+
+pub mod ast;
+pub mod diagnostics;
+pub mod dump;
+pub mod entities;
+pub mod lexer;
+pub mod literals;
+pub mod names;
+pub mod numerals;
+pub mod parser;
+pub mod source;
+pub mod token;
+
+#[cfg(test)]
+mod tests;
+
+pub use diagnostics::{Diagnostic, Severity};
+pub use parser::{Parse, parse};
+pub use source::{Source, Span};

@@ -1,0 +1,231 @@
+//! The parser: tokens to tree, by recursive descent.
+//!
+//! # Protocol of the parsing methods
+//!
+//! A method that parses a phrase either consumes it and answers its node, or reports what is
+//! wrong and answers [`Reported`], leaving the cursor where it got stuck. Loops over members,
+//! declarations, statements and elements catch that, [`recover`](Parser::recover) to the next
+//! item, and go on, so that one run finds several mistakes. Of two complaints at one place
+//! only the first is reported.
+//!
+//! # Depth
+//!
+//! Everything that nests passes [`Parser::enter`], which refuses more than [`MOST_NESTED`]
+//! levels. Chains of messages, cascades, setter sends and statements are loops. So neither
+//! the native stack nor the tree's depth depends on the input.
+//!
+//! # Two attempts
+//!
+//! A forgotten closing bracket is legal text for a long way: in `foo = ( a  bar = ( b )` the
+//! second method reads as messages to `a`. Only indentation tells, and indentation has no
+//! meaning in the language. Hence a program is first parsed by the book. If that finds errors,
+//! it is parsed once more, by a parser that takes a line which looks like the next method for
+//! the next method ([`TokenKind::Barrier`]), just to explain the errors better.
+
+mod bodies;
+mod complaints;
+mod cursor;
+mod declarations;
+mod expressions;
+mod recovery;
+mod types;
+
+use crate::ast::{Ast, Expression, ExpressionKind, Identifier, Message, Nodes, Receiver};
+use crate::diagnostics::{Diagnostic, Reporter};
+use crate::entities::{ClassId, ExpressionId, List, MessageId};
+use crate::lexer::{Tokens, tokenize};
+use crate::source::{Source, Span};
+use crate::token::{Token, TokenKind};
+
+use self::recovery::Brackets;
+
+/// How many brackets, object literals and types may nest in each other. Hand-written programs
+/// stay below twenty; generated ones have room; the parser's native stack stays below 512 KiB.
+pub const MOST_NESTED: usize = 256;
+
+/// What parsing a source yields.
+#[derive(Clone, Debug)]
+pub struct Parse {
+    /// The tree, if and only if there are no errors.
+    pub ast: Option<Ast>,
+    /// Errors and warnings by place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Parses a module.
+pub fn parse(source: &Source) -> Parse {
+    let Tokens {
+        list,
+        diagnostics: mut reporter,
+        is_cut_short,
+    } = tokenize(source);
+    if is_cut_short {
+        return Parse {
+            ast: None,
+            diagnostics: reporter.into_sorted(),
+        };
+    }
+    let mut attempt = Attempt::new(source, &list, Guesses::None);
+    if attempt.reporter.has_errors() {
+        attempt = Attempt::new(source, &list, Guesses::MissingBrackets);
+    }
+    reporter.extend(attempt.reporter);
+    let ast = match attempt.module {
+        Some(module) if !reporter.has_errors() => Some(Ast {
+            module,
+            nodes: attempt.nodes,
+        }),
+        _ => None,
+    };
+    Parse {
+        ast,
+        diagnostics: reporter.into_sorted(),
+    }
+}
+
+/// What one run over the tokens found.
+struct Attempt {
+    module: Option<ClassId>,
+    nodes: Nodes,
+    reporter: Reporter,
+}
+
+impl Attempt {
+    fn new(source: &Source, tokens: &[Token], guesses: Guesses) -> Attempt {
+        let mut parser = Parser::new(source, tokens, guesses);
+        let module = parser.module().ok();
+        Attempt {
+            module,
+            nodes: parser.nodes,
+            reporter: parser.reporter,
+        }
+    }
+}
+
+/// Whether indentation may decide where a method begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guesses {
+    None,
+    MissingBrackets,
+}
+
+/// Proof that a diagnostic was reported, instead of a node.
+struct Reported;
+
+type Parsed<T> = Result<T, Reported>;
+
+struct Parser<'s> {
+    source: &'s Source,
+    text: &'s str,
+    tokens: &'s [Token],
+    /// Where `current` stands in `tokens`.
+    position: usize,
+    /// The token at the cursor, or what is left of it: see [`Parser::split`].
+    current: Token,
+    /// The last token consumed.
+    previous: Token,
+
+    nodes: Nodes,
+    reporter: Reporter,
+    /// Where the cursor stood at the last complaint.
+    last_complaint: Option<u32>,
+
+    brackets: Brackets,
+    nesting: usize,
+    /// How many brackets were open before the initialiser of the declaration at hand. At that
+    /// depth a `|` without an operand is the end of the declarations.
+    initializer_depth: Option<usize>,
+    guesses: Guesses,
+    /// The column of the method at hand, for guessing where the next one begins.
+    member_column: Option<usize>,
+
+    /// Expressions that wait to become a list. Whoever pushes some also takes them.
+    operands: Vec<ExpressionId>,
+    /// Messages that wait to become a list, likewise.
+    messages: Vec<MessageId>,
+    /// Keywords that wait to become a selector, likewise.
+    keywords: Vec<Span>,
+    /// Where keywords are joined.
+    selector: String,
+}
+
+impl<'s> Parser<'s> {
+    fn new(source: &'s Source, tokens: &'s [Token], guesses: Guesses) -> Parser<'s> {
+        Parser {
+            source,
+            text: source.text(),
+            tokens,
+            position: 0,
+            current: tokens[0],
+            previous: Token {
+                kind: TokenKind::EndOfFile,
+                span: Span::default(),
+            },
+            nodes: Nodes::default(),
+            reporter: Reporter::default(),
+            last_complaint: None,
+            brackets: Brackets::default(),
+            nesting: 0,
+            initializer_depth: None,
+            guesses,
+            member_column: None,
+            operands: Vec::new(),
+            messages: Vec::new(),
+            keywords: Vec::new(),
+            selector: String::new(),
+        }
+    }
+
+    // Making nodes
+
+    fn identifier_at(&mut self, span: Span) -> Identifier {
+        let name = self.nodes.names.intern(&self.text[span.range()]);
+        Identifier { name, span }
+    }
+
+    fn add(&mut self, kind: ExpressionKind, span: Span) -> ExpressionId {
+        self.nodes.expressions.add(Expression { kind, span })
+    }
+
+    /// A send from the start of its receiver to the token consumed last.
+    fn add_send(&mut self, receiver: Receiver, message: MessageId, start: Span) -> ExpressionId {
+        self.add(
+            ExpressionKind::Send { receiver, message },
+            start.to(self.previous.span),
+        )
+    }
+
+    /// A message without arguments, named by the token consumed last.
+    fn add_unary(&mut self, is_eventual: bool) -> MessageId {
+        let Identifier {
+            name: selector,
+            span,
+        } = self.identifier_at(self.previous.span);
+        let arguments = List::default();
+        let message = Message {
+            selector,
+            arguments,
+            is_eventual,
+            selector_span: span,
+            span,
+        };
+        self.nodes.messages.add(message)
+    }
+
+    /// The operands pushed since `mark`, as a list.
+    fn take_operands(&mut self, mark: usize) -> List<ExpressionId> {
+        let list = self.nodes.expression_lists.add(&self.operands[mark..]);
+        self.operands.truncate(mark);
+        list
+    }
+
+    /// The receiver that an expression is when it is sent a message.
+    fn receiver(&self, expression: ExpressionId) -> Receiver {
+        match self.nodes[expression].kind {
+            ExpressionKind::SelfObject => Receiver::SelfObject,
+            ExpressionKind::Super => Receiver::Super,
+            ExpressionKind::Outer(name) => Receiver::Outer(name),
+            _ => Receiver::Expression(expression),
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! What the parser complains about.
+//!
+//! Each method reports one kind of mistake at the cursor. Those that answer [`Reported`] stand
+//! for the node that is not there; after the others parsing goes on where it is.
+
+use super::recovery::Opening;
+use super::{MOST_NESTED, Parsed, Parser, Reported};
+use crate::ast::Identifier;
+use crate::diagnostics::{Code, Diagnostic, quoted};
+use crate::source::Span;
+use crate::token::{Token, TokenKind};
+
+impl Parser<'_> {
+    /// Reports a mistake, unless one was reported with the cursor at the same place.
+    fn complain(&mut self, diagnostic: Diagnostic) -> Reported {
+        let place = Some(self.current.span.start);
+        if self.last_complaint != place {
+            self.last_complaint = place;
+            self.reporter.report(diagnostic);
+        }
+        Reported
+    }
+
+    fn error_here(&self, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, message, self.current.span)
+    }
+
+    /// The token at the cursor, in words.
+    fn found(&self) -> String {
+        match self.current.kind {
+            TokenKind::EndOfFile => "the end of the file".into(),
+            TokenKind::Barrier => "the next method".into(),
+            TokenKind::String => "a string".into(),
+            TokenKind::Keyword => format!("the keyword {}", quoted(self.current_text())),
+            _ => quoted(self.current_text()),
+        }
+    }
+
+    fn not_expected(&self, what: &str) -> Diagnostic {
+        let message = format!("expected {what}, found {}", self.found());
+        self.error_here(Code::UnexpectedToken, message)
+    }
+
+    pub(super) fn expected(&mut self, what: &str) -> Reported {
+        self.complain(self.not_expected(what))
+    }
+
+    // Brackets and depth
+
+    pub(super) fn nested_too_deeply(&mut self) -> Reported {
+        let message = format!("more than {MOST_NESTED} brackets nest in each other here");
+        self.complain(
+            self.error_here(Code::NestedTooDeeply, message)
+                .with_hint("give the inner parts names of their own"),
+        )
+    }
+
+    /// Something stands where the bracket should be closed.
+    pub(super) fn unclosed(&mut self, opening: Opening) -> Reported {
+        let bracket = quoted(self.source.slice(opening.span));
+        let closer = closer_text(opening.closer);
+        if self.at_end() && !self.at_stray_bracket() {
+            let message = format!("this {bracket} is never closed");
+            let place = match self.current.kind {
+                TokenKind::EndOfFile => "the file ends here",
+                TokenKind::Barrier => "the next method begins here",
+                _ => "this closes something else",
+            };
+            return self.complain(
+                Diagnostic::error(Code::UnclosedBracket, message, opening.span)
+                    .and_label(self.current.span, format!("{place}; `{closer}` is missing")),
+            );
+        }
+        let diagnostic = self
+            .not_expected(&format!("`{closer}`"))
+            .and_label(opening.span, format!("to close this {bracket}"));
+        self.complain(match (opening.closer, self.current.kind) {
+            (TokenKind::CloseParenthesis, TokenKind::Period) => {
+                diagnostic.with_hint("parentheses hold one expression; statements need a block [ ]")
+            }
+            _ => diagnostic,
+        })
+    }
+
+    pub(super) fn stray_bracket(&mut self) {
+        let message = format!("this {} closes nothing", quoted(self.current_text()));
+        self.complain(self.error_here(Code::StrayBracket, message));
+    }
+
+    // Modules and classes
+
+    pub(super) fn no_module(&mut self) -> Reported {
+        let message = format!("a module is one class, but here is {}", self.found());
+        self.complain(
+            self.error_here(Code::UnexpectedToken, message)
+                .with_hint("begin with `class Name usingPlatform: platform = (`"),
+        )
+    }
+
+    pub(super) fn access_of_module(&mut self) {
+        let message = "the class of a module has no access modifier";
+        self.complain(self.error_here(Code::UnexpectedToken, message));
+    }
+
+    pub(super) fn text_after_module(&mut self) {
+        let message = "a module is one class, and it ended before this";
+        let diagnostic = self.error_here(Code::TextAfterModule, message);
+        self.complain(if self.current.kind.is_closer() {
+            diagnostic.with_hint("there is a closing bracket too many, here or further up")
+        } else {
+            diagnostic.with_hint("nest further classes inside the first")
+        });
+    }
+
+    pub(super) fn misplaced_class(&mut self, is_class_side: bool) {
+        let message = if is_class_side {
+            "the class side has methods only"
+        } else {
+            "nested classes come before the methods"
+        };
+        self.complain(self.error_here(Code::MisplacedClass, message));
+    }
+
+    // Declarations
+
+    pub(super) fn simultaneous_slots(&mut self) {
+        let message = "slots between `||` and `||` are not supported";
+        self.complain(
+            self.error_here(Code::SimultaneousSlots, message)
+                .with_hint("declare slots between `|` and `|`"),
+        );
+    }
+
+    pub(super) fn unclosed_declarations(&mut self, opening: Span) {
+        let message = format!(
+            "expected `|` after the declarations, found {}",
+            self.found()
+        );
+        self.complain(
+            self.error_here(Code::UnclosedBracket, message)
+                .and_label(opening, "the declarations begin here"),
+        );
+    }
+
+    pub(super) fn no_declared_name(&mut self, what: &str) -> Reported {
+        let diagnostic = self.not_expected(what);
+        let name = self.current_text().trim_end_matches(':');
+        let declaration = format!("declare it by {}", quoted(&format!("{name} ::= …")));
+        self.complain(match self.current.kind {
+            TokenKind::Setter => diagnostic.with_hint(declaration),
+            TokenKind::Keyword if self.peek(1) == TokenKind::Equals => {
+                let message = "`:=` declares nothing";
+                self.error_here(Code::SmalltalkAssignment, message)
+                    .with_hint(declaration)
+            }
+            _ => diagnostic.with_hint("an initialised declaration ends with a period"),
+        })
+    }
+
+    /// Behind the name of a slot or local without `=`.
+    pub(super) fn check_smalltalk_declaration(&mut self) -> Parsed<()> {
+        if !self.at_smalltalk_assignment() {
+            return Ok(());
+        }
+        Err(self.complain(
+            self.error_here(Code::SmalltalkAssignment, "`:=` declares nothing")
+                .with_hint("write `::=` for a variable and `=` for a constant"),
+        ))
+    }
+
+    pub(super) fn no_period_after_initializer(&mut self) {
+        let diagnostic = self
+            .error_here(
+                Code::MissingPeriod,
+                "an initialised declaration ends with a period",
+            )
+            .and_label(self.previous.span.after(), "the period belongs here");
+        self.complain(diagnostic);
+    }
+
+    pub(super) fn no_bar_after_parameters(&mut self) -> Reported {
+        self.expected("`|` after the block's parameters")
+    }
+
+    pub(super) fn malformed_type(&mut self, what: &str) -> Reported {
+        let message = format!(
+            "expected {what} in a type annotation, found {}",
+            self.found()
+        );
+        self.complain(self.error_here(Code::MalformedType, message))
+    }
+
+    // Statements
+
+    pub(super) fn empty_statement(&mut self) {
+        let message = "there is no statement before this period";
+        self.complain(self.error_here(Code::EmptyStatement, message));
+    }
+
+    pub(super) fn text_after_return(&mut self, statement: Span) {
+        let message = "nothing can follow a return";
+        let diagnostic = self
+            .error_here(Code::TextAfterReturn, message)
+            .and_label(statement, "the method returns here");
+        self.complain(diagnostic);
+    }
+
+    /// Behind an expression that nothing in its brackets can continue. Goes on if another
+    /// one begins here.
+    pub(super) fn no_period(&mut self) -> Parsed<()> {
+        use TokenKind::*;
+        match self.current.kind {
+            Colon if self.at_smalltalk_assignment() => Err(self.smalltalk_assignment()),
+            MutableEquals => Err(self.misplaced_declaration()),
+            EventualArrow => Err(self.malformed_eventual_send()),
+            Semicolon => Err(self.cascade_without_message()),
+            Identifier | Setter | Caret | Numeral | String | Character | Symbol | OpenBracket
+            | OpenBrace | OpenParenthesis => {
+                self.missing_period();
+                Ok(())
+            }
+            _ => Err(self.expected("a period or the end of the statements")),
+        }
+    }
+
+    fn missing_period(&mut self) {
+        let message = format!("expected a message or a period, found {}", self.found());
+        let diagnostic = self
+            .error_here(Code::MissingPeriod, message)
+            .labelled("if this begins a new statement…")
+            .and_label(self.previous.span.after(), "…a period belongs here");
+        self.complain(diagnostic);
+    }
+
+    pub(super) fn unused_comparison(&mut self, name: Identifier, span: Span) {
+        let name = &self.nodes.names[name.name];
+        let hint = format!("to assign, write {}", quoted(&format!("{name}:: …")));
+        let message = "the result of this comparison is not used";
+        self.reporter
+            .report(Diagnostic::warning(Code::UnusedComparison, message, span).with_hint(hint));
+    }
+
+    // Expressions
+
+    /// The cursor is at something no expression begins with.
+    pub(super) fn no_expression(&mut self) -> Reported {
+        use TokenKind::*;
+        match self.current.kind {
+            _ if self.is_behind_last_declaration() => self.no_period_before_bar(),
+            Equals if self.previous.kind == Keyword && self.is_adjacent() => {
+                self.smalltalk_assignment()
+            }
+            Hash => self.no_symbol(),
+            Caret => self.misplaced_return(),
+            MutableEquals => self.misplaced_declaration(),
+            _ => {
+                let diagnostic = self.not_expected("an expression");
+                self.complain(match self.hint_for_no_expression() {
+                    Some(hint) => diagnostic.with_hint(hint),
+                    None => diagnostic,
+                })
+            }
+        }
+    }
+
+    fn hint_for_no_expression(&self) -> Option<&'static str> {
+        match self.current.kind {
+            TokenKind::Keyword => Some("a keyword message inside an operand needs parentheses"),
+            TokenKind::Setter => Some("a setter send inside an operand needs parentheses"),
+            TokenKind::Operator if self.current_text() == "-" => {
+                Some("there is no unary minus: negate by `0 - …` or write a number like -1")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the `|` consumed last was meant to end declarations, not as an operator.
+    fn is_behind_last_declaration(&self) -> bool {
+        self.previous == self.tokens[self.position.saturating_sub(1)]
+            && self.previous.kind == TokenKind::Bar
+            && self.initializer_depth == Some(self.brackets.depth())
+    }
+
+    /// Goes back to the bar, so that it can end the declarations.
+    fn no_period_before_bar(&mut self) -> Reported {
+        self.retreat();
+        let message = "an initialised declaration ends with a period, also before `|`";
+        self.complain(self.error_here(Code::MissingPeriod, message))
+    }
+
+    /// A `#` that begins no symbol.
+    fn no_symbol(&mut self) -> Reported {
+        let behind = self.peek(1);
+        if matches!(behind, TokenKind::OpenParenthesis | TokenKind::OpenBracket) {
+            let message = "there are no literal arrays";
+            return self.complain(
+                self.error_here(Code::LiteralArray, message)
+                    .with_hint("write an array as { 1. 2. 3 }"),
+            );
+        }
+        let message = "a symbol is `#` directly before a name, keywords, an operator or a string";
+        self.complain(self.error_here(Code::MalformedSymbol, message))
+    }
+
+    fn misplaced_return(&mut self) -> Reported {
+        let message = "`^` begins a statement and cannot stand inside an expression";
+        self.complain(self.error_here(Code::MisplacedReturn, message))
+    }
+
+    fn misplaced_declaration(&mut self) -> Reported {
+        let message = "`::=` stands only in declarations";
+        self.complain(
+            self.error_here(Code::MisplacedDeclaration, message)
+                .with_hint("assign by `name:: value`"),
+        )
+    }
+
+    /// Whether the cursor is at a `:=`, which is no token of the language.
+    fn at_smalltalk_assignment(&self) -> bool {
+        let here = self.current.span;
+        let Some(&Token { kind, span }) = self.tokens.get(self.position + 1) else {
+            return false;
+        };
+        self.at(TokenKind::Colon) && kind == TokenKind::Equals && span.start == here.end
+    }
+
+    fn smalltalk_assignment(&mut self) -> Reported {
+        let name = self.previous;
+        let hint = match name.kind {
+            TokenKind::Identifier | TokenKind::Keyword => {
+                let name = self.source.slice(name.span).trim_end_matches(':');
+                format!("assign by {}", quoted(&format!("{name}:: …")))
+            }
+            _ => "assign by `name:: …`".into(),
+        };
+        self.complain(
+            self.error_here(Code::SmalltalkAssignment, "`:=` assigns nothing")
+                .with_hint(hint),
+        )
+    }
+
+    pub(super) fn negative_numeral_after_operand(&mut self) {
+        let numeral = self.current_text();
+        let digits = &numeral[1..];
+        let message = format!("{} is a number here, not a subtraction", quoted(numeral));
+        let hint = format!("write a space: {}", quoted(&format!("- {digits}")));
+        let diagnostic = self.error_here(Code::NegativeNumeralAfterOperand, message);
+        self.complain(diagnostic.with_hint(hint));
+    }
+
+    pub(super) fn cascade_without_message(&mut self) -> Reported {
+        let message = "a cascade continues a message to an explicit receiver";
+        self.complain(
+            self.error_here(Code::MalformedCascade, message)
+                .with_hint("write `receiver first; second`"),
+        )
+    }
+
+    pub(super) fn no_message_in_cascade(&mut self) -> Reported {
+        let diagnostic = self.not_expected("a message behind `;`");
+        self.complain(match self.current.kind {
+            TokenKind::EventualArrow => {
+                diagnostic.with_hint("only the first message of a cascade can be eventual")
+            }
+            _ => diagnostic,
+        })
+    }
+
+    /// A `<-:` that no message follows, or one that does not belong here.
+    fn malformed_eventual_send(&mut self) -> Reported {
+        let diagnostic = self.error_here(
+            Code::MalformedEventualSend,
+            match self.peek(1) {
+                TokenKind::Keyword => "an eventual keyword message cannot stand here",
+                _ => "no message follows `<-:`",
+            },
+        );
+        self.complain(match self.peek(1) {
+            TokenKind::Keyword => {
+                diagnostic.with_hint("put parentheses around the receiver and its messages")
+            }
+            _ => diagnostic,
+        })
+    }
+}
+
+fn closer_text(closer: TokenKind) -> &'static str {
+    match closer {
+        TokenKind::CloseParenthesis => ")",
+        TokenKind::CloseBracket => "]",
+        _ => "}",
+    }
+}

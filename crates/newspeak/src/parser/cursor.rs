@@ -1,0 +1,273 @@
+//! The cursor: looking at tokens and consuming them.
+
+use super::recovery::Opening;
+use super::{Guesses, MOST_NESTED, Parsed, Parser};
+use crate::ast::Identifier;
+use crate::source::Span;
+use crate::token::{Token, TokenKind};
+
+impl<'s> Parser<'s> {
+    #[inline]
+    pub(super) fn at(&self, kind: TokenKind) -> bool {
+        self.current.kind == kind
+    }
+
+    /// Whether the cursor is at this word, reserved or not.
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        self.at(TokenKind::Identifier) && self.current_text() == word
+    }
+
+    /// The kind of the token this far ahead of the cursor.
+    #[inline]
+    pub(super) fn peek(&self, ahead: usize) -> TokenKind {
+        self.kind_at(self.position + ahead)
+    }
+
+    pub(super) fn kind_at(&self, position: usize) -> TokenKind {
+        self.tokens
+            .get(position)
+            .map_or(TokenKind::EndOfFile, |token| token.kind)
+    }
+
+    pub(super) fn current_text(&self) -> &'s str {
+        &self.text[self.current.span.range()]
+    }
+
+    /// Whether the cursor's token is written against the previous one.
+    pub(super) fn is_adjacent(&self) -> bool {
+        self.previous.span.end == self.current.span.start
+    }
+
+    /// Whether nothing more can follow in the innermost brackets.
+    pub(super) fn at_end(&self) -> bool {
+        let kind = self.current.kind;
+        kind.is_closer() || kind == TokenKind::EndOfFile || kind == TokenKind::Barrier
+    }
+
+    /// Consumes the cursor's token and answers it.
+    #[inline]
+    pub(super) fn advance(&mut self) -> Token {
+        self.previous = self.current;
+        if self.position + 1 < self.tokens.len() {
+            self.position += 1;
+        }
+        self.current = self.tokens[self.position];
+        if self.guesses == Guesses::MissingBrackets {
+            self.raise_barrier();
+        }
+        self.previous
+    }
+
+    /// Goes back to the token consumed last.
+    pub(super) fn retreat(&mut self) {
+        self.position -= 1;
+        self.current = self.tokens[self.position];
+    }
+
+    #[inline]
+    pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
+        let accepted = self.at(kind);
+        if accepted {
+            self.advance();
+        }
+        accepted
+    }
+
+    pub(super) fn accept_word(&mut self, word: &str) -> bool {
+        let accepted = self.at_word(word);
+        if accepted {
+            self.advance();
+        }
+        accepted
+    }
+
+    pub(super) fn expect(&mut self, kind: TokenKind, what: &str) -> Parsed<Token> {
+        if self.at(kind) {
+            Ok(self.advance())
+        } else {
+            Err(self.expected(what))
+        }
+    }
+
+    pub(super) fn expect_identifier(&mut self, what: &str) -> Parsed<Identifier> {
+        let token = self.expect(TokenKind::Identifier, what)?;
+        Ok(self.identifier_at(token.span))
+    }
+
+    /// Consumes the first bytes of an operator or numeral that the lexer took for one token,
+    /// though here it is two: the `>` of `>|`, the minus sign of `-1`.
+    pub(super) fn split(&mut self, length: u32, rest: TokenKind) {
+        let Span { start, end } = self.current.span;
+        let middle = start + length;
+        if middle == end {
+            self.advance();
+        } else {
+            self.previous = Token {
+                span: Span { start, end: middle },
+                ..self.current
+            };
+            self.current = Token {
+                kind: rest,
+                span: Span { start: middle, end },
+            };
+        }
+    }
+
+    // Brackets and depth
+
+    /// Goes one level deeper. Whoever enters also leaves, or fails.
+    pub(super) fn enter(&mut self) -> Parsed<()> {
+        if self.nesting == MOST_NESTED {
+            return Err(self.nested_too_deeply());
+        }
+        self.nesting += 1;
+        Ok(())
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.nesting -= 1;
+    }
+
+    /// Consumes an opening bracket.
+    pub(super) fn open(&mut self, kind: TokenKind, what: &str) -> Parsed<Span> {
+        if !self.at(kind) {
+            return Err(self.expected(what));
+        }
+        self.enter()?;
+        let token = self.advance();
+        self.brackets.push(token);
+        Ok(token.span)
+    }
+
+    /// Consumes the bracket that closes the innermost open one. If something else stands here
+    /// that ends the brackets all the same, complains and goes on as if it were there.
+    pub(super) fn close(&mut self) -> Parsed<()> {
+        let Some(opening) = self.brackets.innermost() else {
+            return Err(self.expected("nothing more"));
+        };
+        if self.at(opening.closer) {
+            self.advance();
+        } else {
+            let reported = self.unclosed(opening);
+            if !self.ends_enclosing_bracket() {
+                return Err(reported);
+            }
+        }
+        self.brackets.pop();
+        self.leave();
+        Ok(())
+    }
+
+    /// Whether the cursor is at a closing bracket that closes nothing.
+    pub(super) fn at_stray_bracket(&self) -> bool {
+        self.current.kind.is_closer() && self.brackets.find(self.current.kind).is_none()
+    }
+
+    fn ends_enclosing_bracket(&self) -> bool {
+        self.at_end() && !self.at_stray_bracket()
+    }
+
+    // Guessing where members begin
+
+    /// In a method's body, a line that begins like a method and stands no deeper than this
+    /// method began is the next method.
+    fn raise_barrier(&mut self) {
+        let Some(column) = self.member_column else {
+            return;
+        };
+        if self
+            .column_at_line_start(self.position)
+            .is_some_and(|found| found <= column)
+            && self.reads_as_member(self.position)
+        {
+            self.current.kind = TokenKind::Barrier;
+        }
+    }
+
+    /// Looks behind the barrier at the cursor, if there is one.
+    pub(super) fn lift_barrier(&mut self) {
+        self.current.kind = self.tokens[self.position].kind;
+    }
+
+    /// How far the token is indented, if it is the first of its line.
+    pub(super) fn column_at_line_start(&self, position: usize) -> Option<usize> {
+        let start = self.tokens.get(position)?.span.start as usize;
+        let before = self.text[..start].as_bytes();
+        let indentation = before
+            .iter()
+            .rev()
+            .take_while(|&&byte| byte == b' ' || byte == b'\t')
+            .count();
+        match before.len().checked_sub(indentation + 1) {
+            Some(index) if before[index] != b'\n' => None,
+            _ => Some(indentation),
+        }
+    }
+
+    /// Whether the tokens from here on read like the head of a method or class.
+    pub(super) fn reads_as_member(&self, position: usize) -> bool {
+        let at = position + usize::from(self.access_at(position).is_some());
+        match self.kind_at(at) {
+            TokenKind::Identifier if self.text_at(at) == "class" => {
+                self.kind_at(at + 1) == TokenKind::Identifier || self.reads_as_definition(at + 1)
+            }
+            TokenKind::Identifier => self.reads_as_definition(at + 1),
+            TokenKind::Keyword => self.reads_as_keyword_pattern(at),
+            kind if kind.is_operator() => {
+                self.kind_at(at + 1) == TokenKind::Identifier
+                    && self.reads_as_definition(self.behind_type(at + 2))
+            }
+            _ => false,
+        }
+    }
+
+    fn reads_as_keyword_pattern(&self, mut at: usize) -> bool {
+        const MOST_KEYWORDS: usize = 16;
+        for _ in 0..MOST_KEYWORDS {
+            if self.kind_at(at) != TokenKind::Keyword {
+                return self.reads_as_definition(at);
+            }
+            if self.kind_at(at + 1) != TokenKind::Identifier {
+                return false;
+            }
+            at = self.behind_type(at + 2);
+        }
+        false
+    }
+
+    /// Whether a definition's sign or a return type stands here.
+    fn reads_as_definition(&self, at: usize) -> bool {
+        match (self.kind_at(at), self.kind_at(at + 1)) {
+            (TokenKind::Equals, TokenKind::OpenParenthesis) => true,
+            (TokenKind::Caret, TokenKind::Less) => true,
+            _ => false,
+        }
+    }
+
+    /// The position behind the type annotation that may stand here.
+    fn behind_type(&self, at: usize) -> usize {
+        const LONGEST_TYPE: usize = 32;
+        if self.kind_at(at) != TokenKind::Less {
+            return at;
+        }
+        let ends = |&position: &usize| self.text_at(position).starts_with('>');
+        (at..at + LONGEST_TYPE).find(ends).map_or(at, |end| end + 1)
+    }
+
+    pub(super) fn text_at(&self, position: usize) -> &'s str {
+        self.tokens
+            .get(position)
+            .map_or("", |token| &self.text[token.span.range()])
+    }
+}
+
+/// Where a bracket was opened and what closes it.
+impl From<Token> for Opening {
+    fn from(token: Token) -> Opening {
+        let closer = token.kind.closer().unwrap_or(TokenKind::EndOfFile);
+        Opening {
+            closer,
+            span: token.span,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Finding a place to go on after a mistake.
+//!
+//! A loop over items takes a [`Checkpoint`] before each item. If the item fails, the parser
+//! skips to where the next one may begin, keeping account of brackets on the way: those the
+//! item had opened before it failed, and those in the skipped text. It stops early at a
+//! bracket that closes something around the item, at a barrier, and at the end of the file.
+
+use super::Parser;
+use crate::source::Span;
+use crate::token::{Token, TokenKind};
+
+/// The state a failed item is rolled back to, save for the cursor.
+pub(super) struct Checkpoint {
+    position: usize,
+    brackets: usize,
+    nesting: usize,
+    initializer_depth: Option<usize>,
+    operands: usize,
+    messages: usize,
+    keywords: usize,
+}
+
+/// What ends the text to skip.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// A period, which is skipped too.
+    Period,
+    /// Likewise, or the `|` that ends declarations.
+    Declaration,
+    /// What looks like the head of a method or class.
+    Member,
+    /// The parenthesis that opens a class's body; the cursor may be there already.
+    Body,
+}
+
+impl Parser<'_> {
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            position: self.position,
+            brackets: self.brackets.depth(),
+            nesting: self.nesting,
+            initializer_depth: self.initializer_depth,
+            operands: self.operands.len(),
+            messages: self.messages.len(),
+            keywords: self.keywords.len(),
+        }
+    }
+
+    /// Skips to where parsing can go on after the item begun at a checkpoint has failed. Makes
+    /// progress unless the cursor is at something that ends the enclosing brackets.
+    pub(super) fn recover(&mut self, checkpoint: &Checkpoint, until: Until) {
+        loop {
+            let may_stop = until == Until::Body || self.position != checkpoint.position;
+            let is_level = self.brackets.depth() == checkpoint.brackets;
+            match self.current.kind {
+                TokenKind::EndOfFile | TokenKind::Barrier => break,
+                kind if kind.is_closer() => {
+                    if !self.skip_closer(checkpoint) {
+                        break;
+                    }
+                    continue;
+                }
+                _ if is_level && may_stop && self.stops(until) => break,
+                TokenKind::Period if is_level && until.skips_period() => {
+                    self.advance();
+                    return self.roll_back(checkpoint);
+                }
+                kind if kind.closer().is_some() => self.brackets.push(self.current),
+                _ => {}
+            }
+            self.advance();
+        }
+        // Whatever is missing here is missing because of the mistake just reported.
+        if self.position != checkpoint.position && self.at_end() {
+            self.last_complaint = Some(self.current.span.start);
+        }
+        self.roll_back(checkpoint);
+    }
+
+    fn stops(&self, until: Until) -> bool {
+        match until {
+            Until::Period => false,
+            Until::Declaration => self.at(TokenKind::Bar),
+            Until::Member => {
+                self.column_at_line_start(self.position).is_some()
+                    && self.reads_as_member(self.position)
+            }
+            Until::Body => self.at(TokenKind::OpenParenthesis),
+        }
+    }
+
+    /// Skips a closing bracket unless it closes something around the failed item.
+    fn skip_closer(&mut self, checkpoint: &Checkpoint) -> bool {
+        match self.brackets.find(self.current.kind) {
+            Some(depth) if depth < checkpoint.brackets => return false,
+            Some(depth) => self.brackets.truncate(depth),
+            None => {}
+        }
+        self.advance();
+        true
+    }
+
+    fn roll_back(&mut self, checkpoint: &Checkpoint) {
+        self.brackets.truncate(checkpoint.brackets);
+        self.nesting = checkpoint.nesting;
+        self.initializer_depth = checkpoint.initializer_depth;
+        self.operands.truncate(checkpoint.operands);
+        self.messages.truncate(checkpoint.messages);
+        self.keywords.truncate(checkpoint.keywords);
+    }
+}
+
+impl Until {
+    fn skips_period(self) -> bool {
+        matches!(self, Until::Period | Until::Declaration)
+    }
+}
+
+/// An open bracket.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    pub(super) closer: TokenKind,
+    pub(super) span: Span,
+}
+
+/// The open brackets, innermost last. Counts them by kind, so that a closing bracket without
+/// an opening one is recognised without a search.
+#[derive(Default)]
+pub(super) struct Brackets {
+    open: Vec<Opening>,
+    counts: [usize; 3],
+}
+
+impl Brackets {
+    pub(super) fn push(&mut self, token: Token) {
+        let opening = Opening::from(token);
+        self.counts[kind_index(opening.closer)] += 1;
+        self.open.push(opening);
+    }
+
+    pub(super) fn pop(&mut self) {
+        self.truncate(self.open.len().saturating_sub(1));
+    }
+
+    pub(super) fn truncate(&mut self, depth: usize) {
+        for opening in self.open.drain(depth.min(self.open.len())..) {
+            self.counts[kind_index(opening.closer)] -= 1;
+        }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn innermost(&self) -> Option<Opening> {
+        self.open.last().copied()
+    }
+
+    /// How many brackets are open around the innermost one that this closes.
+    pub(super) fn find(&self, closer: TokenKind) -> Option<usize> {
+        if self.counts[kind_index(closer)] == 0 {
+            return None;
+        }
+        self.open
+            .iter()
+            .rposition(|opening| opening.closer == closer)
+    }
+}
+
+fn kind_index(closer: TokenKind) -> usize {
+    match closer {
+        TokenKind::CloseParenthesis => 0,
+        TokenKind::CloseBracket => 1,
+        _ => 2,
+    }
+}

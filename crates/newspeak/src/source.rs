@@ -1,0 +1,211 @@
+//! Source text and places in it.
+//!
+//! A [`Source`] is always valid UTF-8 of at most [`MAX_SOURCE_BYTES`]. Bytes that are not
+//! UTF-8 are replaced one for one by spaces and remembered, so that every offset still
+//! means the same place in the caller's file.
+//!
+//! A [`Span`] is a range of byte offsets. Lines and columns are only for people: both count
+//! from 1, and a column counts characters, not bytes.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Longer sources are refused. A limit far below 4 GiB lets spans be two `u32`.
+pub const MAX_SOURCE_BYTES: usize = 64 << 20;
+
+/// A named text, with its lines.
+#[derive(Clone, Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+    defects: Vec<Defect>,
+    line_starts: Vec<u32>,
+}
+
+/// Why a source's bytes could not be taken as they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Defect {
+    /// A stretch of bytes that is not UTF-8.
+    NotUtf8(Span),
+    /// The source has this many bytes, more than [`MAX_SOURCE_BYTES`]; its text was dropped.
+    TooLarge(usize),
+}
+
+impl Source {
+    /// A source from text.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
+        let text = text.into();
+        if text.len() > MAX_SOURCE_BYTES {
+            return Source::too_large(name.into(), text.len());
+        }
+        Source::with_defects(name.into(), text, Vec::new())
+    }
+
+    /// A source from the bytes of a file, whatever they are.
+    pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Source {
+        if bytes.len() > MAX_SOURCE_BYTES {
+            return Source::too_large(name.into(), bytes.len());
+        }
+        let mut text = String::with_capacity(bytes.len());
+        let mut defects = Vec::new();
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            if !chunk.invalid().is_empty() {
+                let start = text.len();
+                text.extend(chunk.invalid().iter().map(|_| ' '));
+                note_invalid(&mut defects, Span::from(start..text.len()));
+            }
+        }
+        Source::with_defects(name.into(), text, defects)
+    }
+
+    fn too_large(name: String, length: usize) -> Source {
+        Source::with_defects(name, String::new(), vec![Defect::TooLarge(length)])
+    }
+
+    fn with_defects(name: String, text: String, defects: Vec<Defect>) -> Source {
+        let line_ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+        let line_starts = std::iter::once(0)
+            .chain(line_ends.map(|(offset, _)| offset as u32 + 1))
+            .collect();
+        Source {
+            name,
+            text,
+            defects,
+            line_starts,
+        }
+    }
+
+    /// The name under which diagnostics cite the source, usually a path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What had to be replaced or refused in the caller's bytes.
+    pub fn defects(&self) -> &[Defect] {
+        &self.defects
+    }
+
+    /// The text of a span of this source.
+    pub fn slice(&self, span: Span) -> &str {
+        &self.text[span.range()]
+    }
+
+    /// The line, counted from 1, that holds a byte offset.
+    pub fn line(&self, offset: u32) -> usize {
+        self.line_starts.partition_point(|&start| start <= offset)
+    }
+
+    /// The line and column of a byte offset.
+    pub fn position(&self, offset: u32) -> Position {
+        let line = self.line(offset);
+        let start = self.line_starts[line - 1] as usize;
+        let before = &self.text[start..offset as usize];
+        Position {
+            line,
+            column: before.chars().count() + 1,
+        }
+    }
+
+    /// The span of a line, counted from 1, without its line end.
+    pub fn line_span(&self, line: usize) -> Span {
+        let start = self.line_starts[line - 1];
+        let end = match self.line_starts.get(line) {
+            Some(&next) => next - 1,
+            None => self.text.len() as u32,
+        };
+        Span { start, end }
+    }
+
+    /// The empty span behind the last character.
+    pub fn end(&self) -> Span {
+        Span::from(self.text.len()..self.text.len())
+    }
+}
+
+/// Adjacent invalid stretches are one defect, or a binary file would have thousands.
+fn note_invalid(defects: &mut Vec<Defect>, span: Span) {
+    if let Some(Defect::NotUtf8(last)) = defects.last_mut()
+        && last.end == span.start
+    {
+        last.end = span.end;
+        return;
+    }
+    defects.push(Defect::NotUtf8(span));
+}
+
+/// A place for people to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
+}
+
+/// A range of byte offsets in one source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last.
+    pub end: u32,
+}
+
+impl Span {
+    /// From the start of `self` to the end of `last`.
+    pub fn to(self, last: Span) -> Span {
+        Span {
+            start: self.start,
+            end: last.end,
+        }
+    }
+
+    /// The empty span in front of this one.
+    pub fn before(self) -> Span {
+        Span {
+            start: self.start,
+            end: self.start,
+        }
+    }
+
+    /// The empty span behind this one.
+    pub fn after(self) -> Span {
+        Span {
+            start: self.end,
+            end: self.end,
+        }
+    }
+
+    /// The span as a range for indexing text.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+impl From<Range<usize>> for Span {
+    /// Offsets fit since [`MAX_SOURCE_BYTES`] does.
+    fn from(range: Range<usize>) -> Span {
+        Span {
+            start: range.start as u32,
+            end: range.end as u32,
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.start, self.end)
+    }
+}
