@@ -27,3 +27,5 @@ pub mod liveness;
 pub mod module;
 pub mod register_set;
 pub mod types;
+#[cfg(test)]
+mod testing;

@@ -105,7 +105,8 @@ impl FrameMaps {
         let raised = liveness.raised(block.region);
         let mut live = liveness.after(block);
         for index in (block.first..block.end).rev() {
-            live = live_before(&graph.instructions[index].effects(), live) | raised;
+            live =
+                liveness.always | live_before(&graph.instructions[index].effects(), live, raised);
             self.live_before[index] = live;
         }
     }
@@ -147,8 +148,8 @@ fn always_live(function: &Function) -> RegisterSet {
 }
 
 /// The equation of one instruction.
-fn live_before(effects: &Effects, live_after: RegisterSet) -> RegisterSet {
-    effects.uses | (live_after - effects.defined() - effects.destroyed())
+fn live_before(effects: &Effects, after: RegisterSet, raised: RegisterSet) -> RegisterSet {
+    effects.uses | (((after - effects.defined()) | raised) - effects.destroyed())
 }
 
 /// What is live at the start of each block, and when an exception is raised in each region.
@@ -194,13 +195,14 @@ impl Liveness {
 
     /// What an exception leaves live that is raised inside this region.
     fn raised(&self, region: Option<usize>) -> RegisterSet {
-        self.always | region.map_or(RegisterSet::EMPTY, |region| self.in_region[region])
+        region.map_or(RegisterSet::EMPTY, |region| self.in_region[region])
     }
 
     fn update_block(&mut self, graph: &FlowGraph, summary: &Summary, index: usize) -> bool {
         let block = &graph.blocks[index];
         let after = self.after(block) - summary.overwritten;
-        let live = summary.read_first | after | self.raised(block.region);
+        let raised = self.raised(block.region) - summary.destroyed_first;
+        let live = self.always | summary.read_first | after | raised;
         std::mem::replace(&mut self.at_block[index], live) != live
     }
 
@@ -222,12 +224,19 @@ struct Summary {
     read_first: RegisterSet,
     /// Written or destroyed.
     overwritten: RegisterSet,
+    /// Destroyed by the first instruction. What an exception leaves live in a later one, and the
+    /// block does not overwrite before, is live in the first one, too.
+    destroyed_first: RegisterSet,
 }
 
 impl Summary {
     fn of(instructions: &[Instruction]) -> Summary {
-        let mut summary =
-            Summary { read_first: RegisterSet::EMPTY, overwritten: RegisterSet::EMPTY };
+        let first = instructions.first().map(Instruction::effects).unwrap_or_default();
+        let mut summary = Summary {
+            read_first: RegisterSet::EMPTY,
+            overwritten: RegisterSet::EMPTY,
+            destroyed_first: first.destroyed(),
+        };
         for instruction in instructions {
             let effects = instruction.effects();
             summary.read_first |= effects.uses - summary.overwritten;

@@ -113,7 +113,7 @@ impl fmt::Display for FormatErrorKind {
                 "this module is damaged: its checksum is {computed:08x} instead of {stored:08x}"
             ),
             Truncated(what) => write!(f, "the {what} is cut off"),
-            TrailingBytes(count) => write!(f, "{count} bytes are left over"),
+            TrailingBytes(count) => write!(f, "the end should be here, {count} bytes earlier"),
             BadNumber => f.write_str("a number is encoded in more bytes than allowed"),
             TooLarge { what, limit } => write!(f, "the {what} is larger than {limit}"),
             UnknownCode { what, code } => write!(f, "{code} stands for no {what}"),
