@@ -146,7 +146,7 @@ fn check(function: &Function, expected: Expect) {
     for instruction in crate::decode::instructions(&function.code) {
         let (pc, before) = (instruction.pc, maps.before(instruction.pc));
         let mnemonic = instruction.info().mnemonic;
-        listing += &format!("{pc:>2} {mnemonic:<14} before {before:?} at {:?}\n", maps.at(pc));
+        listing += &format!("{pc:<2} {mnemonic:<14} before {before:?} at {:?}\n", maps.at(pc));
     }
     expected.assert_eq(&listing);
 }
@@ -177,9 +177,9 @@ fn a_call_keeps_its_operands_but_not_its_window_or_destination() {
     code.emit(Opcode::Return, &registers(&[2]));
     let function = code.finish(signature(FunctionKind::Method, 1, 7)).unwrap();
     check(&function, expect![[r#"
-         0 load_integer   before {r0, r1} at {r0, r1}
-         1 send1          before {r0, r1} at {r0, r1}
-         3 return         before {r2} at {r2}
+        0  load_integer   before {r0, r1} at {r0, r1}
+        1  send1          before {r0, r1} at {r0, r1}
+        3  return         before {r2} at {r2}
     "#]]);
 }
 
@@ -198,9 +198,9 @@ fn a_handler_keeps_registers_alive_in_its_whole_region() {
     // r2, the destination, is an argument here: the handler still needs its old value.
     let function = code.finish(signature(FunctionKind::Method, 2, 7)).unwrap();
     check(&function, expect![[r#"
-         0 send0          before {r0, r1, r2} at {r0, r1, r2}
-         2 return         before {r0} at {r0}
-         3 return         before {r2} at {r2}
+        0  send0          before {r0, r1, r2} at {r0, r1, r2}
+        2  return         before {r0} at {r0}
+        3  return         before {r2} at {r2}
     "#]]);
 }
 
@@ -213,8 +213,8 @@ fn closures_and_homes_are_always_traced() {
     let home = Some(Register(1));
     let function = code.finish(Signature { home, ..signature(FunctionKind::Block, 0, 3) }).unwrap();
     check(&function, expect![[r#"
-         0 make_home      before {r0} at {r0}
-         1 load_special   before {r0, r1} at {r0, r1}
-         2 return         before {r0, r1, r2} at {r0, r1, r2}
+        0  make_home      before {r0} at {r0}
+        1  load_special   before {r0, r1} at {r0, r1}
+        2  return         before {r0, r1, r2} at {r0, r1, r2}
     "#]]);
 }
