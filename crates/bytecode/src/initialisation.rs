@@ -37,11 +37,6 @@ impl Initialised {
         self.apply(effects.destroyed(), effects.defined())
     }
 
-    /// Where an exception leaves the instruction.
-    pub fn when_raised(self, instruction: &Instruction) -> Initialised {
-        self.apply(instruction.effects().destroyed(), RegisterSet::EMPTY)
-    }
-
     fn apply(self, destroyed: RegisterSet, defined: RegisterSet) -> Initialised {
         Initialised {
             definitely: (self.definitely - destroyed) | defined,

@@ -13,6 +13,7 @@
 //! | [`register_set`] | sets of registers |
 //! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`format`] | the binary form of a module, decoded lazily |
+//! | [`verifier`] | proves that a module is safe to run |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
@@ -27,5 +28,6 @@ pub mod liveness;
 pub mod module;
 pub mod register_set;
 pub mod types;
+pub mod verifier;
 #[cfg(test)]
 mod testing;

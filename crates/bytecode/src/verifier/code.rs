@@ -1,0 +1,421 @@
+//! Properties 13 to 22: each instruction for itself.
+
+use super::Facts;
+use super::report::{Place, Report};
+use crate::decode::{Instruction, instructions};
+use crate::entities::{ClassId, ConstantId, FunctionId, Register, SiteId, StringId};
+use crate::instructions::{Opcode, Operand, OperandKind, SiteRule};
+use crate::module::{Constant, Function, FunctionKind, Site};
+use crate::register_set::RegisterSet;
+use crate::types::{RegisterType, TypeRule};
+
+/// What is wrong with an instruction.
+type Check = Result<(), String>;
+
+/// Variables of one context.
+const MOST_VARIABLES: i64 = 255;
+
+/// Enclosing object, captured variables and superclass.
+const FEWEST_CLASS_PARTS: usize = 3;
+
+pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
+    let function = &facts.module.functions[id.index()];
+    let mut checker = CodeChecker {
+        facts,
+        function,
+        reserved: reserved(function),
+        starts: vec![false; function.code.len()],
+        site_used: vec![false; function.sites.len()],
+    };
+    let decoded = checker.find_instructions();
+    if let Err((pc, message)) = decoded {
+        return report.error(Place::Instruction(id, pc), message);
+    }
+    for instruction in instructions(&function.code) {
+        if report.is_full() {
+            return;
+        }
+        if let Err(problem) = checker.check(&instruction) {
+            let message = format!("`{}`: {problem}", instruction.info().mnemonic);
+            report.error(Place::Instruction(id, instruction.pc), message);
+        }
+    }
+    if let Some(unused) = checker.site_used.iter().position(|used| !used) {
+        report.error(Place::Function(id), format!("site{unused} belongs to no instruction"));
+    }
+}
+
+/// Registers that ordinary instructions must not write.
+pub(super) fn reserved(function: &Function) -> RegisterSet {
+    let closure = (function.kind == FunctionKind::Block).then_some(Register(0));
+    function.home.into_iter().chain(closure).collect()
+}
+
+struct CodeChecker<'a> {
+    facts: &'a Facts<'a>,
+    function: &'a Function,
+    reserved: RegisterSet,
+    /// For each word whether an instruction starts at it.
+    starts: Vec<bool>,
+    /// For each site whether an instruction was seen that it belongs to.
+    site_used: Vec<bool>,
+}
+
+impl CodeChecker<'_> {
+    /// Property 13.
+    fn find_instructions(&mut self) -> Result<(), (usize, String)> {
+        let mut walk = instructions(&self.function.code);
+        let mut last = None;
+        for instruction in walk.by_ref() {
+            self.starts[instruction.pc] = true;
+            if !instruction.is_canonical() {
+                let mnemonic = instruction.info().mnemonic;
+                return Err((instruction.pc, format!("`{mnemonic}`: unused bits are not zero")));
+            }
+            last = Some(instruction);
+        }
+        walk.finish().map_err(|error| (error.pc(), error.to_string()))?;
+        match last {
+            Some(last) if last.falls_through() => {
+                let mnemonic = last.info().mnemonic;
+                Err((last.pc, format!("`{mnemonic}` is the last instruction, but can go on")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check(&mut self, instruction: &Instruction) -> Check {
+        self.check_register_types(instruction)?;
+        self.check_window(instruction)?;
+        self.check_writes(instruction)?;
+        for (operand, value) in instruction.operands() {
+            self.check_operand(instruction, operand, value)
+                .map_err(|problem| format!("{} {problem}", operand.name))?;
+        }
+        self.check_site_use(instruction)?;
+        self.check_opcode(instruction)
+    }
+
+    fn register_type(&self, register: Register) -> Result<RegisterType, String> {
+        let kind = self.function.registers.get(register.index());
+        kind.copied().ok_or_else(|| format!("{register} does not exist"))
+    }
+
+    /// Property 14.
+    fn check_register_types(&self, instruction: &Instruction) -> Check {
+        let mut earlier = [None; 2];
+        let mut number = 0;
+        for (operand, value) in instruction.operands() {
+            let (OperandKind::Define(rule) | OperandKind::Use(rule) | OperandKind::Update(rule)) =
+                operand.kind
+            else {
+                continue;
+            };
+            let register = Register(value as u8);
+            let kind = self.register_type(register)?;
+            let suitable = match rule {
+                TypeRule::SameAsFirst => earlier[0] == Some(kind),
+                TypeRule::SameAsSecond => earlier[1] == Some(kind),
+                _ => allows(rule, kind),
+            };
+            if !suitable {
+                let wanted = describe(rule);
+                return Err(format!("{} {register} is `{kind}`, not {wanted}", operand.name));
+            }
+            if let Some(place) = earlier.get_mut(number) {
+                *place = Some(kind);
+            }
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Property 15, and 16 for what calls destroy.
+    fn check_window(&self, instruction: &Instruction) -> Check {
+        let Some(window) = instruction.window() else { return Ok(()) };
+        if window.0 == 0 {
+            return Err("a window cannot start at r0".into());
+        }
+        let return_address = Register(window.0 - 1);
+        let length = match site_rule(instruction) {
+            Some(SiteRule::Send(arguments)) => 1 + usize::from(arguments),
+            _ => instruction.count().unwrap_or(0),
+        };
+        self.check_run("window", window, length)?;
+        let named = operands_beside_window(instruction);
+        if let Some(high) = named.iter().find(|register| *register >= return_address) {
+            return Err(format!("the call destroys its operand {high} before it is made"));
+        }
+        match self.reserved.iter().find(|register| *register >= return_address) {
+            None => Ok(()),
+            Some(register) => Err(format!("the call destroys {register}, which must be kept")),
+        }
+    }
+
+    /// The registers of a window or range exist.
+    fn check_run(&self, what: &str, start: Register, length: usize) -> Check {
+        let size = self.function.registers.len();
+        if start.index() >= size || start.index() + length > size {
+            return Err(format!("the {what} of {length} from {start} on is outside of the frame"));
+        }
+        Ok(())
+    }
+
+    /// The registers of a window or range are `any`.
+    fn check_run_is_any(&self, what: &str, start: Register, length: usize) -> Check {
+        self.check_run(what, start, length)?;
+        let run = &self.function.registers[start.index()..start.index() + length];
+        match run.iter().position(|&kind| kind != RegisterType::Any) {
+            None => Ok(()),
+            Some(place) => {
+                Err(format!("r{} is `{}`, not `any`", start.index() + place, run[place]))
+            }
+        }
+    }
+
+    /// Property 16.
+    fn check_writes(&self, instruction: &Instruction) -> Check {
+        let Some(written) = instruction.effects().defines else { return Ok(()) };
+        match instruction.opcode {
+            Opcode::MakeHome if self.function.home == Some(written) => Ok(()),
+            Opcode::MakeHome => Err(format!("{written} is not the function's home register")),
+            _ if self.reserved.contains(written) => Err(format!("{written} must not be written")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Property 17, and that indices name something.
+    fn check_operand(&self, instruction: &Instruction, operand: &Operand, value: i64) -> Check {
+        let index = value as u32;
+        let function = self.function;
+        let exists = match operand.kind {
+            OperandKind::Target => return self.check_target(instruction, value),
+            OperandKind::Constant => ConstantId(index as u16).index() < function.constants.len(),
+            OperandKind::Site(_) => SiteId(index as u16).index() < function.sites.len(),
+            OperandKind::Function => (index as usize) < self.facts.module.functions.len(),
+            OperandKind::Class => self.facts.has_class(ClassId(index)),
+            OperandKind::Primitive => self.facts.arity(StringId(index)).is_some(),
+            OperandKind::Special => (index as usize) < crate::instructions::Special::ALL.len(),
+            _ => true,
+        };
+        if exists { Ok(()) } else { Err(format!("{value} does not exist")) }
+    }
+
+    fn check_target(&self, instruction: &Instruction, distance: i64) -> Check {
+        let target = instruction.pc as i64 + distance;
+        let start = usize::try_from(target).ok().and_then(|pc| self.starts.get(pc));
+        let polls = matches!(instruction.opcode, Opcode::Loop | Opcode::ForLoop);
+        match start {
+            Some(true) if distance > 0 || polls => Ok(()),
+            Some(true) => Err(format!("{target} is no later instruction; only loops jump back")),
+            _ => Err(format!("{target} is not the start of an instruction")),
+        }
+    }
+
+    /// Property 18 for sites.
+    fn check_site_use(&mut self, instruction: &Instruction) -> Check {
+        let (Some(rule), Some(id)) = (site_rule(instruction), instruction.site()) else {
+            return Ok(());
+        };
+        if std::mem::replace(&mut self.site_used[id.index()], true) {
+            return Err(format!("{id} belongs to another instruction already"));
+        }
+        let arguments = match rule {
+            SiteRule::Send(count) => Some(usize::from(count)),
+            SiteRule::SendCounted => instruction.count().and_then(|count| count.checked_sub(1)),
+            _ => None,
+        };
+        let suitable = match (&self.function.sites[id.index()], rule) {
+            (Site::Send { selector, .. }, SiteRule::Send(_) | SiteRule::SendCounted) => {
+                let wanted = self.facts.arity(*selector);
+                if wanted != arguments {
+                    let (selector, wanted) = (self.facts.quote(*selector), wanted.unwrap_or(0));
+                    return Err(format!(
+                        "{selector} takes {wanted} arguments besides the receiver"
+                    ));
+                }
+                true
+            }
+            (Site::Enclosing(..), SiteRule::Enclosing) => true,
+            (Site::Captures(_), SiteRule::Captures) => true,
+            (Site::InitializeSlot(..), SiteRule::InitializeSlot) => true,
+            (Site::ClassSlot(_), SiteRule::ClassSlot) => true,
+            _ => false,
+        };
+        if suitable { Ok(()) } else { Err(format!("{id} is of another kind")) }
+    }
+
+    /// What the table does not say: properties 18 to 22.
+    fn check_opcode(&self, instruction: &Instruction) -> Check {
+        let at = |kind: OperandKind| {
+            instruction.info().operand(kind).map_or(0, |operand| instruction.value(operand))
+        };
+        match instruction.opcode {
+            Opcode::LoadConstant | Opcode::LoadRaw => self.check_constant(instruction),
+            Opcode::LoadCaptured => self.check_captured(at(OperandKind::Index)),
+            Opcode::MakeContext if at(OperandKind::Index) > MOST_VARIABLES => {
+                Err(format!("a context has at most {MOST_VARIABLES} variables"))
+            }
+            Opcode::ForEnter | Opcode::ForLoop if at(OperandKind::Immediate) == 0 => {
+                Err("the step is 0".into())
+            }
+            Opcode::MakeClosure => self.check_closure(instruction),
+            Opcode::MakeClass => self.check_class(instruction),
+            Opcode::Call => self.check_call(instruction),
+            Opcode::Primitive => {
+                if self.facts.trust == super::Trust::Untrusted {
+                    return Err("only trusted modules may use primitives".into());
+                }
+                self.check_window_is_any(instruction)
+            }
+            Opcode::Return | Opcode::ReturnHome | Opcode::ReturnNonlocal => {
+                self.check_return(instruction)
+            }
+            _ => self.check_window_is_any(instruction),
+        }
+    }
+
+    fn check_constant(&self, instruction: &Instruction) -> Check {
+        let Some(id) = instruction.constant() else { return Ok(()) };
+        let destination = instruction.effects().defines.unwrap_or(Register(0));
+        let kind = self.register_type(destination)?;
+        match self.function.constants[id.index()] {
+            Constant::Raw(raw, _) if raw == kind => Ok(()),
+            Constant::Raw(raw, _) => Err(format!("{id} is `{raw}`, not `{kind}`")),
+            _ if instruction.opcode == Opcode::LoadConstant => Ok(()),
+            _ => Err(format!("{id} is an object, not `{kind}`")),
+        }
+    }
+
+    fn check_captured(&self, index: i64) -> Check {
+        let captured = self.function.captured;
+        if self.function.kind != FunctionKind::Block {
+            return Err("only block functions have captured values".into());
+        }
+        if index >= i64::from(captured) {
+            return Err(format!("{index} is not below {captured}, the number of captured values"));
+        }
+        Ok(())
+    }
+
+    /// The range operand is `any` and inside of the frame.
+    fn check_range(&self, instruction: &Instruction) -> Check {
+        let range = instruction.info().operand(OperandKind::Range);
+        let start = Register(range.map_or(0, |operand| instruction.value(operand)) as u8);
+        self.check_run_is_any("range", start, instruction.count().unwrap_or(0))
+    }
+
+    fn check_closure(&self, instruction: &Instruction) -> Check {
+        self.check_range(instruction)?;
+        let (id, function) = self.function_operand(instruction);
+        let count = instruction.count().unwrap_or(0);
+        if function.kind != FunctionKind::Block {
+            return Err(format!("{id} is no block function"));
+        }
+        if count != usize::from(function.captured) {
+            return Err(format!("{id} captures {} values, not {count}", function.captured));
+        }
+        Ok(())
+    }
+
+    fn function_operand(&self, instruction: &Instruction) -> (FunctionId, &Function) {
+        let operand = instruction.info().operand(OperandKind::Function);
+        let id = FunctionId(operand.map_or(0, |operand| instruction.value(operand)) as u32);
+        (id, &self.facts.module.functions[id.index()])
+    }
+
+    fn check_class(&self, instruction: &Instruction) -> Check {
+        match instruction.count() {
+            Some(count) if count >= FEWEST_CLASS_PARTS => self.check_range(instruction),
+            _ => Err(format!("a class is made of at least {FEWEST_CLASS_PARTS} parts")),
+        }
+    }
+
+    fn check_call(&self, instruction: &Instruction) -> Check {
+        let (id, callee) = self.function_operand(instruction);
+        let window = instruction.window().unwrap_or(Register(0)).index();
+        let given = &self.function.registers[window..window + instruction.count().unwrap_or(0)];
+        if callee.kind == FunctionKind::Block {
+            return Err(format!("{id} is a block function"));
+        }
+        if callee.registers.get(..callee.arguments()) != Some(given) {
+            return Err(format!("the arguments are not what {id} takes"));
+        }
+        let destination = instruction.effects().defines.unwrap_or(Register(0));
+        let kind = self.register_type(destination)?;
+        if kind != callee.result {
+            return Err(format!("{destination} is `{kind}`, but {id} answers `{}`", callee.result));
+        }
+        Ok(())
+    }
+
+    fn check_window_is_any(&self, instruction: &Instruction) -> Check {
+        let Some(window) = instruction.window() else { return Ok(()) };
+        let length = match site_rule(instruction) {
+            Some(SiteRule::Send(arguments)) => 1 + usize::from(arguments),
+            _ => instruction.count().unwrap_or(0),
+        };
+        self.check_run_is_any("window", window, length)
+    }
+
+    /// Properties 20 and 21.
+    fn check_return(&self, instruction: &Instruction) -> Check {
+        let function = self.function;
+        let value = instruction.register(crate::instructions::Field::A);
+        let kind = self.register_type(value)?;
+        if kind != function.result {
+            return Err(format!("{value} is `{kind}`, but the result is `{}`", function.result));
+        }
+        match instruction.opcode {
+            Opcode::ReturnHome => {
+                let home = instruction.register(crate::instructions::Field::B);
+                let right = function.home == Some(home);
+                right.then_some(()).ok_or(format!("{home} is not the function's home register"))
+            }
+            Opcode::ReturnNonlocal => self.check_captured(0),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The registers of a call that it names one by one.
+fn operands_beside_window(instruction: &Instruction) -> RegisterSet {
+    let used =
+        instruction.operands().filter(|(operand, _)| matches!(operand.kind, OperandKind::Use(_)));
+    used.map(|(_, value)| Register(value as u8)).collect()
+}
+
+fn site_rule(instruction: &Instruction) -> Option<SiteRule> {
+    instruction.info().operands.iter().find_map(|operand| match operand.kind {
+        OperandKind::Site(rule) => Some(rule),
+        _ => None,
+    })
+}
+
+/// Whether a rule that refers to no other operand allows this type.
+fn allows(rule: TypeRule, kind: RegisterType) -> bool {
+    match rule {
+        TypeRule::Any => kind == RegisterType::Any,
+        TypeRule::Bool => kind == RegisterType::Bool,
+        TypeRule::Integer => kind.is_integer(),
+        TypeRule::Bits => kind.is_integer() || kind == RegisterType::Bool,
+        TypeRule::Number => kind.is_integer() || kind.is_float(),
+        TypeRule::Scalar => kind != RegisterType::Any,
+        TypeRule::Whatever => true,
+        TypeRule::SameAsFirst | TypeRule::SameAsSecond => false,
+    }
+}
+
+fn describe(rule: TypeRule) -> &'static str {
+    match rule {
+        TypeRule::Any => "`any`",
+        TypeRule::Bool => "`bool`",
+        TypeRule::Integer => "an integer",
+        TypeRule::Bits => "an integer or `bool`",
+        TypeRule::Number => "an integer or a float",
+        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::Whatever => "any type",
+        TypeRule::SameAsFirst => "the type of the first register",
+        TypeRule::SameAsSecond => "the type of the second register",
+    }
+}

@@ -1,0 +1,83 @@
+//! Properties 23 and 24: what holds on every path through the code.
+
+use super::report::{Place, Report};
+use crate::decode::Instruction;
+use crate::entities::{FunctionId, Register};
+use crate::flow::FlowGraph;
+use crate::initialisation::{Initialisation, Initialised};
+use crate::instructions::Opcode;
+use crate::module::{Function, RegionKind};
+use crate::register_set::RegisterSet;
+
+/// Checks the paths of a function that has all the other properties.
+pub(super) fn check(id: FunctionId, function: &Function, report: &mut Report) {
+    let graph = FlowGraph::build(function);
+    let initialisation = Initialisation::compute(function, &graph);
+    for (index, block) in graph.blocks.iter().enumerate() {
+        let Some(mut state) = initialisation.at_block(index) else { continue };
+        let instructions = graph.instructions_of(block);
+        if let Some(home) = function.home.filter(|home| depends_on_path(&state, *home)) {
+            let message = format!("whether {home} holds the home marker depends on the path here");
+            report.error(Place::Instruction(id, instructions[0].pc), message);
+        }
+        for instruction in instructions {
+            if let Err(message) = check_instruction(function, instruction, &state) {
+                let mnemonic = instruction.info().mnemonic;
+                let message = format!("`{mnemonic}`: {message}");
+                report.error(Place::Instruction(id, instruction.pc), message);
+            }
+            state = state.after(instruction);
+        }
+        if report.is_full() {
+            return;
+        }
+    }
+    check_classes(id, function, &initialisation, report);
+}
+
+fn depends_on_path(state: &Initialised, register: Register) -> bool {
+    state.definitely.contains(register) != state.possibly.contains(register)
+}
+
+fn check_instruction(
+    function: &Function,
+    instruction: &Instruction,
+    state: &Initialised,
+) -> Result<(), String> {
+    let missing: RegisterSet = instruction.effects().uses - state.definitely;
+    if let Some(register) = missing.iter().next() {
+        let path = if state.possibly.contains(register) { "some path" } else { "any path" };
+        let not = if path == "any path" { "is not" } else { "may not be" };
+        return Err(format!("{register} {not} initialised on {path} to this place"));
+    }
+    let at_home = function.home.is_some_and(|home| state.possibly.contains(home));
+    match instruction.opcode {
+        Opcode::MakeHome if at_home => Err("the home marker exists already".into()),
+        Opcode::Return if at_home => {
+            Err("after make_home a function is left by return_home".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The unwinder reads the class register of a region wherever an exception leaves it.
+fn check_classes(
+    id: FunctionId,
+    function: &Function,
+    initialisation: &Initialisation,
+    report: &mut Report,
+) {
+    for (index, region) in function.regions.iter().enumerate() {
+        let (RegionKind::Catch(class), Some(state)) =
+            (region.kind, initialisation.in_region(index))
+        else {
+            continue;
+        };
+        if !state.definitely.contains(class) {
+            let message = format!(
+                "the class register {class} of region {index} is not initialised in all of it"
+            );
+            report.error(Place::Function(id), message);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Properties 6 to 12: the shape of a function and the tables its code refers to.
+
+use super::report::{Place, Report};
+use super::{Facts, code, flow};
+use crate::decode::instructions;
+use crate::entities::{ClassId, FunctionId, Register, StringId};
+use crate::flow::{Nesting, NestingError};
+use crate::module::{Access, Constant, Function, FunctionKind, Region, RegionKind, Site};
+use crate::register_set::RegisterSet;
+use crate::types::RegisterType;
+
+/// The largest code of a function, in words.
+const MOST_WORDS: usize = 1 << 24;
+
+/// Checks a function; its paths only if everything else is right.
+pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
+    let function = &facts.module.functions[id.index()];
+    let errors = report.count();
+    let mut checker = FunctionChecker { facts, id, function, report };
+    checker.check_frame();
+    checker.check_constants();
+    checker.check_sites();
+    checker.check_lines();
+    if checker.report.count() == errors {
+        code::check(facts, id, report);
+    }
+    if report.count() == errors {
+        FunctionChecker { facts, id, function, report }.check_regions();
+    }
+    if report.count() == errors {
+        flow::check(id, function, report);
+    }
+}
+
+struct FunctionChecker<'a, 'm> {
+    facts: &'a Facts<'a>,
+    id: FunctionId,
+    function: &'a Function,
+    report: &'a mut Report<'m>,
+}
+
+impl FunctionChecker<'_, '_> {
+    fn error(&mut self, message: impl Into<String>) {
+        self.report.error(Place::Function(self.id), message);
+    }
+
+    fn check_frame(&mut self) {
+        let function = self.function;
+        let (size, arguments) = (function.registers.len(), function.arguments());
+        if !self.facts.has_string(function.name) {
+            self.error(format!("the name {} does not exist", function.name));
+        }
+        if !(1..=RegisterSet::CAPACITY).contains(&size) {
+            return self.error(format!("a frame has 1 to 256 registers, not {size}"));
+        }
+        if !(1..=MOST_WORDS).contains(&function.code.len()) {
+            let words = function.code.len();
+            return self.error(format!("code has 1 to {MOST_WORDS} words, not {words}"));
+        }
+        if arguments > size {
+            return self.error(format!("{arguments} arguments do not fit {size} registers"));
+        }
+        if function.kind != FunctionKind::Plain {
+            let mut visible = function.registers[..arguments].iter().chain([&function.result]);
+            if visible.any(|&kind| kind != RegisterType::Any) {
+                let kind = function.kind.name();
+                self.error(format!("the arguments and the result of a {kind} are `any`"));
+            }
+        }
+        if function.kind != FunctionKind::Block && function.captured != 0 {
+            self.error("only block functions have captured values");
+        }
+        if let Some(home) = function.home {
+            self.check_any("home", home);
+            if home.index() < arguments {
+                self.error(format!("the home register {home} is an argument"));
+            }
+        }
+    }
+
+    fn check_any(&mut self, what: &str, register: Register) {
+        match self.function.registers.get(register.index()) {
+            None => self.error(format!("the {what} register {register} does not exist")),
+            Some(RegisterType::Any) => {}
+            Some(kind) => {
+                self.error(format!("the {what} register {register} is `{kind}`, not `any`"));
+            }
+        }
+    }
+
+    fn check_constants(&mut self) {
+        for (index, constant) in self.function.constants.iter().enumerate() {
+            match *constant {
+                Constant::String(id) | Constant::Symbol(id) if !self.facts.has_string(id) => {
+                    self.error(format!("k{index} is {id}, which does not exist"));
+                }
+                Constant::Raw(kind, bits) if !is_canonical(kind, bits) => {
+                    self.error(format!("k{index} cannot be {bits:#x} as {kind}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check_sites(&mut self) {
+        for (index, site) in self.function.sites.iter().enumerate() {
+            let (class, selector) = parts(site);
+            if let Some(class) = class.filter(|class| !self.facts.has_class(*class)) {
+                self.error(format!("site{index} names {class}, which does not exist"));
+                continue;
+            }
+            if let Some(selector) = selector.filter(|id| self.facts.arity(*id).is_none()) {
+                let problem = "which does not exist or is empty";
+                self.error(format!("site{index} names {selector}, {problem}"));
+            }
+            match *site {
+                Site::InitializeSlot(class, name) if !self.facts.slots.contains(&(class, name)) => {
+                    let name = self.facts.quote(name);
+                    self.error(format!("site{index}: {class} declares no slot {name}"));
+                }
+                Site::ClassSlot(class) if !self.is_nested(class) => {
+                    self.error(format!("site{index}: {class} is no nested class"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_nested(&self, class: ClassId) -> bool {
+        let class = &self.facts.module.classes[class.index()];
+        class.outer.is_some() && class.accessor.is_some()
+    }
+
+    fn check_lines(&mut self) {
+        let lines = &self.function.lines;
+        if lines.windows(2).any(|pair| pair[0].pc >= pair[1].pc) {
+            self.error("the source positions are not in ascending order");
+        }
+        let length = self.function.code.len();
+        if lines.last().is_some_and(|last| last.pc as usize > length) {
+            self.error("a source position is beyond the end of the code");
+        }
+    }
+
+    fn check_regions(&mut self) {
+        let function = self.function;
+        if function.regions.is_empty() {
+            return;
+        }
+        let mut starts = vec![false; function.code.len()];
+        instructions(&function.code).for_each(|instruction| starts[instruction.pc] = true);
+        for (index, region) in function.regions.iter().enumerate() {
+            self.check_region(index, region, &starts);
+        }
+        let Err(error) = Nesting::of(&function.regions) else { return };
+        self.error(match error {
+            NestingError::Empty(index) => format!("region {index} is empty"),
+            NestingError::Overlap(one, other) => {
+                format!("regions {one} and {other} overlap, but neither contains the other")
+            }
+            NestingError::Order(inner, outer) => {
+                format!("region {inner} lies within region {outer}, but comes after it")
+            }
+        });
+    }
+
+    fn check_region(&mut self, index: usize, region: &Region, starts: &[bool]) {
+        let is_start = |pc: u32| starts.get(pc as usize).copied().unwrap_or(false);
+        if !is_start(region.start) {
+            self.error(format!("region {index} starts at {}, no instruction", region.start));
+        }
+        if !is_start(region.end) && region.end as usize != starts.len() {
+            self.error(format!("region {index} ends at {}, no instruction", region.end));
+        }
+        if !is_start(region.handler) {
+            let handler = region.handler;
+            self.error(format!("the handler of region {index} is at {handler}, no instruction"));
+        }
+        if (region.start..region.end).contains(&region.handler) {
+            self.error(format!("the handler of region {index} lies inside of it"));
+        }
+        self.check_any("value", region.value);
+        if let RegionKind::Catch(class) = region.kind {
+            self.check_any("class", class);
+        }
+        if code::reserved(self.function).contains(region.value) {
+            let value = region.value;
+            self.error(format!("region {index} writes {value}, which nothing may overwrite"));
+        }
+    }
+}
+
+/// The class and the selector or slot name of a site.
+fn parts(site: &Site) -> (Option<ClassId>, Option<StringId>) {
+    match *site {
+        Site::Send { selector, access } => (class_of(access), Some(selector)),
+        Site::InitializeSlot(class, name) => (Some(class), Some(name)),
+        Site::Enclosing(class, _) | Site::Captures(class) | Site::ClassSlot(class) => {
+            (Some(class), None)
+        }
+    }
+}
+
+fn class_of(access: Access) -> Option<ClassId> {
+    match access {
+        Access::Public | Access::Lexical => None,
+        Access::Private(class, _)
+        | Access::Super(class, _)
+        | Access::Initializer(class)
+        | Access::OwnInitializer(class)
+        | Access::SuperInitializer(class)
+        | Access::MixinInitializer(class, _) => Some(class),
+    }
+}
+
+/// Whether a register of this type can have these bits.
+fn is_canonical(kind: RegisterType, bits: u64) -> bool {
+    let unused = 64 - kind.bits();
+    match kind {
+        RegisterType::Any => false,
+        _ if kind.is_signed() => (bits << unused) as i64 >> unused == bits as i64,
+        _ => bits << unused >> unused == bits,
+    }
+}

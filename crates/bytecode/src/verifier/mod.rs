@@ -1,0 +1,192 @@
+//! Proves, once and before a module runs, that running it cannot harm the virtual machine.
+//!
+//! Execution relies on what is listed here and checks none of it again. Code that passed cannot
+//! read or write outside its frame, mix up tagged words and raw bits, read a register that holds
+//! no value, reach an address that is no instruction, or run a cycle that is never interrupted.
+//! What depends on the classes of objects (a receiver that is no context, a selector that
+//! nobody understands) is left to execution and ends in a guest fault.
+//!
+//! # Properties of a module
+//!
+//! 1. Strings are distinct, and each index names something that exists.
+//! 2. The main class, if any, has an accessor and no outer class.
+//! 3. Outer classes form no cycle. A class lists as nested exactly the classes that name it as
+//!    their outer one and have an accessor, each once.
+//! 4. Accessors are methods without parameters; the primary factory and both initializers are methods with as many
+//!    as the factory's selector takes; the other methods have as many as their selector takes.
+//! 5. No two members of one side of a class have the same selector. Instance-side members are slots
+//!    (with setters, if mutable), nested classes and methods; class-side members are the primary
+//!    factory and class methods. The names of slots and nested classes are unary selectors.
+//!
+//! # Properties of a function
+//!
+//! 6. It has 1 to 256 registers, enough for its arguments, and 1 to 2²⁴ words of code.
+//! 7. Arguments and result of methods and block functions are `any`; only block functions capture.
+//! 8. The home register, if any, is `any` and no argument.
+//! 9. Raw constants are canonical: extended as their type demands; `any` is not allowed.
+//! 10. Selectors of sites are not empty. An `initialize_slot` site names a slot that its class declares, a
+//!     class-slot site names a nested class.
+//! 11. Source positions ascend and lie within the code.
+//! 12. A region is not empty, starts and ends at instructions (or ends where the code does), and
+//!     its handler is an instruction outside of it. Two regions are apart, or one contains the other and comes later in
+//!     the table. The value register is `any` and neither the home register nor a closure's `r0`; the class
+//!     register is `any`.
+//!
+//! # Properties of code
+//!
+//! 13. It is a sequence of instructions whose unused bits are zero; the last one does not go on to
+//!     a next one.
+//! 14. Registers exist and have the types that the instruction table demands.
+//! 15. A window starts at `r1` or above and lies within the frame with all its arguments; so does a range, from `r0` on. The
+//!     operands of `send0`, `send1` and `send2` are below the register that receives the return address,
+//!     so that a collection during the send finds them.
+//! 16. Nothing but `make_home` writes the home register, nothing writes `r0` of a block function,
+//!     and no call destroys either.
+//! 17. Jump targets are instructions; only `loop` and `for_loop` jump backwards.
+//! 18. A constant, site or special is of the kind that the instruction wants; the selector of a send takes the number of
+//!     arguments that are there. Each site belongs to exactly one instruction.
+//! 19. `call` names no block function, and agrees with its parameter and result types. `make_closure`
+//!     names a block function and passes what it captures. `make_class` has at least three parts.
+//!     Contexts have at most 255 variables. Steps of loops are not 0.
+//! 20. `load_captured` and `return_nonlocal` are in block functions only; the index is one of the
+//!     captured values, the first of which (the receiver) must exist for `return_nonlocal`. `return_home` names the home register.
+//! 21. A result has the function's result type.
+//! 22. Only trusted modules contain `primitive`.
+//!
+//! # Properties of every path through the code
+//!
+//! Paths include those from each instruction of a region to its handler; see
+//! [`crate::decode`] for what instructions initialise and destroy.
+//!
+//! 23. A register is initialised whenever it is read. The class register of a region counts as
+//!     read at each instruction of the region.
+//! 24. Whether `make_home` has run at a place does not depend on the path; it runs at most once.
+//!     After it, the function is left by `return_home`, not by `return`.
+//!
+//! # Cost
+//!
+//! Everything but the last two properties takes one pass. Those are solved with sets of registers,
+//! each of which can change only a few hundred times, so the time is linear in the size of the module.
+
+mod classes;
+mod code;
+mod flow;
+mod function;
+mod report;
+
+use std::collections::{HashMap, HashSet};
+
+pub use report::VerifyError;
+
+use crate::entities::{ClassId, FunctionId, StringId};
+use crate::module::{Module, selector_arity};
+use report::{Place, Report};
+
+/// How far a module is believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trust {
+    /// It comes with the virtual machine and may use primitives.
+    Trusted,
+    /// It can come from anybody.
+    Untrusted,
+}
+
+/// Checks a module; on failure answers the first [`VerifyError::MOST`] errors at most.
+pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
+    let mut report = Report::new(module);
+    let facts = Facts::of(module, trust);
+    check_tables(&facts, &mut report);
+    classes::check(&facts, &mut report);
+    for index in 0..module.functions.len() {
+        if report.is_full() {
+            break;
+        }
+        function::check(&facts, FunctionId(index as u32), &mut report);
+    }
+    report.finish()
+}
+
+/// A module, and what is looked up in it again and again.
+struct Facts<'a> {
+    module: &'a Module,
+    trust: Trust,
+    /// For each string how many arguments it takes as a selector; none for the empty string.
+    arities: Vec<Option<usize>>,
+    /// For the name of a slot the selector of its setter, if that is a string of the module.
+    setters: HashMap<StringId, StringId>,
+    slots: HashSet<(ClassId, StringId)>,
+}
+
+impl<'a> Facts<'a> {
+    fn of(module: &'a Module, trust: Trust) -> Facts<'a> {
+        let arity = |text: &String| (!text.is_empty()).then(|| selector_arity(text));
+        let slots = module.classes.iter().enumerate().flat_map(|(index, class)| {
+            class.slots.iter().map(move |slot| (ClassId(index as u32), slot.name))
+        });
+        Facts {
+            module,
+            trust,
+            arities: module.strings.iter().map(arity).collect(),
+            setters: setters(&module.strings),
+            slots: slots.collect(),
+        }
+    }
+
+    /// How many arguments a selector takes; none if it is no selector.
+    fn arity(&self, selector: StringId) -> Option<usize> {
+        self.arities.get(selector.index()).copied().flatten()
+    }
+
+    fn has_string(&self, id: StringId) -> bool {
+        id.index() < self.module.strings.len()
+    }
+
+    fn has_class(&self, id: ClassId) -> bool {
+        id.index() < self.module.classes.len()
+    }
+
+    /// The text of a string as errors quote it: not too much of it.
+    fn quote(&self, id: StringId) -> String {
+        report::quote(self.module.string(id))
+    }
+}
+
+fn setters(strings: &[String]) -> HashMap<StringId, StringId> {
+    let ids = |index| StringId(index as u32);
+    let all: HashMap<&str, StringId> =
+        strings.iter().enumerate().map(|(index, text)| (text.as_str(), ids(index))).collect();
+    let with_colon = strings.iter().enumerate().filter_map(|(index, text)| {
+        let name = all.get(text.strip_suffix(':')?)?;
+        Some((*name, ids(index)))
+    });
+    with_colon.collect()
+}
+
+/// Properties 1 and 2, as far as they concern the module itself.
+fn check_tables(facts: &Facts, report: &mut Report) {
+    let module = facts.module;
+    let mut seen = HashMap::new();
+    for (index, text) in module.strings.iter().enumerate() {
+        if let Some(first) = seen.insert(text.as_str(), index) {
+            report.error(Place::Module, format!("str{index} is the same string as str{first}"));
+        }
+    }
+    if let Some(path) = module.path.filter(|&path| !facts.has_string(path)) {
+        report.error(Place::Module, format!("the path is {path}, which does not exist"));
+    }
+    let Some(main) = module.main_class else { return };
+    match module.classes.get(main.index()) {
+        None => report.error(Place::Module, format!("the main class {main} does not exist")),
+        Some(class) => {
+            if class.outer.is_some() {
+                report.error(Place::Class(main), "the main class has an outer class");
+            }
+            if class.accessor.is_none() {
+                report.error(Place::Class(main), "the main class has no accessor");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
