@@ -68,6 +68,8 @@ pub enum SlotContent {
     Data(Symbol),
     /// The class object of a nested class, by the definition's address.
     Class(usize),
+    /// In exceptions, what was active when they were signalled: see [`crate::trace`].
+    Trace,
 }
 
 /// Something a message can reach.
@@ -120,6 +122,9 @@ impl Behavior {
         let mut builder = Builder::new(superclass);
         for &source in mixins.iter().chain(std::iter::once(&definition)) {
             builder.add_instance_members(source);
+        }
+        if definition.known() == Some(KnownClass::Exception) {
+            builder.cell(SlotContent::Trace, false);
         }
         let marks = Marks::of(definition, superclass, mixins);
         if marks.is_value && marks.is_transfer {

@@ -174,6 +174,7 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
         let Some(behavior) = vm.behavior_of_layout(layout) else { return false };
         let class = match behavior.side {
             Side::Class => object,
+            _ if behavior.definition.instances_are_values.get().is_some() => return true,
             Side::Instance if behavior.is_value => match object.class().as_object() {
                 Some(class) => class,
                 None => return true,

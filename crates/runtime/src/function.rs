@@ -10,12 +10,16 @@
 //!   slot; readers see the old one or the new one, never half of each;
 //! - constants: words that the collector updates while all mutators stand.
 
+use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use squall_bytecode::entities::Register;
+use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::FunctionKind;
+use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 
 use crate::lookup::CacheEntry;
@@ -30,6 +34,8 @@ pub struct Function {
     pub sites: &'static [Site],
     /// The constants.
     pub constants: &'static [Constant],
+    /// The type of each register.
+    pub register_types: &'static [RegisterType],
     /// The frame's size in words.
     pub frame_words: u32,
     /// Words that hold arguments on entry, with the receiver.
@@ -45,6 +51,8 @@ pub struct Function {
     /// What a call of the function amounts to, if that is simpler than running it.
     pub shortcut: Option<Shortcut>,
     pub(crate) frame_maps: OnceLock<FrameMaps>,
+    /// Sites of instructions that have none but failed: the calls that report it return there.
+    pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
 }
 
 /// A function body so simple that inline caches do it without a frame.
@@ -112,6 +120,25 @@ impl Function {
         (self.module.bytecode.path_text(), line, column)
     }
 
+    /// The site for a call that reports the failure of an instruction.
+    pub fn fault_site(&'static self, pc: usize) -> &'static Site {
+        let index = self.sites.iter().position(|site| site.pc as usize == pc);
+        if let Some(index) = index {
+            return &self.sites[index];
+        }
+        self.fault_sites.lock().entry(pc).or_insert_with(|| {
+            let mut site = Site::new();
+            let length = Opcode::of_word(self.bytecode().code[pc]).map_or(1, |o| o.info().words());
+            site.return_pc = &raw const self.code[pc + length];
+            site.function = self;
+            site.pc = pc as u32;
+            // The callee's frame lies beyond this function's, so that it destroys nothing.
+            site.window = self.frame_words as u16 + 1;
+            site.destination = self.frame_words as u16;
+            Box::leak(Box::new(site))
+        })
+    }
+
     /// Which registers the collector must trace at each pc.
     pub fn frame_maps(&self) -> &FrameMaps {
         self.frame_maps.get_or_init(|| FrameMaps::compute(self.bytecode()))
@@ -132,16 +159,16 @@ pub struct Site {
     cache: AtomicPtr<CacheEntry>,
     /// The result before that: a site with two kinds of receivers alternates between the two.
     second: AtomicPtr<CacheEntry>,
-    /// A layout in the high half, and for it a byte offset in the low half; 0 if unused.
+    /// A layout in the high half, and for it a slot's index in the low half; 0 if unused.
     pub slot_cache: AtomicU64,
     /// For direct calls the callee's index, for primitives the address of the primitive.
     pub callee: usize,
     /// The index of the instruction.
     pub pc: u32,
     /// The register where the callee's frame starts.
-    pub window: u8,
+    pub window: u16,
     /// The register that receives the result.
-    pub destination: u8,
+    pub destination: u16,
     /// Words of the window that the caller fills, with the receiver.
     pub arguments: u8,
 }

@@ -17,6 +17,15 @@ pub trait Host: Send + Sync {
     /// The compiled library module with this name.
     fn library_module(&self, name: &str) -> Option<Module>;
 
-    /// Reads and compiles the source file at a path; the error says what is wrong, for humans.
-    fn compile(&self, path: &str) -> Result<Module, String>;
+    /// Reads and compiles the source file at a path.
+    fn compile(&self, path: &str) -> Result<Module, CompileError>;
+}
+
+/// Why there is no module.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CompileError {
+    /// There is no such file.
+    NotFound,
+    /// The file cannot be read or is no program; the text says what is wrong, for humans.
+    Invalid(String),
 }

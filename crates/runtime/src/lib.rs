@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what is loaded | [`module`], [`function`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`lookup`], [`known`] |
-//! | running | [`thread`], [`stack`], [`outcome`], [`unwind`], [`trace`], [`tier`], [`turns`] |
+//! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`], [`turns`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`] |
@@ -14,6 +14,7 @@
 
 pub mod behavior;
 pub mod bootstrap;
+pub mod calls;
 pub mod classes;
 pub mod function;
 pub mod host;

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use parking_lot::RwLock;
 use squall_bytecode::entities::ClassId;
 use squall_bytecode::module::{Access, Side, Site as SiteDescription};
-use squall_heap::{FIRST_SLOT_OFFSET, LayoutId, WORD_BYTES, Word};
+use squall_heap::{LayoutId, Word};
 
 use crate::behavior::{Behavior, Member, MemberKind, SlotContent};
 use crate::function::{Function, Shortcut};
@@ -41,9 +41,9 @@ pub struct CacheEntry {
 pub enum Action {
     /// Runs a method.
     Method(&'static Function),
-    /// Answers the slot at this byte offset.
+    /// Answers the slot with this index.
     LoadSlot(u32),
-    /// Stores the argument into the slot at this byte offset and answers it.
+    /// Stores the argument into the slot with this index and answers it.
     StoreSlot(u32),
     /// Answers the class object in the slot with this index; if there is none, runs the accessor.
     LoadClass(u32, &'static Function),
@@ -318,8 +318,8 @@ fn action_of(member: &Member) -> Action {
                 None => Action::Method(function),
             }
         }
-        MemberKind::SlotReader(index) => Action::LoadSlot(slot_offset(index)),
-        MemberKind::SlotWriter(index) => Action::StoreSlot(slot_offset(index)),
+        MemberKind::SlotReader(index) => Action::LoadSlot(index as u32),
+        MemberKind::SlotWriter(index) => Action::StoreSlot(index as u32),
         MemberKind::NestedClass(index, id) => {
             let module = member.definition.module;
             match module.bytecode.classes[id.index()].accessor {
@@ -328,8 +328,4 @@ fn action_of(member: &Member) -> Action {
             }
         }
     }
-}
-
-fn slot_offset(index: usize) -> u32 {
-    (FIRST_SLOT_OFFSET + index * WORD_BYTES) as u32
 }

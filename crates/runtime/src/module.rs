@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 
+use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
@@ -95,6 +96,8 @@ pub struct Definition {
     pub slots: Box<[SlotDefinition]>,
     /// Set while the kernel boots, for the classes the VM knows.
     pub known: OnceLock<KnownClass>,
+    /// Set if instances count as values, whatever they hold.
+    pub instances_are_values: OnceLock<()>,
 }
 
 /// A slot declaration with its names interned.
@@ -126,6 +129,7 @@ impl Definition {
             factory_selector: module.symbol(class.factory_selector),
             slots: slots.collect(),
             known: OnceLock::new(),
+            instances_are_values: OnceLock::new(),
         }))
     }
 
@@ -182,6 +186,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         code,
         sites: Box::leak(sites.into_boxed_slice()),
         constants: Box::leak(bytecode.constants.iter().map(initial_constant).collect()),
+        register_types: &bytecode.registers,
         frame_words: bytecode.registers.len() as u32,
         arguments: bytecode.arguments() as u32,
         kind: bytecode.kind,
@@ -190,6 +195,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         index: id.0,
         shortcut,
         frame_maps: OnceLock::new(),
+        fault_sites: Mutex::default(),
     })
 }
 
@@ -223,11 +229,11 @@ fn link_instruction(
     let site = &mut sites[index];
     site.pc = pc as u32;
     for operand in operands {
-        let value = operand.field.extract(words) as u8;
+        let value = operand.field.extract(words);
         match operand.kind {
-            OperandKind::Window => site.window = value,
-            OperandKind::Define(_) => site.destination = value,
-            OperandKind::Count => site.arguments = value,
+            OperandKind::Window => site.window = value as u16,
+            OperandKind::Define(_) => site.destination = value as u16,
+            OperandKind::Count => site.arguments = value as u8,
             OperandKind::Site(SiteRule::Send(arguments)) => site.arguments = arguments + 1,
             _ => {}
         }

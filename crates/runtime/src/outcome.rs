@@ -6,6 +6,7 @@
 
 use squall_heap::Word;
 
+use crate::function::Function;
 use crate::symbols::Symbol;
 
 /// What happens after a primitive.
@@ -13,9 +14,12 @@ use crate::symbols::Symbol;
 pub enum Outcome {
     /// It answers this.
     Return(Word),
-    /// A message is sent instead, and its result answered: receiver and arguments are in
-    /// [`crate::thread::Thread::message`].
+    /// A message is sent instead, as an ordinary send would, and its result answered: receiver and
+    /// arguments are in [`crate::thread::Thread::message`].
     Send(Symbol),
+    /// A function is run instead, and its result answered: its arguments, as many as it takes, are
+    /// in [`crate::thread::Thread::message`].
+    Call(&'static Function),
     /// A closure is run instead, and its result answered: closure and arguments are in
     /// [`crate::thread::Thread::message`].
     Evaluate,

@@ -9,14 +9,17 @@
 //! Constants never change once made, and everything that survives a collection is old, which is
 //! why a nursery collection needs only the new ones.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use squall_bytecode::register_set::RegisterSet;
 use squall_heap::{CollectionKind, RootSource, Word};
 
 use crate::function::Constant;
 use crate::known::KnownClass;
 use crate::stack::Activation;
+use crate::symbols::Symbol;
 use crate::thread::Thread;
 use crate::vm::Vm;
 
@@ -30,7 +33,10 @@ pub struct GlobalRoots {
     pub platform: RootWord,
     /// The exception for a full heap, made while there is room.
     pub out_of_memory: RootWord,
+    /// The exception for a stack that may not grow.
+    pub stack_overflow: RootWord,
     constants: Mutex<Constants>,
+    registry: Mutex<HashMap<Symbol, Word>>,
 }
 
 impl Default for GlobalRoots {
@@ -41,7 +47,9 @@ impl Default for GlobalRoots {
             kernel: RootWord::default(),
             platform: RootWord::default(),
             out_of_memory: RootWord::default(),
+            stack_overflow: RootWord::default(),
             constants: Mutex::default(),
+            registry: Mutex::default(),
         }
     }
 }
@@ -103,8 +111,19 @@ impl GlobalRoots {
         self.constants.lock().new.push(constant);
     }
 
+    /// What the kernel registered under a name.
+    pub fn registered(&self, name: Symbol) -> Option<Word> {
+        self.registry.lock().get(&name).copied()
+    }
+
+    /// Registers an object under a name; of several, the first stays and is answered.
+    pub fn register(&self, name: Symbol, object: Word) -> Word {
+        *self.registry.lock().entry(name).or_insert(object)
+    }
+
     fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        let named = [&self.kernel, &self.platform, &self.out_of_memory];
+        self.registry.lock().values_mut().for_each(&mut *visit);
+        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
         for root in self.known.iter().chain(&self.characters).chain(named) {
             root.visit(visit);
         }
@@ -152,9 +171,14 @@ unsafe impl RootSource for Roots {
         // SAFETY: the context is a live thread's address and the thread stands, its state saved.
         let thread = unsafe { &mut *thread_of(context) };
         thread.message.iter_mut().for_each(&mut *visit);
+        visit(&mut thread.strand_local);
         thread.window.visit(visit);
-        for activation in thread.activations() {
-            visit_frame(activation, visit);
+        for (depth, activation) in thread.activations().enumerate() {
+            let maps = activation.function.frame_maps();
+            match depth == 0 && thread.stands_before {
+                true => visit_registers(activation, &maps.before(activation.pc), visit),
+                false => visit_registers(activation, maps.at(activation.pc), visit),
+            }
         }
     }
 
@@ -168,9 +192,13 @@ unsafe impl RootSource for Roots {
     }
 }
 
-/// Visits the registers that hold words still needed at the activation's pc.
-fn visit_frame(activation: Activation, visit: &mut dyn FnMut(&mut Word)) {
-    for register in activation.function.frame_maps().at(activation.pc).iter() {
+/// Visits the registers that hold words still needed by an activation.
+fn visit_registers(
+    activation: Activation,
+    registers: &RegisterSet,
+    visit: &mut dyn FnMut(&mut Word),
+) {
+    for register in registers.iter() {
         // SAFETY: a live map names registers of the function's frame that are initialised at this
         // pc with tagged words; the thread that owns the frame stands.
         visit(unsafe { &mut *activation.register(register.index()) });

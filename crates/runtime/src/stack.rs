@@ -42,7 +42,12 @@ pub struct Stack {
     chunks: Vec<Box<[u64]>>,
     words: usize,
     maximum: usize,
+    /// Whether the reserve beyond the maximum is in use, to handle an overflow.
+    reserve_is_open: bool,
 }
+
+/// Words beyond the maximum for the `ensure:` blocks that run while an overflow unwinds.
+const RESERVE: usize = 16 * 1024;
 
 /// The stack may not grow further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +59,7 @@ impl Stack {
         let first = first.max(CHUNK_HEADER + 8);
         let mut chunk = vec![0u64; first].into_boxed_slice();
         chunk[CHUNK_HEADER - 1] = std::ptr::from_ref(exit_site()) as u64;
-        Stack { chunks: vec![chunk], words: first, maximum: maximum.max(first) }
+        Stack { chunks: vec![chunk], words: first, maximum: maximum.max(first), reserve_is_open: false }
     }
 
     /// Where the strand's first frame starts.
@@ -84,7 +89,9 @@ impl Stack {
         let last = self.chunks.last().map_or(0, |chunk| chunk.len());
         let needed = CHUNK_HEADER + size.max(arguments.len());
         let length = (last * 2).min(LARGEST_CHUNK).max(needed * 2);
-        if self.words + length > self.maximum {
+        let maximum = self.maximum + if self.reserve_is_open { RESERVE } else { 0 };
+        if self.words + length > maximum {
+            self.reserve_is_open = true;
             return Err(StackOverflow);
         }
         let mut chunk = vec![0u64; length].into_boxed_slice();
@@ -115,6 +122,7 @@ impl Stack {
     pub fn pop(&mut self) {
         if let Some(chunk) = self.chunks.pop() {
             self.words -= chunk.len();
+            self.reserve_is_open &= self.words > self.maximum;
         }
     }
 }
@@ -123,6 +131,11 @@ impl Stack {
 pub fn exit_site() -> &'static Site {
     static SITE: OnceLock<Site> = OnceLock::new();
     SITE.get_or_init(|| special_site(HALT))
+}
+
+/// The code that ends a strand.
+pub fn halt_code() -> *const AtomicU32 {
+    exit_site().return_pc
 }
 
 /// The site below the first frame of every other chunk.
@@ -135,8 +148,8 @@ fn special_site(opcode: u8) -> Site {
     let code: &'static [AtomicU32] = Box::leak(Box::new([AtomicU32::new(u32::from(opcode))]));
     let mut site = Site::new();
     site.return_pc = code.as_ptr();
-    site.window = CHUNK_HEADER as u8;
-    site.destination = CHUNK_RESULT as u8;
+    site.window = CHUNK_HEADER as u16;
+    site.destination = CHUNK_RESULT as u16;
     site
 }
 

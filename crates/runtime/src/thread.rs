@@ -53,6 +53,12 @@ impl Window {
         Window { start, count }
     }
 
+    /// The address of the first word.
+    #[inline(always)]
+    pub fn start(self) -> *mut Word {
+        self.start
+    }
+
     /// How many words.
     #[inline(always)]
     pub fn len(self) -> usize {
@@ -102,6 +108,8 @@ pub struct Thread {
     pub limit: AtomicUsize,
     /// The tier's registers.
     pub state: State,
+    /// Whether the state stands before its instruction rather than in it.
+    pub stands_before: bool,
     /// Arguments of the primitive or call in progress.
     pub window: Window,
     /// The VM.
@@ -112,6 +120,10 @@ pub struct Thread {
     pub stack: Stack,
     /// Receiver and arguments of what an [`crate::outcome::Outcome`] asks for.
     pub message: Vec<Word>,
+    /// An object that the program keeps with the strand.
+    pub strand_local: Word,
+    /// The exit code, once the program asked to end.
+    pub exit: Option<i32>,
 }
 
 impl Thread {

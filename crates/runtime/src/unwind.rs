@@ -16,6 +16,7 @@ use squall_heap::{Object, Word};
 
 use crate::behavior::Behavior;
 use crate::classes::behavior_of_class;
+use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
@@ -193,7 +194,7 @@ fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
     // SAFETY: below every active frame is the site of its call, whose window and destination lead
     // into the caller's frame or, for the special sites, the chunk's header.
     unsafe {
-        let site = &*activation.frame.sub(1).cast::<*const crate::function::Site>().read();
+        let site = &*activation.frame.sub(1).cast::<*const Site>().read();
         let frame = activation.frame.sub(usize::from(site.window));
         frame.add(usize::from(site.destination)).write(value);
         thread.state = State { pc: site.return_pc, frame, function: site.function };
@@ -211,4 +212,20 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     };
     thread.message.push(trace);
     Outcome::Send(thread.vm.symbol("uncaught:trace:"))
+}
+
+/// Leaves the innermost activation without a result: the state stands at the call that made it,
+/// whose site is answered, so that another call can take its place.
+///
+/// For the first activation of a chunk that is the special site, which serves as well.
+pub fn leave_activation(thread: &mut Thread) -> &'static Site {
+    let activation = thread.activation();
+    // SAFETY: below every active frame is the site of its call; the window leads into the caller's
+    // frame or, for the special sites, to the chunk's header.
+    let (site, frame) = unsafe {
+        let site: &'static Site = &*activation.frame.sub(1).cast::<*const Site>().read();
+        (site, activation.frame.sub(usize::from(site.window)))
+    };
+    thread.state = State { pc: site.return_pc, frame, function: site.function };
+    site
 }

@@ -11,13 +11,14 @@ use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::function::Constant;
-use crate::host::Host;
+use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::LookupTable;
 use crate::module::{Definition, LoadedModule};
 use crate::objects::string;
 use crate::outcome::Failure;
 use crate::permissions::Permissions;
+use crate::primitives::files::OpenFiles;
 use crate::roots::{GlobalRoots, Roots};
 use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::Thread;
@@ -53,10 +54,13 @@ pub struct Vm {
     pub turns: Turns,
     /// Objects the VM itself refers to.
     pub roots: GlobalRoots,
+    /// The files that the program has open.
+    pub files: OpenFiles,
     symbols: &'static SymbolTable,
     behaviors: RwLock<Behaviors>,
     modules: Mutex<Vec<&'static LoadedModule>>,
     library: Mutex<HashMap<String, &'static LoadedModule>>,
+    programs: Mutex<HashMap<String, &'static LoadedModule>>,
 }
 
 /// All behaviors.
@@ -86,10 +90,12 @@ impl Vm {
             lookups: LookupTable::default(),
             turns: Turns::default(),
             roots: GlobalRoots::default(),
+            files: OpenFiles::default(),
             symbols: Box::leak(Box::default()),
             behaviors: RwLock::default(),
             modules: Mutex::default(),
             library: Mutex::default(),
+            programs: Mutex::default(),
         }));
         heap.set_root_source(Box::new(Roots::new(vm)));
         Ok(vm)
@@ -121,6 +127,25 @@ impl Vm {
         Some(*self.library.lock().entry(name.to_owned()).or_insert(module))
     }
 
+    /// The module in the source file at this path, compiled when it is first asked for.
+    pub fn program_module(&self, path: &str) -> Result<&'static LoadedModule, CompileError> {
+        if let Some(&module) = self.programs.lock().get(path) {
+            return Ok(module);
+        }
+        let module = self.load(self.host.compile(path)?);
+        Ok(*self.programs.lock().entry(path.to_owned()).or_insert(module))
+    }
+
+    /// The loaded module with this number.
+    pub fn module_at(&self, number: usize) -> Option<&'static LoadedModule> {
+        self.modules.lock().get(number).copied()
+    }
+
+    /// The number of a loaded module.
+    pub fn module_number(&self, module: &'static LoadedModule) -> Option<usize> {
+        self.modules.lock().iter().position(|&loaded| std::ptr::eq(loaded, module))
+    }
+
     /// The class object of a known class.
     #[inline]
     pub fn known_class(&self, class: KnownClass) -> Word {
@@ -145,8 +170,9 @@ impl Vm {
         self.roots.set_character(code_point, string);
     }
 
-    /// Makes a constant a root from now on.
-    pub fn add_constant(&self, constant: &'static Constant) {
+    /// Gives a constant its object, and makes it a root.
+    pub fn define_constant(&self, constant: &'static Constant, object: Word) {
+        constant.set(object);
         self.roots.add_constant(constant);
     }
 }

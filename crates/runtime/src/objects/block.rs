@@ -68,6 +68,11 @@ pub fn make_home(thread: &mut Thread, frame: *mut Word) -> Result<Word, Failure>
     Ok(object.word())
 }
 
+/// Whether a word is a marker.
+pub fn is_home(word: Word) -> bool {
+    word.as_object().is_some_and(|object| object.layout() == known::HOME)
+}
+
 /// The frame of the activation that a marker stands for, if it is still active on this stack.
 pub fn home_frame(thread: &Thread, marker: Word) -> Option<*mut Word> {
     let object = marker.as_object().filter(|object| object.layout() == known::HOME)?;

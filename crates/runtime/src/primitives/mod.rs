@@ -33,6 +33,8 @@ pub enum Shape {
     Ordinary,
     /// Runs the closure in the window's first word with the other words as arguments.
     Evaluate,
+    /// Whether the window's two words are the same, bit for bit, unless they are boxed numbers.
+    Identical,
 }
 
 impl Primitive {

@@ -1,0 +1,322 @@
+//! Arithmetic and comparison of immediate numbers, without a send.
+//!
+//! An operator says what it does to two small integers and to two doubles; a mixed pair is
+//! converted. Everything else (overflow, boxed numbers, other receivers) takes the general send.
+//! Comparisons that are followed by a branch on their result do the branch as well.
+
+use std::sync::atomic::Ordering;
+
+use squall_heap::{TAG_BITS, Word};
+use squall_runtime::lookup::Action;
+use squall_runtime::primitives::Shape;
+
+use crate::code::general;
+use crate::machine::{Machine, a, b, bc_signed, c};
+
+/// An operator with a number as result.
+pub trait Arithmetic: Copy {
+    /// The result for two small integers, or `None` if it does not fit or is not defined.
+    fn integers(self, left: i64, right: i64) -> Option<Word>;
+
+    /// The result for two doubles, or `None` if the operator is not that simple for them.
+    fn doubles(self, left: f64, right: f64) -> Option<Word>;
+}
+
+/// An operator with a Boolean as result.
+pub trait Comparison: Copy {
+    /// The result for two small integers, by their bits: the tag is zero, so bits order as values.
+    fn integers(self, left: i64, right: i64) -> bool;
+
+    /// The result for two doubles.
+    fn doubles(self, left: f64, right: f64) -> bool;
+}
+
+macro_rules! operators {
+    ($($(#[$doc:meta])* $name:ident),*) => {
+        $($(#[$doc])* #[derive(Clone, Copy)] pub struct $name;)*
+    };
+}
+
+operators! {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`, which truncates
+    Quotient,
+    /// `//`, whose result is a double
+    Divide,
+    /// `%`, with the sign of the divisor
+    Modulo,
+    /// `&`
+    BitAnd,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual
+}
+
+impl Arithmetic for Add {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        left.checked_add(right).map(|sum| Word::from_bits(sum as u64))
+    }
+
+    #[inline(always)]
+    fn doubles(self, left: f64, right: f64) -> Option<Word> {
+        Word::from_double(left + right)
+    }
+}
+
+impl Arithmetic for Subtract {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        left.checked_sub(right).map(|difference| Word::from_bits(difference as u64))
+    }
+
+    #[inline(always)]
+    fn doubles(self, left: f64, right: f64) -> Option<Word> {
+        Word::from_double(left - right)
+    }
+}
+
+impl Arithmetic for Multiply {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        (left >> TAG_BITS).checked_mul(right).map(|product| Word::from_bits(product as u64))
+    }
+
+    #[inline(always)]
+    fn doubles(self, left: f64, right: f64) -> Option<Word> {
+        Word::from_double(left * right)
+    }
+}
+
+impl Arithmetic for Quotient {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        if right == 0 { None } else { Word::from_small_integer(left / right) }
+    }
+
+    #[inline(always)]
+    fn doubles(self, _: f64, _: f64) -> Option<Word> {
+        None
+    }
+}
+
+impl Arithmetic for Divide {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        // The division of the values, not of the shifted bits, decides the rounding of large ones.
+        Word::from_double((left >> TAG_BITS) as f64 / (right >> TAG_BITS) as f64)
+            .filter(|_| right != 0)
+    }
+
+    #[inline(always)]
+    fn doubles(self, left: f64, right: f64) -> Option<Word> {
+        Word::from_double(left / right).filter(|_| right != 0.0)
+    }
+}
+
+impl Arithmetic for Modulo {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        if right == 0 {
+            return None;
+        }
+        // Least value over minus one cannot happen: the bits of -1 are -8.
+        let remainder = left % right;
+        let adjusted =
+            if remainder != 0 && (remainder ^ right) < 0 { remainder + right } else { remainder };
+        Some(Word::from_bits(adjusted as u64))
+    }
+
+    #[inline(always)]
+    fn doubles(self, _: f64, _: f64) -> Option<Word> {
+        None
+    }
+}
+
+impl Arithmetic for BitAnd {
+    #[inline(always)]
+    fn integers(self, left: i64, right: i64) -> Option<Word> {
+        Some(Word::from_bits((left & right) as u64))
+    }
+
+    #[inline(always)]
+    fn doubles(self, _: f64, _: f64) -> Option<Word> {
+        None
+    }
+}
+
+macro_rules! comparisons {
+    ($($name:ident $operator:tt;)*) => {
+        $(impl Comparison for $name {
+            #[inline(always)]
+            fn integers(self, left: i64, right: i64) -> bool {
+                left $operator right
+            }
+
+            #[inline(always)]
+            fn doubles(self, left: f64, right: f64) -> bool {
+                left $operator right
+            }
+        })*
+    };
+}
+
+comparisons! {
+    Less <;
+    LessOrEqual <=;
+    Greater >;
+    GreaterOrEqual >=;
+    Equal ==;
+    NotEqual !=;
+}
+
+/// Both operands as doubles, if both are immediate numbers.
+#[inline(always)]
+fn as_doubles(left: Word, right: Word) -> Option<(f64, f64)> {
+    let as_double = |word: Word| {
+        if word.is_double() {
+            Some(word.double_unchecked())
+        } else if word.is_small_integer() {
+            Some(word.small_integer_unchecked() as f64)
+        } else {
+            None
+        }
+    };
+    Some((as_double(left)?, as_double(right)?))
+}
+
+/// Small integers below this magnitude convert to doubles exactly, so that mixed comparisons may.
+const EXACT: i64 = 1 << 53;
+
+impl Machine<'_> {
+    /// `send1` of an operator: the immediate result, or the general send.
+    #[inline(always)]
+    pub fn arithmetic(&mut self, word: u32, operator: impl Arithmetic) {
+        let (left, right) = (self.get(b(word)), self.get(c(word)));
+        match compute(operator, left, right) {
+            Some(result) => {
+                self.set(a(word), result);
+                self.jump(2);
+            }
+            None => self.send1(word),
+        }
+    }
+
+    /// `load_integer` of the right operand, and the operator's send behind it.
+    #[inline(always)]
+    pub fn load_integer_then(&mut self, word: u32, operator: impl Arithmetic) {
+        self.load_integer(word);
+        let word = self.word(0);
+        self.arithmetic(word, operator);
+    }
+
+    /// `send1` of a comparison.
+    #[inline(always)]
+    pub fn comparison(&mut self, word: u32, operator: impl Comparison) {
+        let (left, right) = (self.get(b(word)), self.get(c(word)));
+        self.answer_boolean(word, compare(operator, left, right));
+    }
+
+    /// `send1` of a comparison, and the branch on its result behind it.
+    #[inline(always)]
+    pub fn comparison_branch(&mut self, word: u32, operator: impl Comparison) {
+        let (left, right) = (self.get(b(word)), self.get(c(word)));
+        self.answer_boolean_and_branch(word, compare(operator, left, right));
+    }
+
+    /// `send1` of `==`.
+    #[inline(always)]
+    pub fn identical(&mut self, word: u32) {
+        let result = self.identity(word);
+        self.answer_boolean(word, result);
+    }
+
+    /// `send1` of `==`, and the branch on its result behind it.
+    #[inline(always)]
+    pub fn identical_branch(&mut self, word: u32) {
+        let result = self.identity(word);
+        self.answer_boolean_and_branch(word, result);
+    }
+
+    /// The result of `==`, if the receiver is immediate or its class is known to use the VM's.
+    #[inline(always)]
+    fn identity(&mut self, word: u32) -> Option<bool> {
+        let (left, right) = (self.get(b(word)), self.get(c(word)));
+        if !left.is_pointer() {
+            return Some(left == right);
+        }
+        let entry = self.site(self.word(1) & 0xFFFF).entry();
+        let known = entry.layout == left.object_unchecked().layout()
+            && matches!(entry.action, Action::Primitive(primitive) if primitive.shape == Shape::Identical);
+        known.then_some(left == right)
+    }
+
+    #[inline(always)]
+    fn answer_boolean(&mut self, word: u32, result: Option<bool>) {
+        match result {
+            Some(result) => {
+                self.set(a(word), Word::from_bool(result));
+                self.jump(2);
+            }
+            None => self.send1(word),
+        }
+    }
+
+    #[inline(always)]
+    fn answer_boolean_and_branch(&mut self, word: u32, result: Option<bool>) {
+        match result {
+            Some(result) => {
+                self.set(a(word), Word::from_bool(result));
+                self.jump(2);
+                let branch = self.word(0);
+                let jumps_on = branch as u8 == general::BranchTrue;
+                self.jump(if result == jumps_on { bc_signed(branch) } else { 2 });
+            }
+            None => self.send1(word),
+        }
+    }
+}
+
+#[inline(always)]
+fn compute(operator: impl Arithmetic, left: Word, right: Word) -> Option<Word> {
+    if left.both_small_integers(right) {
+        return operator.integers(left.bits() as i64, right.bits() as i64);
+    }
+    let (left, right) = as_doubles(left, right)?;
+    operator.doubles(left, right)
+}
+
+#[inline(always)]
+fn compare(operator: impl Comparison, left: Word, right: Word) -> Option<bool> {
+    if left.both_small_integers(right) {
+        return Some(operator.integers(left.bits() as i64, right.bits() as i64));
+    }
+    let is_exact = |word: Word| {
+        word.is_double() || (word.is_small_integer() && word.small_integer_unchecked().abs() < EXACT)
+    };
+    if !is_exact(left) || !is_exact(right) {
+        return None;
+    }
+    let (left, right) = as_doubles(left, right)?;
+    Some(operator.doubles(left, right))
+}
+
+/// Whether the word behind an instruction is a branch on a Boolean in this register.
+pub fn is_branch_on(word: &std::sync::atomic::AtomicU32, register: usize) -> bool {
+    let word = word.load(Ordering::Relaxed);
+    matches!(word as u8, general::BranchTrue | general::BranchFalse) && a(word) == register
+}

@@ -1,0 +1,398 @@
+//! Sends, calls and returns.
+//!
+//! Each general send checks the site's caches and does the actions that need no slow path; a miss,
+//! and everything rare, goes to [`squall_runtime::calls`]. The specialised sends check for one
+//! action only, and otherwise do what the general one does.
+
+use std::sync::atomic::Ordering;
+
+use squall_bytecode::entities::FunctionId;
+use squall_heap::{LayoutId, Word};
+use squall_runtime::calls;
+use squall_runtime::function::{Function, Site};
+use squall_runtime::known;
+use squall_runtime::lookup::Action;
+use squall_runtime::objects::block;
+use squall_runtime::outcome::Failure;
+use squall_runtime::primitives::Primitive;
+use squall_runtime::thread::{Thread, Window};
+use squall_runtime::unwind;
+
+use crate::machine::{Machine, a, b, c};
+use crate::specialise;
+
+/// The fields of a send's second word.
+#[inline(always)]
+fn site_index(extension: u32) -> u32 {
+    extension & 0xFFFF
+}
+
+#[inline(always)]
+fn byte_two(extension: u32) -> usize {
+    (extension >> 16 & 0xFF) as usize
+}
+
+#[inline(always)]
+fn byte_three(extension: u32) -> usize {
+    (extension >> 24) as usize
+}
+
+/// General sends.
+impl Machine<'_> {
+    #[inline(always)]
+    pub(crate) fn send0(&mut self, word: u32) {
+        let site = self.site(site_index(self.word(1)));
+        let arguments = [self.get(b(word))];
+        self.send_arguments(site, c(word), arguments);
+    }
+
+    #[inline(always)]
+    pub(crate) fn send1(&mut self, word: u32) {
+        let extension = self.word(1);
+        let site = self.site(site_index(extension));
+        let arguments = [self.get(b(word)), self.get(c(word))];
+        self.send_arguments(site, byte_three(extension), arguments);
+    }
+
+    #[inline(always)]
+    pub(crate) fn send2(&mut self, word: u32) {
+        let extension = self.word(1);
+        let site = self.site(site_index(extension));
+        let arguments =
+            [self.get(b(word)), self.get(c(word)), self.get(byte_two(extension))];
+        self.send_arguments(site, byte_three(extension), arguments);
+    }
+
+    #[inline(always)]
+    pub(crate) fn send(&mut self, word: u32) {
+        let site = self.site(site_index(self.word(1)));
+        let window = self.window(b(word), c(word));
+        self.send_window(site, window);
+    }
+
+    /// Copies the operands into the window and sends.
+    #[inline(always)]
+    fn send_arguments<const N: usize>(
+        &mut self,
+        site: &'static Site,
+        window: usize,
+        arguments: [Word; N],
+    ) {
+        for (index, argument) in arguments.into_iter().enumerate() {
+            self.set(window + index, argument);
+        }
+        let window = self.window(window, N);
+        self.send_window(site, window);
+    }
+
+    #[inline(always)]
+    fn send_window(&mut self, site: &'static Site, window: Window) {
+        let layout = known::layout_of(window.get(0));
+        let entry = site.entry();
+        let entry = if entry.layout == layout { entry } else { site.second_entry() };
+        if entry.layout != layout {
+            return self.miss(site, window);
+        }
+        match entry.action {
+            Action::Method(function) => self.enter(site, function, window),
+            Action::Primitive(primitive) => self.run_primitive(site, primitive, window),
+            Action::LoadSlot(index) => {
+                let value = window.get(0).object_unchecked().slot(index as usize);
+                self.complete(site, value);
+            }
+            Action::Answer(value) => self.complete(site, value),
+            action => self.slowly(|thread| calls::perform(thread, site, action, window)),
+        }
+    }
+
+    /// Writes a send's result and goes on after it.
+    #[inline(always)]
+    fn complete(&mut self, site: &'static Site, value: Word) {
+        self.set(usize::from(site.destination), value);
+        self.pc = site.return_pc;
+    }
+
+    /// Looks up, perhaps specialises the instruction for what was found, and does it.
+    #[cold]
+    fn miss(&mut self, site: &'static Site, window: Window) {
+        self.slowly(|thread| {
+            let entry = calls::look_up(thread, site, window.get(0));
+            specialise::after_lookup(thread, site, entry);
+            calls::perform(thread, site, entry.action, window);
+        });
+    }
+
+    #[inline(always)]
+    fn window(&self, start: usize, count: usize) -> Window {
+        // SAFETY: the verifier has shown the window to be inside the frame and initialised.
+        unsafe { Window::new(self.frame.add(start), count) }
+    }
+
+    /// Starts a function whose arguments are in the window that the site names.
+    #[inline(always)]
+    fn enter(&mut self, site: &'static Site, function: &'static Function, window: Window) {
+        let frame = window.start();
+        let end = frame.wrapping_add(function.frame_words as usize);
+        if end as usize > self.thread.limit.load(Ordering::Relaxed) {
+            return self.slowly(|thread| calls::enter(thread, site, function, window));
+        }
+        // SAFETY: the word below a window is a register of the caller, which the call destroys.
+        unsafe { frame.sub(1).cast::<*const Site>().write(site) };
+        self.frame = frame;
+        self.function = function;
+        self.pc = function.code.as_ptr();
+    }
+
+    #[inline(always)]
+    fn run_primitive(
+        &mut self,
+        site: &'static Site,
+        primitive: &'static Primitive,
+        window: Window,
+    ) {
+        self.slowly(|thread| calls::run_primitive(thread, site, primitive, window));
+    }
+}
+
+/// Specialised sends.
+impl Machine<'_> {
+    /// Reads a slot that the site remembers for the receiver's layout.
+    #[inline(always)]
+    pub(crate) fn send0_slot(&mut self, word: u32) {
+        let receiver = self.get(b(word));
+        let site = self.site(site_index(self.word(1)));
+        let cached = site.slot_cache.load(Ordering::Relaxed);
+        if receiver.is_pointer() {
+            let object = receiver.object_unchecked();
+            if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
+                self.set(a(word), object.slot(cached as u32 as usize));
+                return self.jump(2);
+            }
+        }
+        self.send0(word);
+    }
+
+    /// Assigns a slot that the site remembers for the receiver's layout.
+    #[inline(always)]
+    pub(crate) fn send1_slot(&mut self, word: u32) {
+        let (receiver, value) = (self.get(b(word)), self.get(c(word)));
+        let site = self.site(site_index(self.word(1)));
+        let cached = site.slot_cache.load(Ordering::Relaxed);
+        if receiver.is_pointer() {
+            let object = receiver.object_unchecked();
+            if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
+                object.set_slot(&mut self.thread.mutator, cached as u32 as usize, value);
+                self.set(a(word), value);
+                return self.jump(2);
+            }
+        }
+        self.send1(word);
+    }
+
+    #[inline(always)]
+    pub(crate) fn send0_method(&mut self, word: u32) {
+        let site = self.site(site_index(self.word(1)));
+        let receiver = self.get(b(word));
+        match self.method_for(site, receiver) {
+            Some(function) => {
+                self.set(c(word), receiver);
+                let window = self.window(c(word), 1);
+                self.enter(site, function, window);
+            }
+            None => self.send0(word),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send1_method(&mut self, word: u32) {
+        let extension = self.word(1);
+        let site = self.site(site_index(extension));
+        let (receiver, argument) = (self.get(b(word)), self.get(c(word)));
+        match self.method_for(site, receiver) {
+            Some(function) => {
+                let start = byte_three(extension);
+                self.set(start, receiver);
+                self.set(start + 1, argument);
+                let window = self.window(start, 2);
+                self.enter(site, function, window);
+            }
+            None => self.send1(word),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send2_method(&mut self, word: u32) {
+        let extension = self.word(1);
+        let site = self.site(site_index(extension));
+        let (receiver, first) = (self.get(b(word)), self.get(c(word)));
+        let second = self.get(byte_two(extension));
+        match self.method_for(site, receiver) {
+            Some(function) => {
+                let start = byte_three(extension);
+                self.set(start, receiver);
+                self.set(start + 1, first);
+                self.set(start + 2, second);
+                let window = self.window(start, 3);
+                self.enter(site, function, window);
+            }
+            None => self.send2(word),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send_method(&mut self, word: u32) {
+        let site = self.site(site_index(self.word(1)));
+        match self.method_for(site, self.get(b(word))) {
+            Some(function) => {
+                let window = self.window(b(word), c(word));
+                self.enter(site, function, window);
+            }
+            None => self.send(word),
+        }
+    }
+
+    /// The method that the site's most recent entry has for this receiver.
+    #[inline(always)]
+    fn method_for(&self, site: &'static Site, receiver: Word) -> Option<&'static Function> {
+        let entry = site.entry();
+        match entry.action {
+            Action::Method(function) if entry.layout == known::layout_of(receiver) => {
+                Some(function)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send0_evaluate(&mut self, word: u32) {
+        let closure = self.get(b(word));
+        match evaluated(closure, 1) {
+            Some(function) => {
+                let site = self.site(site_index(self.word(1)));
+                self.set(c(word), closure);
+                let window = self.window(c(word), 1);
+                self.enter(site, function, window);
+            }
+            None => self.send0(word),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send1_evaluate(&mut self, word: u32) {
+        let (closure, argument) = (self.get(b(word)), self.get(c(word)));
+        match evaluated(closure, 2) {
+            Some(function) => {
+                let extension = self.word(1);
+                let (site, start) = (self.site(site_index(extension)), byte_three(extension));
+                self.set(start, closure);
+                self.set(start + 1, argument);
+                let window = self.window(start, 2);
+                self.enter(site, function, window);
+            }
+            None => self.send1(word),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn send2_evaluate(&mut self, word: u32) {
+        let extension = self.word(1);
+        let (closure, first) = (self.get(b(word)), self.get(c(word)));
+        let second = self.get(byte_two(extension));
+        match evaluated(closure, 3) {
+            Some(function) => {
+                let (site, start) = (self.site(site_index(extension)), byte_three(extension));
+                self.set(start, closure);
+                self.set(start + 1, first);
+                self.set(start + 2, second);
+                let window = self.window(start, 3);
+                self.enter(site, function, window);
+            }
+            None => self.send2(word),
+        }
+    }
+}
+
+/// The function to run for a closure, if the word is one that takes this many words.
+#[inline(always)]
+fn evaluated(closure: Word, words: u32) -> Option<&'static Function> {
+    let function = block::closure_function(block::closure(closure)?);
+    (function.arguments == words).then_some(function)
+}
+
+/// Calls and returns.
+impl Machine<'_> {
+    pub(crate) fn call(&mut self, word: u32) {
+        let site = self.site(self.word(1));
+        let callee = self.function().module.function(FunctionId(site.callee as u32));
+        let window = self.window(b(word), c(word));
+        // A callee's typed parameters are no words for the collector, so the frame is made whole
+        // before anything can collect.
+        self.enter(site, callee, window);
+    }
+
+    pub(crate) fn primitive(&mut self, word: u32) {
+        let site = self.site(self.word(1));
+        let window = self.window(b(word), c(word));
+        let primitive = calls::primitive_of(site);
+        self.run_primitive(site, primitive, window);
+    }
+
+    pub(crate) fn send_eventual(&mut self, word: u32, wants_result: bool) {
+        let site = self.site(site_index(self.word(1)));
+        let window = self.window(b(word), c(word));
+        self.slowly(|thread| calls::send_eventually(thread, site, window, wants_result));
+    }
+
+    #[inline(always)]
+    pub(crate) fn return_value(&mut self, word: u32) {
+        let value = self.get(a(word));
+        // SAFETY: below every frame is the site of its call; window and destination lead into the
+        // caller's frame.
+        unsafe {
+            let site = &*self.frame.sub(1).cast::<*const Site>().read();
+            self.frame = self.frame.sub(usize::from(site.window));
+            self.frame.add(usize::from(site.destination)).write(value);
+            self.pc = site.return_pc;
+            self.function = site.function;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn return_home(&mut self, word: u32) {
+        let home = self.get(b(word));
+        block::leave_home(self.thread, home);
+        self.return_value(word);
+    }
+
+    #[cold]
+    pub(crate) fn return_nonlocal(&mut self, word: u32) {
+        let (value, home) = (self.get(a(word)), self.get(b(word)));
+        self.slowly(|thread| {
+            if !block::is_home(home) {
+                return calls::fail_here(thread, Failure::argument(home));
+            }
+            match unwind::return_from_home(thread, home, value) {
+                Some(outcome) => finish_here(thread, outcome),
+                None => calls::escape(thread),
+            }
+        });
+    }
+
+    #[cold]
+    pub(crate) fn resume_unwind(&mut self, word: u32) {
+        let token = self.get(a(word));
+        if token.is_nil() {
+            return self.jump(1);
+        }
+        self.slowly(|thread| {
+            let outcome = unwind::resume(thread, token);
+            finish_here(thread, outcome);
+        });
+    }
+}
+
+fn finish_here(thread: &mut Thread, outcome: squall_runtime::outcome::Outcome) {
+    let activation = thread.activation();
+    let site = activation.function.fault_site(activation.pc);
+    calls::finish(thread, site, outcome);
+}

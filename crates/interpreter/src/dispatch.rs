@@ -1,0 +1,208 @@
+//! The dispatch loop: one line per instruction; what they do is in the handlers' modules.
+
+use squall_heap::Word;
+use squall_runtime::function::{Function, Site};
+use squall_runtime::stack::{CHUNK_HEADER, CHUNK_RESULT, exit_site};
+use squall_runtime::thread::{State, Thread, Window};
+use squall_runtime::tier::{RunResult, Tier};
+
+use crate::code::{self, general};
+use crate::machine::Machine;
+use crate::{arithmetic, typed};
+
+/// The interpreter.
+pub struct Interpreter;
+
+impl Tier for Interpreter {
+    fn run(
+        &self,
+        thread: &mut Thread,
+        function: &'static Function,
+        arguments: &[Word],
+    ) -> RunResult {
+        assert_eq!(arguments.len(), function.arguments as usize, "a call passes all arguments");
+        start(thread, function, arguments);
+        let mut machine = Machine {
+            pc: thread.state.pc,
+            frame: thread.state.frame,
+            function: thread.state.function,
+            thread,
+        };
+        machine.run();
+        finish(machine.thread)
+    }
+}
+
+/// Makes the first frame.
+fn start(thread: &mut Thread, function: &'static Function, arguments: &[Word]) {
+    let base = thread.stack.base();
+    thread.stack.cut_to(base);
+    let bottom = base.wrapping_sub(CHUNK_HEADER);
+    thread.state = State { pc: std::ptr::null(), frame: bottom, function: std::ptr::null() };
+    thread.message.clear();
+    thread.message.extend_from_slice(arguments);
+    // SAFETY: the message stays as it is until its words are in the frame.
+    let window = unsafe { Window::new(thread.message.as_mut_ptr(), arguments.len()) };
+    thread.reset_limit();
+    squall_runtime::calls::enter(thread, exit_site(), function, window);
+}
+
+/// Takes the result from where the exit site has put it.
+fn finish(thread: &mut Thread) -> RunResult {
+    let base = thread.stack.base();
+    thread.stack.cut_to(base);
+    thread.state.function = std::ptr::null();
+    match thread.exit.take() {
+        Some(code) => RunResult::Exit(code),
+        // SAFETY: the bottom frame returned through the exit site, which put the result there.
+        None => RunResult::Value(unsafe { base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }),
+    }
+}
+
+impl Machine<'_> {
+    /// Executes instructions until the strand halts.
+    #[inline(never)]
+    pub(crate) fn run(&mut self) {
+        // A machine of its own, whose fields the compiler can keep in registers.
+        let mut machine = Machine {
+            pc: self.pc,
+            frame: self.frame,
+            function: self.function,
+            thread: &mut *self.thread,
+        };
+        let m = &mut machine;
+        loop {
+            let word = m.word(0);
+            match word as u8 {
+                general::Move => m.move_register(word),
+                general::LoadInteger => m.load_integer(word),
+                general::LoadSpecial => m.load_special(word),
+                general::LoadConstant => m.load_constant(word),
+                code::LOAD_OBJECT => m.load_object(word),
+                general::LoadRaw => m.load_raw(word),
+                general::LoadCaptured => m.load_captured(word),
+                general::MakeContext => m.make_context(word),
+                general::LoadContext => m.load_context(word),
+                general::StoreContext => m.store_context(word),
+                general::MakeClosure => m.make_closure(word),
+                general::MakeHome => m.make_home(word),
+                general::LoadCaptures => m.load_captures(word),
+                general::Enclosing => m.enclosing(word),
+
+                general::Jump => m.jump_always(word),
+                general::Loop => m.jump_back(word),
+                general::BranchTrue => m.branch_boolean::<true>(word),
+                general::BranchFalse => m.branch_boolean::<false>(word),
+                general::BranchNil => m.branch_nil::<true>(word),
+                general::BranchNotNil => m.branch_nil::<false>(word),
+                general::ForEnter => m.for_enter(word),
+                general::ForLoop => m.for_loop(word),
+
+                general::Send0 => m.send0(word),
+                code::SEND0_SLOT => m.send0_slot(word),
+                code::SEND0_METHOD => m.send0_method(word),
+                code::SEND0_EVALUATE => m.send0_evaluate(word),
+                general::Send1 => m.send1(word),
+                code::SEND1_SLOT => m.send1_slot(word),
+                code::SEND1_METHOD => m.send1_method(word),
+                code::SEND1_EVALUATE => m.send1_evaluate(word),
+                general::Send2 => m.send2(word),
+                code::SEND2_METHOD => m.send2_method(word),
+                code::SEND2_EVALUATE => m.send2_evaluate(word),
+                general::Send => m.send(word),
+                code::SEND_METHOD => m.send_method(word),
+                general::SendEventual => m.send_eventual(word, true),
+                general::SendEventualOnly => m.send_eventual(word, false),
+                general::Call => m.call(word),
+                general::Primitive => m.primitive(word),
+                general::Return => m.return_value(word),
+                general::ReturnHome => m.return_home(word),
+                general::ReturnNonlocal => m.return_nonlocal(word),
+                general::ResumeUnwind => m.resume_unwind(word),
+
+                code::ADD => m.arithmetic(word, arithmetic::Add),
+                code::SUBTRACT => m.arithmetic(word, arithmetic::Subtract),
+                code::MULTIPLY => m.arithmetic(word, arithmetic::Multiply),
+                code::QUOTIENT => m.arithmetic(word, arithmetic::Quotient),
+                code::DIVIDE => m.arithmetic(word, arithmetic::Divide),
+                code::MODULO => m.arithmetic(word, arithmetic::Modulo),
+                code::BIT_AND => m.arithmetic(word, arithmetic::BitAnd),
+                code::LOAD_INTEGER_ADD => m.load_integer_then(word, arithmetic::Add),
+                code::LOAD_INTEGER_SUBTRACT => m.load_integer_then(word, arithmetic::Subtract),
+                code::LESS => m.comparison(word, arithmetic::Less),
+                code::LESS_OR_EQUAL => m.comparison(word, arithmetic::LessOrEqual),
+                code::GREATER => m.comparison(word, arithmetic::Greater),
+                code::GREATER_OR_EQUAL => m.comparison(word, arithmetic::GreaterOrEqual),
+                code::EQUAL => m.comparison(word, arithmetic::Equal),
+                code::NOT_EQUAL => m.comparison(word, arithmetic::NotEqual),
+                code::IDENTICAL => m.identical(word),
+                code::LESS_BRANCH => m.comparison_branch(word, arithmetic::Less),
+                code::LESS_OR_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::LessOrEqual),
+                code::GREATER_BRANCH => m.comparison_branch(word, arithmetic::Greater),
+                code::GREATER_OR_EQUAL_BRANCH => {
+                    m.comparison_branch(word, arithmetic::GreaterOrEqual)
+                }
+                code::EQUAL_BRANCH => m.comparison_branch(word, arithmetic::Equal),
+                code::NOT_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::NotEqual),
+                code::IDENTICAL_BRANCH => m.identical_branch(word),
+                code::ARRAY_AT => m.array_at(word),
+                code::ARRAY_AT_PUT => m.array_at_put(word),
+
+                general::MakeClass => m.make_class(word),
+                general::PublishClass => m.publish_class(word),
+                general::Instantiate => m.instantiate(word),
+                general::CheckValue => m.check_value(word),
+                general::InitializeSlot => m.initialize_slot(word),
+                general::MakeArray => m.make_array(word),
+                general::StoreElement => m.store_element(word),
+
+                general::Add => m.typed(word, typed::Operation::Add),
+                general::Subtract => m.typed(word, typed::Operation::Subtract),
+                general::Multiply => m.typed(word, typed::Operation::Multiply),
+                general::Divide => m.typed(word, typed::Operation::Divide),
+                general::Remainder => m.typed(word, typed::Operation::Remainder),
+                general::Negate => m.typed(word, typed::Operation::Negate),
+                general::And => m.typed(word, typed::Operation::And),
+                general::Or => m.typed(word, typed::Operation::Or),
+                general::Xor => m.typed(word, typed::Operation::Xor),
+                general::Not => m.typed(word, typed::Operation::Not),
+                general::ShiftLeft => m.typed(word, typed::Operation::ShiftLeft),
+                general::ShiftRight => m.typed(word, typed::Operation::ShiftRight),
+                general::Equal => m.typed_comparison(word, typed::Comparison::Equal),
+                general::NotEqual => m.typed_comparison(word, typed::Comparison::NotEqual),
+                general::Less => m.typed_comparison(word, typed::Comparison::Less),
+                general::LessOrEqual => m.typed_comparison(word, typed::Comparison::LessOrEqual),
+                general::Convert => m.convert(word),
+                general::Box => m.box_value(word),
+                general::Unbox => m.unbox_value(word),
+                general::JumpIf => m.jump_if::<true>(word),
+                general::JumpUnless => m.jump_if::<false>(word),
+
+                code::LEAVE_CHUNK => m.leave_chunk(),
+                code::HALT => break,
+                // SAFETY: the verifier accepts known opcodes only, and specialisation writes the
+                // ones above.
+                _ => unsafe { std::hint::unreachable_unchecked() },
+            }
+        }
+        self.thread.window = Window::NONE;
+    }
+
+    /// Completes a return from the first frame of a chunk to the caller in the chunk before.
+    #[cold]
+    fn leave_chunk(&mut self) {
+        // SAFETY: `leave_chunk` runs with the chunk's first word as frame, where `Stack::grow` has
+        // put the caller's frame and the site of the call, and the return its value.
+        let (caller, site, value) = unsafe {
+            let header = self.frame;
+            let site: &'static Site = &*header.add(1).cast::<*const Site>().read();
+            (header.cast::<*mut Word>().read(), site, header.add(CHUNK_RESULT).read())
+        };
+        self.thread.stack.pop();
+        self.thread.reset_limit();
+        self.frame = caller;
+        self.function = site.function;
+        self.pc = site.return_pc;
+        self.set(usize::from(site.destination), value);
+    }
+}

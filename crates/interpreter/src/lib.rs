@@ -1,0 +1,24 @@
+//! Squall's interpreter: the tier that every program starts in, and the reference for the others.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`dispatch`] | the loop: one line per instruction |
+//! | [`machine`] | the interpreter's registers, and access to operands |
+//! | [`code`] | operation codes, with the specialised forms |
+//! | `arithmetic`, `calls`, `control`, `objects`, `typed` | the handlers |
+//! | `specialise` | chooses a specialised form after a miss |
+//!
+//! A handler does the common case in a few lines and leaves everything else to a slow path, which
+//! runs with the registers saved and may collect, call, unwind or suspend.
+
+mod arithmetic;
+mod calls;
+pub mod code;
+mod control;
+pub mod dispatch;
+pub mod machine;
+mod objects;
+mod specialise;
+mod typed;
+
+pub use dispatch::Interpreter;

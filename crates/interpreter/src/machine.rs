@@ -1,0 +1,152 @@
+//! The machine: the interpreter's registers, and how handlers reach operands.
+//!
+//! Invariants, which make the unchecked accesses sound:
+//!
+//! - `pc` points at an instruction of `function`'s code, all of whose words are there; `frame`
+//!   has `function.frame_words` words below the thread's limit. The verifier has shown that
+//!   every operand names a register, site or constant of the function, and that registers hold
+//!   words of their type before they are read.
+//! - The three are local to the dispatch loop. Whatever may look at the stack or reach a GC point
+//!   is called through [`Machine::slowly`], which saves them before and reloads them after.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use squall_heap::Word;
+use squall_runtime::function::{Function, Site};
+use squall_runtime::thread::{State, Thread};
+
+/// The interpreter's registers.
+pub struct Machine<'t> {
+    pub(crate) pc: *const AtomicU32,
+    pub(crate) frame: *mut Word,
+    pub(crate) function: *const Function,
+    pub(crate) thread: &'t mut Thread,
+}
+
+/// The fields of an instruction's first word.
+#[inline(always)]
+pub fn a(word: u32) -> usize {
+    (word >> 8 & 0xFF) as usize
+}
+
+/// See [`a`].
+#[inline(always)]
+pub fn b(word: u32) -> usize {
+    (word >> 16 & 0xFF) as usize
+}
+
+/// See [`a`].
+#[inline(always)]
+pub fn c(word: u32) -> usize {
+    (word >> 24) as usize
+}
+
+/// The upper half of the first word, unsigned.
+#[inline(always)]
+pub fn bc(word: u32) -> usize {
+    (word >> 16) as usize
+}
+
+/// The upper half of the first word, signed.
+#[inline(always)]
+pub fn bc_signed(word: u32) -> isize {
+    (word as i32 >> 16) as isize
+}
+
+/// The upper three bytes of the first word, signed.
+#[inline(always)]
+pub fn abc_signed(word: u32) -> isize {
+    (word as i32 >> 8) as isize
+}
+
+impl Machine<'_> {
+    /// Word `index` of the instruction at `pc`.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u32 {
+        // SAFETY: the instruction has that many words (first invariant).
+        unsafe { (*self.pc.add(index)).load(Ordering::Relaxed) }
+    }
+
+    /// A register.
+    #[inline(always)]
+    pub fn get(&self, register: usize) -> Word {
+        // SAFETY: the register is inside the frame and initialised (first invariant).
+        unsafe { self.frame.add(register).read() }
+    }
+
+    /// Writes a register.
+    #[inline(always)]
+    pub fn set(&mut self, register: usize, value: Word) {
+        // SAFETY: the register is inside the frame (first invariant).
+        unsafe { self.frame.add(register).write(value) }
+    }
+
+    /// The raw bits of a typed register.
+    #[inline(always)]
+    pub fn raw(&self, register: usize) -> u64 {
+        self.get(register).bits()
+    }
+
+    /// Writes the raw bits of a typed register.
+    #[inline(always)]
+    pub fn set_raw(&mut self, register: usize, bits: u64) {
+        self.set(register, Word::from_bits(bits));
+    }
+
+    /// Goes to the word at a distance from this instruction's first.
+    #[inline(always)]
+    pub fn jump(&mut self, distance: isize) {
+        // SAFETY: distances are such that the target is an instruction of the function, or they
+        // are an instruction's length.
+        self.pc = unsafe { self.pc.offset(distance) };
+    }
+
+    /// The running function.
+    #[inline(always)]
+    pub fn function(&self) -> &'static Function {
+        // SAFETY: functions are immortal.
+        unsafe { &*self.function }
+    }
+
+    /// A site of the running function.
+    #[inline(always)]
+    pub fn site(&self, index: u32) -> &'static Site {
+        // SAFETY: the verifier has shown the index to be in the table.
+        unsafe { self.function().sites.get_unchecked(index as usize) }
+    }
+
+    /// Replaces the opcode of the instruction at `pc` by an equivalent one.
+    #[inline(always)]
+    pub fn specialise(&self, opcode: u8) {
+        specialise_at(self.pc, opcode);
+    }
+
+    /// Calls a slow path with the registers saved, and goes on where it says.
+    #[inline(always)]
+    pub fn slowly(&mut self, path: impl FnOnce(&mut Thread)) {
+        self.save();
+        path(self.thread);
+        self.reload();
+    }
+
+    #[inline(always)]
+    pub(crate) fn save(&mut self) {
+        self.thread.state =
+            State { pc: self.pc, frame: self.frame, function: self.function };
+    }
+
+    #[inline(always)]
+    pub(crate) fn reload(&mut self) {
+        let State { pc, frame, function } = self.thread.state;
+        (self.pc, self.frame, self.function) = (pc, frame, function);
+    }
+}
+
+/// Replaces the opcode of an instruction by an equivalent one.
+pub fn specialise_at(pc: *const AtomicU32, opcode: u8) {
+    // SAFETY: the pc points at a code word, and code words are atomics. Whoever reads the word
+    // before or after finds a form of the same instruction (see `crate::code`).
+    let word = unsafe { &*pc };
+    let general = word.load(Ordering::Relaxed);
+    word.store(general & !0xFF | u32::from(opcode), Ordering::Relaxed);
+}

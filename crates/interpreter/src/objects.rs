@@ -1,0 +1,216 @@
+//! Objects: closures, contexts, classes, instances, arrays. Each handler leaves the work to the
+//! runtime and only moves operands and results.
+
+use squall_bytecode::entities::{ClassId, FunctionId};
+use squall_heap::{Format, Word};
+use squall_runtime::function::Site;
+use squall_runtime::known::{self, KnownClass};
+use squall_runtime::lookup::Action;
+use squall_runtime::objects::block;
+use squall_runtime::outcome::Failure;
+use squall_runtime::thread::{Thread, Window, allocated};
+use squall_runtime::{calls, classes};
+
+use crate::machine::{Machine, a, b, c};
+
+impl Machine<'_> {
+    pub(crate) fn make_closure(&mut self, word: u32) {
+        let function = self.function().module.function(FunctionId(self.word(1)));
+        let captured = self.range(b(word), c(word));
+        self.slowly(|thread| {
+            let made = block::make_closure(thread, function, captured);
+            calls::complete_here(thread, a(word), 2, made);
+        });
+    }
+
+    pub(crate) fn make_home(&mut self, word: u32) {
+        let frame = self.frame;
+        self.slowly(|thread| {
+            let made = block::make_home(thread, frame);
+            calls::complete_here(thread, a(word), 1, made);
+        });
+    }
+
+    pub(crate) fn load_captures(&mut self, word: u32) {
+        let (site, object) = (self.site(self.word(1) & 0xFFFF), self.get(b(word)));
+        self.slowly(|thread| {
+            let class = calls::class_on_path(thread, site, object);
+            calls::complete_here(thread, a(word), 2, class.map(classes::captures));
+        });
+    }
+
+    /// Mostly the class itself is the one looked for: that case needs no slow path.
+    #[inline(always)]
+    pub(crate) fn enclosing(&mut self, word: u32) {
+        let (site, object) = (self.site(self.word(1) & 0xFFFF), self.get(b(word)));
+        if let Some(around) = direct_enclosing(site, object) {
+            self.set(a(word), around);
+            return self.jump(2);
+        }
+        self.slowly(|thread| {
+            let class = calls::class_on_path(thread, site, object);
+            calls::complete_here(thread, a(word), 2, class.map(classes::enclosing));
+        });
+    }
+
+    fn range(&self, start: usize, count: usize) -> Window {
+        // SAFETY: the verifier has shown the range to be inside the frame and initialised.
+        unsafe { Window::new(self.frame.add(start), count) }
+    }
+
+    #[cold]
+    pub(crate) fn make_class(&mut self, word: u32) {
+        let definition = self.function().module.definition(ClassId(self.word(1)));
+        let parts = self.range(b(word), c(word));
+        self.slowly(|thread| {
+            let made = classes::make_class(thread, definition, parts);
+            calls::complete_here(thread, a(word), 2, made);
+        });
+    }
+
+    #[cold]
+    pub(crate) fn publish_class(&mut self, word: u32) {
+        let (object, class) = (self.get(b(word)), self.get(c(word)));
+        let site = self.site(self.word(1) & 0xFFFF);
+        self.slowly(|thread| {
+            let published = publish(thread, site, object, class);
+            calls::complete_here(thread, a(word), 2, published);
+        });
+    }
+
+    pub(crate) fn instantiate(&mut self, word: u32) {
+        let class = self.get(b(word));
+        self.slowly(|thread| {
+            let made = classes::instantiate(thread, class);
+            calls::complete_here(thread, a(word), 1, made);
+        });
+    }
+
+    pub(crate) fn check_value(&mut self, word: u32) {
+        let object = self.get(a(word));
+        self.slowly(|thread| {
+            let checked = classes::check_value(thread, object);
+            calls::complete_here(thread, a(word), 1, checked.map(|()| object));
+        });
+    }
+
+    #[inline(always)]
+    pub(crate) fn initialize_slot(&mut self, word: u32) {
+        let (object, value) = (self.get(a(word)), self.get(b(word)));
+        let site = self.site(self.word(1) & 0xFFFF);
+        let entry = site.entry();
+        if let (Action::SlotIndex(index), Some(target)) = (entry.action, object.as_object()) {
+            if target.layout() == entry.layout {
+                target.set_slot(&mut self.thread.mutator, index as usize, value);
+                return self.jump(2);
+            }
+        }
+        self.slowly(|thread| {
+            match slot_of(thread, site, object) {
+                Ok(_) => {}
+                Err(failure) => calls::fail_here(thread, failure),
+            }
+            // The site knows the layout now, and the instruction is done again.
+        });
+    }
+
+    pub(crate) fn make_array(&mut self, word: u32) {
+        let size = self.word(1) as usize;
+        self.slowly(|thread| {
+            let class = thread.vm.known_class(KnownClass::Array);
+            let made = thread.mutator.allocate_array(known::ARRAY, class, size, Word::NIL);
+            calls::complete_here(thread, a(word), 2, allocated(made).map(Word::from));
+        });
+    }
+
+    pub(crate) fn store_element(&mut self, word: u32) {
+        let (array, value, index) = (self.get(a(word)), self.get(b(word)), self.word(1) as usize);
+        match array.as_object() {
+            Some(object) if object.layout() == known::ARRAY && index < object.length() => {
+                object.set_element(&mut self.thread.mutator, index, value);
+                self.jump(2);
+            }
+            _ => self.fail_with(array),
+        }
+    }
+
+    /// `send1` of `at:` to an array with a small integer.
+    #[inline(always)]
+    pub(crate) fn array_at(&mut self, word: u32) {
+        let (array, index) = (self.get(b(word)), self.get(c(word)));
+        match element(array, index) {
+            Some((object, index)) => {
+                self.set(a(word), object.element(index));
+                self.jump(2);
+            }
+            None => self.send1(word),
+        }
+    }
+
+    /// `send2` of `at:put:` to an array with a small integer.
+    #[inline(always)]
+    pub(crate) fn array_at_put(&mut self, word: u32) {
+        let (array, index) = (self.get(b(word)), self.get(c(word)));
+        match element(array, index) {
+            Some((object, index)) if object.layout() == known::ARRAY => {
+                let value = self.get((self.word(1) >> 16 & 0xFF) as usize);
+                object.set_element(&mut self.thread.mutator, index, value);
+                self.set(a(word), value);
+                self.jump(2);
+            }
+            _ => self.send2(word),
+        }
+    }
+}
+
+/// The object around an object's own class, if the site says that this is the one.
+#[inline(always)]
+fn direct_enclosing(site: &'static Site, object: Word) -> Option<Word> {
+    let object = object.as_object()?;
+    let entry = site.entry();
+    match entry.action {
+        Action::Enclosing(path)
+            if entry.layout == object.layout() && path.hops == 0 && path.mixin.is_none() =>
+        {
+            let class = if path.from_class { object } else { object.class().as_object()? };
+            Some(classes::enclosing(class))
+        }
+        _ => None,
+    }
+}
+
+/// The array and the zero-based index that an element access names, if it is in range.
+#[inline(always)]
+fn element(array: Word, index: Word) -> Option<(squall_heap::Object, usize)> {
+    let object = array.as_object()?;
+    let layout = object.layout();
+    if layout != known::ARRAY && layout != known::VALUE_ARRAY {
+        return None;
+    }
+    debug_assert!(layout.format() == Format::Array);
+    let index = index.as_small_integer()?.wrapping_sub(1) as u64 as usize;
+    (index < object.length()).then_some((object, index))
+}
+
+/// The index of the slot that a site names, in an object.
+fn slot_of(thread: &mut Thread, site: &'static Site, object: Word) -> Result<usize, Failure> {
+    match calls::look_up(thread, site, object).action {
+        Action::SlotIndex(index) if object.is_pointer() => Ok(index as usize),
+        _ => Err(Failure::argument(object)),
+    }
+}
+
+/// Puts a class object into its slot, unless another thread was first: then that one's.
+fn publish(
+    thread: &mut Thread,
+    site: &'static Site,
+    object: Word,
+    class: Word,
+) -> Result<Word, Failure> {
+    let slot = slot_of(thread, site, object)?;
+    let target = object.as_object().ok_or(Failure::argument(object))?;
+    match target.compare_exchange_slot(&mut thread.mutator, slot, Word::NIL, class) {
+        Ok(()) => Ok(class),
+        Err(winner) => Ok(winner),
+    }
+}

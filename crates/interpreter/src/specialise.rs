@@ -1,0 +1,143 @@
+//! Specialisation: after a lookup, a send is rewritten to the form for what was found.
+//!
+//! Which form pays is decided once, when the site first misses: programs' sites mostly do one
+//! thing. A form that no longer fits does what the general send does, at the cost of one failed
+//! check.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use squall_bytecode::decode::instructions;
+use squall_bytecode::instructions::Opcode;
+use squall_bytecode::module::Site as SiteDescription;
+use squall_runtime::function::Site;
+use squall_runtime::lookup::{Action, CacheEntry};
+use squall_runtime::primitives::Shape;
+use squall_runtime::thread::Thread;
+
+use crate::arithmetic::is_branch_on;
+use crate::code::{self, general};
+use crate::machine::{a, c, specialise_at};
+
+/// Rewrites the send in the state for the entry that its lookup found.
+pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
+    let pc = thread.state.pc;
+    let general = opcode(pc);
+    match entry.action {
+        Action::LoadSlot(index) if general == general::Send0 => {
+            remember_slot(site, entry, index);
+            specialise_at(pc, code::SEND0_SLOT);
+        }
+        Action::StoreSlot(index) if general == general::Send1 => {
+            remember_slot(site, entry, index);
+            specialise_at(pc, code::SEND1_SLOT);
+        }
+        Action::LoadSlot(index) | Action::StoreSlot(index) => remember_slot(site, entry, index),
+        Action::Method(_) => specialise_method(pc, general),
+        Action::Primitive(primitive) if primitive.shape == Shape::Evaluate => {
+            specialise_evaluation(pc, general);
+        }
+        Action::Primitive(_) => specialise_operator(site, general),
+        _ => {}
+    }
+}
+
+fn opcode(pc: *const AtomicU32) -> u8 {
+    // SAFETY: the state's pc points at a code word.
+    unsafe { &*pc }.load(Ordering::Relaxed) as u8
+}
+
+/// Layout and index go into one word, so that no reader sees those of two classes.
+fn remember_slot(site: &Site, entry: &CacheEntry, index: u32) {
+    let packed = u64::from(entry.layout.bits()) << 32 | u64::from(index);
+    site.slot_cache.store(packed, Ordering::Relaxed);
+}
+
+fn specialise_method(pc: *const AtomicU32, general: u8) {
+    match general {
+        general::Send0 => specialise_at(pc, code::SEND0_METHOD),
+        general::Send1 => specialise_at(pc, code::SEND1_METHOD),
+        general::Send2 => specialise_at(pc, code::SEND2_METHOD),
+        general::Send => specialise_at(pc, code::SEND_METHOD),
+        _ => {}
+    }
+}
+
+fn specialise_evaluation(pc: *const AtomicU32, general: u8) {
+    match general {
+        general::Send0 => specialise_at(pc, code::SEND0_EVALUATE),
+        general::Send1 => specialise_at(pc, code::SEND1_EVALUATE),
+        general::Send2 => specialise_at(pc, code::SEND2_EVALUATE),
+        _ => {}
+    }
+}
+
+/// Operators on numbers and arrays, by selector; their handlers check the receiver's kind.
+fn specialise_operator(site: &'static Site, general: u8) {
+    let function = site.function();
+    let Some(SiteDescription::Send { selector, .. }) = function.bytecode().sites.get(site.index())
+    else {
+        return;
+    };
+    let selector = function.module.bytecode.string(*selector);
+    let pc = &raw const function.code[site.pc as usize];
+    if general == general::Send2 && selector == "at:put:" {
+        return specialise_at(pc, code::ARRAY_AT_PUT);
+    }
+    if general != general::Send1 {
+        return;
+    }
+    if let Some((plain, branching)) = comparison(selector) {
+        let next = &function.code[site.pc as usize + 2];
+        let fuses = is_branch_on(next, usize::from(site.destination));
+        return specialise_at(pc, if fuses { branching } else { plain });
+    }
+    if let Some(operator) = operator(selector) {
+        specialise_at(pc, operator);
+        fuse_integer(site, operator);
+    }
+}
+
+fn comparison(selector: &str) -> Option<(u8, u8)> {
+    Some(match selector {
+        "<" => (code::LESS, code::LESS_BRANCH),
+        "<=" => (code::LESS_OR_EQUAL, code::LESS_OR_EQUAL_BRANCH),
+        ">" => (code::GREATER, code::GREATER_BRANCH),
+        ">=" => (code::GREATER_OR_EQUAL, code::GREATER_OR_EQUAL_BRANCH),
+        "=" => (code::EQUAL, code::EQUAL_BRANCH),
+        "<>" | "~=" => (code::NOT_EQUAL, code::NOT_EQUAL_BRANCH),
+        "==" => (code::IDENTICAL, code::IDENTICAL_BRANCH),
+        _ => return None,
+    })
+}
+
+fn operator(selector: &str) -> Option<u8> {
+    Some(match selector {
+        "+" => code::ADD,
+        "-" => code::SUBTRACT,
+        "*" => code::MULTIPLY,
+        "/" => code::QUOTIENT,
+        "//" => code::DIVIDE,
+        "%" => code::MODULO,
+        "&" => code::BIT_AND,
+        "at:" => code::ARRAY_AT,
+        _ => return None,
+    })
+}
+
+/// Makes a `load_integer` of the right operand, directly before, do the operation as well.
+fn fuse_integer(site: &'static Site, operator: u8) {
+    let fused = match operator {
+        code::ADD => code::LOAD_INTEGER_ADD,
+        code::SUBTRACT => code::LOAD_INTEGER_SUBTRACT,
+        _ => return,
+    };
+    let function = site.function();
+    let before = instructions(&function.bytecode().code)
+        .take_while(|instruction| instruction.pc < site.pc as usize)
+        .last();
+    let Some(before) = before.filter(|before| before.opcode == Opcode::LoadInteger) else { return };
+    let send = function.bytecode().code[site.pc as usize];
+    if a(before.words()[0]) == c(send) {
+        specialise_at(&raw const function.code[before.pc], fused);
+    }
+}

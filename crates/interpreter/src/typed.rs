@@ -1,0 +1,278 @@
+//! Typed registers: arithmetic without tags or checks, by the types that the function declares.
+//!
+//! Integers are kept extended to 64 bits, so addition and the like are done in 64 bits and cut back
+//! to the type's width.
+
+use num_bigint::BigInt;
+use num_traits::{FromPrimitive, ToPrimitive};
+use squall_bytecode::types::RegisterType;
+use squall_heap::Word;
+use squall_runtime::calls;
+use squall_runtime::objects::number::{self, Number};
+use squall_runtime::outcome::Failure;
+use squall_runtime::thread::Thread;
+
+use crate::machine::{Machine, a, b, bc_signed, c};
+
+/// An operator on registers of one type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as in the instruction table")]
+pub enum Operation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    Negate,
+    And,
+    Or,
+    Xor,
+    Not,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// A comparison of registers of one type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as in the instruction table")]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+}
+
+impl Machine<'_> {
+    /// `destination := left operation right`; unary ones read `left` only.
+    #[inline(always)]
+    pub(crate) fn typed(&mut self, word: u32, operation: Operation) {
+        let kind = self.register_type(a(word));
+        let left = self.raw(b(word));
+        // The field of a unary operation's missing operand is zero, and register 0 exists.
+        let right = self.raw(c(word));
+        match operate(operation, kind, left, right) {
+            Some(result) => {
+                self.set_raw(a(word), result);
+                self.jump(1);
+            }
+            None => self.slowly(|thread| calls::fail_here(thread, Failure::new("ZeroDivide"))),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn typed_comparison(&mut self, word: u32, comparison: Comparison) {
+        let kind = self.register_type(b(word));
+        let result = compare(comparison, kind, self.raw(b(word)), self.raw(c(word)));
+        self.set_raw(a(word), u64::from(result));
+        self.jump(1);
+    }
+
+    pub(crate) fn convert(&mut self, word: u32) {
+        let (to, from) = (self.register_type(a(word)), self.register_type(b(word)));
+        self.set_raw(a(word), convert(to, from, self.raw(b(word))));
+        self.jump(1);
+    }
+
+    pub(crate) fn box_value(&mut self, word: u32) {
+        let (kind, bits) = (self.register_type(b(word)), self.raw(b(word)));
+        self.slowly(|thread| {
+            let boxed = box_bits(thread, kind, bits);
+            calls::complete_here(thread, a(word), 1, boxed);
+        });
+    }
+
+    pub(crate) fn unbox_value(&mut self, word: u32) {
+        match unbox_bits(self.register_type(a(word)), self.get(b(word))) {
+            Some(bits) => {
+                self.set_raw(a(word), bits);
+                self.jump(2);
+            }
+            None => self.jump(self.word(1) as i32 as isize),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn jump_if<const CONDITION: bool>(&mut self, word: u32) {
+        let holds = (self.raw(a(word)) != 0) == CONDITION;
+        self.jump(if holds { bc_signed(word) } else { 1 });
+    }
+
+    #[inline(always)]
+    fn register_type(&self, register: usize) -> RegisterType {
+        // SAFETY: the verifier has shown the register to be one of the function's.
+        unsafe { *self.function().register_types.get_unchecked(register) }
+    }
+}
+
+/// Cuts an integer to its type's width and extends it again.
+fn normalize(kind: RegisterType, bits: u64) -> u64 {
+    use RegisterType::*;
+    match kind {
+        I8 => bits as i8 as i64 as u64,
+        I16 => bits as i16 as i64 as u64,
+        I32 => bits as i32 as i64 as u64,
+        U8 => u64::from(bits as u8),
+        U16 => u64::from(bits as u16),
+        U32 => u64::from(bits as u32),
+        Bool => bits & 1,
+        _ => bits,
+    }
+}
+
+#[inline(always)]
+fn operate(operation: Operation, kind: RegisterType, left: u64, right: u64) -> Option<u64> {
+    match kind {
+        RegisterType::F64 => {
+            let result = float(operation, f64::from_bits(left), f64::from_bits(right));
+            Some(result.to_bits())
+        }
+        RegisterType::F32 => {
+            let single = |bits: u64| f64::from(f32::from_bits(bits as u32));
+            // Doubles hold the exact results of single operations closely enough that rounding
+            // twice equals rounding once (Figueroa, "When is double rounding innocuous?", 1995).
+            let result = float(operation, single(left), single(right)) as f32;
+            Some(u64::from(result.to_bits()))
+        }
+        _ => integer(operation, kind, left, right).map(|result| normalize(kind, result)),
+    }
+}
+
+fn float(operation: Operation, left: f64, right: f64) -> f64 {
+    match operation {
+        Operation::Add => left + right,
+        Operation::Subtract => left - right,
+        Operation::Multiply => left * right,
+        Operation::Divide => left / right,
+        Operation::Remainder => left % right,
+        // The verifier lets no other operation have floats.
+        _ => -left,
+    }
+}
+
+#[inline(always)]
+fn integer(operation: Operation, kind: RegisterType, left: u64, right: u64) -> Option<u64> {
+    let distance = right as u32 % kind.bits();
+    Some(match operation {
+        Operation::Add => left.wrapping_add(right),
+        Operation::Subtract => left.wrapping_sub(right),
+        Operation::Multiply => left.wrapping_mul(right),
+        Operation::Divide if right == 0 => return None,
+        Operation::Remainder if right == 0 => return None,
+        Operation::Divide if kind.is_signed() => (left as i64).wrapping_div(right as i64) as u64,
+        Operation::Divide => left / right,
+        Operation::Remainder if kind.is_signed() => {
+            (left as i64).wrapping_rem(right as i64) as u64
+        }
+        Operation::Remainder => left % right,
+        Operation::Negate => left.wrapping_neg(),
+        Operation::And => left & right,
+        Operation::Or => left | right,
+        Operation::Xor => left ^ right,
+        Operation::Not => !left,
+        Operation::ShiftLeft => left << distance,
+        Operation::ShiftRight if kind.is_signed() => (left as i64 >> distance) as u64,
+        Operation::ShiftRight => left >> distance,
+    })
+}
+
+#[inline(always)]
+fn compare(comparison: Comparison, kind: RegisterType, left: u64, right: u64) -> bool {
+    fn holds<T: PartialOrd>(comparison: Comparison, left: T, right: T) -> bool {
+        match comparison {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessOrEqual => left <= right,
+        }
+    }
+    let single = |bits: u64| f32::from_bits(bits as u32);
+    match kind {
+        RegisterType::F64 => holds(comparison, f64::from_bits(left), f64::from_bits(right)),
+        RegisterType::F32 => holds(comparison, single(left), single(right)),
+        kind if kind.is_signed() => holds(comparison, left as i64, right as i64),
+        _ => holds(comparison, left, right),
+    }
+}
+
+fn convert(to: RegisterType, from: RegisterType, bits: u64) -> u64 {
+    use RegisterType::*;
+    let float = match from {
+        F64 => Some(f64::from_bits(bits)),
+        F32 => Some(f64::from(f32::from_bits(bits as u32))),
+        _ => None,
+    };
+    match (to, float) {
+        (F64, Some(value)) => value.to_bits(),
+        (F32, Some(value)) => u64::from((value as f32).to_bits()),
+        (F64, None) if from.is_signed() => (bits as i64 as f64).to_bits(),
+        (F64, None) => (bits as f64).to_bits(),
+        (F32, None) if from.is_signed() => u64::from((bits as i64 as f32).to_bits()),
+        (F32, None) => u64::from((bits as f32).to_bits()),
+        (_, Some(value)) => float_to_integer(to, value),
+        (_, None) => normalize(to, bits),
+    }
+}
+
+/// Truncates and saturates; NaN gives zero, as Rust's casts do.
+fn float_to_integer(to: RegisterType, value: f64) -> u64 {
+    use RegisterType::*;
+    match to {
+        I8 => value as i8 as i64 as u64,
+        I16 => value as i16 as i64 as u64,
+        I32 => value as i32 as i64 as u64,
+        I64 => value as i64 as u64,
+        U8 => u64::from(value as u8),
+        U16 => u64::from(value as u16),
+        U32 => u64::from(value as u32),
+        _ => value as u64,
+    }
+}
+
+/// The object for the bits of a typed register. *GC point.*
+fn box_bits(thread: &mut Thread, kind: RegisterType, bits: u64) -> Result<Word, Failure> {
+    match kind {
+        RegisterType::Bool => Ok(Word::from_bool(bits != 0)),
+        RegisterType::F64 => number::make_double(thread, f64::from_bits(bits)),
+        RegisterType::F32 => {
+            number::make_double(thread, f64::from(f32::from_bits(bits as u32)))
+        }
+        kind if kind.is_signed() => number::make_integer(thread, bits as i64),
+        _ => number::make_big(thread, BigInt::from(bits)),
+    }
+}
+
+/// The bits for an object, if it has an exact value of that type.
+fn unbox_bits(kind: RegisterType, word: Word) -> Option<u64> {
+    if kind == RegisterType::Bool {
+        return word.as_bool().map(u64::from);
+    }
+    match Number::of(word)? {
+        Number::Double(value) if kind == RegisterType::F64 => Some(value.to_bits()),
+        Number::Double(value) if kind == RegisterType::F32 => {
+            let single = value as f32;
+            let exact = f64::from(single) == value || value.is_nan();
+            exact.then_some(u64::from(single.to_bits()))
+        }
+        Number::Double(_) => None,
+        integer => unbox_integer(kind, &integer.to_integer()?),
+    }
+}
+
+fn unbox_integer(kind: RegisterType, value: &BigInt) -> Option<u64> {
+    if kind.is_float() {
+        let double = value.to_f64().filter(|double| BigInt::from_f64(*double).as_ref() == Some(value))?;
+        return unbox_exact_float(kind, double);
+    }
+    let bits = if kind.is_signed() { value.to_i64()? as u64 } else { value.to_u64()? };
+    (normalize(kind, bits) == bits).then_some(bits)
+}
+
+fn unbox_exact_float(kind: RegisterType, value: f64) -> Option<u64> {
+    match kind {
+        RegisterType::F64 => Some(value.to_bits()),
+        _ => {
+            let single = value as f32;
+            (f64::from(single) == value).then_some(u64::from(single.to_bits()))
+        }
+    }
+}

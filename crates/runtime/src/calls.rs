@@ -1,0 +1,403 @@
+//! Calls: everything about sends that is not a hit in an inline cache, for all tiers.
+//!
+//! These functions work on [`Thread::state`]: on entry it stands at the instruction in progress, on
+//! exit it stands where execution goes on, in a callee, after the instruction, or in a handler. A
+//! tier saves its registers, calls, and reloads them.
+//!
+//! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
+//! are not yet part of a callee's frame, so that the collector finds them.
+
+use squall_heap::{Object, Word};
+
+use crate::classes;
+use crate::function::{Function, Site};
+use crate::known::{self, KnownClass};
+use crate::lookup::{Action, CacheEntry};
+use crate::objects::{block, number, string};
+use crate::outcome::{Failure, Outcome};
+use crate::primitives::{Primitive, Shape};
+use crate::stack::halt_code;
+use crate::symbols::Symbol;
+use crate::thread::{State, Thread, Window, allocated};
+use crate::unwind;
+
+/// Looks up what a send does for the receiver in the window, and remembers it at the site.
+pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'static CacheEntry {
+    let layout = known::layout_of(receiver);
+    for entry in [site.entry(), site.second_entry()] {
+        if entry.layout == layout {
+            return entry;
+        }
+    }
+    let vm = thread.vm;
+    let function = site.function();
+    let Some(behavior) = vm.behavior_of_layout(layout) else { return CacheEntry::empty() };
+    let description = &function.bytecode().sites[site.index()];
+    let entry = vm.lookups.site(layout, behavior, function.module, description);
+    site.remember(entry);
+    entry
+}
+
+/// Does what a lookup found, for the receiver and arguments in the window.
+pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window: Window) {
+    match action {
+        Action::Method(function) => enter(thread, site, function, window),
+        Action::LoadSlot(index) => {
+            let value = window.get(0).object_unchecked().slot(index as usize);
+            complete(thread, site, value);
+        }
+        Action::StoreSlot(index) => {
+            let (receiver, value) = (window.get(0).object_unchecked(), window.get(1));
+            receiver.set_slot(&mut thread.mutator, index as usize, value);
+            complete(thread, site, value);
+        }
+        Action::LoadClass(slot, accessor) => load_class(thread, site, slot, accessor, window),
+        Action::Answer(word) => complete(thread, site, word),
+        Action::Primitive(primitive) => run_primitive(thread, site, primitive, window),
+        Action::InitializeArray => {
+            let made = initialize_array(thread, window);
+            finish(thread, site, Outcome::from(made));
+        }
+        Action::Missing | Action::Enclosing(_) | Action::Captures(_) | Action::SlotIndex(_) => {
+            not_understood(thread, site, window);
+        }
+    }
+}
+
+/// Writes a call's result and goes on after it.
+#[inline]
+pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
+    // SAFETY: the site is of the function in the state, whose frame has the destination register.
+    unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    thread.state.pc = site.return_pc;
+    thread.window = Window::NONE;
+}
+
+/// Starts a function with the words of the window as arguments.
+///
+/// The window is where the site says, or anywhere else if the arguments come from an [`Outcome`].
+pub fn enter(thread: &mut Thread, site: &'static Site, function: &'static Function, window: Window) {
+    if thread.must_poll() {
+        thread.window = window;
+        poll(thread);
+    }
+    let start = thread.state.frame.wrapping_add(usize::from(site.window));
+    let end = start.wrapping_add(function.frame_words as usize);
+    let frame = if end as usize <= thread.stack.limit() {
+        // SAFETY: the frame lies between the caller's and the limit; the word below it is the
+        // site word, which the call destroys.
+        unsafe {
+            for index in 0..window.len() {
+                start.add(index).write(window.get(index));
+            }
+            start.sub(1).cast::<*const Site>().write(site);
+        }
+        start
+    } else {
+        let arguments: Vec<Word> = window.words().collect();
+        let size = function.frame_words as usize;
+        match thread.stack.grow(thread.state.frame, site, &arguments, size) {
+            Ok(frame) => {
+                thread.reset_limit();
+                frame
+            }
+            Err(_) => return fail(thread, site, Failure::new("StackOverflow")),
+        }
+    };
+    thread.window = Window::NONE;
+    thread.state = State { pc: function.code.as_ptr(), frame, function };
+}
+
+/// Writes the result of an instruction without a site, and goes on behind its words; or fails.
+pub fn complete_here(
+    thread: &mut Thread,
+    destination: usize,
+    words: usize,
+    result: Result<Word, Failure>,
+) {
+    match result {
+        Ok(value) => {
+            // SAFETY: the destination is a register of the function in the state, and the
+            // instruction at its pc has that many words and is not the last.
+            unsafe {
+                thread.state.frame.add(destination).write(value);
+                thread.state.pc = thread.state.pc.add(words);
+            }
+        }
+        Err(failure) => fail_here(thread, failure),
+    }
+}
+
+/// Signals the exception for a failure of the instruction in the state, which may have no site.
+#[cold]
+pub fn fail_here(thread: &mut Thread, failure: Failure) {
+    let activation = thread.activation();
+    let site = activation.function.fault_site(activation.pc);
+    fail(thread, site, failure);
+}
+
+/// Polls before the instruction in the state, none being in progress. *GC point.*
+#[cold]
+pub fn poll_before_instruction(thread: &mut Thread) {
+    thread.stands_before = true;
+    poll(thread);
+    thread.stands_before = false;
+}
+
+/// Does what others asked this thread for. *GC point.*
+pub fn poll(thread: &mut Thread) {
+    thread.mutator.safepoint();
+    thread.reset_limit();
+}
+
+/// Runs a primitive and does what it asks for.
+pub fn run_primitive(
+    thread: &mut Thread,
+    site: &'static Site,
+    primitive: &'static Primitive,
+    window: Window,
+) {
+    thread.window = window;
+    if primitive.shape == Shape::Evaluate {
+        return evaluate(thread, site, window);
+    }
+    let outcome = (primitive.run)(thread, window);
+    finish(thread, site, outcome);
+}
+
+/// Does what a primitive asks for.
+pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
+    match outcome {
+        Outcome::Return(value) => complete(thread, site, value),
+        Outcome::Send(selector) => send_message(thread, site, selector),
+        Outcome::Evaluate => {
+            let window = message_window(thread);
+            evaluate(thread, site, window);
+        }
+        Outcome::Call(function) => {
+            let window = message_window(thread);
+            enter(thread, site, function, window);
+        }
+        Outcome::Fail(failure) => fail(thread, site, failure),
+        Outcome::Resume => {}
+        Outcome::Exit(code) => exit(thread, code),
+    }
+}
+
+/// Ends the program: the strand goes on at a `halt`.
+pub fn exit(thread: &mut Thread, code: i32) {
+    thread.exit = Some(code);
+    thread.state.pc = halt_code();
+}
+
+/// The thread's message as a window; its words are roots and do not move.
+fn message_window(thread: &mut Thread) -> Window {
+    // SAFETY: the message is not changed while the window is used: whoever gets it copies the words
+    // into a frame before anything else writes the message.
+    unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) }
+}
+
+/// Runs the closure in the window's first word with the others as arguments.
+pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
+    let Some(closure) = block::closure(window.get(0)) else {
+        return fail(thread, site, Failure::argument(window.get(0)));
+    };
+    let function = block::closure_function(closure);
+    if function.arguments as usize != window.len() {
+        return fail(thread, site, Failure::argument(window.get(0)));
+    }
+    enter(thread, site, function, window);
+}
+
+/// Sends the thread's message; the VM and primitives reach public and protected members.
+pub fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol) {
+    let vm = thread.vm;
+    let layout = known::layout_of(thread.message[0]);
+    let Some(behavior) = vm.behavior_of_layout(layout) else {
+        return fatal(thread, "a message was sent to an object without a class");
+    };
+    let entry = vm.lookups.public(layout, behavior, selector);
+    let window = message_window(thread);
+    if matches!(entry.action, Action::Missing) {
+        return not_understood_selector(thread, site, selector, window);
+    }
+    perform(thread, site, entry.action, window);
+}
+
+/// Signals the exception that goes with a failure.
+#[cold]
+pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
+    let prepared = match failure.reason {
+        "OutOfMemory" => thread.vm.roots.out_of_memory.get(),
+        "StackOverflow" => thread.vm.roots.stack_overflow.get(),
+        _ => Word::NIL,
+    };
+    if prepared != Word::NIL {
+        // These are signalled without running guest code, for which there may be no room.
+        let outcome = unwind::signal(thread, prepared);
+        return finish(thread, site, outcome);
+    }
+    let kernel = thread.vm.roots.kernel.get();
+    thread.message.clear();
+    thread.message.extend([kernel, Word::NIL, failure.first, failure.second]);
+    let reason = thread.vm.symbol(failure.reason);
+    match string::symbol_object(thread, reason) {
+        Ok(symbol) => thread.message[1] = symbol,
+        Err(_) => return fatal(thread, "out of memory while reporting a failure"),
+    }
+    let selector = thread.vm.symbol("signalFailure:with:with:");
+    send_message(thread, site, selector);
+}
+
+/// Ends the program because the VM itself cannot go on.
+fn fatal(thread: &mut Thread, what: &str) {
+    let trace = crate::trace::render(thread);
+    thread.vm.host.write_error(&format!("fatal: {what}\n{trace}"));
+    exit(thread, 70);
+}
+
+/// Tells a receiver that it has no such message.
+#[cold]
+pub fn not_understood(thread: &mut Thread, site: &'static Site, window: Window) {
+    let function = site.function();
+    match function.bytecode().sites.get(site.index()) {
+        Some(squall_bytecode::module::Site::Send { selector, .. }) => {
+            let selector = function.module.symbol(*selector);
+            not_understood_selector(thread, site, selector, window);
+        }
+        _ => fail(thread, site, Failure::argument(window.get(0))),
+    }
+}
+
+fn not_understood_selector(
+    thread: &mut Thread,
+    site: &'static Site,
+    selector: Symbol,
+    window: Window,
+) {
+    let vm = thread.vm;
+    let dnu = vm.symbol("doesNotUnderstand:arguments:");
+    if selector == dnu {
+        return fatal(thread, "an object does not understand doesNotUnderstand:arguments:");
+    }
+    thread.window = window;
+    match arguments_array(thread, selector, window) {
+        Ok((receiver, symbol, array)) => {
+            thread.message.clear();
+            thread.message.extend([receiver, symbol, array]);
+            send_message(thread, site, dnu);
+        }
+        Err(failure) => fail(thread, site, failure),
+    }
+}
+
+/// The receiver, the selector as an object, and an array of the arguments. *GC point.*
+fn arguments_array(
+    thread: &mut Thread,
+    selector: Symbol,
+    window: Window,
+) -> Result<(Word, Word, Word), Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    string::symbol_object(thread, selector)?;
+    let count = window.len() - 1;
+    let array = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
+    for index in 0..count {
+        array.set_element(&mut thread.mutator, index, window.get(index + 1));
+    }
+    // The symbol exists by now, so this does not allocate.
+    let symbol = string::symbol_object(thread, selector)?;
+    Ok((window.get(0), symbol, array.word()))
+}
+
+/// Answers a nested class: what is in the slot, or what the accessor makes.
+fn load_class(
+    thread: &mut Thread,
+    site: &'static Site,
+    slot: u32,
+    accessor: &'static Function,
+    window: Window,
+) {
+    let class = window.get(0).as_object().map_or(Word::NIL, |object| object.slot(slot as usize));
+    if class == Word::NIL {
+        enter(thread, site, accessor, window);
+    } else {
+        complete(thread, site, class);
+    }
+}
+
+/// The initializer of arrays: answers an array of the receiver's class and the argument's size.
+fn initialize_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let size = number::size_argument(window.get(1))?;
+    let receiver = window.get(0).as_object().ok_or(Failure::argument(window.get(0)))?;
+    let (layout, class) = (receiver.layout(), receiver.class());
+    if !layout.format().has_elements() {
+        return Err(Failure::argument(window.get(0)));
+    }
+    thread.window = window;
+    allocated(thread.mutator.allocate_array(layout, class, size, Word::NIL)).map(Object::word)
+}
+
+/// The primitive of a site that belongs to a `primitive` instruction.
+pub fn primitive_of(site: &Site) -> &'static Primitive {
+    // SAFETY: the linker stored the address of an immortal primitive in the sites of these
+    // instructions.
+    unsafe { &*(site.callee as *const Primitive) }
+}
+
+/// Sends a message to be processed in a later turn: the kernel makes the promise and the turn.
+pub fn send_eventually(
+    thread: &mut Thread,
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) {
+    let function = site.function();
+    let selector = match &function.bytecode().sites[site.index()] {
+        squall_bytecode::module::Site::Send { selector, .. } => function.module.symbol(*selector),
+        _ => return fail(thread, site, Failure::argument(window.get(0))),
+    };
+    thread.window = window;
+    match arguments_array(thread, selector, window) {
+        Ok((receiver, symbol, array)) => {
+            let kernel = thread.vm.roots.kernel.get();
+            let wants_result = Word::from_bool(wants_result);
+            thread.message.clear();
+            thread.message.extend([kernel, symbol, receiver, array, wants_result]);
+            let eventual = thread.vm.symbol("eventualSend:to:with:wantsResult:");
+            send_message(thread, site, eventual);
+        }
+        Err(failure) => fail(thread, site, failure),
+    }
+}
+
+/// A closure returns from an activation that was left: its receiver is asked what to answer.
+///
+/// The receiver is the closure's first captured value; the answer is the closure's.
+pub fn escape(thread: &mut Thread) {
+    let activation = thread.activation();
+    // SAFETY: only block functions return from elsewhere; their register 0 is the closure.
+    let closure = unsafe { activation.register(0).read() };
+    let receiver = block::closure(closure)
+        .filter(|object| object.length() > block::FIRST_CAPTURED)
+        .map_or(Word::NIL, |object| object.element(block::FIRST_CAPTURED));
+    thread.message.clear();
+    thread.message.extend([receiver, closure]);
+    // The answer is returned like the closure's own: the send's site is that of the closure's call.
+    let site = unwind::leave_activation(thread);
+    let selector = thread.vm.symbol("escapedBlock:");
+    send_message(thread, site, selector);
+}
+
+/// The class object at the end of a site's path, for `enclosing` and `load_captures`.
+pub fn class_on_path(
+    thread: &mut Thread,
+    site: &'static Site,
+    object: Word,
+) -> Result<Object, Failure> {
+    let entry = look_up(thread, site, object);
+    let path = match entry.action {
+        Action::Enclosing(path) | Action::Captures(path) => path,
+        _ => return Err(Failure::argument(object)),
+    };
+    classes::follow(path, object, thread).ok_or(Failure::argument(object))
+}
