@@ -173,15 +173,17 @@ impl Reporter {
 /// Program text for a message, shortened if it is long and without control characters.
 pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 40;
-    let mut shown: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut shown = String::from("`");
+    for character in text.chars().take(LONGEST) {
+        match character.is_control() {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
     if text.chars().nth(LONGEST).is_some() {
         shown.push('…');
     }
-    format!("`{shown}`")
+    shown + "`"
 }
 
 macro_rules! codes {

@@ -26,8 +26,8 @@ pub struct Tokens {
     pub list: Vec<Token>,
     /// What is wrong with the text.
     pub diagnostics: Reporter,
-    /// Whether a string or comment swallowed the rest of the text, so that the tokens are
-    /// not worth parsing.
+    /// Whether a string or comment swallowed the rest of the text, or the text was refused
+    /// altogether, so that the tokens are not worth parsing.
     pub is_cut_short: bool,
 }
 
@@ -419,6 +419,8 @@ impl Lexer<'_> {
     }
 
     fn report_defects(&mut self) {
+        let is_too_large = |defect: &Defect| matches!(defect, Defect::TooLarge(_));
+        self.is_cut_short = self.source.defects().iter().any(is_too_large);
         for &defect in self.source.defects() {
             let diagnostic = match defect {
                 Defect::NotUtf8(span) => {
@@ -491,7 +493,7 @@ impl Lexer<'_> {
         self.position += 1;
         self.skip_character();
         let character = &self.text[start + 1..self.position];
-        let hint = format!("a character is written \"{character}\"");
+        let hint = format!("write {}", quoted(&format!("\"{character}\"")));
         let diagnostic = Diagnostic::error(
             Code::UnexpectedCharacter,
             "`$` begins no character literal",

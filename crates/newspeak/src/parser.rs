@@ -137,7 +137,9 @@ struct Parser<'s> {
     initializer_depth: Option<usize>,
     guesses: Guesses,
     /// The column of the method at hand, for guessing where the next one begins.
-    member_column: Option<usize>,
+    method_column: Option<usize>,
+    /// How many brackets are open around the body of the method at hand.
+    method_depth: Option<usize>,
 
     /// Expressions that wait to become a list. Whoever pushes some also takes them.
     operands: Vec<ExpressionId>,
@@ -168,7 +170,8 @@ impl<'s> Parser<'s> {
             nesting: 0,
             initializer_depth: None,
             guesses,
-            member_column: None,
+            method_column: None,
+            method_depth: None,
             operands: Vec::new(),
             messages: Vec::new(),
             keywords: Vec::new(),

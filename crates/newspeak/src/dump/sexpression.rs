@@ -1,8 +1,8 @@
 //! Laying out S-expressions.
 //!
 //! A list that fits into the rest of the line is written on it. One that does not keeps its
-//! leading atoms on its first line and puts every further item on a line of its own,
-//! indented by two.
+//! leading atoms, and lists opened as headings, on its first line and puts every further item
+//! on a line of its own, indented by two.
 
 /// Lists wrap behind this column.
 const LINE_WIDTH: usize = 100;
@@ -21,6 +21,7 @@ enum Piece {
     Open {
         pieces: usize,
         width: usize,
+        is_heading: bool,
     },
     Close,
 }
@@ -31,10 +32,20 @@ impl Sexpression {
     }
 
     pub(super) fn open(&mut self, head: &str) {
+        self.open_list(head, false);
+    }
+
+    /// Opens a list that stays on the first line of the one around it.
+    pub(super) fn open_heading(&mut self, head: &str) {
+        self.open_list(head, true);
+    }
+
+    fn open_list(&mut self, head: &str, is_heading: bool) {
         self.open.push(self.pieces.len());
         self.pieces.push(Piece::Open {
             pieces: 0,
             width: 0,
+            is_heading,
         });
         if !head.is_empty() {
             self.atom(head);
@@ -44,12 +55,11 @@ impl Sexpression {
     pub(super) fn close(&mut self) {
         let Some(start) = self.open.pop() else { return };
         self.pieces.push(Piece::Close);
-        let inner = self.pieces.len() - start;
-        let width = self.flat_width(start + 1);
-        self.pieces[start] = Piece::Open {
-            pieces: inner,
-            width,
-        };
+        let length = self.pieces.len() - start;
+        let flat_width = self.flat_width(start + 1);
+        if let Piece::Open { pieces, width, .. } = &mut self.pieces[start] {
+            (*pieces, *width) = (length, flat_width);
+        }
     }
 
     /// The width of the list whose items begin here, on one line.
@@ -64,6 +74,7 @@ impl Sexpression {
                 Piece::Open {
                     pieces,
                     width: inner,
+                    ..
                 } => {
                     width += inner + 1;
                     at += pieces;
@@ -101,7 +112,7 @@ struct List {
     is_flat: bool,
     indentation: usize,
     is_empty: bool,
-    /// Whether only atoms were written so far.
+    /// Whether only atoms and headings were written so far.
     is_head: bool,
 }
 
@@ -112,8 +123,10 @@ impl Layout {
                 self.separate(true);
                 self.write(text);
             }
-            Piece::Open { width, .. } => {
-                self.separate(false);
+            Piece::Open {
+                width, is_heading, ..
+            } => {
+                self.separate(*is_heading);
                 let outer = self.lists.last();
                 let is_flat =
                     outer.is_some_and(|list| list.is_flat) || self.column + width <= LINE_WIDTH;
@@ -134,11 +147,11 @@ impl Layout {
     }
 
     /// What stands between the last item and the next one.
-    fn separate(&mut self, is_atom: bool) {
+    fn separate(&mut self, stays: bool) {
         let Some(list) = self.lists.last_mut() else {
             return;
         };
-        list.is_head &= is_atom;
+        list.is_head &= stays;
         let List {
             is_flat,
             indentation,

@@ -111,7 +111,7 @@ impl Dump<'_> {
     }
 
     fn pattern(&mut self, head: &str, pattern: &Pattern) {
-        self.out.open(head);
+        self.out.open_heading(head);
         let words = selector_words(&self.ast[pattern.selector]);
         for (index, word) in words.enumerate() {
             self.out.atom(word);
@@ -174,11 +174,21 @@ impl Dump<'_> {
     /// A whole chain of sends, however long, in one list.
     fn sends(&mut self, id: ExpressionId) {
         let (first, sends) = self.ast.chain(id);
-        if sends.is_empty() {
-            return self.send_to_name(first);
+        let start = self.ast[first].kind;
+        if let ExpressionKind::Send {
+            receiver: Receiver::Implicit,
+            message,
+        } = start
+            && self.ast[message].arguments.is_empty()
+            && sends.is_empty()
+        {
+            return self.name(self.ast[message].selector);
         }
         self.out.open("send");
-        self.expression(first);
+        match start {
+            ExpressionKind::Send { receiver, message } => self.first_send(receiver, message),
+            _ => self.expression(first),
+        }
         for send in sends {
             if let ExpressionKind::Send { message, .. } = self.ast[send].kind {
                 self.message(message);
@@ -187,18 +197,13 @@ impl Dump<'_> {
         self.out.close();
     }
 
-    /// A send whose receiver is no expression.
-    fn send_to_name(&mut self, id: ExpressionId) {
-        let ExpressionKind::Send { receiver, message } = self.ast[id].kind else {
-            return;
-        };
-        if matches!(receiver, Receiver::Implicit) && self.ast[message].arguments.is_empty() {
-            return self.name(self.ast[message].selector);
+    /// The send that a chain begins with, whose receiver is no expression.
+    fn first_send(&mut self, receiver: Receiver, message: MessageId) {
+        let is_unary = self.ast[message].arguments.is_empty();
+        if !(is_unary && matches!(receiver, Receiver::Implicit)) {
+            self.receiver(receiver);
         }
-        self.out.open("send");
-        self.receiver(receiver);
         self.message(message);
-        self.out.close();
     }
 
     fn receiver(&mut self, receiver: Receiver) {
@@ -251,7 +256,7 @@ impl Dump<'_> {
         let block = &self.ast[id];
         self.out.open("block");
         if !block.parameters.is_empty() {
-            self.out.open("parameters");
+            self.out.open_heading("parameters");
             block
                 .parameters
                 .iter()

@@ -176,12 +176,14 @@ impl Parser<'_> {
         loop {
             if self.at(TokenKind::Period) {
                 self.empty_statement();
+                self.advance();
             } else if self.at_stray_bracket() {
                 self.stray_bracket();
+                self.advance();
+                self.accept(TokenKind::Period);
             } else {
                 return !self.at_end();
             }
-            self.advance();
         }
     }
 

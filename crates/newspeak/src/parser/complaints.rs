@@ -82,6 +82,14 @@ impl Parser<'_> {
         })
     }
 
+    /// A closing bracket of the wrong kind.
+    pub(super) fn mistyped_closer(&mut self, opening: Opening) -> Reported {
+        let diagnostic = self
+            .not_expected(&format!("`{}`", closer_text(opening.closer)))
+            .and_label(opening.span, "to close this");
+        self.complain(diagnostic)
+    }
+
     pub(super) fn stray_bracket(&mut self) {
         let message = format!("this {} closes nothing", quoted(self.current_text()));
         self.complain(self.error_here(Code::StrayBracket, message));
@@ -110,6 +118,23 @@ impl Parser<'_> {
         } else {
             diagnostic.with_hint("nest further classes inside the first")
         });
+    }
+
+    pub(super) fn no_class_header(&mut self) -> Reported {
+        let diagnostic = self.not_expected("the `(` before the slots of the class");
+        self.complain(match self.current.kind {
+            TokenKind::Period => {
+                diagnostic.with_hint("only a class with mixins can do without a body: write ()()")
+            }
+            _ => diagnostic,
+        })
+    }
+
+    pub(super) fn no_members(&mut self) -> Reported {
+        let diagnostic = self.not_expected("the `(` before the members of the class");
+        self.complain(diagnostic.with_hint(
+            "a class has two pairs of parentheses, for its slots and for its classes and methods",
+        ))
     }
 
     pub(super) fn misplaced_class(&mut self, is_class_side: bool) {
@@ -227,8 +252,7 @@ impl Parser<'_> {
         let message = format!("expected a message or a period, found {}", self.found());
         let diagnostic = self
             .error_here(Code::MissingPeriod, message)
-            .labelled("if this begins a new statement…")
-            .and_label(self.previous.span.after(), "…a period belongs here");
+            .and_label(self.previous.span.after(), "a period is missing here");
         self.complain(diagnostic);
     }
 

@@ -147,6 +147,9 @@ impl<'s> Parser<'s> {
         };
         if self.at(opening.closer) {
             self.advance();
+        } else if self.at_mistyped_closer() {
+            self.mistyped_closer(opening);
+            self.advance();
         } else {
             let reported = self.unclosed(opening);
             if !self.ends_enclosing_bracket() {
@@ -163,6 +166,19 @@ impl<'s> Parser<'s> {
         self.current.kind.is_closer() && self.brackets.find(self.current.kind).is_none()
     }
 
+    /// Whether the closing bracket here, though not the one expected, is meant to be it:
+    /// otherwise it would end the method, but the method obviously goes on.
+    fn at_mistyped_closer(&self) -> bool {
+        let next = self.peek(1);
+        let ends_method = self.current.kind.is_closer()
+            && self.method_depth.is_some()
+            && self.brackets.find(self.current.kind) == self.method_depth;
+        let method_ends = next.is_closer()
+            || next == TokenKind::EndOfFile
+            || self.reads_as_member(self.position + 1);
+        ends_method && !method_ends
+    }
+
     fn ends_enclosing_bracket(&self) -> bool {
         self.at_end() && !self.at_stray_bracket()
     }
@@ -172,7 +188,7 @@ impl<'s> Parser<'s> {
     /// In a method's body, a line that begins like a method and stands no deeper than this
     /// method began is the next method.
     fn raise_barrier(&mut self) {
-        let Some(column) = self.member_column else {
+        let Some(column) = self.method_column else {
             return;
         };
         if self

@@ -78,8 +78,12 @@ impl Parser<'_> {
         };
         let checkpoint = self.checkpoint();
         if let Err(Reported) = self.class_head(&mut class) {
-            self.recover(&checkpoint, Until::Body);
-            if !self.at(TokenKind::OpenParenthesis) {
+            // A class without a sound head still has members worth checking. An object literal
+            // is part of a statement, which is skipped as a whole.
+            if class.name.is_some() {
+                self.recover(&checkpoint, Until::Body);
+            }
+            if class.name.is_none() || !self.at(TokenKind::OpenParenthesis) {
                 return Err(Reported);
             }
         }
@@ -177,11 +181,14 @@ impl Parser<'_> {
     }
 
     fn class_body(&mut self, class: &mut Class) -> Parsed<()> {
+        if !self.at(TokenKind::OpenParenthesis) {
+            return Err(self.no_class_header());
+        }
         self.class_header(class)?;
-        self.open(
-            TokenKind::OpenParenthesis,
-            "the `(` before the members of the class",
-        )?;
+        if !self.at(TokenKind::OpenParenthesis) {
+            return Err(self.no_members());
+        }
+        self.open(TokenKind::OpenParenthesis, "`(`")?;
         self.members(class, Side::Instance);
         self.close()?;
         if self.accept(TokenKind::Colon) {
@@ -198,10 +205,7 @@ impl Parser<'_> {
     // The instance initialiser
 
     fn class_header(&mut self, class: &mut Class) -> Parsed<()> {
-        self.open(
-            TokenKind::OpenParenthesis,
-            "the `(` before the slots of the class",
-        )?;
+        self.open(TokenKind::OpenParenthesis, "`(`")?;
         if self.at(TokenKind::Bar) {
             self.slots(TokenKind::Bar, &mut class.slots);
         }
@@ -292,9 +296,9 @@ impl Parser<'_> {
             class.classes.push(nested);
             return Ok(());
         }
-        let outer_column = self.member_column;
+        let outer = (self.method_column, self.method_depth);
         let method = self.method(access, start);
-        self.member_column = outer_column;
+        (self.method_column, self.method_depth) = outer;
         match side {
             Side::Instance => class.methods.push(method?),
             Side::Class => class.class_methods.push(method?),
@@ -309,7 +313,8 @@ impl Parser<'_> {
             TokenKind::Equals,
             "`=` between the method's pattern and its body",
         )?;
-        self.member_column = self.column_at_line_start(start);
+        self.method_column = self.column_at_line_start(start);
+        self.method_depth = Some(self.brackets.depth());
         let opening = self.open(
             TokenKind::OpenParenthesis,
             "the `(` before the method's body",

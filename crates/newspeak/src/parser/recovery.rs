@@ -60,7 +60,7 @@ impl Parser<'_> {
                     }
                     continue;
                 }
-                _ if is_level && may_stop && self.stops(until) => break,
+                _ if is_level && may_stop && self.stops(checkpoint, until) => break,
                 TokenKind::Period if is_level && until.skips_period() => {
                     self.advance();
                     return self.roll_back(checkpoint);
@@ -77,16 +77,27 @@ impl Parser<'_> {
         self.roll_back(checkpoint);
     }
 
-    fn stops(&self, until: Until) -> bool {
+    fn stops(&self, checkpoint: &Checkpoint, until: Until) -> bool {
         match until {
             Until::Period => false,
             Until::Declaration => self.at(TokenKind::Bar),
-            Until::Member => {
-                self.column_at_line_start(self.position).is_some()
-                    && self.reads_as_member(self.position)
-            }
+            Until::Member => self.may_begin_member(checkpoint),
             Until::Body => self.at(TokenKind::OpenParenthesis),
         }
+    }
+
+    /// Whether a new line begins with what may be a pattern, even a faulty one, as far left as
+    /// the failed member, or with a flawless pattern anywhere.
+    fn may_begin_member(&self, failed: &Checkpoint) -> bool {
+        let Some(column) = self.column_at_line_start(self.position) else {
+            return false;
+        };
+        let kind = self.current.kind;
+        let begins_pattern =
+            kind.is_operator() || matches!(kind, TokenKind::Identifier | TokenKind::Keyword);
+        let failed_column = self.column_at_line_start(failed.position);
+        begins_pattern && failed_column.is_some_and(|failed| column <= failed)
+            || self.reads_as_member(self.position)
     }
 
     /// Skips a closing bracket unless it closes something around the failed item.
