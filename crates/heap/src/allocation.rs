@@ -15,7 +15,7 @@ use crate::object::{self, MAX_LENGTH, Object};
 use crate::options::CollectionKind;
 use crate::word::Word;
 
-/// The largest object without a length is far from being a large object.
+/// No object without a length is large.
 const _: () = assert!(object::size_of_slots(LayoutId::MAX_SLOTS as usize) <= LARGE_OBJECT);
 
 impl Mutator {

@@ -68,6 +68,7 @@ const FORMAT_MASK: u32 = (1 << FORMAT_BITS) - 1;
 const CONTROL_FLAG: u32 = 1 << FORMAT_BITS;
 const SLOTS_SHIFT: u32 = FORMAT_BITS + 1;
 const SLOTS_BITS: u32 = 10;
+const SLOTS_MASK: u32 = (1 << SLOTS_BITS) - 1;
 const NUMBER_SHIFT: u32 = SLOTS_SHIFT + SLOTS_BITS;
 const NUMBER_BITS: u32 = 18;
 
@@ -76,8 +77,9 @@ const _: () = assert!(NUMBER_SHIFT + NUMBER_BITS == u32::BITS);
 impl LayoutId {
     /// The layout of no object: what an empty inline cache compares with.
     pub const NONE: LayoutId = LayoutId(0);
-    /// The most slots an object can have.
-    pub const MAX_SLOTS: u32 = (1 << SLOTS_BITS) - 1;
+    /// The most slots an object can have: one less than there are bits for, so that the largest
+    /// object without a length takes 8 KiB, which is the most that the nursery holds in one piece.
+    pub const MAX_SLOTS: u32 = SLOTS_MASK - 1;
     /// The greatest number a layout can have. The least is 1.
     pub const MAX_NUMBER: u32 = (1 << NUMBER_BITS) - 1;
 
@@ -129,7 +131,7 @@ impl LayoutId {
     /// How many fixed slots, or raw words, an instance has.
     #[inline(always)]
     pub const fn slot_count(self) -> usize {
-        (self.0 >> SLOTS_SHIFT & LayoutId::MAX_SLOTS) as usize
+        (self.0 >> SLOTS_SHIFT & SLOTS_MASK) as usize
     }
 
     /// Whether instances answer the messages that compiled code inlines in their own way.
@@ -170,7 +172,7 @@ mod tests {
     fn every_part_is_kept() {
         for (format, slots) in [
             (Format::Slots, 0),
-            (Format::Slots, 1023),
+            (Format::Slots, LayoutId::MAX_SLOTS),
             (Format::Array, 0),
             (Format::Bytes, 0),
             (Format::Raw, 1),
@@ -192,7 +194,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert_eq!(LayoutId::new(Format::Slots, 1024, false, 1), None);
+        assert_eq!(
+            LayoutId::new(Format::Slots, LayoutId::MAX_SLOTS + 1, false, 1),
+            None
+        );
         assert_eq!(LayoutId::new(Format::Slots, 0, false, 0), None);
         assert_eq!(
             LayoutId::new(Format::Slots, 0, false, LayoutId::MAX_NUMBER + 1),

@@ -194,6 +194,13 @@ impl Object {
         }
     }
 
+    /// The identity hash, if there is one already.
+    #[inline]
+    pub fn assigned_hash(self) -> Option<u32> {
+        let hash = self.half(HEADER_OFFSET).load(Ordering::Relaxed) >> HASH_SHIFT;
+        (hash != 0).then_some(hash)
+    }
+
     /// Makes `hash`, of which 28 bits count, the identity hash, unless there is one already.
     /// Answers the object's hash. Lets the runtime keep content hashes of symbols here.
     #[cold]

@@ -1,7 +1,8 @@
 //! Stopping and resuming mutators, MMTk's threads, and the traits of which it wants little.
 
 use super::mutator::{mmtk_mutator, record_of};
-use super::{Binding, COLLECTOR_THREAD, current_kind, heap, instance, trigger};
+use super::{Binding, collector_thread, current_kind, heap, instance, trigger};
+use mmtk::scheduler::GCWorker;
 use mmtk::util::ObjectReference;
 use mmtk::util::alloc::AllocationError;
 use mmtk::util::heap::GCTriggerPolicy;
@@ -41,7 +42,7 @@ impl mmtk::vm::Collection<Binding> for Collection {
         let GCThreadContext::Worker(worker) = context;
         let spawned = std::thread::Builder::new()
             .name("collector".to_owned())
-            .spawn(move || memory_manager::start_worker(instance(), COLLECTOR_THREAD, worker));
+            .spawn(move || run_collector_thread(worker));
         spawned.expect("the operating system grants a thread for the collector");
     }
 
@@ -60,6 +61,22 @@ impl mmtk::vm::Collection<Binding> for Collection {
     }
 }
 
+/// A collector thread that fails leaves a heap that nobody can use: the process ends, rather than
+/// wait for a collection that never does.
+fn run_collector_thread(worker: Box<GCWorker<Binding>>) {
+    let abort_on_panic = AbortOnDrop;
+    memory_manager::start_worker(instance(), collector_thread(), worker);
+    std::mem::forget(abort_on_panic);
+}
+
+struct AbortOnDrop;
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
 pub(super) struct ActivePlan;
 
 impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
@@ -68,7 +85,7 @@ impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
     }
 
     fn is_mutator(thread: VMThread) -> bool {
-        thread != COLLECTOR_THREAD.0
+        thread != collector_thread().0
     }
 
     fn mutator(thread: VMMutatorThread) -> &'static mut Mutator<Binding> {

@@ -53,10 +53,14 @@ impl VMBinding for Binding {
 }
 
 /// Objects of more bytes than this live in the space for large objects, where they never move.
-pub(crate) const LARGE_OBJECT: usize = 16 << 10;
+pub(crate) const LARGE_OBJECT: usize = 8 << 10;
 
-/// MMTk knows its threads by no more than this; they are no mutators.
-const COLLECTOR_THREAD: VMWorkerThread = VMWorkerThread(VMThread(OpaquePointer::UNINITIALIZED));
+/// How MMTk knows its own threads: by an address at which no mutator's record is.
+fn collector_thread() -> VMWorkerThread {
+    static ADDRESS: u8 = 0;
+    let address = OpaquePointer::from_address(Address::from_ref(&ADDRESS));
+    VMWorkerThread(VMThread(address))
+}
 
 static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 
