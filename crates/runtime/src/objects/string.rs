@@ -8,7 +8,7 @@ use squall_heap::{Flag, Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
-use crate::symbols::Symbol;
+use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::{Thread, allocated};
 
 /// Bytes per code point.
@@ -100,13 +100,15 @@ impl Text {
         (0..self.len()).map(move |index| self.code_point(index))
     }
 
-    /// The widest code point's width, which is not always the stored one.
-    fn width(self) -> Width {
+    /// How the code points are stored, which is as narrow as the largest one allows.
+    #[inline]
+    pub fn width(self) -> Width {
         self.width
     }
 
     /// The bytes as they are stored.
-    fn bytes<'a>(self) -> &'a [u8] {
+    #[inline]
+    pub(crate) fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: strings are never written once they are shared, and views are not held across a
         // GC point.
         unsafe { self.object.bytes() }
@@ -122,6 +124,9 @@ impl Text {
 
     /// The order of the code points.
     pub fn compare(self, other: Text) -> std::cmp::Ordering {
+        if self.width == Width::One && other.width == Width::One {
+            return self.bytes().cmp(other.bytes());
+        }
         self.code_points().cmp(other.code_points())
     }
 
@@ -131,7 +136,17 @@ impl Text {
         const PRIME: u32 = 0x0100_0193;
         let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
         // Strings never use the header's hash for their identity, so it can cache this one.
-        self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+        self.object.assigned_hash().unwrap_or_else(|| {
+            self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+        })
+    }
+
+    /// The symbol with this text.
+    pub fn intern(self, table: &SymbolTable) -> Symbol {
+        match std::str::from_utf8(self.bytes()) {
+            Ok(ascii) if self.width == Width::One && ascii.is_ascii() => table.intern(ascii),
+            _ => table.intern(&self.to_rust()),
+        }
     }
 
     /// The text for Rust; code points that are no scalar values become U+FFFD.
@@ -174,38 +189,61 @@ pub fn make_character(thread: &mut Thread, code_point: u32) -> Result<Word, Fail
     Ok(made)
 }
 
-/// Makes the string of two strings, one after the other. *GC point.*
-pub fn concatenate(thread: &mut Thread, left: Text, right: Text) -> Result<Word, Failure> {
-    let width = left.width().max(right.width());
-    let mut bytes = Vec::with_capacity((left.len() + right.len()) * width as usize);
-    for text in [left, right] {
-        append(&mut bytes, text, 0, text.len(), width);
-    }
-    make(thread, known::STRING, KnownClass::String, &bytes, width)
+/// A string in the making, whose size is known before its contents.
+///
+/// It is filled from start to end without a GC point in between, from texts that the caller reads
+/// after the allocation, so that each code point is copied once.
+pub struct NewString {
+    object: Object,
+    width: Width,
+    /// Bytes written so far.
+    filled: usize,
 }
 
-/// Makes the string of `length` code points from `start` on. *GC point.*
-pub fn substring(
-    thread: &mut Thread,
-    text: Text,
-    start: usize,
-    length: usize,
-) -> Result<Word, Failure> {
-    let widest = (start..start + length).map(|index| Width::of(text.code_point(index))).max();
-    let width = widest.unwrap_or(Width::One);
-    let mut bytes = Vec::with_capacity(length * width as usize);
-    append(&mut bytes, text, start, length, width);
-    make(thread, known::STRING, KnownClass::String, &bytes, width)
+impl NewString {
+    /// Makes room for `length` code points of this width. *GC point.*
+    pub fn allocate(thread: &mut Thread, length: usize, width: Width) -> Result<NewString, Failure> {
+        let class = thread.vm.known_class(KnownClass::String);
+        let size = length.saturating_mul(width as usize);
+        let object = allocated(thread.mutator.allocate_bytes(known::STRING, class, size))?;
+        mark_width(object, width);
+        Ok(NewString { object, width, filled: 0 })
+    }
+
+    /// Appends `length` code points of a text, from `start` on; answers whether they fit.
+    #[must_use]
+    pub fn append(&mut self, text: Text, start: usize, length: usize) -> bool {
+        let target = self.width as usize;
+        if text.width > self.width || length * target > self.object.length() - self.filled {
+            return false;
+        }
+        let size = text.width as usize;
+        let source = &text.bytes()[start * size..(start + length) * size];
+        // SAFETY: the object is new, so nobody else has a reference to it, and it has room for the
+        // bytes (checked above).
+        let place = unsafe {
+            let first = self.object.bytes_pointer().add(self.filled);
+            std::slice::from_raw_parts_mut(first, length * target)
+        };
+        widen(source, size, place, target);
+        self.filled += length * target;
+        true
+    }
+
+    /// The string, if it is full.
+    pub fn finish(self) -> Option<Word> {
+        (self.filled == self.object.length()).then(|| self.object.word())
+    }
 }
 
-fn append(bytes: &mut Vec<u8>, text: Text, start: usize, length: usize, width: Width) {
-    if text.width == width {
-        let size = width as usize;
-        bytes.extend_from_slice(&text.bytes()[start * size..(start + length) * size]);
-        return;
+/// Copies code points to where they take more space, or the same.
+fn widen(source: &[u8], from: usize, target: &mut [u8], to: usize) {
+    if from == to {
+        return target.copy_from_slice(source);
     }
-    for index in start..start + length {
-        bytes.extend_from_slice(&text.code_point(index).to_le_bytes()[..width as usize]);
+    for (wide, narrow) in target.chunks_exact_mut(to).zip(source.chunks_exact(from)) {
+        wide[..from].copy_from_slice(narrow);
+        wide[from..].fill(0);
     }
 }
 
@@ -240,10 +278,14 @@ fn make(
     let class = thread.vm.known_class(class);
     let object = allocated(thread.mutator.allocate_bytes(layout, class, bytes.len()))?;
     object.write_bytes(0, bytes);
+    mark_width(object, width);
+    Ok(object.word())
+}
+
+fn mark_width(object: Object, width: Width) {
     match width {
         Width::One => {}
         Width::Two => _ = object.set_flag(Flag::First),
         Width::Four => _ = object.set_flag(Flag::Second),
     }
-    Ok(object.word())
 }

@@ -8,10 +8,14 @@
 //!
 //! One table per file, one file per kind of receiver.
 
+pub mod arrays;
 pub mod control;
+pub mod files;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
+
+use squall_heap::Word;
 
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
@@ -59,7 +63,13 @@ pub fn find(name: &str) -> &'static Primitive {
 
 /// Every primitive.
 pub fn all() -> impl Iterator<Item = &'static Primitive> {
-    [control::PRIMITIVES].into_iter().flatten()
+    [arrays::PRIMITIVES, control::PRIMITIVES, files::PRIMITIVES].into_iter().flatten()
+}
+
+/// The outcome of a primitive that answers or fails.
+#[inline]
+fn answer(result: Result<Word, Failure>) -> Outcome {
+    result.into()
 }
 
 fn unknown(_: &mut Thread, _: Window) -> Outcome {

@@ -1,0 +1,223 @@
+//! Arrays: objects in array format with a size and elements, indexed from 1.
+//!
+//! Closures and contexts are in array format, too, but nothing here accepts them: what they hold
+//! is the VM's. Values in array format can be read by everybody and written by nobody.
+
+use squall_heap::{Format, Object, Word};
+
+use super::{Primitive, answer};
+use crate::behavior::Behavior;
+use crate::classes::{behavior_of_class, is_value};
+use crate::known::{self, KnownClass};
+use crate::objects::number::{integer_argument, size_argument};
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window, allocated};
+use crate::vm::Vm;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
+    Primitive::ordinary("array:at:", at),
+    Primitive::ordinary("array:at:put:", at_put),
+    Primitive::ordinary("arraySize:", size),
+    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
+    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
+    Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
+        answer(copy_into(thread, window))
+    }),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
+];
+
+/// The array in a word, if it is one.
+#[inline]
+pub fn array(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| {
+        let layout = object.layout();
+        match layout {
+            known::ARRAY | known::VALUE_ARRAY | known::TRANSFER_ARRAY => true,
+            // Of the classes that programs define, only those of arrays have this format.
+            _ => layout.format() == Format::Array && layout.number() >= known::FIRST_FREE_NUMBER,
+        }
+    })
+}
+
+/// The array in a word, if it is one whose elements may change.
+#[inline]
+pub fn mutable_array(vm: &Vm, word: Word) -> Result<Object, Failure> {
+    let array = array(word).ok_or(Failure::argument(word))?;
+    let is_mutable = match array.layout() {
+        known::ARRAY | known::TRANSFER_ARRAY => true,
+        known::VALUE_ARRAY => false,
+        layout => vm.behavior_of_layout(layout).is_some_and(|behavior| !behavior.is_value),
+    };
+    if is_mutable { Ok(array) } else { Err(Failure::argument(word)) }
+}
+
+/// The position, counted from 0, of an index into something of this size; `target` names that in
+/// the failure.
+#[inline]
+pub fn position(target: Word, size: usize, index: Word) -> Result<usize, Failure> {
+    let position = integer_argument(index)?.wrapping_sub(1);
+    match usize::try_from(position) {
+        Ok(position) if position < size => Ok(position),
+        _ => Err(Failure::index(target, index)),
+    }
+}
+
+/// Start, counted from 0, and length of the range between two indices, inclusive, of something of
+/// this size. An empty range may start right behind the end.
+pub fn range(target: Word, size: usize, from: Word, to: Word) -> Result<(usize, usize), Failure> {
+    let (first, last) = (integer_argument(from)?, integer_argument(to)?);
+    match usize::try_from(first.wrapping_sub(1)) {
+        Ok(start) if first > 0 && start <= size => match usize::try_from(last) {
+            Ok(end) if start <= end && end <= size => Ok((start, end - start)),
+            _ => Err(Failure::index(target, to)),
+        },
+        _ => Err(Failure::index(target, from)),
+    }
+}
+
+/// Makes an array of elements that are made one after the other. *GC point.*
+pub fn make_array_of(
+    thread: &mut Thread,
+    length: usize,
+    element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
+) -> Result<Word, Failure> {
+    make_elements(thread, known::ARRAY, KnownClass::Array, length, element)
+}
+
+/// Makes an array of values that are made one after the other. *GC point.*
+pub fn make_value_array_of(
+    thread: &mut Thread,
+    length: usize,
+    element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
+) -> Result<Word, Failure> {
+    make_elements(thread, known::VALUE_ARRAY, KnownClass::ValueArray, length, element)
+}
+
+fn make_elements(
+    thread: &mut Thread,
+    layout: squall_heap::LayoutId,
+    class: KnownClass,
+    length: usize,
+    mut element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
+) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(class);
+    let array = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(array.word());
+    let made = (0..length).try_for_each(|index| {
+        let value = element(thread, index)?;
+        let array = thread.mutator.get(root).object_unchecked();
+        array.set_element(&mut thread.mutator, index, value);
+        Ok(())
+    });
+    let array = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    made.map(|()| array)
+}
+
+fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let class = window.get(0);
+    let makes_arrays = |behavior: &&'static Behavior| {
+        behavior.layout.format() == Format::Array
+            && behavior.known().is_some_and(KnownClass::is_array)
+            && !behavior.is_value
+    };
+    let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
+    let layout = behavior.ok_or(Failure::argument(class))?.layout;
+    let length = size_argument(window.get(1))?;
+    allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
+}
+
+fn at(_: &mut Thread, window: Window) -> Outcome {
+    let (receiver, index) = (window.get(0), window.get(1));
+    let Some(array) = array(receiver) else { return Failure::argument(receiver).into() };
+    answer(position(receiver, array.length(), index).map(|position| array.element(position)))
+}
+
+fn at_put(thread: &mut Thread, window: Window) -> Outcome {
+    let (receiver, index, value) = (window.get(0), window.get(1), window.get(2));
+    let array = match mutable_array(thread.vm, receiver) {
+        Ok(array) => array,
+        Err(failure) => return failure.into(),
+    };
+    answer(position(receiver, array.length(), index).map(|position| {
+        array.set_element(&mut thread.mutator, position, value);
+        value
+    }))
+}
+
+fn size(_: &mut Thread, window: Window) -> Outcome {
+    match array(window.get(0)) {
+        Some(array) => {
+            Outcome::Return(Word::from_small_integer_unchecked(array.length() as i64))
+        }
+        None => Failure::argument(window.get(0)).into(),
+    }
+}
+
+fn fill(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let array = mutable_array(thread.vm, window.get(0))?;
+    let value = window.get(1);
+    for index in 0..array.length() {
+        array.set_element(&mut thread.mutator, index, value);
+    }
+    Ok(window.get(0))
+}
+
+fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let receiver = window.get(0);
+    let source = array(receiver).ok_or(Failure::argument(receiver))?;
+    let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
+    let (layout, class) = (source.layout(), source.class());
+    let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
+    let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    copy.copy_elements(&mut thread.mutator, 0, source, start, length);
+    Ok(copy.word())
+}
+
+fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (receiver, target, index) = (window.get(0), window.get(3), window.get(4));
+    let source = array(receiver).ok_or(Failure::argument(receiver))?;
+    let destination = mutable_array(thread.vm, target)?;
+    let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
+    integer_argument(index)?;
+    if length == 0 {
+        return Ok(target);
+    }
+    let room = destination.length();
+    let to = position(target, room, index)?;
+    if length > room - to {
+        // The first index that there is no element for.
+        let missing = Word::from_small_integer_unchecked(room as i64 + 1);
+        return Err(Failure::index(target, missing));
+    }
+    destination.copy_elements(&mut thread.mutator, to, source, start, length);
+    Ok(target)
+}
+
+fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let length = source.length();
+    let class = thread.vm.known_class(KnownClass::ValueArray);
+    let made = thread.mutator.allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
+    let made = allocated(made)?;
+    let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    made.copy_elements(&mut thread.mutator, 0, source, 0, length);
+    // Of the copy, which nobody else can change any more.
+    let mut elements = (0..length).map(|index| made.element(index));
+    match elements.find(|&element| !is_value(thread.vm, element)) {
+        Some(element) => Err(not_a_value(thread, element)),
+        None => Ok(made.word()),
+    }
+}
+
+/// A value was required: the failure names the class, or the class object itself.
+pub fn not_a_value(thread: &Thread, object: Word) -> Failure {
+    let class = match behavior_of_class(thread.vm, object) {
+        Some(_) => object,
+        None => thread.class_of(object),
+    };
+    Failure::with("NotAValue", class, Word::NIL)
+}

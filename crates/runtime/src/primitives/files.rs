@@ -1,0 +1,318 @@
+//! Files and directories.
+//!
+//! Every operation on a path first asks [`Permissions`](crate::permissions::Permissions). What may
+//! wait for the operating system runs as a native section on plain data, so that collections do
+//! not wait for it, and holds no lock.
+//!
+//! An open file is known to the library by a number that is never used twice, so a handle that was
+//! closed, or made up, finds nothing.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use parking_lot::Mutex;
+use squall_heap::Word;
+
+use super::arrays;
+use super::{Primitive, answer};
+use crate::objects::number::{make_integer, size_argument};
+use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::outcome::Failure;
+use crate::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("fileExists:", |thread, window| {
+        answer(path_argument(thread, window.get(0)).map(|path| Path::new(&path).exists().into()))
+    }),
+    Primitive::ordinary("fileIsDirectory:", |thread, window| {
+        answer(path_argument(thread, window.get(0)).map(|path| Path::new(&path).is_dir().into()))
+    }),
+    Primitive::ordinary("fileSize:", |thread, window| answer(file_size(thread, window))),
+    Primitive::ordinary("fileLastModified:", |thread, window| {
+        answer(last_modified(thread, window))
+    }),
+    Primitive::ordinary("directoryEntries:", |thread, window| answer(entries(thread, window))),
+    Primitive::ordinary("createDirectory:", |thread, window| {
+        answer(change(thread, window, |path| fs::create_dir_all(path)))
+    }),
+    Primitive::ordinary("deleteFile:", |thread, window| {
+        answer(change(thread, window, |path| fs::remove_file(path)))
+    }),
+    Primitive::ordinary("deleteDirectory:", |thread, window| {
+        answer(change(thread, window, |path| fs::remove_dir(path)))
+    }),
+    Primitive::ordinary("copyFile:to:", |thread, window| {
+        answer(change_both(thread, window, copy))
+    }),
+    Primitive::ordinary("moveFile:to:", |thread, window| {
+        answer(change_both(thread, window, rename))
+    }),
+    Primitive::ordinary("openFile:mode:", |thread, window| answer(open(thread, window))),
+    Primitive::ordinary("closeFile:", |thread, window| answer(close(thread, window))),
+    Primitive::ordinary("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
+    Primitive::ordinary("file:readAt:into:", |thread, window| answer(read(thread, window))),
+    Primitive::ordinary("file:write:of:at:", |thread, window| answer(write(thread, window))),
+];
+
+/// The files that a program has open.
+#[derive(Default)]
+pub struct OpenFiles {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    opened: i64,
+    files: HashMap<i64, OpenFile>,
+}
+
+#[derive(Clone)]
+struct OpenFile {
+    file: Arc<File>,
+    path: Arc<str>,
+}
+
+impl OpenFiles {
+    fn add(&self, file: OpenFile) -> i64 {
+        let mut table = self.table.lock();
+        table.opened += 1;
+        let number = table.opened;
+        table.files.insert(number, file);
+        number
+    }
+
+    fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
+        let table = self.table.lock();
+        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
+        file.cloned().ok_or(Failure::argument(handle))
+    }
+
+    fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
+        let mut table = self.table.lock();
+        let file = handle.as_small_integer().and_then(|number| table.files.remove(&number));
+        file.ok_or(Failure::argument(handle))
+    }
+}
+
+/// The path in a word, if the program may touch what is there. *GC point.*
+fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
+    let path = text_argument(word)?;
+    if thread.vm.options.permissions.allows_file(Path::new(&path)) {
+        return Ok(path);
+    }
+    Err(described(thread, "PermissionDenied", "--allow-files", &path))
+}
+
+/// A failure whose details are a name and a text. *GC point.*
+fn described(thread: &mut Thread, reason: &'static str, name: &str, text: &str) -> Failure {
+    let symbol = thread.vm.symbol(name);
+    let details = symbol_object(thread, symbol).and_then(|_| {
+        let text = make_string(thread, text)?;
+        // The symbol exists by now, so this does not allocate.
+        Ok((symbol_object(thread, symbol)?, text))
+    });
+    match details {
+        Ok((name, text)) => Failure::with(reason, name, text),
+        Err(failure) => failure,
+    }
+}
+
+/// Does something to the file system as a native section. *GC point.*
+fn attempt<R>(
+    thread: &mut Thread,
+    path: &str,
+    work: impl FnOnce() -> io::Result<R>,
+) -> Result<R, Failure> {
+    thread
+        .mutator
+        .native(work)
+        .map_err(|error| described(thread, "IOError", reason_of(error.kind()), path))
+}
+
+fn reason_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "FileNotFound",
+        ErrorKind::AlreadyExists => "FileExists",
+        ErrorKind::PermissionDenied => "AccessDenied",
+        ErrorKind::IsADirectory => "IsADirectory",
+        ErrorKind::NotADirectory => "NotADirectory",
+        ErrorKind::DirectoryNotEmpty => "DirectoryNotEmpty",
+        _ => "IOFailure",
+    }
+}
+
+fn file_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let metadata = attempt(thread, &path, || fs::metadata(&path))?;
+    make_size(thread, metadata.len())
+}
+
+fn make_size(thread: &mut Thread, size: u64) -> Result<Word, Failure> {
+    make_integer(thread, i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let time = attempt(thread, &path, || fs::metadata(&path)?.modified())?;
+    let milliseconds = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    make_integer(thread, milliseconds)
+}
+
+fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let mut names = attempt(thread, &path, || {
+        let name = |entry: io::Result<fs::DirEntry>| {
+            entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
+        };
+        fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
+    })?;
+    names.sort_unstable();
+    arrays::make_array_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+}
+
+/// Does something to the file at a path; answers nil.
+fn change(
+    thread: &mut Thread,
+    window: Window,
+    work: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    attempt(thread, &path, || work(Path::new(&path)))?;
+    Ok(Word::NIL)
+}
+
+/// Does something from one path to another; answers nil.
+fn change_both(
+    thread: &mut Thread,
+    window: Window,
+    work: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> Result<Word, Failure> {
+    let from = path_argument(thread, window.get(0))?;
+    let to = path_argument(thread, window.get(1))?;
+    attempt(thread, &from, || work(Path::new(&from), Path::new(&to)))?;
+    Ok(Word::NIL)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    // Copying opens the target first and empties it, which must not be the source.
+    match is_same_file(from, to)? {
+        true => Ok(()),
+        false => fs::copy(from, to).map(|_| ()),
+    }
+}
+
+fn is_same_file(from: &Path, to: &Path) -> io::Result<bool> {
+    let from = fs::metadata(from)?;
+    Ok(fs::metadata(to).is_ok_and(|to| (from.dev(), from.ino()) == (to.dev(), to.ino())))
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            copy(from, to)?;
+            fs::remove_file(from)
+        }
+        result => result,
+    }
+}
+
+fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let mut options = OpenOptions::new();
+    match text_argument(window.get(1))?.as_str() {
+        "read" => options.read(true),
+        "write" => options.write(true).create(true).truncate(true),
+        "readWrite" => options.read(true).write(true).create(true).truncate(false),
+        _ => return Err(Failure::argument(window.get(1))),
+    };
+    let path = path_argument(thread, window.get(0))?;
+    let file = attempt(thread, &path, || options.open(&path))?;
+    let file = OpenFile { file: Arc::new(file), path: path.into() };
+    let number = thread.vm.files.add(file);
+    make_integer(thread, number)
+}
+
+fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, .. } = thread.vm.files.remove(window.get(0))?;
+    thread.mutator.native(|| drop(file));
+    Ok(Word::NIL)
+}
+
+fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let metadata = attempt(thread, &path, || file.metadata())?;
+    make_size(thread, metadata.len())
+}
+
+/// Reads as many bytes as the array has elements, or fewer at the end of the file.
+fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let position = size_argument(window.get(1))?;
+    let wanted = arrays::mutable_array(thread.vm, window.get(2))?.length();
+    let bytes = attempt(thread, &path, || {
+        let mut bytes = zeroes(wanted)?;
+        let count = read_fully(&file, &mut bytes, position as u64)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    })?;
+    // An array keeps its length for life.
+    let array = arrays::mutable_array(thread.vm, window.get(2))?;
+    for (index, &byte) in bytes.iter().enumerate() {
+        let signed = Word::from_small_integer_unchecked(i64::from(byte as i8));
+        array.set_element(&mut thread.mutator, index, signed);
+    }
+    make_size(thread, bytes.len() as u64)
+}
+
+fn zeroes(length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// Reads until the bytes are full or the file is at its end.
+fn read_fully(file: &File, bytes: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], position.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Writes the first bytes of an array.
+fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let count = size_argument(window.get(1))?;
+    let array = arrays::array(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
+    let position = size_argument(window.get(3))?;
+    if count > array.length() {
+        return Err(Failure::argument(window.get(1)));
+    }
+    let bytes: Result<Vec<u8>, Failure> =
+        (0..count).map(|index| byte_argument(array.element(index))).collect();
+    let bytes = bytes?;
+    attempt(thread, &path, || file.write_all_at(&bytes, position as u64))?;
+    Ok(Word::NIL)
+}
+
+/// A byte, written as a signed or an unsigned one.
+fn byte_argument(word: Word) -> Result<u8, Failure> {
+    match word.as_small_integer() {
+        Some(value @ -128..=255) => Ok(value as u8),
+        _ => Err(Failure::argument(word)),
+    }
+}
