@@ -88,6 +88,13 @@ impl ModuleBuilder {
         id
     }
 
+    /// Adds a string at the end of the table, even if there is an equal one.
+    pub fn append_string(&mut self, text: &str) {
+        let id = StringId(self.module.strings.len() as u32);
+        self.module.strings.push(text.to_owned());
+        self.strings.entry(text.to_owned()).or_insert(id);
+    }
+
     /// Adds a function.
     pub fn function(&mut self, function: Function) -> FunctionId {
         self.module.functions.push(function);
@@ -175,7 +182,7 @@ pub struct FunctionBuilder {
 
 /// What makes two constants the same object; doubles by their bits.
 #[derive(PartialEq, Eq, Hash, Debug)]
-enum ConstantKey {
+pub(crate) enum ConstantKey {
     Integer(BigInt),
     Double(u64),
     String(StringId),
@@ -335,6 +342,11 @@ impl FunctionBuilder {
         }
     }
 
+    /// Appends a word that need not be an instruction, for tools that reproduce wrong code.
+    pub fn word(&mut self, word: u32) {
+        self.code.push(word);
+    }
+
     /// Resolves the labels and answers the function.
     pub fn finish(mut self, signature: Signature) -> Result<Function, BuildError> {
         for patch in std::mem::take(&mut self.patches) {
@@ -403,7 +415,8 @@ impl FunctionBuilder {
     }
 }
 
-fn fits(kind: OperandKind, field: Field, value: i64) -> bool {
+/// Whether a value can stand in a field as an operand of this kind.
+pub(crate) fn fits(kind: OperandKind, field: Field, value: i64) -> bool {
     if kind.is_signed() {
         field.signed_range().contains(&value)
     } else {

@@ -14,11 +14,15 @@
 //! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`format`] | the binary form of a module, decoded lazily |
 //! | [`verifier`] | proves that a module is safe to run |
+//! | [`assembler`] | the text form of a module, read |
+//! | [`disassembler`] | the text form of a module, written |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
+pub mod assembler;
 pub mod builder;
 pub mod decode;
+pub mod disassembler;
 pub mod entities;
 mod flow;
 pub mod format;

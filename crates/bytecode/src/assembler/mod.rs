@@ -1,0 +1,101 @@
+//! The text form of modules, `.sqasm` files, turned into modules.
+//!
+//! The disassembler writes this form; assembling what it wrote gives the same module again, whatever
+//! the module. The assembler checks what the text form can say, not whether the
+//! module makes sense: that is the verifier's business.
+//!
+//! # The text form
+//!
+//! ```text
+//! ; A comment goes to the end of the line. A line is one statement; indentation does not matter.
+//! path "examples/count.ns"                the source file, optional
+//! main class0                             the main class, optional
+//!
+//! class class0 "Count" public {           classes are numbered in order; `$name` may stand for a number
+//!     outer class1                        optional
+//!     position 3:1
+//!     accessor fn0                        optional
+//!     factory fn1 "new"
+//!     initializer fn2
+//!     own_initializer fn3
+//!     slot "total" public mutable         a slot without `mutable` has no setter
+//!     nested class2
+//!     method "upTo:" public $upTo
+//!     class_method "zero" public fn5
+//! }
+//!
+//! block fn0 "each" (1) captures 2 {       kind, number, name, parameters; blocks: captured values
+//!     registers any*5, f64                types of the registers, in order
+//!     home r4                             optional
+//!     let total = r3                      another name for a register
+//!     k0 = 1.5                            constants, if they are not given in place
+//!     site0 = "foo:"                      sites, likewise
+//!     catch r2 into r3 from L0 to L1 handler L2
+//!     ensure into r3 from L0 to L1 handler L2
+//! L0:
+//!     at 12:5                             what follows comes from this line and column
+//!     load_constant r1, "hello"
+//!     send1         r1, r0, r2, r4, "+"
+//!     jump          L1
+//!     …
+//! }
+//!
+//! method $upTo "upTo:" (1) { … }
+//! function fn2 "count" (1) -> i64 { … }   result type, `any` if it is left out
+//!
+//! strings {                               the string table, if its order matters
+//!     "new"
+//! }
+//! ```
+//!
+//! Operands stand in the order of the instruction table:
+//!
+//! | operand | written as |
+//! |---|---|
+//! | register, window, range | `r7`, or a name that `let` gave it |
+//! | count, index, immediate | `-3` |
+//! | special | `nil`, `false`, `true` |
+//! | constant | `k3`, or in place: `12345678901234567890`, `1.5`, `double 0x7ff8000000000000` (the bits), `"text"`, `#"symbol"`, `i64 -3`, `f64 0.5`, `bool true`, `u8 0xff` (the register's bits) |
+//! | site | `site3`, or in place, see below |
+//! | function, class | `fn3`, `class3`, `$name` |
+//! | primitive | `"integer:add:"` |
+//! | target | a label, or `@12` for the word with this index |
+//!
+//! ```text
+//! "foo:"                                  a send: public
+//! lexical "foo:"                          lexically bound
+//! private class2 instance "foo:"          to the private member of a class (or its side `class`)
+//! super class2 instance "foo:"
+//! initializer class2 "new"                likewise own_initializer, super_initializer
+//! mixin_initializer class2 0 "new"        the mixin's index
+//! enclosing class2 instance
+//! captures class2
+//! slot class2 "total"
+//! class_slot class2
+//! ```
+//!
+//! A constant in place is the same as an equal one before it; a site in place is always a new one.
+//! A string may be written as `str7`, its index; that is the only way to name one that does not
+//! exist. `word 0x12345678` puts a word into the code that is no instruction.
+
+mod body;
+mod diagnostic;
+mod lexer;
+mod module;
+mod statement;
+mod values;
+
+pub use diagnostic::{Diagnostic, Span};
+
+use crate::module::Module;
+
+/// Assembles a module; on failure answers the first [`Diagnostic::MOST`] problems at most.
+pub fn assemble(text: &str) -> Result<Module, Vec<Diagnostic>> {
+    let mut diagnostics = diagnostic::Diagnostics::default();
+    let tokens = lexer::tokenize(text, &mut diagnostics);
+    let module = module::assemble(&tokens, &mut diagnostics);
+    diagnostics.finish(module)
+}
+
+#[cfg(test)]
+mod tests;
