@@ -31,6 +31,7 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
     if let Err((pc, message)) = decoded {
         return report.error(Place::Instruction(id, pc), message);
     }
+    let errors = report.count();
     for instruction in instructions(&function.code) {
         if report.is_full() {
             return;
@@ -40,7 +41,8 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
             report.error(Place::Instruction(id, instruction.pc), message);
         }
     }
-    if let Some(unused) = checker.site_used.iter().position(|used| !used) {
+    let unused = checker.site_used.iter().position(|used| !used);
+    if let Some(unused) = unused.filter(|_| report.count() == errors) {
         report.error(Place::Function(id), format!("site{unused} belongs to no instruction"));
     }
 }

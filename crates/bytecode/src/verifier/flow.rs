@@ -46,9 +46,8 @@ fn check_instruction(
 ) -> Result<(), String> {
     let missing: RegisterSet = instruction.effects().uses - state.definitely;
     if let Some(register) = missing.iter().next() {
-        let path = if state.possibly.contains(register) { "some path" } else { "any path" };
-        let not = if path == "any path" { "is not" } else { "may not be" };
-        return Err(format!("{register} {not} initialised on {path} to this place"));
+        let here = if state.possibly.contains(register) { "on every path to this place" } else { "here" };
+        return Err(format!("{register} is not initialised {here}"));
     }
     let at_home = function.home.is_some_and(|home| state.possibly.contains(home));
     match instruction.opcode {
