@@ -233,20 +233,25 @@ fn make_platform(thread: &mut Thread, tier: &dyn Tier) -> Result<Word, BootError
     run(thread, tier, factory, &[class, vm.roots.kernel.get()])
 }
 
-/// Sends an argument-less message that reaches public and protected members, as the first
-/// activation of the thread's strand.
+/// Sends a message that reaches public and protected members, as the first activation of the
+/// thread's strand. *GC point.*
 pub fn send(
     thread: &mut Thread,
     tier: &dyn Tier,
     receiver: Word,
     selector: &str,
+    arguments: &[Word],
 ) -> Result<RunResult, BootError> {
     let vm = thread.vm;
     let layout = crate::known::layout_of(receiver);
     let behavior = vm.behavior_of_layout(layout);
     let behavior = behavior.ok_or_else(|| BootError("an object has no class".into()))?;
+    let message = [&[receiver], arguments].concat();
     match vm.lookups.lexical(layout, behavior, vm.symbol(selector)).action {
-        Action::Method(function) => Ok(tier.run(thread, function, &[receiver])),
+        Action::Method(function) if function.arguments as usize == message.len() => {
+            Ok(tier.run(thread, function, &message))
+        }
+        Action::Answer(word) => Ok(RunResult::Value(word)),
         _ => Err(BootError(format!("{} has no method {selector}", behavior.name()))),
     }
 }

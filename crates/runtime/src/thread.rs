@@ -127,6 +127,37 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Attaches the calling native thread to the VM's heap. The box is the collector's way to the
+    /// thread's roots, so the thread must stay in it.
+    pub fn attach(vm: &'static Vm) -> Box<Thread> {
+        let place = Box::<Thread>::new_uninit();
+        let context = place.as_ptr() as usize;
+        // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
+        // messages and other roots whenever a GC point is reached. The new mutator reaches none
+        // before the thread is in its place.
+        let mutator = unsafe { vm.heap.attach(context) };
+        let stack = Stack::new(vm.options.first_chunk_words, vm.options.max_stack_words);
+        let state = State {
+            pc: std::ptr::null(),
+            frame: std::ptr::null_mut(),
+            function: std::ptr::null(),
+        };
+        let mut thread = Box::write(place, Thread {
+            limit: AtomicUsize::new(0),
+            state,
+            stands_before: false,
+            window: Window::NONE,
+            vm,
+            mutator,
+            stack,
+            message: Vec::new(),
+            strand_local: Word::NIL,
+            exit: None,
+        });
+        thread.reset_limit();
+        thread
+    }
+
     /// Whether somebody asked for a poll.
     #[inline(always)]
     pub fn must_poll(&self) -> bool {

@@ -1,0 +1,2 @@
+//! The command `squall`.
+fn main() {}

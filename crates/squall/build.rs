@@ -1,0 +1,49 @@
+//! Compiles the library, `lib/*.ns`, into binary modules that the crate embeds.
+//!
+//! Writes `OUT_DIR/<Name>.sqb` per module, and `OUT_DIR/library.rs` with the table of them.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use squall_newspeak::diagnostics::render::{Colour, to_text};
+use squall_newspeak::{CompileOptions, Source, compile};
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lib");
+    let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let mut table = String::from("&[\n");
+    for path in sources(&folder) {
+        println!("cargo::rerun-if-changed={}", path.display());
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("names are UTF-8");
+        let binary = output.join(name).with_extension("sqb");
+        std::fs::write(&binary, compiled(&path, name)).expect("OUT_DIR is writable");
+        writeln!(table, "    ({name:?}, include_bytes!({binary:?})),").expect("strings grow");
+    }
+    table.push(']');
+    std::fs::write(output.join("library.rs"), table).expect("OUT_DIR is writable");
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("the library's folder is there");
+    let paths = entries.map(|entry| entry.expect("its entries can be read").path());
+    let mut sources: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "ns")).collect();
+    sources.sort();
+    sources
+}
+
+/// The binary form of a library module; a mistake in it ends the build.
+fn compiled(path: &Path, name: &str) -> Vec<u8> {
+    let text = std::fs::read_to_string(path).expect("library modules are UTF-8");
+    // What traces show: the place on the machine that built this would help nobody.
+    let shown = format!("lib/{name}.ns");
+    let options = CompileOptions { trusted: true };
+    match compile(&text, &shown, &options) {
+        Ok(module) => squall_bytecode::format::encode(&module).expect("the module has a binary form"),
+        Err(diagnostics) => {
+            let source = Source::new(shown, text);
+            panic!("the library does not compile:\n{}", to_text(&source, &diagnostics, Colour::None));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! From the bytes of a file to a module that can run.
+//!
+//! Three kinds of file hold a module: Newspeak source text (`.ns`), the binary form of bytecode
+//! (`.sqb`) and its text form (`.sqasm`). The last two can come from anywhere and are verified
+//! before they are believed; what our own compiler makes needs that only to find mistakes in it.
+
+use squall_bytecode::assembler::assemble;
+use squall_bytecode::format;
+use squall_bytecode::module::Module;
+use squall_bytecode::verifier::{Trust, verify};
+use squall_newspeak::diagnostics::render::{Colour, to_text};
+use squall_newspeak::{CompileOptions, Diagnostic, Source};
+
+/// The forms a module file can have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    /// Newspeak source text.
+    Newspeak,
+    /// The binary form of bytecode.
+    Binary,
+    /// The text form of bytecode.
+    Assembly,
+}
+
+impl FileKind {
+    /// Every kind.
+    pub const ALL: [FileKind; 3] = [FileKind::Newspeak, FileKind::Binary, FileKind::Assembly];
+
+    /// The extension of such files.
+    pub fn extension(self) -> &'static str {
+        match self {
+            FileKind::Newspeak => "ns",
+            FileKind::Binary => "sqb",
+            FileKind::Assembly => "sqasm",
+        }
+    }
+
+    /// The kind that a path's extension says.
+    pub fn of_path(path: &str) -> Option<FileKind> {
+        let extension = std::path::Path::new(path).extension()?;
+        FileKind::ALL.into_iter().find(|kind| extension == kind.extension())
+    }
+}
+
+/// Why bytes are no module. Each problem is located.
+#[derive(Debug)]
+pub enum CompileProblem {
+    /// The source text has mistakes.
+    Newspeak(Source, Vec<Diagnostic>),
+    /// The bytes or the text are no bytecode, or bytecode that may not run: one problem per line.
+    Bytecode(Vec<String>),
+}
+
+impl CompileProblem {
+    /// The problem as text, for people.
+    pub fn render(&self, colour: Colour) -> String {
+        match self {
+            CompileProblem::Newspeak(source, diagnostics) => to_text(source, diagnostics, colour),
+            CompileProblem::Bytecode(lines) => {
+                lines.iter().map(|line| format!("error: {line}\n")).collect()
+            }
+        }
+    }
+}
+
+/// Makes a module from the bytes of a file.
+pub fn module_from_bytes(
+    path: &str,
+    kind: FileKind,
+    bytes: &[u8],
+    verify_all: bool,
+) -> Result<Module, CompileProblem> {
+    match kind {
+        FileKind::Newspeak => compile_newspeak(Source::from_bytes(path, bytes), verify_all),
+        FileKind::Binary => {
+            let module = format::decode(bytes)
+                .map_err(|error| CompileProblem::Bytecode(vec![format!("{path}: {error}")]))?;
+            verified(path, module, Trust::Untrusted)
+        }
+        FileKind::Assembly => {
+            let text = String::from_utf8_lossy(bytes);
+            let module = assemble(&text).map_err(|problems| {
+                let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
+                CompileProblem::Bytecode(lines.collect())
+            })?;
+            verified(path, module, Trust::Untrusted)
+        }
+    }
+}
+
+/// Compiles source text.
+pub fn compile_newspeak(source: Source, verify_all: bool) -> Result<Module, CompileProblem> {
+    let options = CompileOptions { trusted: false };
+    match squall_newspeak::compile(source.text(), source.name(), &options) {
+        Ok(module) if verify_all => verified(source.name(), module, Trust::Untrusted),
+        Ok(module) => Ok(module),
+        Err(diagnostics) => Err(CompileProblem::Newspeak(source, diagnostics)),
+    }
+}
+
+fn verified(path: &str, module: Module, trust: Trust) -> Result<Module, CompileProblem> {
+    match verify(&module, trust) {
+        Ok(()) => Ok(module),
+        Err(errors) => {
+            let lines = errors.iter().map(|error| format!("{path}: {error}"));
+            Err(CompileProblem::Bytecode(lines.collect()))
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The Squall virtual machine as a library.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`options`] | what can be chosen when a machine starts |
+//! | [`surroundings`] | what the embedder provides: output, source files |
+//! | [`compiler`] | from the bytes of a file to a module that can run |
+//! | [`library`] | the kernel and the libraries, compiled and embedded |
+//! | [`machine`] | a running machine: programs, turns, messages to objects |
+//! | [`session`] | evaluates what somebody types, with variables that stay |
+//! | [`testing`] | finds and runs the tests of a module |
+//!
+//! A process has one machine, since it has one heap. Nothing here prints or opens files: the
+//! embedder does, through [`Surroundings`].
+//!
+//! ```text
+//! let mut machine = Machine::start(options, surroundings)?;
+//! let code = machine.run_program();
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod compiler;
+mod host;
+pub mod library;
+pub mod machine;
+pub mod options;
+pub mod session;
+pub mod surroundings;
+pub mod testing;
+
+pub use machine::{Machine, Reply, StartError};
+pub use options::{Options, Tracing};
+pub use squall_heap::{CollectionKind, HeapOptions, Stress};
+pub use squall_runtime::permissions::{Grant, Permissions};
+pub use surroundings::Surroundings;

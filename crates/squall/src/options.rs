@@ -1,0 +1,80 @@
+//! What can be chosen when a machine starts.
+
+use squall_heap::{CollectionKind, HeapOptions, Stress};
+use squall_runtime::permissions::Permissions;
+use squall_runtime::vm::VmOptions;
+
+/// The choices.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What the program may do to the world; nothing, unless said otherwise.
+    pub permissions: Permissions,
+    /// The heap.
+    pub heap: HeapOptions,
+    /// The most bytes that the stack of one strand may take.
+    pub max_stack: usize,
+    /// Whether stacks grow in the smallest possible steps, to find what is wrong at their seams.
+    pub tiny_stacks: bool,
+    /// Whether modules are verified even if our own compiler made them. Other ones always are.
+    pub verify_all: bool,
+    /// The program's arguments; the first is the program's path.
+    pub arguments: Vec<String>,
+    /// What to report while the program runs.
+    pub tracing: Tracing,
+}
+
+/// What to report on the standard error output while a program runs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tracing {
+    /// Every message sent.
+    pub sends: bool,
+    /// Every miss of an inline cache.
+    pub caches: bool,
+    /// Every collection.
+    pub collections: bool,
+}
+
+/// Deep recursion is a program's own business until it threatens the machine.
+const DEFAULT_MAX_STACK: usize = 128 << 20;
+
+/// Words in the first chunk of a stack: enough for most programs, and less than a page.
+const FIRST_CHUNK_WORDS: usize = 480;
+
+/// Words in the first chunk of a stack that is to be extended soon.
+const TINY_CHUNK_WORDS: usize = 12;
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            permissions: Permissions::default(),
+            heap: HeapOptions::default(),
+            max_stack: DEFAULT_MAX_STACK,
+            tiny_stacks: false,
+            verify_all: cfg!(debug_assertions),
+            arguments: Vec::new(),
+            tracing: Tracing::default(),
+        }
+    }
+}
+
+impl Options {
+    /// Collects at every so many allocations.
+    pub fn stress_collector(&mut self, every: u32) {
+        self.heap.stress = Some(Stress { every, kind: CollectionKind::Nursery });
+    }
+
+    /// The part of the options that the runtime wants to know.
+    pub(crate) fn for_runtime(self) -> VmOptions {
+        VmOptions {
+            heap: self.heap,
+            max_stack_words: self.max_stack / size_of::<u64>(),
+            first_chunk_words: match self.tiny_stacks {
+                true => TINY_CHUNK_WORDS,
+                false => FIRST_CHUNK_WORDS,
+            },
+            permissions: self.permissions,
+            arguments: self.arguments,
+            trace_caches: self.tracing.caches,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The integration tests of the project.
+fn main() {}
