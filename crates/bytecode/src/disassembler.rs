@@ -87,8 +87,16 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Leaves a line free between items.
+    fn separate(&mut self) {
+        if !self.text.is_empty() {
+            self.text += "\n";
+        }
+    }
+
     fn strings(&mut self) {
-        self.text += "\nstrings {\n";
+        self.separate();
+        self.text += "strings {\n";
         for text in &self.module.strings {
             put!(self.text, "    {}\n", quote(text));
         }
@@ -107,7 +115,8 @@ impl<'a> Printer<'a> {
 
     fn class(&mut self, id: ClassId, class: &ClassDefinition) {
         let name = self.string(class.name);
-        put!(self.text, "\nclass {id} {name} {} {{\n", class.visibility.name());
+        self.separate();
+        put!(self.text, "class {id} {name} {} {{\n", class.visibility.name());
         if let Some(outer) = class.outer {
             put!(self.text, "    outer {outer}\n");
         }
@@ -145,7 +154,8 @@ impl<'a> Printer<'a> {
     fn function(&mut self, id: FunctionId, function: &Function) {
         let layout = Layout::of(function);
         let name = self.string(function.name);
-        put!(self.text, "\n{} {id} {name} ({})", function.kind.name(), function.parameters);
+        self.separate();
+        put!(self.text, "{} {id} {name} ({})", function.kind.name(), function.parameters);
         if function.captured != 0 {
             put!(self.text, " captures {}", function.captured);
         }

@@ -16,6 +16,7 @@
 //! | [`verifier`] | proves that a module is safe to run |
 //! | [`assembler`] | the text form of a module, read |
 //! | [`disassembler`] | the text form of a module, written |
+//! | [`reference`] | the manual of all instructions, from the table |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod initialisation;
 pub mod instructions;
 pub mod liveness;
 pub mod module;
+pub mod reference;
 pub mod register_set;
 pub mod types;
 pub mod verifier;

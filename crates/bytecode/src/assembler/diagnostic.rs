@@ -75,8 +75,11 @@ pub(super) struct Diagnostics {
 }
 
 impl Diagnostics {
+    /// Adds a problem. The first one of a line often causes others, so it is the only one.
     pub fn report(&mut self, problem: Diagnostic) {
-        if !self.is_full() {
+        let line = problem.span.line;
+        let is_first = self.problems.iter().all(|earlier| earlier.span.line != line);
+        if is_first && !self.is_full() {
             self.problems.push(problem);
         }
     }

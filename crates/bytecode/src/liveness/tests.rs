@@ -119,9 +119,8 @@ proptest! {
         let (maps, oracle) = (FrameMaps::compute(&function), Oracle { function: &function });
         for register in 0..function.registers.len() as u8 {
             let tagged = function.registers[usize::from(register)] == RegisterType::Any;
-            let initialised = oracle.initialised(register);
-            for pc in 0..function.code.len() {
-                let live = oracle.is_live(pc, register) && initialised[pc] == Some(true);
+            for (pc, initialised) in oracle.initialised(register).into_iter().enumerate() {
+                let live = oracle.is_live(pc, register) && initialised == Some(true);
                 let in_callee = oracle.instruction(pc).is_some_and(|at| oracle.destroys(&at, register));
                 let register = Register(register);
                 prop_assert_eq!(maps.before(pc).contains(register), live && tagged, "{} before {}", register, pc);

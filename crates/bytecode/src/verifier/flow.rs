@@ -46,7 +46,8 @@ fn check_instruction(
 ) -> Result<(), String> {
     let missing: RegisterSet = instruction.effects().uses - state.definitely;
     if let Some(register) = missing.iter().next() {
-        let here = if state.possibly.contains(register) { "on every path to this place" } else { "here" };
+        let here =
+            if state.possibly.contains(register) { "on every path to this place" } else { "here" };
         return Err(format!("{register} is not initialised {here}"));
     }
     let at_home = function.home.is_some_and(|home| state.possibly.contains(home));
