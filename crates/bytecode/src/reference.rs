@@ -89,8 +89,9 @@ fn sentence(semantics: &str) -> String {
     characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
-/// A text as the cell of a table.
-fn cell(text: &str) -> String {
+/// A line of the table as a cell of a Markdown table.
+fn cell(semantics: &str) -> String {
+    let text = if semantics.contains(":=") { format!("`{semantics}`") } else { semantics.into() };
     text.replace('|', "\\|")
 }
 

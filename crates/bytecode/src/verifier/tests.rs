@@ -6,6 +6,7 @@ use super::*;
 use crate::assembler::assemble;
 
 mod hostile;
+mod manual;
 
 const SUM: &str = include_str!("../../tests/data/sum.sqasm");
 
