@@ -15,8 +15,8 @@ use std::ops::Index;
 use num_bigint::BigInt;
 
 use crate::entities::{
-    Arena, BigIntegerId, BlockId, ClassId, ExpressionId, List, Lists, MessageId, MethodId, Name,
-    SlotId, StringId,
+    Arena, BigIntegerId, BlockId, ClassId, ExpressionId, List, Lists, MessageId, MethodId,
+    Name, SlotId, StringId,
 };
 use crate::names::Names;
 use crate::source::Span;
@@ -154,7 +154,7 @@ pub struct Method {
     /// Selector and parameters.
     pub pattern: Pattern,
     /// What it does. Without a `^` it answers self.
-    pub body: Body,
+    pub body: Box<Body>,
     /// The whole declaration.
     pub span: Span,
 }
@@ -165,7 +165,7 @@ pub struct Block {
     /// Its parameters.
     pub parameters: Vec<Identifier>,
     /// What it does. Without a `^` it answers its last statement's value, or nil.
-    pub body: Body,
+    pub body: Box<Body>,
     /// From bracket to bracket.
     pub span: Span,
 }

@@ -3,14 +3,14 @@
 //! # Protocol of the parsing methods
 //!
 //! A method that parses a phrase either consumes it and answers its node, or reports what is
-//! wrong and answers [`Reported`], leaving the cursor where it got stuck. Loops over members,
-//! declarations, statements and elements catch that, [`recover`](Parser::recover) to the next
+//! wrong and answers `Reported`, leaving the cursor where it got stuck. Loops over members,
+//! declarations, statements and elements catch that, `recover` to the next
 //! item, and go on, so that one run finds several mistakes. Of two complaints at one place
 //! only the first is reported.
 //!
 //! # Depth
 //!
-//! Everything that nests passes [`Parser::enter`], which refuses more than [`MOST_NESTED`]
+//! Everything that nests passes `Parser::enter`, which refuses more than [`MOST_NESTED`]
 //! levels. Chains of messages, cascades, setter sends and statements are loops. So neither
 //! the native stack nor the tree's depth depends on the input.
 //!
@@ -19,14 +19,16 @@
 //! A forgotten closing bracket is legal text for a long way: in `foo = ( a  bar = ( b )` the
 //! second method reads as messages to `a`. Only indentation tells, and indentation has no
 //! meaning in the language. Hence a program is first parsed by the book. If that finds errors,
-//! it is parsed once more, by a parser that takes a line which looks like the next method for
-//! the next method ([`TokenKind::Barrier`]), just to explain the errors better.
+//! and the brackets do not match, it is parsed once more, by a parser that takes a line which
+//! looks like the next method for the next method ([`TokenKind::Barrier`], `guesses.rs`), just
+//! to explain the errors better.
 
 mod bodies;
 mod complaints;
 mod cursor;
 mod declarations;
 mod expressions;
+mod guesses;
 mod recovery;
 mod types;
 
@@ -37,6 +39,7 @@ use crate::lexer::{Tokens, tokenize};
 use crate::source::{Source, Span};
 use crate::token::{Token, TokenKind};
 
+use self::guesses::Surroundings;
 use self::recovery::Brackets;
 
 /// How many brackets, object literals and types may nest in each other. Hand-written programs
@@ -66,8 +69,8 @@ pub fn parse(source: &Source) -> Parse {
         };
     }
     let mut attempt = Attempt::new(source, &list, Guesses::None);
-    if attempt.reporter.has_errors() {
-        attempt = Attempt::new(source, &list, Guesses::MissingBrackets);
+    if attempt.reporter.has_errors() && !brackets_match(&list) {
+        attempt = Attempt::new(source, &list, Guesses::ByIndentation);
     }
     reporter.extend(attempt.reporter);
     let ast = match attempt.module {
@@ -81,6 +84,22 @@ pub fn parse(source: &Source) -> Parse {
         ast,
         diagnostics: reporter.into_sorted(),
     }
+}
+
+/// Whether every bracket has its counterpart.
+fn brackets_match(tokens: &[Token]) -> bool {
+    let mut brackets = Brackets::default();
+    for &token in tokens {
+        if token.kind.closer().is_some() {
+            brackets.push(token);
+        } else if token.kind.is_closer() {
+            match brackets.innermost() {
+                Some(opening) if opening.closer == token.kind => brackets.pop(),
+                _ => return false,
+            }
+        }
+    }
+    brackets.depth() == 0
 }
 
 /// What one run over the tokens found.
@@ -102,11 +121,11 @@ impl Attempt {
     }
 }
 
-/// Whether indentation may decide where a method begins.
+/// Whether indentation may decide where a member ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Guesses {
     None,
-    MissingBrackets,
+    ByIndentation,
 }
 
 /// Proof that a diagnostic was reported, instead of a node.
@@ -132,14 +151,8 @@ struct Parser<'s> {
 
     brackets: Brackets,
     nesting: usize,
-    /// How many brackets were open before the initialiser of the declaration at hand. At that
-    /// depth a `|` without an operand is the end of the declarations.
-    initializer_depth: Option<usize>,
     guesses: Guesses,
-    /// The column of the method at hand, for guessing where the next one begins.
-    method_column: Option<usize>,
-    /// How many brackets are open around the body of the method at hand.
-    method_depth: Option<usize>,
+    around: Surroundings,
 
     /// Expressions that wait to become a list. Whoever pushes some also takes them.
     operands: Vec<ExpressionId>,
@@ -168,10 +181,8 @@ impl<'s> Parser<'s> {
             last_complaint: None,
             brackets: Brackets::default(),
             nesting: 0,
-            initializer_depth: None,
             guesses,
-            method_column: None,
-            method_depth: None,
+            around: Surroundings::default(),
             operands: Vec::new(),
             messages: Vec::new(),
             keywords: Vec::new(),

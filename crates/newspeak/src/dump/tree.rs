@@ -112,12 +112,13 @@ impl Dump<'_> {
 
     fn pattern(&mut self, head: &str, pattern: &Pattern) {
         self.out.open_heading(head);
-        let words = selector_words(&self.ast[pattern.selector]);
-        for (index, word) in words.enumerate() {
-            self.out.atom(word);
-            if let Some(parameter) = pattern.parameters.get(index) {
-                self.name(parameter.name);
-            }
+        let mut words = &self.ast[pattern.selector];
+        for parameter in &pattern.parameters {
+            self.out.atom(next_word(&mut words));
+            self.name(parameter.name);
+        }
+        if !words.is_empty() {
+            self.out.atom(words);
         }
         self.out.close();
     }
@@ -231,11 +232,14 @@ impl Dump<'_> {
             return self.name(selector);
         }
         self.out.open(if is_eventual { "<-:" } else { "" });
-        for (index, word) in selector_words(&self.ast[selector]).enumerate() {
-            self.out.atom(word);
-            if let Some(&argument) = self.ast[arguments].get(index) {
-                self.expression(argument);
-            }
+        let mut words = &self.ast[selector];
+        for &argument in &self.ast[arguments] {
+            self.out.atom(next_word(&mut words));
+            self.expression(argument);
+        }
+        // A unary selector is left.
+        if !words.is_empty() {
+            self.out.atom(words);
         }
         self.out.close();
     }
@@ -293,9 +297,12 @@ fn access(access: Access) -> &'static str {
     }
 }
 
-/// The words of a selector: one, or its keywords.
-fn selector_words(selector: &str) -> impl Iterator<Item = &str> {
-    selector.split_inclusive(':')
+/// Takes the first keyword off a selector, or all of an operator.
+fn next_word<'s>(selector: &mut &'s str) -> &'s str {
+    let length = selector.find(':').map_or(selector.len(), |colon| colon + 1);
+    let (word, rest) = selector.split_at(length);
+    *selector = rest;
+    word
 }
 
 fn quoted(text: &str) -> String {

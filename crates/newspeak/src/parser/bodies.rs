@@ -27,8 +27,9 @@ pub(super) enum Owner {
 }
 
 impl Parser<'_> {
-    /// A body and the bracket that closes it. The opening one is consumed already.
-    pub(super) fn body(&mut self, owner: Owner, opening: Span) -> Parsed<Body> {
+    /// A body and the bracket that closes it. The opening one is consumed already. Boxed for
+    /// the sake of small stack frames.
+    pub(super) fn body(&mut self, owner: Owner, opening: Span) -> Parsed<Box<Body>> {
         let locals = self.locals();
         let mark = self.operands.len();
         let returned = self.statements();
@@ -36,12 +37,13 @@ impl Parser<'_> {
         self.check_comparisons(mark, value_is_last);
         let statements = self.take_operands(mark);
         self.close()?;
-        Ok(Body {
+        let span = opening.to(self.previous.span);
+        Ok(Box::new(Body {
             locals,
             statements,
             returned,
-            span: opening.to(self.previous.span),
-        })
+            span,
+        }))
     }
 
     /// The parameters of a block.
@@ -70,7 +72,7 @@ impl Parser<'_> {
             return locals;
         }
         while !self.accept(TokenKind::Bar) {
-            if self.at_end() {
+            if self.at_end() || self.at_statement() {
                 self.unclosed_declarations(opening);
                 break;
             }
@@ -81,6 +83,15 @@ impl Parser<'_> {
             }
         }
         locals
+    }
+
+    /// Whether a statement begins here that can be no declaration, not even a faulty one.
+    fn at_statement(&self) -> bool {
+        match self.current.kind {
+            TokenKind::Caret => true,
+            TokenKind::Setter | TokenKind::Keyword => self.peek(1) != TokenKind::Equals,
+            _ => false,
+        }
     }
 
     fn local(&mut self) -> Parsed<Local> {
@@ -107,9 +118,10 @@ impl Parser<'_> {
             });
         }
         self.advance();
-        let outer_depth = self.initializer_depth.replace(self.brackets.depth());
+        let outer_depth = self.around.initializer_depth;
+        self.around.initializer_depth = self.depth();
         let value = Some(self.expression()?);
-        self.initializer_depth = outer_depth;
+        self.around.initializer_depth = outer_depth;
         if !self.accept(TokenKind::Period) {
             self.no_period_after_initializer();
         }
@@ -177,9 +189,7 @@ impl Parser<'_> {
             if self.at(TokenKind::Period) {
                 self.empty_statement();
                 self.advance();
-            } else if self.at_stray_bracket() {
-                self.stray_bracket();
-                self.advance();
+            } else if self.skip_stray_brackets() {
                 self.accept(TokenKind::Period);
             } else {
                 return !self.at_end();

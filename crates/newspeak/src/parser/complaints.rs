@@ -29,7 +29,7 @@ impl Parser<'_> {
     fn found(&self) -> String {
         match self.current.kind {
             TokenKind::EndOfFile => "the end of the file".into(),
-            TokenKind::Barrier => "the next method".into(),
+            TokenKind::Barrier => format!("{}, less indented", quoted(self.current_text())),
             TokenKind::String => "a string".into(),
             TokenKind::Keyword => format!("the keyword {}", quoted(self.current_text())),
             _ => quoted(self.current_text()),
@@ -63,7 +63,10 @@ impl Parser<'_> {
             let message = format!("this {bracket} is never closed");
             let place = match self.current.kind {
                 TokenKind::EndOfFile => "the file ends here",
-                TokenKind::Barrier => "the next method begins here",
+                TokenKind::Barrier if self.text_at(self.position) == ")" => {
+                    "by its indentation, this closes something else"
+                }
+                TokenKind::Barrier => "the next member begins here",
                 _ => "this closes something else",
             };
             return self.complain(
@@ -110,7 +113,11 @@ impl Parser<'_> {
         self.complain(self.error_here(Code::UnexpectedToken, message));
     }
 
+    /// Not worth saying after other mistakes: then the class ended because of them.
     pub(super) fn text_after_module(&mut self) {
+        if self.reporter.has_errors() {
+            return;
+        }
         let message = "a module is one class, and it ended before this";
         let diagnostic = self.error_here(Code::TextAfterModule, message);
         self.complain(if self.current.kind.is_closer() {
@@ -163,7 +170,8 @@ impl Parser<'_> {
         );
         self.complain(
             self.error_here(Code::UnclosedBracket, message)
-                .and_label(opening, "the declarations begin here"),
+                .and_label(opening, "the declarations begin here")
+                .with_hint("an initialised declaration ends with a period, also before `|`"),
         );
     }
 
@@ -302,7 +310,7 @@ impl Parser<'_> {
     fn is_behind_last_declaration(&self) -> bool {
         self.previous == self.tokens[self.position.saturating_sub(1)]
             && self.previous.kind == TokenKind::Bar
-            && self.initializer_depth == Some(self.brackets.depth())
+            && self.around.initializer_depth == self.depth()
     }
 
     /// Goes back to the bar, so that it can end the declarations.

@@ -29,6 +29,12 @@ impl<'s> Parser<'s> {
             .map_or(TokenKind::EndOfFile, |token| token.kind)
     }
 
+    pub(super) fn text_at(&self, position: usize) -> &'s str {
+        self.tokens
+            .get(position)
+            .map_or("", |token| &self.text[token.span.range()])
+    }
+
     pub(super) fn current_text(&self) -> &'s str {
         &self.text[self.current.span.range()]
     }
@@ -52,7 +58,7 @@ impl<'s> Parser<'s> {
             self.position += 1;
         }
         self.current = self.tokens[self.position];
-        if self.guesses == Guesses::MissingBrackets {
+        if self.guesses == Guesses::ByIndentation {
             self.raise_barrier();
         }
         self.previous
@@ -166,114 +172,21 @@ impl<'s> Parser<'s> {
         self.current.kind.is_closer() && self.brackets.find(self.current.kind).is_none()
     }
 
-    /// Whether the closing bracket here, though not the one expected, is meant to be it:
-    /// otherwise it would end the method, but the method obviously goes on.
-    fn at_mistyped_closer(&self) -> bool {
-        let next = self.peek(1);
-        let ends_method = self.current.kind.is_closer()
-            && self.method_depth.is_some()
-            && self.brackets.find(self.current.kind) == self.method_depth;
-        let method_ends = next.is_closer()
-            || next == TokenKind::EndOfFile
-            || self.reads_as_member(self.position + 1);
-        ends_method && !method_ends
+    /// Steps over closing brackets that close nothing, with one complaint for all that follow
+    /// each other.
+    pub(super) fn skip_stray_brackets(&mut self) -> bool {
+        let is_stray = self.at_stray_bracket();
+        if is_stray {
+            self.stray_bracket();
+        }
+        while self.at_stray_bracket() {
+            self.advance();
+        }
+        is_stray
     }
 
     fn ends_enclosing_bracket(&self) -> bool {
         self.at_end() && !self.at_stray_bracket()
-    }
-
-    // Guessing where members begin
-
-    /// In a method's body, a line that begins like a method and stands no deeper than this
-    /// method began is the next method.
-    fn raise_barrier(&mut self) {
-        let Some(column) = self.method_column else {
-            return;
-        };
-        if self
-            .column_at_line_start(self.position)
-            .is_some_and(|found| found <= column)
-            && self.reads_as_member(self.position)
-        {
-            self.current.kind = TokenKind::Barrier;
-        }
-    }
-
-    /// Looks behind the barrier at the cursor, if there is one.
-    pub(super) fn lift_barrier(&mut self) {
-        self.current.kind = self.tokens[self.position].kind;
-    }
-
-    /// How far the token is indented, if it is the first of its line.
-    pub(super) fn column_at_line_start(&self, position: usize) -> Option<usize> {
-        let start = self.tokens.get(position)?.span.start as usize;
-        let before = self.text[..start].as_bytes();
-        let indentation = before
-            .iter()
-            .rev()
-            .take_while(|&&byte| byte == b' ' || byte == b'\t')
-            .count();
-        match before.len().checked_sub(indentation + 1) {
-            Some(index) if before[index] != b'\n' => None,
-            _ => Some(indentation),
-        }
-    }
-
-    /// Whether the tokens from here on read like the head of a method or class.
-    pub(super) fn reads_as_member(&self, position: usize) -> bool {
-        let at = position + usize::from(self.access_at(position).is_some());
-        match self.kind_at(at) {
-            TokenKind::Identifier if self.text_at(at) == "class" => {
-                self.kind_at(at + 1) == TokenKind::Identifier || self.reads_as_definition(at + 1)
-            }
-            TokenKind::Identifier => self.reads_as_definition(at + 1),
-            TokenKind::Keyword => self.reads_as_keyword_pattern(at),
-            kind if kind.is_operator() => {
-                self.kind_at(at + 1) == TokenKind::Identifier
-                    && self.reads_as_definition(self.behind_type(at + 2))
-            }
-            _ => false,
-        }
-    }
-
-    fn reads_as_keyword_pattern(&self, mut at: usize) -> bool {
-        const MOST_KEYWORDS: usize = 16;
-        for _ in 0..MOST_KEYWORDS {
-            if self.kind_at(at) != TokenKind::Keyword {
-                return self.reads_as_definition(at);
-            }
-            if self.kind_at(at + 1) != TokenKind::Identifier {
-                return false;
-            }
-            at = self.behind_type(at + 2);
-        }
-        false
-    }
-
-    /// Whether a definition's sign or a return type stands here.
-    fn reads_as_definition(&self, at: usize) -> bool {
-        match (self.kind_at(at), self.kind_at(at + 1)) {
-            (TokenKind::Equals, TokenKind::OpenParenthesis) => true,
-            (TokenKind::Caret, TokenKind::Less) => true,
-            _ => false,
-        }
-    }
-
-    /// The position behind the type annotation that may stand here.
-    fn behind_type(&self, at: usize) -> usize {
-        const LONGEST_TYPE: usize = 32;
-        if self.kind_at(at) != TokenKind::Less {
-            return at;
-        }
-        let ends = |&position: &usize| self.text_at(position).starts_with('>');
-        (at..at + LONGEST_TYPE).find(ends).map_or(at, |end| end + 1)
-    }
-
-    pub(super) fn text_at(&self, position: usize) -> &'s str {
-        self.tokens
-            .get(position)
-            .map_or("", |token| &self.text[token.span.range()])
     }
 }
 

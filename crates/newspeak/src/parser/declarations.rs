@@ -15,6 +15,7 @@
 //! A class's pattern has no operator, and only a class with mixins may do without a body.
 
 use super::bodies::{Initializer, Owner};
+use super::guesses::Surroundings;
 use super::recovery::Until;
 use super::{Parsed, Parser, Reported};
 use crate::ast::{
@@ -62,8 +63,36 @@ impl Parser<'_> {
         access: Access,
         start: Span,
     ) -> Parsed<ClassId> {
-        let factory = self.default_factory(name.map_or(start, |name| name.span));
-        let mut class = Class {
+        self.around = Surroundings {
+            class_column: name.and_then(|_| self.column(start.start)),
+            ..Surroundings::default()
+        };
+        // Boxed for the sake of small stack frames here, where classes nest.
+        let mut class = self.new_class(name, access, start);
+        let checkpoint = self.checkpoint();
+        if let Err(Reported) = self.class_head(&mut class) {
+            // A class without a sound head still has members worth checking. An object literal
+            // is part of a statement, which is skipped as a whole.
+            if name.is_some() {
+                self.recover(&checkpoint, Until::Body);
+            }
+            if name.is_none() || !self.at(TokenKind::OpenParenthesis) {
+                return Err(Reported);
+            }
+        }
+        if !self.ends_without_body(&class) {
+            self.class_body(&mut class)?;
+        }
+        Ok(self.add_class(class))
+    }
+
+    fn new_class(&mut self, name: Option<Identifier>, access: Access, start: Span) -> Box<Class> {
+        let factory = Pattern {
+            selector: self.nodes.names.intern("new"),
+            parameters: Vec::new(),
+            span: name.map_or(start, |name| name.span),
+        };
+        Box::new(Class {
             name,
             access,
             factory,
@@ -75,31 +104,12 @@ impl Parser<'_> {
             methods: Vec::new(),
             class_methods: Vec::new(),
             span: start,
-        };
-        let checkpoint = self.checkpoint();
-        if let Err(Reported) = self.class_head(&mut class) {
-            // A class without a sound head still has members worth checking. An object literal
-            // is part of a statement, which is skipped as a whole.
-            if class.name.is_some() {
-                self.recover(&checkpoint, Until::Body);
-            }
-            if class.name.is_none() || !self.at(TokenKind::OpenParenthesis) {
-                return Err(Reported);
-            }
-        }
-        if !self.ends_without_body(&class) {
-            self.class_body(&mut class)?;
-        }
-        class.span = start.to(self.previous.span);
-        Ok(self.nodes.classes.add(class))
+        })
     }
 
-    fn default_factory(&mut self, span: Span) -> Pattern {
-        Pattern {
-            selector: self.nodes.names.intern("new"),
-            parameters: Vec::new(),
-            span,
-        }
+    fn add_class(&mut self, mut class: Box<Class>) -> ClassId {
+        class.span = class.span.to(self.previous.span);
+        self.nodes.classes.add(*class)
     }
 
     /// What precedes the body. An object literal has neither pattern nor equals sign.
@@ -267,6 +277,7 @@ impl Parser<'_> {
     // Members
 
     fn members(&mut self, class: &mut Class, side: Side) {
+        self.forget_column_unless_deeper();
         while self.more_members() {
             let checkpoint = self.checkpoint();
             if let Err(Reported) = self.member(class, side) {
@@ -278,49 +289,47 @@ impl Parser<'_> {
     /// Whether a member begins here. Steps over what belongs to none.
     fn more_members(&mut self) -> bool {
         self.lift_barrier();
-        while self.at_stray_bracket() {
-            self.stray_bracket();
-            self.advance();
-        }
+        self.skip_stray_brackets();
+        self.raise_class_barrier();
         !self.at_end()
     }
 
     fn member(&mut self, class: &mut Class, side: Side) -> Parsed<()> {
-        let start = self.position;
+        let around = self.around;
+        let start = self.current.span;
         let access = self.access();
         if self.at_word("class") && self.peek(1) == TokenKind::Identifier {
             if side == Side::Class || !class.methods.is_empty() {
                 self.misplaced_class(side == Side::Class);
             }
-            let nested = self.class_declaration(access, self.tokens[start].span)?;
+            let nested = self.class_declaration(access, start)?;
             class.classes.push(nested);
-            return Ok(());
+        } else {
+            let method = self.method(access, start)?;
+            match side {
+                Side::Instance => class.methods.push(method),
+                Side::Class => class.class_methods.push(method),
+            }
         }
-        let outer = (self.method_column, self.method_depth);
-        let method = self.method(access, start);
-        (self.method_column, self.method_depth) = outer;
-        match side {
-            Side::Instance => class.methods.push(method?),
-            Side::Class => class.class_methods.push(method?),
-        }
+        self.around = around;
         Ok(())
     }
 
     /// A method whose access modifier was read; its first token is at `start`.
-    fn method(&mut self, access: Access, start: usize) -> Parsed<MethodId> {
+    fn method(&mut self, access: Access, start: Span) -> Parsed<MethodId> {
         let pattern = self.pattern()?;
         self.expect(
             TokenKind::Equals,
             "`=` between the method's pattern and its body",
         )?;
-        self.method_column = self.column_at_line_start(start);
-        self.method_depth = Some(self.brackets.depth());
+        self.around.method_column = self.column(start.start);
+        self.around.method_depth = self.depth();
         let opening = self.open(
             TokenKind::OpenParenthesis,
             "the `(` before the method's body",
         )?;
         let body = self.body(Owner::Method, opening)?;
-        let span = self.tokens[start].span.to(self.previous.span);
+        let span = start.to(self.previous.span);
         Ok(self.nodes.methods.add(Method {
             access,
             pattern,

@@ -286,7 +286,7 @@ impl Parser<'_> {
         let start = self.open(TokenKind::OpenBracket, "`[`")?;
         let parameters = self.block_parameters()?;
         let body = self.body(Owner::Block, start)?;
-        let span = body.span;
+        let span = start.to(self.previous.span);
         let block = self.nodes.blocks.add(Block {
             parameters,
             body,
@@ -297,7 +297,9 @@ impl Parser<'_> {
 
     fn object_literal(&mut self, start: Span) -> Parsed<ExpressionId> {
         self.enter()?;
+        let around = self.around;
         let class = self.class(None, Access::Public, start)?;
+        self.around = around;
         self.leave();
         Ok(self.add(
             ExpressionKind::ObjectLiteral(class),

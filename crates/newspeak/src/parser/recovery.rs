@@ -6,6 +6,7 @@
 //! bracket that closes something around the item, at a barrier, and at the end of the file.
 
 use super::Parser;
+use super::guesses::Surroundings;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
@@ -14,7 +15,7 @@ pub(super) struct Checkpoint {
     position: usize,
     brackets: usize,
     nesting: usize,
-    initializer_depth: Option<usize>,
+    around: Surroundings,
     operands: usize,
     messages: usize,
     keywords: usize,
@@ -39,7 +40,7 @@ impl Parser<'_> {
             position: self.position,
             brackets: self.brackets.depth(),
             nesting: self.nesting,
-            initializer_depth: self.initializer_depth,
+            around: self.around,
             operands: self.operands.len(),
             messages: self.messages.len(),
             keywords: self.keywords.len(),
@@ -89,13 +90,13 @@ impl Parser<'_> {
     /// Whether a new line begins with what may be a pattern, even a faulty one, as far left as
     /// the failed member, or with a flawless pattern anywhere.
     fn may_begin_member(&self, failed: &Checkpoint) -> bool {
-        let Some(column) = self.column_at_line_start(self.position) else {
+        let Some(column) = self.column(self.current.span.start) else {
             return false;
         };
         let kind = self.current.kind;
         let begins_pattern =
             kind.is_operator() || matches!(kind, TokenKind::Identifier | TokenKind::Keyword);
-        let failed_column = self.column_at_line_start(failed.position);
+        let failed_column = self.column(self.tokens[failed.position].span.start);
         begins_pattern && failed_column.is_some_and(|failed| column <= failed)
             || self.reads_as_member(self.position)
     }
@@ -114,7 +115,7 @@ impl Parser<'_> {
     fn roll_back(&mut self, checkpoint: &Checkpoint) {
         self.brackets.truncate(checkpoint.brackets);
         self.nesting = checkpoint.nesting;
-        self.initializer_depth = checkpoint.initializer_depth;
+        self.around = checkpoint.around;
         self.operands.truncate(checkpoint.operands);
         self.messages.truncate(checkpoint.messages);
         self.keywords.truncate(checkpoint.keywords);

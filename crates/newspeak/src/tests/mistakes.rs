@@ -183,14 +183,16 @@ fn slots() {
     check_mistakes(
         "class A = (| a = 1. b )()",
         expect![[r#"
-        error[unclosed-bracket]: expected `|` after the declarations, found `)`
-         --> test.ns:1:23
-          |
-        1 | class A = (| a = 1. b )()
-          |            -          ^
-          |            |
-          |            the declarations begin here
-    "#]],
+            error[unclosed-bracket]: expected `|` after the declarations, found `)`
+             --> test.ns:1:23
+              |
+            1 | class A = (| a = 1. b )()
+              |            -          ^
+              |            |
+              |            the declarations begin here
+              |
+              = help: an initialised declaration ends with a period, also before `|`
+        "#]],
     );
     check_mistakes(
         "class A = (| a := 1. b:= 2. c:: 3. 4 d |)()",
@@ -269,32 +271,36 @@ fn locals() {
     check(
         "| a = 1 | a foo. ^ a",
         expect![[r#"
-        error[unexpected-token]: expected the name of a local, or `|`, found `^`
-         --> test.ns:3:18
-          |
-        3 | | a = 1 | a foo. ^ a
-          |                  ^
-          |
-          = help: an initialised declaration ends with a period
-    "#]],
+            error[unclosed-bracket]: expected `|` after the declarations, found `^`
+             --> test.ns:3:18
+              |
+            3 | | a = 1 | a foo. ^ a
+              | -                ^
+              | |
+              | the declarations begin here
+              |
+              = help: an initialised declaration ends with a period, also before `|`
+        "#]],
     );
     check(
         "| a = [ x | ] | a foo. ^ a",
         expect![[r#"
-        error[unexpected-token]: expected an expression, found `]`
-         --> test.ns:3:13
-          |
-        3 | | a = [ x | ] | a foo. ^ a
-          |             ^
+            error[unexpected-token]: expected an expression, found `]`
+             --> test.ns:3:13
+              |
+            3 | | a = [ x | ] | a foo. ^ a
+              |             ^
 
-        error[unexpected-token]: expected the name of a local, or `|`, found `^`
-         --> test.ns:3:24
-          |
-        3 | | a = [ x | ] | a foo. ^ a
-          |                        ^
-          |
-          = help: an initialised declaration ends with a period
-    "#]],
+            error[unclosed-bracket]: expected `|` after the declarations, found `^`
+             --> test.ns:3:24
+              |
+            3 | | a = [ x | ] | a foo. ^ a
+              | -                      ^
+              | |
+              | the declarations begin here
+              |
+              = help: an initialised declaration ends with a period, also before `|`
+        "#]],
     );
 }
 
@@ -897,14 +903,16 @@ fn unclosed_brackets_at_the_end() {
     check_mistakes(
         "class A = (| a",
         expect![[r#"
-        error[unclosed-bracket]: expected `|` after the declarations, found the end of the file
-         --> test.ns:1:15
-          |
-        1 | class A = (| a
-          |            -  ^
-          |            |
-          |            the declarations begin here
-    "#]],
+            error[unclosed-bracket]: expected `|` after the declarations, found the end of the file
+             --> test.ns:1:15
+              |
+            1 | class A = (| a
+              |            -  ^
+              |            |
+              |            the declarations begin here
+              |
+              = help: an initialised declaration ends with a period, also before `|`
+        "#]],
     );
 }
 
@@ -934,7 +942,7 @@ fn a_missing_bracket_is_noticed_at_the_next_method() {
              ::: test.ns:6:3
               |
             6 |   public bar: x = (
-              |   ------ the next method begins here; `)` is missing
+              |   ------ the next member begins here; `)` is missing
 
             error[unexpected-token]: expected an expression, found `.`
               --> test.ns:11:11
@@ -962,7 +970,7 @@ fn a_missing_bracket_is_noticed_at_the_next_method() {
              ::: test.ns:6:3
               |
             6 |   + other = ( ^ other )
-              |   - the next method begins here; `]` is missing
+              |   - the next member begins here; `]` is missing
         "#]],
     );
 }
@@ -1112,4 +1120,112 @@ fn several_mistakes_in_one_run() {
                |                                              ^
         "#]],
     );
+}
+
+#[test]
+fn a_missing_bracket_is_noticed_at_the_next_class() {
+    check_mistakes(
+        "class A = ()(
+  class B = (
+    | a = 1. |
+  )(
+    foo = ( ^ a )
+
+  class C = ()(
+    bar = ( ^ 3 + )
+  )
+
+  baz = ( ^ C new )
+)",
+        expect![],
+    );
+    check_mistakes(
+        "class A = ()(
+  class B = ()(
+    foo = (
+      ^ a
+  ) : (
+    new = ( ^ 3 )
+  )
+  class C = ()()
+)",
+        expect![],
+    );
+}
+
+/// Where brackets match, a strangely indented program is taken by the book.
+#[test]
+fn indentation_alone_is_no_mistake() {
+    check_mistakes(
+        "class A = ()(
+  foo = (
+bar = ( 3 ) ifTrue: [
+ ].
+^ 1 +
+  )
+      baz = ()
+)",
+        expect![],
+    );
+}
+
+const TIDY: &str = "class Shapes usingPlatform: platform = Value (
+  | private Array = platform kernel Array.
+    count ::= 0. |
+  self reset
+)(
+  public class Point x: ax y: ay = Value (
+    | public x = ax.
+      public y = ay. |
+  )(
+    public + other = (
+      ^ Point x: x + other x y: y + other y
+    )
+
+    public isNear: other within: radius = (
+      | dx dy |
+      dx:: x - other x.
+      dy:: y - other y.
+      ^ (dx * dx) + (dy * dy) <= (radius * radius)
+    )
+  ) : (
+    public origin = ( ^ self x: 0 y: 0 )
+  )
+
+  private reset = (
+    count:: 0
+  )
+
+  public sum: points <Array[Point]> ^ <Point> = (
+    | sum = Point origin. |
+    points do: [ :each |
+      each isNil
+        ifTrue: [ self error: 'no point' ]
+        ifFalse: [ sum:: sum + each. count:: count + 1 ] ].
+    platform actors log <-: note: #sum: with: { sum. points }.
+    ^ sum
+  )
+)
+";
+
+/// The words to remove, one at a time, and the errors that makes.
+fn errors_without_each_token() -> Vec<usize> {
+    let whole = super::source(TIDY);
+    let tokens = crate::lexer::tokenize(&whole).list;
+    let errors_without = |token: &crate::token::Token| {
+        let mut text = TIDY.to_string();
+        text.replace_range(token.span.range(), " ");
+        let diagnostics = super::parse(&super::source(&text)).diagnostics;
+        diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
+    };
+    tokens.iter().map(errors_without).collect()
+}
+
+#[test]
+fn one_mistake_is_not_reported_as_many() {
+    let counts = errors_without_each_token();
+    let mistakes: Vec<usize> = counts.into_iter().filter(|&count| count > 0).collect();
+    let sum: usize = mistakes.iter().sum();
+    assert!(mistakes.iter().all(|&count| count <= 4), "{mistakes:?}");
+    assert!(sum * 10 <= mistakes.len() * 13, "{sum} errors for {} mistakes", mistakes.len());
 }
