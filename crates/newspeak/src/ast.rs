@@ -15,8 +15,8 @@ use std::ops::Index;
 use num_bigint::BigInt;
 
 use crate::entities::{
-    Arena, BigIntegerId, BlockId, ClassId, ExpressionId, List, Lists, MessageId, MethodId,
-    Name, SlotId, StringId,
+    Arena, BigIntegerId, BlockId, ClassId, ExpressionId, List, Lists, MessageId, MethodId, Name,
+    SlotId, StringId,
 };
 use crate::names::Names;
 use crate::source::Span;

@@ -1137,7 +1137,24 @@ fn a_missing_bracket_is_noticed_at_the_next_class() {
 
   baz = ( ^ C new )
 )",
-        expect![],
+        expect![[r#"
+            error[unclosed-bracket]: this `(` is never closed
+             --> test.ns:4:4
+              |
+            4 |   )(
+              |    ^
+              |
+             ::: test.ns:7:3
+              |
+            7 |   class C = ()(
+              |   ----- the next member begins here; `)` is missing
+
+            error[unexpected-token]: expected an expression, found `)`
+             --> test.ns:8:19
+              |
+            8 |     bar = ( ^ 3 + )
+              |                   ^
+        "#]],
     );
     check_mistakes(
         "class A = ()(
@@ -1149,7 +1166,18 @@ fn a_missing_bracket_is_noticed_at_the_next_class() {
   )
   class C = ()()
 )",
-        expect![],
+        expect![[r#"
+            error[unclosed-bracket]: this `(` is never closed
+             --> test.ns:3:11
+              |
+            3 |     foo = (
+              |           ^
+              |
+             ::: test.ns:5:3
+              |
+            5 |   ) : (
+              |   - by its indentation, this closes something else; `)` is missing
+        "#]],
     );
 }
 
@@ -1165,7 +1193,13 @@ bar = ( 3 ) ifTrue: [
   )
       baz = ()
 )",
-        expect![],
+        expect![[r#"
+            error[unexpected-token]: expected an expression, found `)`
+             --> test.ns:6:3
+              |
+            6 |   )
+              |   ^
+        "#]],
     );
 }
 
@@ -1216,7 +1250,10 @@ fn errors_without_each_token() -> Vec<usize> {
         let mut text = TIDY.to_string();
         text.replace_range(token.span.range(), " ");
         let diagnostics = super::parse(&super::source(&text)).diagnostics;
-        diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
+        diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.is_error())
+            .count()
     };
     tokens.iter().map(errors_without).collect()
 }
@@ -1227,5 +1264,9 @@ fn one_mistake_is_not_reported_as_many() {
     let mistakes: Vec<usize> = counts.into_iter().filter(|&count| count > 0).collect();
     let sum: usize = mistakes.iter().sum();
     assert!(mistakes.iter().all(|&count| count <= 4), "{mistakes:?}");
-    assert!(sum * 10 <= mistakes.len() * 13, "{sum} errors for {} mistakes", mistakes.len());
+    assert!(
+        sum * 10 <= mistakes.len() * 13,
+        "{sum} errors for {} mistakes",
+        mistakes.len()
+    );
 }
