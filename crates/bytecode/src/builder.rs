@@ -347,6 +347,28 @@ impl FunctionBuilder {
         self.code.push(word);
     }
 
+    /// Whether a label is bound already, and so lies behind the next instruction.
+    pub fn is_bound(&self, label: Label) -> bool {
+        self.labels[label.0 as usize].is_some()
+    }
+
+    /// Puts an instruction without jump target before all others.
+    pub fn prepend(&mut self, opcode: Opcode, arguments: &[Argument]) {
+        let length = opcode.info().words();
+        let body = std::mem::take(&mut self.code);
+        self.emit(opcode, arguments);
+        self.code.extend(body);
+        for label in self.labels.iter_mut().flatten() {
+            *label += length;
+        }
+        for patch in &mut self.patches {
+            patch.instruction += length;
+        }
+        for line in &mut self.lines {
+            line.pc += length as u32;
+        }
+    }
+
     /// Resolves the labels and answers the function.
     pub fn finish(mut self, signature: Signature) -> Result<Function, BuildError> {
         for patch in std::mem::take(&mut self.patches) {

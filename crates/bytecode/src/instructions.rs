@@ -345,6 +345,8 @@ macro_rules! for_each_instruction {
     "If that activation was left already, its receiver is sent escapedBlock: with the closure, and this function returns the answer.";
 43 ResumeUnwind "resume_unwind" [token: Use(Any) @ A] Resume
     "if token is a pending unwinding, continue it; if it is nil, go on" "";
+44 LeaveHome "leave_home" [home: Use(Any) @ A] Next
+    "mark home as left" "The activation goes on, but closures can no longer return from it.";
 
 // Classes and objects
 48 MakeClass "make_class" [destination: Define(Any) @ A, parts: Range @ B, count: Count @ C, class: Class @ X] Next

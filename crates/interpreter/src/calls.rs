@@ -364,6 +364,12 @@ impl Machine<'_> {
         self.return_value(word);
     }
 
+    pub(crate) fn leave_home(&mut self, word: u32) {
+        let home = self.get(a(word));
+        block::leave_home(self.thread, home);
+        self.jump(1);
+    }
+
     #[cold]
     pub(crate) fn return_nonlocal(&mut self, word: u32) {
         let (value, home) = (self.get(a(word)), self.get(b(word)));

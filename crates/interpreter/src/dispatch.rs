@@ -119,6 +119,7 @@ impl Machine<'_> {
                 general::ReturnHome => m.return_home(word),
                 general::ReturnNonlocal => m.return_nonlocal(word),
                 general::ResumeUnwind => m.resume_unwind(word),
+                general::LeaveHome => m.leave_home(word),
 
                 code::ADD => m.arithmetic(word, arithmetic::Add),
                 code::SUBTRACT => m.arithmetic(word, arithmetic::Subtract),

@@ -269,6 +269,14 @@ codes! {
     TextAfterModule = "text-after-module";
     /// A comparison with `=` whose result nobody looks at.
     UnusedComparison = "unused-comparison";
+    /// Two members of one side of a class, or two variables of one scope, with the same name.
+    DuplicateName = "duplicate-name";
+    /// An assignment to an argument.
+    AssignedArgument = "assigned-argument";
+    /// An `outer` whose name is not that of a class around it.
+    UnknownOuter = "unknown-outer";
+    /// A method or initialiser beyond a limit of the bytecode.
+    TooLarge = "too-large";
     /// More mistakes than are worth listing.
     TooManyErrors = "too-many-errors";
 }

@@ -4,7 +4,7 @@
 //! output: callers pass bytes and get back values.
 //!
 //! ```text
-//! bytes ── Source ── tokenize ── Tokens ── parse ── Ast
+//! bytes ── Source ── tokenize ── Tokens ── parse ── Ast ── lower ── Module
 //!                        └── Diagnostics ──┘
 //! ```
 //!
@@ -16,6 +16,7 @@
 //! | [`numerals`], [`literals`] | what the text of a literal stands for |
 //! | [`entities`], [`names`], [`ast`] | the syntax tree: arenas, typed indices, interned names |
 //! | [`parser`] | recursive descent with error recovery |
+//! | [`lower`] | name resolution and code generation |
 //! | [`dump`] | readable, stable text forms of tokens and trees |
 //!
 //! Nothing here fails or panics on hostile text: a faulty program is answered with
@@ -28,6 +29,7 @@ pub mod dump;
 pub mod entities;
 pub mod lexer;
 pub mod literals;
+pub mod lower;
 pub mod names;
 pub mod numerals;
 pub mod parser;
@@ -38,5 +40,6 @@ pub mod token;
 mod tests;
 
 pub use diagnostics::{Diagnostic, Severity};
+pub use lower::{CompileOptions, compile, compile_source};
 pub use parser::{Parse, parse};
 pub use source::{Source, Span};
