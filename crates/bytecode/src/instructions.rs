@@ -425,7 +425,7 @@ macro_rules! define_table {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Opcode {
-            $(#[doc = $semantics] $name = $code,)*
+            $(#[doc = concat!("`", $semantics, "`")] $name = $code,)*
         }
 
         impl Opcode {

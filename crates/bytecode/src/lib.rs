@@ -16,7 +16,7 @@
 //! | [`verifier`] | proves that a module is safe to run |
 //! | [`assembler`] | the text form of a module, read |
 //! | [`disassembler`] | the text form of a module, written |
-//! | [`reference`] | the manual of all instructions, from the table |
+//! | [`mod@reference`] | the manual of all instructions, from the table |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
