@@ -4,9 +4,9 @@
 //!
 //! A method that parses a phrase either consumes it and answers its node, or reports what is
 //! wrong and answers `Reported`, leaving the cursor where it got stuck. Loops over members,
-//! declarations, statements and elements catch that, `recover` to the next
-//! item, and go on, so that one run finds several mistakes. Of two complaints at one place
-//! only the first is reported.
+//! declarations, statements and elements catch that, `recover` to the next item, and go on, so
+//! that one run finds several mistakes. Of two complaints at one place only the first is
+//! reported.
 //!
 //! # Depth
 //!

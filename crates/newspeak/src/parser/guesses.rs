@@ -25,7 +25,7 @@ pub(super) struct Surroundings {
 impl Parser<'_> {
     /// How many brackets are open.
     pub(super) fn depth(&self) -> Option<u32> {
-        Some(self.brackets.depth() as u32)
+        Some(self.brackets.depth())
     }
 
     /// In a method's body, puts a barrier before what belongs to the class around it.
@@ -85,11 +85,7 @@ impl Parser<'_> {
         let next = self.peek(1);
         let ends_method = self.current.kind.is_closer()
             && self.around.method_depth.is_some()
-            && self
-                .brackets
-                .find(self.current.kind)
-                .map(|depth| depth as u32)
-                == self.around.method_depth;
+            && self.brackets.find(self.current.kind) == self.around.method_depth;
         let method_ends = next.is_closer()
             || next == TokenKind::EndOfFile
             || self.reads_as_member(self.position + 1);

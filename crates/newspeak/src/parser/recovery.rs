@@ -13,7 +13,7 @@ use crate::token::{Token, TokenKind};
 /// The state a failed item is rolled back to, save for the cursor.
 pub(super) struct Checkpoint {
     position: usize,
-    brackets: usize,
+    brackets: u32,
     nesting: usize,
     around: Surroundings,
     operands: usize,
@@ -151,17 +151,17 @@ impl Brackets {
     }
 
     pub(super) fn pop(&mut self) {
-        self.truncate(self.open.len().saturating_sub(1));
+        self.truncate(self.depth().saturating_sub(1));
     }
 
-    pub(super) fn truncate(&mut self, depth: usize) {
-        for opening in self.open.drain(depth.min(self.open.len())..) {
+    pub(super) fn truncate(&mut self, depth: u32) {
+        for opening in self.open.drain(self.open.len().min(depth as usize)..) {
             self.counts[kind_index(opening.closer)] -= 1;
         }
     }
 
-    pub(super) fn depth(&self) -> usize {
-        self.open.len()
+    pub(super) fn depth(&self) -> u32 {
+        self.open.len() as u32
     }
 
     pub(super) fn innermost(&self) -> Option<Opening> {
@@ -169,13 +169,13 @@ impl Brackets {
     }
 
     /// How many brackets are open around the innermost one that this closes.
-    pub(super) fn find(&self, closer: TokenKind) -> Option<usize> {
+    pub(super) fn find(&self, closer: TokenKind) -> Option<u32> {
         if self.counts[kind_index(closer)] == 0 {
             return None;
         }
-        self.open
-            .iter()
-            .rposition(|opening| opening.closer == closer)
+        let closes = |opening: &Opening| opening.closer == closer;
+        let index = self.open.iter().rposition(closes);
+        index.map(|index| index as u32)
     }
 }
 
