@@ -10,7 +10,9 @@
 //!
 //! 1. it reads the `uses`;
 //! 2. a call destroys every register from `destroys_from` on, the word below its window first;
-//! 3. it writes `defines`. `unbox` does so on the way to the next instruction only: on the way
+//! 3. it ends `ends`, which holds nothing that may be read from then on: the home register after
+//!    `leave_home`;
+//! 4. it writes `defines`. `unbox` does so on the way to the next instruction only: on the way
 //!    to its other target the destination holds nothing that may be read.
 
 use std::fmt;
@@ -180,6 +182,9 @@ impl Instruction {
     /// What the instruction does to registers; see the module's description.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();
+        if self.opcode == Opcode::LeaveHome {
+            effects.ends = Some(self.register(Field::A));
+        }
         let count = self.count();
         for (operand, value) in self.operands() {
             let register = Register(value as u8);
@@ -226,6 +231,8 @@ pub struct Effects {
     pub defines: Option<Register>,
     /// The lowest register that a call destroys before it writes its destination.
     pub destroys_from: Option<Register>,
+    /// The register that has no value any more once the instruction is over.
+    pub ends: Option<Register>,
 }
 
 impl Effects {
@@ -233,6 +240,11 @@ impl Effects {
     pub fn destroyed(&self) -> RegisterSet {
         self.destroys_from
             .map_or(RegisterSet::EMPTY, |from| RegisterSet::ALL - RegisterSet::below(from.index()))
+    }
+
+    /// The register it ends, as a set.
+    pub fn ended(&self) -> RegisterSet {
+        self.ends.map_or(RegisterSet::EMPTY, RegisterSet::of)
     }
 
     /// The register it writes, as a set.

@@ -6,6 +6,7 @@
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
 //! call destroyed its window. The handler finds the region's value register initialised in addition.
+//! `leave_home` makes the home register uninitialised again.
 //! `unbox` initialises its destination on the way to the next instruction; on the way to its
 //! target it leaves it uninitialised.
 
@@ -34,7 +35,7 @@ impl Initialised {
     /// After the instruction, on the way to the next one.
     pub fn after(self, instruction: &Instruction) -> Initialised {
         let effects = instruction.effects();
-        self.apply(effects.destroyed(), effects.defined())
+        self.apply(effects.destroyed() | effects.ended(), effects.defined())
     }
 
     fn apply(self, destroyed: RegisterSet, defined: RegisterSet) -> Initialised {
@@ -148,7 +149,7 @@ struct Summary {
     destroyed: RegisterSet,
     /// Defined and not destroyed afterwards.
     defined: RegisterSet,
-    /// Destroyed at some instruction, where an exception could leave.
+    /// Without a value at some instruction, where an exception could leave.
     ever_destroyed: RegisterSet,
     /// Defined where some later instruction could raise an exception.
     possibly_defined: RegisterSet,
@@ -174,8 +175,9 @@ impl Summary {
     fn append(&mut self, instruction: &Instruction) {
         let effects = instruction.effects();
         let (destroyed, defined) = (effects.destroyed(), effects.defined());
-        self.ever_destroyed |= destroyed;
+        self.ever_destroyed |= self.destroyed | destroyed;
         self.possibly_defined |= self.defined - destroyed;
+        let destroyed = destroyed | effects.ended();
         self.destroyed = (self.destroyed | destroyed) - defined;
         self.defined = (self.defined - destroyed) | defined;
         if instruction.opcode == Opcode::Unbox {

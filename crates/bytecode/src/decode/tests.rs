@@ -27,10 +27,11 @@ fn sample(opcode: Opcode) -> Instruction {
 fn effects_of_every_instruction() {
     let mut listing = String::new();
     for &opcode in Opcode::ALL {
-        let Effects { uses, defines, destroys_from } = sample(opcode).effects();
+        let Effects { uses, defines, destroys_from, ends } = sample(opcode).effects();
         listing += &format!("{:<18} uses {uses:?}", opcode.info().mnemonic);
         defines.iter().for_each(|register| listing += &format!(" defines {register}"));
         destroys_from.iter().for_each(|register| listing += &format!(" destroys {register}.."));
+        ends.iter().for_each(|register| listing += &format!(" ends {register}"));
         listing += "\n";
     }
     expect![[r#"
@@ -67,6 +68,7 @@ fn effects_of_every_instruction() {
         return_home        uses {r1, r2}
         return_nonlocal    uses {r1, r2}
         resume_unwind      uses {r1}
+        leave_home         uses {r1} ends r1
         make_class         uses {r10, r11, r12} defines r1
         publish_class      uses {r2, r3} defines r1
         instantiate        uses {r2} defines r1
@@ -95,13 +97,15 @@ fn effects_of_every_instruction() {
         unbox              uses {r2} defines r1
         jump_if            uses {r1}
         jump_unless        uses {r1}
-    "#]].assert_eq(&listing);
+    "#]]
+    .assert_eq(&listing);
 }
 
 #[test]
 fn targets_are_relative_to_the_instruction() {
     let code = [Opcode::Jump as u32, Opcode::Loop as u32 | (-1i32 << 8) as u32];
-    let targets: Vec<i64> = instructions(&code).flat_map(|instruction| instruction.targets()).collect();
+    let targets: Vec<i64> =
+        instructions(&code).flat_map(|instruction| instruction.targets()).collect();
     assert_eq!(targets, [0, 0]);
 }
 
@@ -139,7 +143,9 @@ fn stray_bits_are_noticed() {
                     place == word && (shift..shift + width).contains(&bit)
                 })
         };
-        for (word, bit) in (0..opcode.info().words()).flat_map(|word| (0..32).map(move |bit| (word, bit))) {
+        for (word, bit) in
+            (0..opcode.info().words()).flat_map(|word| (0..32).map(move |bit| (word, bit)))
+        {
             let mut words = instruction.words().to_vec();
             words[word] ^= 1 << bit;
             match Instruction::decode(&words, 0) {

@@ -4,7 +4,7 @@ use super::Facts;
 use super::report::{Place, Report};
 use crate::decode::{Instruction, instructions};
 use crate::entities::{ClassId, ConstantId, FunctionId, Register, SiteId, StringId};
-use crate::instructions::{Opcode, Operand, OperandKind, SiteRule};
+use crate::instructions::{Field, Opcode, Operand, OperandKind, SiteRule};
 use crate::module::{Constant, Function, FunctionKind, Site};
 use crate::register_set::RegisterSet;
 use crate::types::{RegisterType, TypeRule};
@@ -148,10 +148,10 @@ impl CodeChecker<'_> {
         if let Some(high) = named.iter().find(|register| *register >= return_address) {
             return Err(format!("the call destroys its operand {high} before it is made"));
         }
-        match self.reserved.iter().find(|register| *register >= return_address) {
-            None => Ok(()),
-            Some(register) => Err(format!("the call destroys {register}, which must be kept")),
+        if self.function.kind == FunctionKind::Block && return_address == Register(0) {
+            return Err("the call destroys r0, the closure".into());
         }
+        Ok(())
     }
 
     /// The registers of a window or range exist.
@@ -179,8 +179,7 @@ impl CodeChecker<'_> {
     fn check_writes(&self, instruction: &Instruction) -> Check {
         let Some(written) = instruction.effects().defines else { return Ok(()) };
         match instruction.opcode {
-            Opcode::MakeHome if self.function.home == Some(written) => Ok(()),
-            Opcode::MakeHome => Err(format!("{written} is not the function's home register")),
+            Opcode::MakeHome => self.check_home(written),
             _ if self.reserved.contains(written) => Err(format!("{written} must not be written")),
             _ => Ok(()),
         }
@@ -270,6 +269,7 @@ impl CodeChecker<'_> {
                 }
                 self.check_window_is_any(instruction)
             }
+            Opcode::LeaveHome => self.check_home(instruction.register(Field::A)),
             Opcode::Return | Opcode::ReturnHome | Opcode::ReturnNonlocal => {
                 self.check_return(instruction)
             }
@@ -360,20 +360,23 @@ impl CodeChecker<'_> {
         self.check_run_is_any("window", window, length)
     }
 
+    fn check_home(&self, register: Register) -> Check {
+        match self.function.home {
+            Some(home) if home == register => Ok(()),
+            _ => Err(format!("{register} is not the function's home register")),
+        }
+    }
+
     /// Properties 20 and 21.
     fn check_return(&self, instruction: &Instruction) -> Check {
         let function = self.function;
-        let value = instruction.register(crate::instructions::Field::A);
+        let value = instruction.register(Field::A);
         let kind = self.register_type(value)?;
         if kind != function.result {
             return Err(format!("{value} is `{kind}`, but the result is `{}`", function.result));
         }
         match instruction.opcode {
-            Opcode::ReturnHome => {
-                let home = instruction.register(crate::instructions::Field::B);
-                let right = function.home == Some(home);
-                right.then_some(()).ok_or(format!("{home} is not the function's home register"))
-            }
+            Opcode::ReturnHome => self.check_home(instruction.register(Field::B)),
             Opcode::ReturnNonlocal => self.check_captured(0),
             _ => Ok(()),
         }

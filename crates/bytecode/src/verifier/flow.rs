@@ -17,7 +17,8 @@ pub(super) fn check(id: FunctionId, function: &Function, report: &mut Report) {
         let Some(mut state) = initialisation.at_block(index) else { continue };
         let instructions = graph.instructions_of(block);
         if let Some(home) = function.home.filter(|home| depends_on_path(&state, *home)) {
-            let message = format!("whether {home} holds the home marker depends on the path here");
+            let message =
+                format!("whether there is a home marker in {home} depends on the path here");
             report.error(Place::Instruction(id, instructions[0].pc), message);
         }
         for instruction in instructions {
@@ -44,7 +45,8 @@ fn check_instruction(
     instruction: &Instruction,
     state: &Initialised,
 ) -> Result<(), String> {
-    let missing: RegisterSet = instruction.effects().uses - state.definitely;
+    let effects = instruction.effects();
+    let missing: RegisterSet = effects.uses - state.definitely;
     if let Some(register) = missing.iter().next() {
         let here =
             if state.possibly.contains(register) { "on every path to this place" } else { "here" };
@@ -52,9 +54,12 @@ fn check_instruction(
     }
     let at_home = function.home.is_some_and(|home| state.possibly.contains(home));
     match instruction.opcode {
-        Opcode::MakeHome if at_home => Err("the home marker exists already".into()),
+        Opcode::MakeHome if at_home => Err("there is a home marker already".into()),
         Opcode::Return if at_home => {
-            Err("after make_home a function is left by return_home".into())
+            Err("where there is a home marker, a function is left by return_home".into())
+        }
+        _ if at_home && function.home.is_some_and(|home| effects.destroyed().contains(home)) => {
+            Err("the call destroys the home marker".into())
         }
         _ => Ok(()),
     }

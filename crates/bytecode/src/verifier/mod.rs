@@ -40,8 +40,8 @@
 //! 15. A window starts at `r1` or above and lies within the frame with all its arguments; so does a range, from `r0` on. The
 //!     operands of `send0`, `send1` and `send2` are below the register that receives the return address,
 //!     so that a collection during the send finds them.
-//! 16. Nothing but `make_home` writes the home register, nothing writes `r0` of a block function,
-//!     and no call destroys either.
+//! 16. Nothing but `make_home` writes the home register. Nothing writes `r0` of a block function, and
+//!     no call destroys it.
 //! 17. Jump targets are instructions; only `loop` and `for_loop` jump backwards.
 //! 18. A constant, site or special is of the kind that the instruction wants; the selector of a send takes the number of
 //!     arguments that are there. Each site belongs to exactly one instruction.
@@ -49,7 +49,7 @@
 //!     names a block function and passes what it captures. `make_class` has at least three parts.
 //!     Contexts have at most 255 variables. Steps of loops are not 0.
 //! 20. `load_captured` and `return_nonlocal` are in block functions only; the index is one of the
-//!     captured values, the first of which (the receiver) must exist for `return_nonlocal`. `return_home` names the home register.
+//!     captured values, the first of which (the receiver) must exist for `return_nonlocal`. `return_home` and `leave_home` name the home register.
 //! 21. A result has the function's result type.
 //! 22. Only trusted modules contain `primitive`.
 //!
@@ -60,8 +60,9 @@
 //!
 //! 23. A register is initialised whenever it is read. The class register of a region counts as
 //!     read at each instruction of the region.
-//! 24. Whether `make_home` has run at a place does not depend on the path; it runs at most once.
-//!     After it, the function is left by `return_home`, not by `return`.
+//! 24. Whether there is a home marker at a place, made by `make_home` and not left by `leave_home`, does not depend on
+//!     the path. Where there is one, `make_home` makes no other, no call destroys it, and the
+//!     function is left by `return_home`, not by `return`.
 //!
 //! # Cost
 //!

@@ -505,9 +505,7 @@ fn property_16_reserved_registers() {
     check_method("home r3\n move r3, r0\n return r0", expect![[r#"
         fn0 `test:` at pc 0: `move`: r3 must not be written
     "#]]);
-    check_method("home r5\n send0 r1, r0, r6, \"foo\"\n return r0", expect![[r#"
-        fn0 `test:` at pc 0: `send0`: the call destroys r5, which must be kept
-    "#]]);
+    check_method("home r5\n send0 r1, r0, r6, \"foo\"\n return r0", expect![""]);
     check_method("home r5\n send0 r1, r0, r7, \"foo\"\n return r0", expect![[""]]);
     check_method("home r5\n send0 r5, r0, r7, \"foo\"\n return r0", expect![[r#"
         fn0 `test:` at pc 0: `send0`: r5 must not be written
@@ -740,19 +738,39 @@ fn property_23_initialisation() {
 #[test]
 fn property_24_the_home_marker() {
     check_method("home r3\n branch_true r0, a, a\n make_home r3\n a:\n load_integer r2, 1\n return r0", expect![[r#"
-        fn0 `test:` at pc 3: whether r3 holds the home marker depends on the path here
-        fn0 `test:` at pc 4: `return`: after make_home a function is left by return_home
+        fn0 `test:` at pc 3: whether there is a home marker in r3 depends on the path here
+        fn0 `test:` at pc 4: `return`: where there is a home marker, a function is left by return_home
     "#]]);
     check_method("home r3\n make_home r3\n make_home r3\n return_home r0, r3", expect![[r#"
-        fn0 `test:` at pc 1: `make_home`: the home marker exists already
+        fn0 `test:` at pc 1: `make_home`: there is a home marker already
     "#]]);
     check_method("home r3\n a:\n make_home r3\n loop a", expect![[r#"
-        fn0 `test:` at pc 0: whether r3 holds the home marker depends on the path here
-        fn0 `test:` at pc 0: `make_home`: the home marker exists already
+        fn0 `test:` at pc 0: whether there is a home marker in r3 depends on the path here
+        fn0 `test:` at pc 0: `make_home`: there is a home marker already
     "#]]);
     check_method("home r3\n make_home r3\n return r0", expect![[r#"
-        fn0 `test:` at pc 1: `return`: after make_home a function is left by return_home
+        fn0 `test:` at pc 1: `return`: where there is a home marker, a function is left by return_home
     "#]]);
     check_method("home r3\n branch_true r0, a, a\n return r0\n a:\n make_home r3\n return_home r0, r3", expect![[""]]);
+    check_method("home r3\n make_home r3\n send0 r2, r0, r4, \"foo\"\n return_home r0, r3", expect![[r#"
+        fn0 `test:` at pc 1: `send0`: the call destroys the home marker
+        fn0 `test:` at pc 3: `return_home`: r3 is not initialised here
+    "#]]);
+    check_method("home r3\n send0 r2, r0, r4, \"foo\"\n make_home r3\n return_home r0, r3", expect![[""]]);
+    check_method("home r3\n a:\n make_home r3\n leave_home r3\n branch_true r0, b, b\n loop a\n b:\n return r0", expect![[""]]);
+    check_method("home r3\n branch_true r0, b, a\n a:\n make_home r3\n send0 r2, r0, r5, \"foo\"\n leave_home r3\n b:\n return r0", expect![[""]]);
+    check_method("home r3\n leave_home r3\n return r0", expect![[r#"
+        fn0 `test:` at pc 0: `leave_home`: r3 is not initialised here
+    "#]]);
+    check_method("home r3\n make_home r3\n leave_home r3\n return_home r0, r3", expect![[r#"
+        fn0 `test:` at pc 2: `return_home`: r3 is not initialised here
+    "#]]);
+    check_method("home r3\n make_home r3\n leave_home r1\n return_home r0, r3", expect![[r#"
+        fn0 `test:` at pc 1: `leave_home`: r1 is not the function's home register
+    "#]]);
+    check_method("home r3\n ensure into r4 from a to b handler c\n a:\n make_home r3\n send0 r2, r0, r6, \"foo\"\n leave_home r3\n b:\n return r0\n c:\n return r4", expect![[r#"
+        fn0 `test:` at pc 5: whether there is a home marker in r3 depends on the path here
+        fn0 `test:` at pc 5: `return`: where there is a home marker, a function is left by return_home
+    "#]]);
     check_method("home r3\n ensure into r4 from a to b handler c\n a:\n make_home r3\n b:\n return_home r0, r3\n c:\n return r4", expect![[""]]);
 }
