@@ -3,8 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::disassembler::disassemble;
-
-const SUM: &str = include_str!("../../tests/data/sum.sqasm");
+use crate::testing::seeds::SUM;
 
 fn check_errors(text: &str, expected: Expect) {
     let problems = assemble(text).expect_err("the text is wrong");

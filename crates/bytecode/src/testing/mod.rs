@@ -5,6 +5,7 @@
 
 mod arbitrary;
 mod code;
+pub(crate) mod seeds;
 
 pub(crate) use arbitrary::arbitrary_module;
 pub(crate) use code::random_function;

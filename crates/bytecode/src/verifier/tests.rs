@@ -3,19 +3,10 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::assembler::assemble;
+use crate::testing::seeds::{SUM, module};
 
 mod hostile;
 mod manual;
-
-const SUM: &str = include_str!("../../tests/data/sum.sqasm");
-
-fn module(text: &str) -> Module {
-    match assemble(text) {
-        Ok(module) => module,
-        Err(problems) => panic!("{} in\n{text}", problems[0]),
-    }
-}
 
 fn errors(module: &Module, trust: Trust) -> String {
     let errors = verify(module, trust).err().unwrap_or_default();

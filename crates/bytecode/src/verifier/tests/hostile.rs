@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::assembler::assemble;
 use crate::builder::{Argument, FunctionBuilder, Signature};
 use crate::entities::Register;
 use crate::format::{decode, encode, seal};

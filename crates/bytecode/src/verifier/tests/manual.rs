@@ -1,16 +1,11 @@
 //! The examples of docs/bytecode.md are right.
 
 use super::*;
-
-const MANUAL: &str = include_str!("../../../../../docs/bytecode.md");
+use crate::testing::seeds::{MANUAL, manual_examples};
 
 #[test]
 fn examples_of_the_manual_are_accepted() {
-    let examples: Vec<&str> = MANUAL
-        .split("```sqasm\n")
-        .skip(1)
-        .map(|rest| rest.split_once("```").expect("a fence closes each example").0)
-        .collect();
+    let examples = manual_examples();
     assert!(examples.len() >= 6);
     for (index, example) in examples.iter().enumerate() {
         let errors = errors(&module(example), Trust::Untrusted);
