@@ -118,6 +118,11 @@ impl Stack {
         }
     }
 
+    /// How many words the chunks take.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
     /// Drops the last chunk.
     pub fn pop(&mut self) {
         if let Some(chunk) = self.chunks.pop() {

@@ -87,7 +87,7 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
 
 /// Whether an exception with this behavior is an instance of `class`: by definition, so that a
 /// class produced in another enclosing object matches as well.
-fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
+pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
     let Some(caught) = behavior_of_class(vm, class) else { return false };
     behavior.chain().any(|behavior| behavior.applies(caught.definition))
 }

@@ -2,11 +2,12 @@
 
 use squall_heap::Word;
 
-use super::{Primitive, Shape};
+use super::{Primitive, Shape, answer, arrays};
 use crate::objects::block;
+use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
-use crate::unwind;
+use crate::{trace, unwind};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -15,7 +16,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive { name: "block:value:with:", run: evaluate, shape: Shape::Evaluate },
     Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
     Primitive::ordinary("blockArity:", arity),
-    Primitive::ordinary("signal:", |thread, window| unwind::signal(thread, window.get(0))),
+    Primitive::ordinary("signal:", |thread, window| {
+        trace::record(thread, window);
+        unwind::signal(thread, window.get(0))
+    }),
+    Primitive::ordinary("stackTraceOf:", |thread, window| {
+        let text = trace::recorded(thread.vm, window.get(0));
+        answer(make_string(thread, &text))
+    }),
 ];
 
 /// Runs a closure with the other arguments.
@@ -28,7 +36,7 @@ fn evaluate(thread: &mut Thread, window: Window) -> Outcome {
 /// Runs a closure with the elements of an array as arguments.
 fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
     let arguments = window.get(1);
-    let Some(array) = arguments.as_object().filter(|o| o.layout().format().has_elements()) else {
+    let Some(array) = arrays::array(arguments) else {
         return Failure::argument(arguments).into();
     };
     thread.message.clear();

@@ -8,9 +8,18 @@
 //!
 //! One table per file, one file per kind of receiver.
 
+pub mod arithmetic;
 pub mod arrays;
 pub mod control;
+pub mod decimal;
 pub mod files;
+pub mod modules;
+pub mod numbers;
+pub mod objects;
+pub mod reflection;
+pub mod strands;
+pub mod strings;
+pub mod system;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -61,9 +70,23 @@ pub fn find(name: &str) -> &'static Primitive {
     table.get(name).copied().unwrap_or(&UNKNOWN)
 }
 
+/// One table per kind of receiver.
+static TABLES: &[&[Primitive]] = &[
+    arrays::PRIMITIVES,
+    control::PRIMITIVES,
+    files::PRIMITIVES,
+    modules::PRIMITIVES,
+    numbers::PRIMITIVES,
+    objects::PRIMITIVES,
+    reflection::PRIMITIVES,
+    strands::PRIMITIVES,
+    strings::PRIMITIVES,
+    system::PRIMITIVES,
+];
+
 /// Every primitive.
 pub fn all() -> impl Iterator<Item = &'static Primitive> {
-    [arrays::PRIMITIVES, control::PRIMITIVES, files::PRIMITIVES].into_iter().flatten()
+    TABLES.iter().copied().flatten()
 }
 
 /// The outcome of a primitive that answers or fails.

@@ -1,0 +1,107 @@
+//! Modules: loading them, and the kernel's registry of those of the library.
+//!
+//! A module is compiled once, but each time it is asked for it answers a new class object, made by
+//! the accessor of its class, which is guest code: the outcome is a call of that.
+
+use std::path::Path;
+
+use squall_heap::Word;
+
+use super::reflection::definition;
+use super::{Primitive, answer};
+use crate::host::CompileError;
+use crate::module::LoadedModule;
+use crate::objects::string::{Text, make_string, text_argument};
+use crate::outcome::{Failure, Outcome};
+use crate::symbols::Symbol;
+use crate::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("loadModule:", |thread, window| match text_argument(window.get(0)) {
+        Ok(path) => load(thread, &path),
+        Err(failure) => failure.into(),
+    }),
+    Primitive::ordinary("loadModule:nextTo:", |thread, window| match path_next_to(thread, window) {
+        Ok(path) => load(thread, &path),
+        Err(failure) => failure.into(),
+    }),
+    Primitive::ordinary("libraryModule:", load_library),
+    Primitive::ordinary("registryAt:", |thread, window| {
+        answer(name_argument(thread, window).map(|name| {
+            thread.vm.roots.registered(name).unwrap_or(Word::NIL)
+        }))
+    }),
+    Primitive::ordinary("registryAt:put:", |thread, window| {
+        answer(name_argument(thread, window).map(|name| {
+            thread.vm.roots.register(name, window.get(1))
+        }))
+    }),
+];
+
+fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
+    let name = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    Ok(name.intern(thread.vm.symbols()))
+}
+
+/// A path relative to the directory of a definition's source file.
+fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
+    let path = text_argument(window.get(0))?;
+    let definition = definition(thread.vm, window.get(1))?;
+    let directory = Path::new(definition.module.bytecode.path_text()).parent();
+    Ok(match directory {
+        Some(directory) => directory.join(&path).to_string_lossy().into_owned(),
+        None => path,
+    })
+}
+
+/// Makes a class object of the module in a source file.
+fn load(thread: &mut Thread, path: &str) -> Outcome {
+    let vm = thread.vm;
+    // Compiling takes its time, and touches no object.
+    match thread.mutator.native(|| vm.program_module(path)) {
+        Ok(module) => make_class(thread, module, path),
+        Err(CompileError::NotFound) => answer(not_found(thread, path)),
+        Err(CompileError::Invalid(diagnostics)) => {
+            answer(invalid(thread, &diagnostics, path))
+        }
+    }
+}
+
+fn load_library(thread: &mut Thread, window: Window) -> Outcome {
+    let name = match text_argument(window.get(0)) {
+        Ok(name) => name,
+        Err(failure) => return failure.into(),
+    };
+    let vm = thread.vm;
+    match thread.mutator.native(|| vm.library_module(&name)) {
+        Some(module) => make_class(thread, module, &name),
+        None => answer(not_found(thread, &name)),
+    }
+}
+
+/// Runs the accessor of the module's class, which nothing encloses.
+fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) -> Outcome {
+    let class = module.main_definition().map(|definition| definition.bytecode());
+    let Some(accessor) = class.and_then(|class| class.accessor) else {
+        return answer(invalid(thread, "the module has no class", path));
+    };
+    thread.message.clear();
+    thread.message.push(Word::NIL);
+    Outcome::Call(module.function(accessor))
+}
+
+fn not_found(thread: &mut Thread, path: &str) -> Result<Word, Failure> {
+    let path = make_string(thread, path)?;
+    Err(Failure::with("ModuleNotFound", path, Word::NIL))
+}
+
+fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Result<Word, Failure> {
+    let diagnostics = make_string(thread, diagnostics)?;
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(diagnostics);
+    let path = make_string(thread, path);
+    let diagnostics = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    Err(Failure::with("CompileError", diagnostics, path?))
+}

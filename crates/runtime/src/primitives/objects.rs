@@ -1,0 +1,105 @@
+//! What every object can be asked: identity, class, and whether it is a value.
+
+use squall_heap::Word;
+
+use super::arithmetic::mix;
+use super::{Primitive, Shape, answer};
+use crate::behavior::Behavior;
+use crate::classes::{behavior_of_class, is_value};
+use crate::known;
+use crate::objects::string::{Text, symbol_object};
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+use crate::unwind;
+use crate::vm::Vm;
+use squall_bytecode::module::Side;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive {
+        name: "identical:to:",
+        run: |_, window| Outcome::Return(identical(window.get(0), window.get(1)).into()),
+        shape: Shape::Identical,
+    },
+    Primitive::ordinary("identityHash:", |_, window| {
+        let hash = i64::from(identity_hash(window.get(0)));
+        Outcome::Return(Word::from_small_integer_unchecked(hash))
+    }),
+    Primitive::ordinary("classOf:", |thread, window| {
+        Outcome::Return(thread.class_of(window.get(0)))
+    }),
+    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window))),
+    Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
+    Primitive::ordinary("is:instanceOf:", is_instance),
+    Primitive::ordinary("isValue:", |thread, window| {
+        Outcome::Return(is_value(thread.vm, window.get(0)).into())
+    }),
+    Primitive::ordinary("treatInstancesAsValues:", |thread, window| {
+        answer(class_argument(thread.vm, window.get(0)).map(|behavior| {
+            _ = behavior.definition.instances_are_values.set(());
+            Word::NIL
+        }))
+    }),
+];
+
+/// The behavior of the instances of a class.
+pub fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
+    behavior_of_class(vm, class).ok_or(Failure::argument(class))
+}
+
+/// Whether two words stand for the same object; boxed numbers have no identity but their value.
+fn identical(left: Word, right: Word) -> bool {
+    if left == right {
+        return true;
+    }
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else { return false };
+    match left.layout() {
+        layout if layout != right.layout() => false,
+        known::BOXED_DOUBLE => left.raw(0) == right.raw(0),
+        known::LARGE_INTEGER => {
+            left.length() == right.length()
+                && (0..left.length()).all(|index| left.byte(index) == right.byte(index))
+        }
+        _ => false,
+    }
+}
+
+/// A number that identical objects have in common, and others mostly not.
+fn identity_hash(word: Word) -> u32 {
+    if let Some(text) = Text::of(word) {
+        return text.hash();
+    }
+    let Some(object) = word.as_object() else { return mix(word.bits()) };
+    match object.layout() {
+        known::BOXED_DOUBLE => mix(object.raw(0)),
+        known::LARGE_INTEGER => (0..object.length())
+            .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
+        _ => object.identity_hash(),
+    }
+}
+
+fn class_name(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let vm = thread.vm;
+    let object = window.get(0);
+    let behavior = vm.behavior_of_layout(known::layout_of(object));
+    let behavior = behavior.ok_or(Failure::argument(object))?;
+    let name = match (behavior.side, behavior_of_class(vm, object)) {
+        (Side::Class, Some(instances)) => vm.symbol(&format!("{} class", instances.name())),
+        _ => behavior.definition.name,
+    };
+    symbol_object(thread, name)
+}
+
+fn name_of_class(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let name = class_argument(thread.vm, window.get(0))?.name();
+    crate::objects::string::make_string(thread, name)
+}
+
+fn is_instance(thread: &mut Thread, window: Window) -> Outcome {
+    let (object, class) = (window.get(0), window.get(1));
+    let vm = thread.vm;
+    answer(class_argument(vm, class).map(|_| {
+        let behavior = vm.behavior_of_layout(known::layout_of(object));
+        behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into()
+    }))
+}

@@ -1,0 +1,90 @@
+//! The machine and its surroundings: output, arguments, time, memory, the end.
+
+use std::sync::OnceLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use squall_heap::{CollectionKind, WORD_BYTES, Word};
+
+use super::{Primitive, answer, arrays};
+use crate::host::Host;
+use crate::objects::number::{integer_argument, make_integer};
+use crate::objects::string::{make_string, text_argument};
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+use crate::trace;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("printString:", |thread, window| {
+        print(thread, window, |host, text| host.write_output(text))
+    }),
+    Primitive::ordinary("printError:", |thread, window| {
+        print(thread, window, |host, text| host.write_error(text))
+    }),
+    Primitive::ordinary("printStackTrace", |thread, _| {
+        let text = trace::render(thread);
+        let vm = thread.vm;
+        thread.mutator.native(|| vm.host.write_error(&text));
+        Outcome::Return(Word::NIL)
+    }),
+    Primitive::ordinary("exit:", exit),
+    Primitive::ordinary("arguments", |thread, _| {
+        let arguments = &thread.vm.options.arguments;
+        answer(arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
+            make_string(thread, &arguments[index])
+        }))
+    }),
+    Primitive::ordinary("milliseconds", |thread, _| answer(make_integer(thread, milliseconds()))),
+    Primitive::ordinary("microseconds", |thread, _| answer(make_integer(thread, microseconds()))),
+    Primitive::ordinary("collectGarbage", |thread, _| {
+        thread.mutator.collect(CollectionKind::Full);
+        Outcome::Return(Word::NIL)
+    }),
+    Primitive::ordinary("memoryStatistics", |thread, _| answer(memory_statistics(thread))),
+];
+
+/// Writes a text, which may wait for whoever reads it.
+fn print(thread: &mut Thread, window: Window, write: fn(&dyn Host, &str)) -> Outcome {
+    let vm = thread.vm;
+    answer(text_argument(window.get(0)).map(|text| {
+        thread.mutator.native(|| write(&*vm.host, &text));
+        Word::NIL
+    }))
+}
+
+fn exit(thread: &mut Thread, window: Window) -> Outcome {
+    let code = integer_argument(window.get(0)).ok().and_then(|code| i32::try_from(code).ok());
+    let Some(code) = code else { return Failure::argument(window.get(0)).into() };
+    let vm = thread.vm;
+    thread.mutator.native(|| vm.host.flush());
+    Outcome::Exit(code)
+}
+
+/// The time since the start of 1970.
+fn milliseconds() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The time since it was first asked for, which never goes back.
+fn microseconds() -> i64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let since = START.get_or_init(Instant::now).elapsed();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Bytes in the heap, bytes of stacks, bytes freed so far, and milliseconds spent on that.
+fn memory_statistics(thread: &mut Thread) -> Result<Word, Failure> {
+    let heap = thread.vm.heap.statistics();
+    let freed = heap.allocated_bytes.saturating_sub(heap.used_bytes as u64);
+    let time = heap.nursery.total + heap.full.total;
+    let numbers = [
+        heap.used_bytes as u64,
+        (thread.stack.words() * WORD_BYTES) as u64,
+        freed,
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+    ];
+    arrays::make_array_of(thread, numbers.len(), |thread, index| {
+        make_integer(thread, i64::try_from(numbers[index]).unwrap_or(i64::MAX))
+    })
+}
