@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use squall_newspeak::diagnostics::render::{Colour, to_text};
-use squall_newspeak::{CompileOptions, Source, compile};
+use squall_newspeak::{CompileOptions, Source, compile_source};
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lib");
@@ -39,11 +39,12 @@ fn compiled(path: &Path, name: &str) -> Vec<u8> {
     // What traces show: the place on the machine that built this would help nobody.
     let shown = format!("lib/{name}.ns");
     let options = CompileOptions { trusted: true };
-    match compile(&text, &shown, &options) {
+    let source = Source::new(shown, text);
+    match compile_source(&source, &options) {
         Ok(module) => squall_bytecode::format::encode(&module).expect("the module has a binary form"),
         Err(diagnostics) => {
-            let source = Source::new(shown, text);
-            panic!("the library does not compile:\n{}", to_text(&source, &diagnostics, Colour::None));
+            eprintln!("the library does not compile:\n{}", to_text(&source, &diagnostics, Colour::None));
+            std::process::exit(1);
         }
     }
 }

@@ -252,6 +252,9 @@ pub fn send(
             Ok(tier.run(thread, function, &message))
         }
         Action::Answer(word) => Ok(RunResult::Value(word)),
+        Action::LoadSlot(index) => {
+            Ok(RunResult::Value(receiver.object_unchecked().slot(index as usize)))
+        }
         _ => Err(BootError(format!("{} has no method {selector}", behavior.name()))),
     }
 }

@@ -63,19 +63,43 @@ impl CompileProblem {
     }
 }
 
+/// A module that may run: it was verified, or our own compiler made it.
+#[derive(Clone, Debug)]
+pub struct RunnableModule(Module);
+
+impl RunnableModule {
+    /// The module.
+    pub fn module(&self) -> &Module {
+        &self.0
+    }
+
+    pub(crate) fn into_module(self) -> Module {
+        self.0
+    }
+
+    /// Says that code on the first line stands `columns` further left than the compiler was told.
+    pub(crate) fn shift_first_line(&mut self, columns: u32) {
+        for function in &mut self.0.functions {
+            for entry in function.lines.iter_mut().filter(|entry| entry.line == 1) {
+                entry.column = entry.column.saturating_sub(columns).max(1);
+            }
+        }
+    }
+}
+
 /// Makes a module from the bytes of a file.
 pub fn module_from_bytes(
     path: &str,
     kind: FileKind,
     bytes: &[u8],
     verify_all: bool,
-) -> Result<Module, CompileProblem> {
+) -> Result<RunnableModule, CompileProblem> {
     match kind {
         FileKind::Newspeak => compile_newspeak(Source::from_bytes(path, bytes), verify_all),
         FileKind::Binary => {
             let module = format::decode(bytes)
                 .map_err(|error| CompileProblem::Bytecode(vec![format!("{path}: {error}")]))?;
-            verified(path, module, Trust::Untrusted)
+            verified(path, module)
         }
         FileKind::Assembly => {
             let text = String::from_utf8_lossy(bytes);
@@ -83,24 +107,27 @@ pub fn module_from_bytes(
                 let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
                 CompileProblem::Bytecode(lines.collect())
             })?;
-            verified(path, module, Trust::Untrusted)
+            verified(path, module)
         }
     }
 }
 
 /// Compiles source text.
-pub fn compile_newspeak(source: Source, verify_all: bool) -> Result<Module, CompileProblem> {
+pub fn compile_newspeak(
+    source: Source,
+    verify_all: bool,
+) -> Result<RunnableModule, CompileProblem> {
     let options = CompileOptions { trusted: false };
-    match squall_newspeak::compile(source.text(), source.name(), &options) {
-        Ok(module) if verify_all => verified(source.name(), module, Trust::Untrusted),
-        Ok(module) => Ok(module),
+    match squall_newspeak::compile_source(&source, &options) {
+        Ok(module) if verify_all => verified(source.name(), module),
+        Ok(module) => Ok(RunnableModule(module)),
         Err(diagnostics) => Err(CompileProblem::Newspeak(source, diagnostics)),
     }
 }
 
-fn verified(path: &str, module: Module, trust: Trust) -> Result<Module, CompileProblem> {
-    match verify(&module, trust) {
-        Ok(()) => Ok(module),
+fn verified(path: &str, module: Module) -> Result<RunnableModule, CompileProblem> {
+    match verify(&module, Trust::Untrusted) {
+        Ok(()) => Ok(RunnableModule(module)),
         Err(errors) => {
             let lines = errors.iter().map(|error| format!("{path}: {error}"));
             Err(CompileProblem::Bytecode(lines.collect()))

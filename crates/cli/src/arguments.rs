@@ -1,0 +1,350 @@
+//! The command line, as clap reads it.
+//!
+//! Options that choose how a machine runs are the same for every command that runs one
+//! ([`MachineArguments`]). Authority comes from the command line only; the other ones can also be
+//! set by environment variables.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use squall::{Grant, HeapOptions, Options, Permissions, Tracing};
+
+/// A virtual machine for many models of concurrency, and for Newspeak.
+#[derive(Parser, Debug)]
+#[command(name = "squall", version, max_term_width = 100, subcommand_required = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Run(Run),
+    Eval(Eval),
+    Repl(Repl),
+    Check(Check),
+    Test(Test),
+    Asm(Asm),
+    Disasm(Disasm),
+    Verify(Verify),
+    Version(Version),
+}
+
+/// Run a program.
+///
+/// The program is a class with the factory `usingPlatform:` and a method `main:`, which gets the
+/// file's name and the arguments behind it. An Integer that `main:` answers is the exit code.
+#[derive(Args, Debug)]
+#[command(override_usage = "squall run [OPTIONS] FILE [ARGUMENTS]…")]
+pub struct Run {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    /// Show what the compiler makes of the file instead of running it
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub dump: Vec<Stage>,
+
+    /// Send this message to the module's class, and show what it answers, instead of starting it
+    #[arg(long, value_name = "SELECTOR", hide = true)]
+    pub send: Option<String>,
+
+    /// The program, then its own arguments
+    #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
+    pub program: Vec<String>,
+}
+
+/// Evaluate an expression and show its value.
+///
+/// Several statements, local variables and class declarations will do as well. The platform's
+/// modules and the most common classes can be used by name: `system`, `files`, `Array` and so on.
+#[derive(Args, Debug)]
+pub struct Eval {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    /// What to evaluate
+    #[arg(allow_hyphen_values = true)]
+    pub expression: String,
+}
+
+/// Evaluate what you type, line by line.
+#[derive(Args, Debug)]
+pub struct Repl {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+}
+
+/// Compile files without running them, and show what is wrong with them.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Show diagnostics as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show what the compiler makes of the files
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    pub dump: Vec<Stage>,
+
+    /// Newspeak source files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+}
+
+/// Run the tests in files.
+///
+/// A test module has the factory `usingPlatform:testFramework:`. Test contexts are classes in it
+/// with a class-side method TEST_CONTEXT; tests are their methods whose names begin with `test`.
+#[derive(Args, Debug)]
+pub struct Test {
+    #[command(flatten)]
+    pub machine: MachineArguments,
+
+    /// Show results as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Run only tests whose name contains this text; names are `Context.testSomething`
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+
+    /// Test modules
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+}
+
+/// Turn the text form of bytecode into the binary form.
+#[derive(Args, Debug)]
+pub struct Asm {
+    /// Where to write; by default next to the source, with the extension .sqb
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// An assembly file (.sqasm)
+    #[arg(value_name = "FILE")]
+    pub file: String,
+}
+
+/// Show the text form of the bytecode in a file.
+#[derive(Args, Debug)]
+pub struct Disasm {
+    /// A module: binary (.sqb), assembly (.sqasm) or Newspeak source (.ns)
+    #[arg(value_name = "FILE")]
+    pub file: String,
+}
+
+/// Verify the bytecode in files.
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// Show errors as JSON, one object per line
+    #[arg(long)]
+    pub json: bool,
+
+    /// Modules: binary (.sqb), assembly (.sqasm) or Newspeak source (.ns)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+}
+
+/// Show the version of Squall and of its formats.
+#[derive(Args, Debug)]
+pub struct Version {
+    /// Show it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What the compiler makes of a file, in the order of its stages.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// One token per line
+    Tokens,
+    /// The syntax tree
+    Ast,
+    /// The text form of the bytecode
+    Bytecode,
+}
+
+/// How the machine runs.
+#[derive(Args, Clone, Debug)]
+pub struct MachineArguments {
+    /// Let the program read and write files, all of them or those at and below a path
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        action = ArgAction::Append,
+        help_heading = "Authority"
+    )]
+    pub allow_files: Vec<PathBuf>,
+
+    /// Let the program use the network
+    #[arg(long, help_heading = "Authority")]
+    pub allow_net: bool,
+
+    /// Let the program call foreign functions
+    #[arg(long, help_heading = "Authority")]
+    pub allow_ffi: bool,
+
+    /// Let the program start processes of the operating system
+    #[arg(long, help_heading = "Authority")]
+    pub allow_processes: bool,
+
+    /// Let the program do all of these
+    #[arg(short = 'A', long, help_heading = "Authority")]
+    pub allow_all: bool,
+
+    /// The most memory the heap may take, such as 512M or 2G; by default, three quarters of what there is
+    #[arg(long, value_name = "SIZE", value_parser = size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
+    pub max_heap: Option<usize>,
+
+    /// The most memory the stack of one strand may take [default: 128M]
+    #[arg(long, value_name = "SIZE", value_parser = size, env = "SQUALL_MAX_STACK", hide_env_values = true, help_heading = "Machine")]
+    pub max_stack: Option<usize>,
+
+    /// Report on the standard error output what happens
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', env = "SQUALL_TRACE", hide_env_values = true, help_heading = "Machine")]
+    pub trace: Vec<Trace>,
+
+    /// Verify all bytecode, even what the compiler made
+    #[arg(long, env = "SQUALL_VERIFY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
+    pub verify: bool,
+
+    /// Collect garbage at one of N allocations, to find mistakes in the machine
+    #[arg(
+        long,
+        value_name = "N",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..),
+        env = "SQUALL_GC_STRESS",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub gc_stress: Option<u32>,
+
+    /// Make life hard for the machine: collections at every allocation, and tiny stacks
+    #[arg(long, env = "SQUALL_STRESS", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
+    pub stress: bool,
+}
+
+/// What can be reported while a program runs.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// Every message sent
+    Send,
+    /// Every miss of an inline cache
+    Ic,
+    /// Every garbage collection
+    Gc,
+}
+
+impl MachineArguments {
+    /// The machine's options, for a program with these arguments.
+    pub fn options(&self, arguments: Vec<String>) -> Options {
+        let mut options = Options {
+            permissions: self.permissions(),
+            heap: HeapOptions { max_heap: self.max_heap, ..HeapOptions::default() },
+            tiny_stacks: self.stress,
+            arguments,
+            tracing: Tracing {
+                sends: self.trace.contains(&Trace::Send),
+                caches: self.trace.contains(&Trace::Ic),
+                collections: self.trace.contains(&Trace::Gc),
+            },
+            ..Options::default()
+        };
+        options.verify_all |= self.verify;
+        if let Some(bytes) = self.max_stack {
+            options.max_stack = bytes;
+        }
+        if let Some(every) = self.gc_stress.or(self.stress.then_some(1)) {
+            options.stress_collector(every);
+        }
+        options
+    }
+
+    fn permissions(&self) -> Permissions {
+        if self.allow_all {
+            return Permissions::all();
+        }
+        let files = if self.allow_files.is_empty() {
+            Grant::Denied
+        } else if self.allow_files.iter().any(|path| path.as_os_str().is_empty()) {
+            Grant::Allowed
+        } else {
+            Grant::Below(self.allow_files.clone())
+        };
+        Permissions {
+            files,
+            network: self.allow_net,
+            foreign_functions: self.allow_ffi,
+            processes: self.allow_processes,
+        }
+    }
+}
+
+/// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
+fn size(text: &str) -> Result<usize, String> {
+    let explanation = || format!("`{text}` is no size; write a number of bytes, or one like 64M or 2G");
+    let upper = text.to_ascii_uppercase();
+    let number = upper.trim_end_matches("IB").trim_end_matches('B');
+    let (digits, shift) = match number.char_indices().next_back() {
+        Some((end, 'K')) => (&number[..end], 10),
+        Some((end, 'M')) => (&number[..end], 20),
+        Some((end, 'G')) => (&number[..end], 30),
+        Some((end, 'T')) => (&number[..end], 40),
+        _ => (number, 0),
+    };
+    let count: usize = digits.parse().map_err(|_| explanation())?;
+    count.checked_mul(1 << shift).ok_or_else(explanation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(size("64k"), Ok(64 << 10));
+        assert_eq!(size("512MiB"), Ok(512 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        for wrong in ["", "M", "-1", "1.5G", "99999999T", "lots"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_follows_the_file_is_the_programs() {
+        let arguments = Arguments::try_parse_from([
+            "squall", "run", "--allow-net", "a.ns", "--allow-ffi", "-A", "--", "x",
+        ]);
+        let Ok(Arguments { command: Command::Run(run) }) = arguments else { panic!("no run") };
+        assert_eq!(run.program, ["a.ns", "--allow-ffi", "-A", "--", "x"]);
+        assert!(run.machine.allow_net && !run.machine.allow_ffi && !run.machine.allow_all);
+    }
+
+    #[test]
+    fn a_path_narrows_what_files_are_allowed() {
+        let permissions = |flags: &[&str]| {
+            let line = ["squall", "repl"].iter().chain(flags);
+            match Arguments::try_parse_from(line).expect("a command line").command {
+                Command::Repl(repl) => repl.machine.permissions().files,
+                _ => panic!("no repl"),
+            }
+        };
+        assert_eq!(permissions(&[]), Grant::Denied);
+        assert_eq!(permissions(&["--allow-files"]), Grant::Allowed);
+        let below = Grant::Below(vec!["a".into(), "b".into()]);
+        assert_eq!(permissions(&["--allow-files=a", "--allow-files=b"]), below);
+    }
+}

@@ -1,0 +1,48 @@
+//! One module per subcommand.
+
+mod bytecode;
+mod check;
+mod eval;
+mod repl;
+mod run;
+mod test;
+mod version;
+
+use squall::{Machine, Options, StartError};
+
+use crate::arguments::{Arguments, Command};
+use crate::console::{Console, complain};
+use crate::exit::Exit;
+
+/// Does what the command line says.
+pub fn execute(arguments: Arguments) -> Exit {
+    let result = match arguments.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Eval(arguments) => eval::eval(&arguments),
+        Command::Repl(arguments) => repl::repl(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Test(arguments) => test::test(&arguments),
+        Command::Asm(arguments) => bytecode::assemble(&arguments),
+        Command::Disasm(arguments) => bytecode::disassemble(&arguments),
+        Command::Verify(arguments) => bytecode::verify(&arguments),
+        Command::Version(arguments) => version::version(&arguments),
+    };
+    result.unwrap_or_else(|exit| exit)
+}
+
+/// Starts a machine on the process's console, or complains.
+fn start(options: Options) -> Result<Machine, Exit> {
+    Machine::start(options, Console::new()).map_err(|error| {
+        complain(&error.to_string());
+        match error {
+            StartError::Heap(_) => Exit::Failure,
+            StartError::Boot(_) => Exit::Internal,
+        }
+    })
+}
+
+/// Complains about a mistake of ours.
+fn internal(error: impl std::fmt::Display) -> Exit {
+    complain(&format!("{error}\nThis is a bug in Squall, not in your program. Please report it."));
+    Exit::Internal
+}

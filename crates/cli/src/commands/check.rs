@@ -1,0 +1,82 @@
+//! `squall check`: compiles files without running them.
+
+use std::io::{IsTerminal, stderr};
+
+use squall::compiler::{CompileProblem, FileKind, compile_newspeak, module_from_bytes};
+use squall_bytecode::disassembler::disassemble;
+use squall_newspeak::diagnostics::{json, render};
+use squall_newspeak::{Diagnostic, Source, dump, lexer, parse};
+
+use crate::arguments::{Check, Stage};
+use crate::console::{colour, print, print_error};
+use crate::exit::Exit;
+use crate::files::{self, Input};
+
+pub fn check(arguments: &Check) -> Result<Exit, Exit> {
+    let mut exit = Exit::Success;
+    for path in &arguments.files {
+        let result = files::read(path, &[FileKind::Newspeak]).and_then(|input| {
+            let checked = check_one(&input, arguments.json);
+            match arguments.dump.is_empty() {
+                true => checked,
+                false => checked.and_then(|_| show_stages(&input, &arguments.dump)),
+            }
+        });
+        exit = exit.and(result.unwrap_or_else(|exit| exit));
+    }
+    if exit == Exit::Success && !arguments.json && arguments.dump.is_empty() && stderr().is_terminal() {
+        print_error("no mistakes found\n");
+    }
+    Ok(exit)
+}
+
+/// Compiles a file and shows errors and warnings.
+fn check_one(input: &Input, as_json: bool) -> Result<Exit, Exit> {
+    let source = input.source();
+    let (problem, exit) = match compile_newspeak(source.clone(), true) {
+        Ok(_) => (warnings(source), Exit::Success),
+        Err(problem) => (problem, Exit::Invalid),
+    };
+    match (&problem, as_json) {
+        (CompileProblem::Newspeak(source, diagnostics), true) => {
+            print(&json::to_json_lines(source, diagnostics));
+        }
+        _ => print_error(&problem.render(colour())),
+    }
+    Ok(exit)
+}
+
+fn warnings(source: Source) -> CompileProblem {
+    let diagnostics = parse(&source).diagnostics;
+    CompileProblem::Newspeak(source, diagnostics)
+}
+
+/// Shows what the compiler makes of a file.
+pub fn show_stages(input: &Input, stages: &[Stage]) -> Result<Exit, Exit> {
+    for stage in stages {
+        print(&show(input, *stage)?);
+    }
+    Ok(Exit::Success)
+}
+
+fn show(input: &Input, stage: Stage) -> Result<String, Exit> {
+    let source = input.source();
+    let refuse = |diagnostics: &[Diagnostic]| {
+        print_error(&render::to_text(&source, diagnostics, colour()));
+        Exit::Invalid
+    };
+    match stage {
+        Stage::Tokens => Ok(dump::tokens(&source, &lexer::tokenize(&source).list)),
+        Stage::Ast => {
+            let parsed = parse(&source);
+            parsed.ast.map(|ast| dump::ast(&ast)).ok_or_else(|| refuse(&parsed.diagnostics))
+        }
+        Stage::Bytecode => match module_from_bytes(&input.path, input.kind, &input.bytes, false) {
+            Ok(module) => Ok(disassemble(module.module())),
+            Err(problem) => {
+                print_error(&problem.render(colour()));
+                Err(Exit::Invalid)
+            }
+        },
+    }
+}

@@ -1,0 +1,26 @@
+//! `squall eval`: evaluates an expression.
+
+use squall::session::{Evaluation, Session};
+
+use super::{internal, start};
+use crate::arguments::Eval;
+use crate::console::{colour, complain, print_error};
+use crate::exit::Exit;
+
+pub fn eval(arguments: &Eval) -> Result<Exit, Exit> {
+    let machine = start(arguments.machine.options(vec!["eval".to_owned()]))?;
+    let mut session = Session::new(machine).map_err(internal)?;
+    match session.evaluate("eval", &arguments.expression).map_err(internal)? {
+        Evaluation::Done => Ok(Exit::Success),
+        Evaluation::Failed => Ok(Exit::Failure),
+        Evaluation::Unresolved => {
+            complain("the value is a promise, and nothing is left that could resolve it");
+            Ok(Exit::Failure)
+        }
+        Evaluation::Invalid(problem) => {
+            print_error(&problem.render(colour()));
+            Ok(Exit::Invalid)
+        }
+        Evaluation::Exit(code) => Ok(Exit::Program(code)),
+    }
+}

@@ -1,0 +1,119 @@
+//! `squall repl`: evaluates what you type.
+//!
+//! On a terminal there are history, editing, completion of selectors and inputs of several lines.
+//! Otherwise lines come from the standard input as they are.
+
+mod editor;
+
+use std::io::{BufRead, IsTerminal, stdin};
+
+use squall::session::{Evaluation, Session, is_complete};
+
+use super::{internal, start};
+use crate::arguments::Repl;
+use crate::console::{colour, complain, print, print_error};
+use crate::exit::Exit;
+use editor::{Editor, Line};
+
+const HELP: &str = "\
+Type an expression, several statements, or a class. `name:: value` makes a variable, which stays.
+Nothing is evaluated before brackets, strings and comments are closed; an empty line gives up.
+
+  :variables    the variables so far
+  :help         this
+  :quit         leave, as does the end of input (Ctrl-D)
+";
+
+pub fn repl(arguments: &Repl) -> Result<Exit, Exit> {
+    let machine = start(arguments.machine.options(vec!["repl".to_owned()]))?;
+    let mut session = Session::new(machine).map_err(internal)?;
+    if stdin().is_terminal() {
+        print(concat!("squall ", env!("CARGO_PKG_VERSION"), "; :help for help\n"));
+        converse(&mut session)
+    } else {
+        read_on(&mut session)
+    }
+}
+
+/// Reads from a terminal.
+fn converse(session: &mut Session) -> Result<Exit, Exit> {
+    let mut editor = Editor::new().map_err(|error| {
+        complain(&format!("the terminal cannot be used: {error}"));
+        Exit::Failure
+    })?;
+    for number in 1.. {
+        editor.set_vocabulary(session.vocabulary());
+        match editor.read() {
+            Line::Text(text) => {
+                if let Some(exit) = evaluate(session, number, &text)? {
+                    return Ok(exit);
+                }
+            }
+            Line::Interrupted => {}
+            Line::End => break,
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Reads from something else than a terminal.
+fn read_on(session: &mut Session) -> Result<Exit, Exit> {
+    let mut text = String::new();
+    let mut number = 1;
+    for line in stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        text += &line;
+        text.push('\n');
+        if !is_finished(&text) {
+            continue;
+        }
+        if let Some(exit) = evaluate(session, number, &std::mem::take(&mut text))? {
+            return Ok(exit);
+        }
+        number += 1;
+    }
+    match text.trim().is_empty() {
+        true => Ok(Exit::Success),
+        false => Ok(evaluate(session, number, &text)?.unwrap_or(Exit::Success)),
+    }
+}
+
+/// Whether a text is to be evaluated as it is: it is complete, or its last line is empty.
+fn is_finished(text: &str) -> bool {
+    let is_command = text.trim_start().starts_with(':');
+    is_command || text.trim().is_empty() || text.ends_with("\n\n") || is_complete(text)
+}
+
+/// Evaluates an input; answers how the process ends, if it does.
+fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
+    match text.trim() {
+        "" => return Ok(None),
+        ":quit" | ":q" => return Ok(Some(Exit::Success)),
+        ":help" | ":h" => print(HELP),
+        ":variables" | ":v" => {
+            print(&session.variables().map(|name| format!("{name}\n")).collect::<String>());
+        }
+        command if command.starts_with(':') => {
+            complain(&format!("there is no command {command}; :help lists them"));
+        }
+        _ => return evaluate_input(session, number, text),
+    }
+    Ok(None)
+}
+
+fn evaluate_input(
+    session: &mut Session,
+    number: usize,
+    text: &str,
+) -> Result<Option<Exit>, Exit> {
+    match session.evaluate(&format!("input {number}"), text).map_err(internal)? {
+        Evaluation::Done | Evaluation::Failed => {}
+        Evaluation::Unresolved => print("a promise that is not resolved yet\n"),
+        Evaluation::Invalid(problem) => print_error(&problem.render(colour())),
+        Evaluation::Exit(0) => return Ok(Some(Exit::Success)),
+        Evaluation::Exit(code) => {
+            complain(&format!("a program would have ended here, with exit code {code}"));
+        }
+    }
+    Ok(None)
+}

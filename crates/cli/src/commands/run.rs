@@ -1,0 +1,95 @@
+//! `squall run`: runs a program.
+
+use squall::compiler::{FileKind, RunnableModule, module_from_bytes};
+use squall::testing;
+use squall::{Machine, Reply};
+use squall_bytecode::module::Module;
+
+use super::check::show_stages;
+use super::{internal, start};
+use crate::arguments::Run;
+use crate::console::{colour, complain, print, print_error};
+use crate::exit::Exit;
+use crate::files::{self, Input};
+
+/// The selector of the factory that a program has.
+const FACTORY: &str = "usingPlatform:";
+
+pub fn run(arguments: &Run) -> Result<Exit, Exit> {
+    let options = arguments.machine.options(arguments.program.clone());
+    let input = files::read(&arguments.program[0], &FileKind::ALL)?;
+    if !arguments.dump.is_empty() {
+        return show_stages(&input, &arguments.dump);
+    }
+    let module = compile(&input, options.verify_all)?;
+    if let Some(selector) = &arguments.send {
+        return send(start(options)?, module, selector);
+    }
+    check_program(&input.path, module.module())?;
+    let mut machine = start(options)?;
+    machine.prepare(&input.path, module);
+    Ok(Exit::Program(machine.run_program()))
+}
+
+/// Compiles a file, or shows what is wrong with it.
+pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> {
+    module_from_bytes(&input.path, input.kind, &input.bytes, verify_all).map_err(|problem| {
+        print_error(&problem.render(colour()));
+        Exit::Invalid
+    })
+}
+
+/// Complains if a module is no program, and says what it is instead.
+fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
+    let invalid = |text: String| {
+        complain(&text);
+        Err(Exit::Invalid)
+    };
+    let Some(main) = module.main_class.map(|main| &module.classes[main.index()]) else {
+        return invalid(format!("{path} has no main class"));
+    };
+    let name = module.string(main.name);
+    let class_methods = main.class_methods.iter().map(|method| method.selector);
+    let mut factories = class_methods.chain([main.factory_selector]);
+    if !factories.any(|id| module.string(id) == FACTORY) {
+        if testing::is_test_module(module) {
+            return invalid(format!("{path} is a test module; run it with `squall test {path}`"));
+        }
+        let factory = module.string(main.factory_selector);
+        return invalid(format!(
+            "{name} in {path} is no program: its factory is `{factory}`, not `{FACTORY}`\n  \
+             hint: begin with `class {name} usingPlatform: platform = Value (`, or run the program \
+             that loads this module"
+        ));
+    }
+    let mut methods = main.methods.iter().filter(|method| module.string(method.selector) == "main:");
+    if methods.next().is_none() {
+        return invalid(format!(
+            "{name} in {path} has no method `main:` to start with\n  \
+             hint: add `public main: args = ( … ^ 0 )`"
+        ));
+    }
+    Ok(())
+}
+
+/// Sends a message to the module's class, and shows what it answers.
+fn send(mut machine: Machine, module: RunnableModule, selector: &str) -> Result<Exit, Exit> {
+    let class = machine.class_of_module(module).map_err(internal)?;
+    let workspace = machine.library_class("Workspace").map_err(internal)?;
+    let platform = machine.platform();
+    let reply = machine.send(workspace, "usingPlatform:", &[platform]).map_err(internal)?;
+    let Reply::Answer(workspace) = reply else { return Ok(Exit::Internal) };
+    let selector = machine.string(selector).ok_or(Exit::Failure)?;
+    let reply = machine.send(workspace, "describe:sentTo:", &[selector, class]).map_err(internal)?;
+    machine.flush();
+    match reply {
+        Reply::Answer(text) => match machine.text(text) {
+            Some(text) => {
+                print(&format!("{text}\n"));
+                Ok(Exit::Success)
+            }
+            None => Ok(Exit::Failure),
+        },
+        Reply::Exit(code) => Ok(Exit::Program(code)),
+    }
+}

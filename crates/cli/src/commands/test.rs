@@ -1,0 +1,186 @@
+//! `squall test`: runs the tests in files.
+//!
+//! For people: a line per module, a line per test that did not pass, a summary. For programs
+//! (`--json`), one object per line:
+//!
+//! | event | fields |
+//! |---|---|
+//! | `"test"` | `file`, `name`, `outcome`, `message` or null, `microseconds` |
+//! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made |
+//! | `"summary"` | `passed`, `failed`, `skipped`, `microseconds` |
+//!
+//! Outcomes are `passed`, `failed` (an assertion), `error` (an exception), `unresolved` (a promise)
+//! and `exit` (the program ended; nothing runs after that).
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use squall::compiler::{FileKind, RunnableModule};
+use squall::testing::{FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
+
+use super::run::compile;
+use super::{internal, start};
+use crate::arguments;
+use crate::console::{complain, print};
+use crate::exit::Exit;
+use crate::files;
+
+pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
+    let options = arguments.machine.options(arguments.files.clone());
+    let modules = arguments.files.iter().map(|path| load(path, options.verify_all));
+    let modules = modules.collect::<Result<Vec<_>, Exit>>()?;
+    let run = TestRun::new(start(options)?).map_err(internal)?;
+    let mut tester = Tester { run, arguments, counts: Counts::default() };
+    let begin = Instant::now();
+    for (path, module) in arguments.files.iter().zip(modules) {
+        tester.module(path, module)?;
+        if tester.counts.has_exited {
+            break;
+        }
+    }
+    tester.summarise(begin.elapsed());
+    Ok(if tester.counts.failed == 0 { Exit::Success } else { Exit::Failure })
+}
+
+fn load(path: &str, verify_all: bool) -> Result<RunnableModule, Exit> {
+    let module = compile(&files::read(path, &FileKind::ALL)?, verify_all)?;
+    if !is_test_module(module.module()) {
+        complain(&format!("{path} is no test module: its class has no factory `{FACTORY}`"));
+        return Err(Exit::Invalid);
+    }
+    Ok(module)
+}
+
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+    has_exited: bool,
+}
+
+struct Tester<'a> {
+    run: TestRun,
+    arguments: &'a arguments::Test,
+    counts: Counts,
+}
+
+impl Tester<'_> {
+    fn module(&mut self, path: &str, module: RunnableModule) -> Result<(), Exit> {
+        let tests = tests_of(module.module());
+        let filter = self.arguments.filter.as_deref().unwrap_or("");
+        let (chosen, skipped): (Vec<Test>, Vec<Test>) =
+            tests.into_iter().partition(|test| test.name().contains(filter));
+        self.counts.skipped += skipped.len();
+        if chosen.is_empty() {
+            return Ok(());
+        }
+        self.for_people(|| format!("{path}: {} tests\n", chosen.len()));
+        match self.run.open(module).map_err(internal)? {
+            Outcome::Passed => self.tests(path, &chosen),
+            outcome => {
+                self.counts.failed += chosen.len();
+                self.module_failed(path, &outcome);
+                Ok(())
+            }
+        }
+    }
+
+    fn tests(&mut self, path: &str, tests: &[Test]) -> Result<(), Exit> {
+        for (index, test) in tests.iter().enumerate() {
+            let begin = Instant::now();
+            let outcome = self.run.run(test).map_err(internal)?;
+            let time = begin.elapsed();
+            self.run.flush();
+            self.report(path, test, &outcome, time);
+            match outcome {
+                Outcome::Passed => self.counts.passed += 1,
+                Outcome::Exit(_) => {
+                    self.counts.failed += tests.len() - index;
+                    self.counts.has_exited = true;
+                    return Ok(());
+                }
+                _ => self.counts.failed += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn report(&self, path: &str, test: &Test, outcome: &Outcome, time: Duration) {
+        let (name, (word, message)) = (test.name(), describe(outcome));
+        self.for_programs(|| {
+            json!({
+                "event": "test", "file": path, "name": name, "outcome": word, "message": message,
+                "microseconds": time.as_micros() as u64,
+            })
+        });
+        if *outcome != Outcome::Passed {
+            self.for_people(|| {
+                let message = message.unwrap_or_default();
+                format!("  {word}: {name}\n{}", indented(&message))
+            });
+        }
+    }
+
+    fn module_failed(&mut self, path: &str, outcome: &Outcome) {
+        let (word, message) = describe(outcome);
+        self.counts.has_exited |= matches!(outcome, Outcome::Exit(_));
+        self.for_programs(|| {
+            json!({ "event": "module", "file": path, "outcome": word, "message": message })
+        });
+        self.for_people(|| {
+            let message = message.unwrap_or_default();
+            format!("  {word}: the module cannot be made\n{}", indented(&message))
+        });
+    }
+
+    fn summarise(&self, time: Duration) {
+        let Counts { passed, failed, skipped, .. } = self.counts;
+        self.for_programs(|| {
+            json!({
+                "event": "summary", "passed": passed, "failed": failed, "skipped": skipped,
+                "microseconds": time.as_micros() as u64,
+            })
+        });
+        self.for_people(|| {
+            let skipped = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+            format!("{passed} passed, {failed} failed{skipped}; {}\n", seconds(time))
+        });
+    }
+
+    fn for_people(&self, text: impl FnOnce() -> String) {
+        if !self.arguments.json {
+            print(&text());
+        }
+    }
+
+    fn for_programs(&self, value: impl FnOnce() -> Value) {
+        if self.arguments.json {
+            print(&format!("{}\n", value()));
+        }
+    }
+}
+
+/// The outcome's word, and what there is to say about it.
+fn describe(outcome: &Outcome) -> (&'static str, Option<String>) {
+    match outcome {
+        Outcome::Passed => ("passed", None),
+        Outcome::Failed(message) => ("failed", Some(message.clone())),
+        Outcome::Error(message) => ("error", Some(message.clone())),
+        Outcome::Unresolved => (
+            "unresolved",
+            Some("its promise is not resolved, and nothing is left that could resolve it".into()),
+        ),
+        Outcome::Exit(code) => {
+            ("exit", Some(format!("the program ended with exit code {code}; the other tests did not run")))
+        }
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3} s", time.as_secs_f64())
+}

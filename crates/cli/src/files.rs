@@ -1,0 +1,94 @@
+//! Reading files that the command line names, and what to say when that fails.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use squall::compiler::FileKind;
+use squall_newspeak::Source;
+
+use crate::console::complain;
+use crate::exit::Exit;
+
+/// A file that the command line names.
+pub struct Input {
+    /// The path as it was given.
+    pub path: String,
+    /// What the extension says.
+    pub kind: FileKind,
+    /// The content.
+    pub bytes: Vec<u8>,
+}
+
+impl Input {
+    /// The content as source text.
+    pub fn source(&self) -> Source {
+        Source::from_bytes(&self.path, &self.bytes)
+    }
+}
+
+/// Reads a file of one of these kinds, or complains.
+pub fn read(path: &str, kinds: &[FileKind]) -> Result<Input, Exit> {
+    let bytes = std::fs::read(path).map_err(|error| {
+        complain(&explain(path, kinds, &error));
+        Exit::NoInput
+    })?;
+    match FileKind::of_path(path).filter(|kind| kinds.contains(kind)) {
+        Some(kind) => Ok(Input { path: path.to_owned(), kind, bytes }),
+        None => {
+            complain(&wrong_extension(path, kinds));
+            Err(Exit::Invalid)
+        }
+    }
+}
+
+fn explain(path: &str, kinds: &[FileKind], error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => match likely_meant(path, kinds) {
+            Some(meant) => format!("there is no file {path}; did you mean {meant}?"),
+            None => format!("there is no file {path}"),
+        },
+        ErrorKind::IsADirectory => match programs_in(path) {
+            programs if programs.is_empty() => format!("{path} is a directory"),
+            programs => format!("{path} is a directory; name a file in it, such as {}", programs[0]),
+        },
+        ErrorKind::PermissionDenied => format!("{path} may not be read: permission denied"),
+        _ => format!("{path} cannot be read: {error}"),
+    }
+}
+
+/// A file whose name differs by the extension only, or by upper and lower case.
+fn likely_meant(path: &str, kinds: &[FileKind]) -> Option<String> {
+    let with_extension = kinds.iter().map(|kind| format!("{path}.{}", kind.extension()));
+    let mut candidates = with_extension.filter(|path| Path::new(path).is_file());
+    if let Some(candidate) = candidates.next() {
+        return Some(candidate);
+    }
+    let path = Path::new(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name()?.to_str()?.to_lowercase();
+    let entries = folder.unwrap_or(Path::new(".")).read_dir().ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut similar: Vec<String> = names.filter(|other| other.to_lowercase() == name).collect();
+    similar.sort();
+    let found = folder.unwrap_or(Path::new("")).join(similar.first()?);
+    Some(found.display().to_string())
+}
+
+fn programs_in(folder: &str) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let programs = paths.filter(|path| path.extension().is_some_and(|extension| extension == "ns"));
+    let mut programs: Vec<String> = programs.map(|path| path.display().to_string()).collect();
+    programs.sort();
+    programs
+}
+
+fn wrong_extension(path: &str, kinds: &[FileKind]) -> String {
+    let names: Vec<String> = kinds.iter().map(|kind| format!(".{}", kind.extension())).collect();
+    let wanted = match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => String::new(),
+    };
+    format!("{path} does not have the extension {wanted}")
+}

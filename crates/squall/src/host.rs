@@ -1,0 +1,60 @@
+//! The embedder's surroundings, as the runtime sees them: sources become modules on the way.
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+
+use parking_lot::Mutex;
+use squall_bytecode::module::Module;
+use squall_newspeak::diagnostics::render::Colour;
+use squall_runtime::host::{CompileError, Host};
+
+use crate::compiler::{FileKind, RunnableModule, module_from_bytes};
+use crate::library;
+use crate::surroundings::Surroundings;
+
+/// The runtime's host.
+pub(crate) struct Embedding {
+    pub surroundings: Box<dyn Surroundings>,
+    pub verify_all: bool,
+    /// Modules that the embedder compiled before the program asks for them, by path.
+    pub prepared: Mutex<HashMap<String, Module>>,
+}
+
+/// What the runtime holds of an [`Embedding`], which the facade keeps a reference to as well.
+pub(crate) struct EmbeddingRef(pub &'static Embedding);
+
+impl Host for EmbeddingRef {
+    fn write_output(&self, text: &str) {
+        self.0.surroundings.write_output(text);
+    }
+
+    fn write_error(&self, text: &str) {
+        self.0.surroundings.write_error(text);
+    }
+
+    fn flush(&self) {
+        self.0.surroundings.flush();
+    }
+
+    fn library_module(&self, name: &str) -> Option<Module> {
+        library::module(name)
+    }
+
+    /// Programs may name files that they have no permission to read: the extension keeps what a
+    /// compile error quotes to files that are meant to be source text.
+    fn compile(&self, path: &str) -> Result<Module, CompileError> {
+        if let Some(module) = self.0.prepared.lock().remove(path) {
+            return Ok(module);
+        }
+        let kind = FileKind::of_path(path).ok_or_else(|| {
+            CompileError::Invalid(format!("{path} is no module: its name does not end in .ns\n"))
+        })?;
+        let bytes = self.0.surroundings.read_module(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => CompileError::NotFound,
+            _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
+        })?;
+        module_from_bytes(path, kind, &bytes, self.0.verify_all)
+            .map(RunnableModule::into_module)
+            .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))
+    }
+}

@@ -1,0 +1,253 @@
+//! A running machine: its start, the program's turns, and messages to guest objects.
+//!
+//! The machine's own native thread runs the main vat. Guest objects that the embedder holds are
+//! [`Handle`]s, which the collector updates; they are valid until [`Machine::release`].
+
+use std::fmt;
+
+use squall_heap::{Handle, HeapError, Word};
+use squall_interpreter::Interpreter;
+use squall_runtime::bootstrap::{self, BootError};
+use squall_runtime::module::LoadedModule;
+use squall_runtime::objects::{block, string};
+use squall_runtime::thread::Thread;
+use squall_runtime::tier::{RunResult, Tier};
+use squall_runtime::turns::NextTurn;
+use squall_runtime::vm::Vm;
+
+use crate::compiler::RunnableModule;
+use crate::host::{Embedding, EmbeddingRef};
+use crate::options::Options;
+use crate::surroundings::Surroundings;
+
+/// A machine with a booted kernel.
+pub struct Machine {
+    vm: &'static Vm,
+    thread: Box<Thread>,
+    embedding: &'static Embedding,
+}
+
+/// Why a machine does not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// The heap cannot be had, or not as the options say.
+    Heap(HeapError),
+    /// The library and the machine do not fit together: our mistake.
+    Boot(BootError),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::Heap(error) => error.fmt(f),
+            StartError::Boot(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl From<HeapError> for StartError {
+    fn from(error: HeapError) -> StartError {
+        StartError::Heap(error)
+    }
+}
+
+impl From<BootError> for StartError {
+    fn from(error: BootError) -> StartError {
+        StartError::Boot(error)
+    }
+}
+
+/// How a message to a guest object, or a series of turns, ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply<T> {
+    /// It was answered with this.
+    Answer(T),
+    /// The program asked the machine to end with this exit code.
+    Exit(i32),
+}
+
+/// The exit code of a program that waits for something that cannot happen.
+pub const DEADLOCK: i32 = 1;
+
+impl Machine {
+    /// Starts the machine of this process.
+    pub fn start(
+        options: Options,
+        surroundings: impl Surroundings + 'static,
+    ) -> Result<Machine, StartError> {
+        let embedding: &'static Embedding = Box::leak(Box::new(Embedding {
+            surroundings: Box::new(surroundings),
+            verify_all: options.verify_all,
+            prepared: Default::default(),
+        }));
+        let vm = Vm::new(options.for_runtime(), Box::new(EmbeddingRef(embedding)))?;
+        let mut thread = Thread::attach(vm);
+        bootstrap::boot(&mut thread, &Interpreter)?;
+        Ok(Machine { vm, thread, embedding })
+    }
+
+    /// Makes a compiled module what the program gets when it loads this path.
+    pub fn prepare(&mut self, path: &str, module: RunnableModule) {
+        self.embedding.prepared.lock().insert(path.to_owned(), module.into_module());
+    }
+
+    /// Runs the program that the first argument names, to its end; answers its exit code.
+    pub fn run_program(&mut self) -> i32 {
+        let code = match self.start_program() {
+            Ok(Reply::Exit(code)) => code,
+            Ok(Reply::Answer(())) => self.deadlock(),
+            Err(error) => {
+                self.vm.host.write_error(&format!("{error}\n"));
+                INTERNAL_ERROR
+            }
+        };
+        self.vm.host.flush();
+        code
+    }
+
+    fn start_program(&mut self) -> Result<Reply<()>, BootError> {
+        let platform = self.platform();
+        match self.send(platform, "start", &[])? {
+            Reply::Exit(code) => Ok(Reply::Exit(code)),
+            Reply::Answer(_) => Ok(self.run_turns()),
+        }
+    }
+
+    /// Runs turns until the program ends or nothing is left that could ever run.
+    pub fn run_turns(&mut self) -> Reply<()> {
+        loop {
+            match self.vm.turns.next() {
+                NextTurn::Run(closure) => {
+                    if let RunResult::Exit(code) = self.run_turn(closure) {
+                        return Reply::Exit(code);
+                    }
+                }
+                NextTurn::Wait(time) => {
+                    self.vm.host.flush();
+                    self.thread.mutator.native(|| std::thread::sleep(time));
+                }
+                NextTurn::Idle => return Reply::Answer(()),
+            }
+        }
+    }
+
+    fn run_turn(&mut self, turn: Word) -> RunResult {
+        match block::closure(turn) {
+            Some(closure) => {
+                Interpreter.run(&mut self.thread, block::closure_function(closure), &[turn])
+            }
+            None => RunResult::Value(Word::NIL),
+        }
+    }
+
+    fn deadlock(&mut self) -> i32 {
+        self.vm.host.write_error(
+            "deadlock: `main:` answered a promise that is not resolved, and nothing is left that \
+             could resolve it\n",
+        );
+        DEADLOCK
+    }
+}
+
+/// The exit code for a mistake of ours.
+pub const INTERNAL_ERROR: i32 = 70;
+
+/// Guest objects.
+impl Machine {
+    /// The platform object.
+    pub fn platform(&mut self) -> Handle {
+        let platform = self.vm.roots.platform.get();
+        self.thread.mutator.push_root(platform)
+    }
+
+    /// A string; `None` if the heap is full.
+    pub fn string(&mut self, text: &str) -> Option<Handle> {
+        let string = string::make_string(&mut self.thread, text).ok()?;
+        Some(self.thread.mutator.push_root(string))
+    }
+
+    /// The text of a string or symbol.
+    pub fn text(&self, object: Handle) -> Option<String> {
+        string::Text::of(self.thread.mutator.get(object)).map(string::Text::to_rust)
+    }
+
+    /// The value of a Boolean.
+    pub fn boolean(&self, object: Handle) -> Option<bool> {
+        match self.thread.mutator.get(object) {
+            Word::TRUE => Some(true),
+            Word::FALSE => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Sends a message that reaches public and protected methods.
+    ///
+    /// An exception that nothing catches ends the program.
+    pub fn send(
+        &mut self,
+        receiver: Handle,
+        selector: &str,
+        arguments: &[Handle],
+    ) -> Result<Reply<Handle>, BootError> {
+        let words: Vec<Word> =
+            arguments.iter().map(|&argument| self.thread.mutator.get(argument)).collect();
+        let receiver = self.thread.mutator.get(receiver);
+        let result =
+            bootstrap::send(&mut self.thread, &Interpreter, receiver, selector, &words)?;
+        Ok(match result {
+            RunResult::Value(word) => Reply::Answer(self.thread.mutator.push_root(word)),
+            RunResult::Exit(code) => Reply::Exit(code),
+        })
+    }
+
+    /// The class object of a library module.
+    pub fn library_class(&mut self, name: &str) -> Result<Handle, BootError> {
+        let module = self.vm.library_module(name);
+        let module = module.ok_or_else(|| BootError(format!("there is no module {name}")))?;
+        self.class_of(module)
+    }
+
+    /// The class object of a module that the embedder compiled.
+    pub fn class_of_module(&mut self, module: RunnableModule) -> Result<Handle, BootError> {
+        let module = self.vm.load(module.into_module());
+        self.class_of(module)
+    }
+
+    fn class_of(&mut self, module: &'static LoadedModule) -> Result<Handle, BootError> {
+        let definition = module.main_definition();
+        let definition = definition.ok_or_else(|| BootError("a module has no class".into()))?;
+        let class =
+            bootstrap::make_module_class(&mut self.thread, &Interpreter, definition, Word::NIL)?;
+        Ok(self.thread.mutator.push_root(class))
+    }
+
+    /// How many handles there are, for [`Machine::release`].
+    pub fn handles(&self) -> usize {
+        self.thread.mutator.root_depth()
+    }
+
+    /// Gives up all handles but the first `count`.
+    pub fn release(&mut self, count: usize) {
+        self.thread.mutator.truncate_roots(count);
+    }
+}
+
+/// What the embedder can ask about a machine.
+impl Machine {
+    /// Writes out everything the program wrote.
+    pub fn flush(&self) {
+        self.vm.host.flush();
+    }
+
+    /// What the collector did so far.
+    pub fn heap_statistics(&self) -> squall_heap::HeapStatistics {
+        self.vm.heap.statistics()
+    }
+
+    /// The modules loaded so far.
+    pub fn modules(&self) -> impl Iterator<Item = &'static LoadedModule> {
+        (0..).map_while(|number| self.vm.module_at(number))
+    }
+}

@@ -1,0 +1,148 @@
+//! Evaluates what somebody types: `squall eval` and `squall repl`.
+//!
+//! Each input becomes a module of its own ([`input`]) with accessors for the names it uses. What
+//! stays from one input to the next is a workspace object, `lib/Workspace.ns`, which holds the
+//! variables, evaluates, shows values and reports exceptions.
+
+mod input;
+
+use std::collections::BTreeSet;
+
+use squall_bytecode::module::{Module, Visibility, selector_arity};
+use squall_heap::Handle;
+use squall_runtime::bootstrap::BootError;
+
+use crate::compiler::{CompileProblem, compile_newspeak};
+use crate::library;
+use crate::machine::{Machine, Reply};
+use input::{Input, Names};
+
+pub use input::is_complete;
+
+/// Inputs evaluated one after the other, with the variables they leave behind.
+pub struct Session {
+    machine: Machine,
+    workspace: Handle,
+    names: Names,
+}
+
+/// How the evaluation of an input ended.
+#[derive(Debug)]
+pub enum Evaluation {
+    /// The value was shown.
+    Done,
+    /// An exception was reported.
+    Failed,
+    /// The value is a promise, and nothing is left that could resolve it.
+    Unresolved,
+    /// The input is no program.
+    Invalid(CompileProblem),
+    /// The program asked the machine to end with this exit code.
+    Exit(i32),
+}
+
+impl Session {
+    /// A session without variables.
+    pub fn new(mut machine: Machine) -> Result<Session, BootError> {
+        let class = machine.library_class("Workspace")?;
+        let platform = machine.platform();
+        let workspace = answer(machine.send(class, "usingPlatform:", &[platform])?)?;
+        let selectors = library::module("Workspace").map(|module| public_selectors(&module));
+        let names = Names { known: selectors.unwrap_or_default(), variables: BTreeSet::new() };
+        Ok(Session { machine, workspace, names })
+    }
+
+    /// Evaluates an input, and the turns it leads to, and shows its value on the standard output.
+    ///
+    /// `name` is what diagnostics and traces call the input.
+    pub fn evaluate(&mut self, name: &str, text: &str) -> Result<Evaluation, BootError> {
+        let input = match Input::new(name, text, &self.names) {
+            Ok(input) => input,
+            Err(problem) => return Ok(Evaluation::Invalid(problem)),
+        };
+        let mut module = match compile_newspeak(input.source(name), cfg!(debug_assertions)) {
+            Ok(module) => module,
+            Err(problem) => return Ok(Evaluation::Invalid(input.relocate(problem))),
+        };
+        module.shift_first_line(input.columns_before());
+        self.names.variables.extend(input.new_variables);
+        let handles = self.machine.handles();
+        let class = self.machine.class_of_module(module)?;
+        let evaluation = self.run(class);
+        self.machine.release(handles);
+        self.machine.flush();
+        evaluation
+    }
+
+    fn run(&mut self, class: Handle) -> Result<Evaluation, BootError> {
+        let object = answer(self.machine.send(class, "in:", &[self.workspace])?)?;
+        if let Reply::Exit(code) = self.machine.send(self.workspace, "evaluate:", &[object])? {
+            return Ok(Evaluation::Exit(code));
+        }
+        if let Reply::Exit(code) = self.machine.run_turns() {
+            return Ok(Evaluation::Exit(code));
+        }
+        let outcome = answer(self.machine.send(self.workspace, "takeOutcome", &[])?)?;
+        Ok(match self.machine.text(outcome).as_deref() {
+            Some("failed") => Evaluation::Failed,
+            Some("unresolved") => Evaluation::Unresolved,
+            _ => Evaluation::Done,
+        })
+    }
+
+    /// The variables, in alphabetical order.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.names.variables.iter().map(String::as_str)
+    }
+
+    /// Every name that could be meant: variables, and selectors of public methods of the library
+    /// and of the modules loaded so far; in alphabetical order.
+    pub fn vocabulary(&self) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = &self.names.variables | &self.names.known;
+        for module in library::names().filter_map(library::module) {
+            names.extend(public_selectors(&module));
+        }
+        for module in self.machine.modules() {
+            names.extend(public_selectors(&module.bytecode));
+        }
+        names.retain(|name| name.starts_with(|first: char| first.is_alphabetic()));
+        names
+    }
+}
+
+fn answer(reply: Reply<Handle>) -> Result<Handle, BootError> {
+    match reply {
+        Reply::Answer(object) => Ok(object),
+        Reply::Exit(code) => Err(BootError(format!("the workspace exited with {code}"))),
+    }
+}
+
+/// The selectors of all public methods, slots and classes of a module.
+fn public_selectors(module: &Module) -> BTreeSet<String> {
+    let mut selectors = BTreeSet::new();
+    for class in &module.classes {
+        let methods = class.methods.iter().chain(&class.class_methods);
+        let methods = methods.map(|method| (method.selector, method.visibility));
+        let slots = class.slots.iter().map(|slot| (slot.name, slot.visibility));
+        for (selector, visibility) in methods.chain(slots) {
+            if visibility == Visibility::Public {
+                selectors.insert(module.string(selector).to_owned());
+            }
+        }
+        if class.visibility == Visibility::Public {
+            selectors.insert(module.string(class.name).to_owned());
+        }
+    }
+    selectors
+}
+
+/// The head of a method with this selector, with parameters `a0`, `a1` and so on.
+fn pattern(selector: &str) -> String {
+    match selector_arity(selector) {
+        0 => selector.to_owned(),
+        _ => {
+            let keywords = selector.split_inclusive(':').enumerate();
+            keywords.map(|(index, keyword)| format!("{keyword} a{index} ")).collect()
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! From typed text to the source of a module.
+//!
+//! An input is either class declarations or the body of a block: locals, statements, a last
+//! expression. It becomes
+//!
+//! ```text
+//! class Input in: workspace = (| private workspace = workspace. |) (
+//!     public evaluate = ( ^ [ 3 + x ] value )
+//!     x = ( ^ workspace at: #x )
+//! )
+//! ```
+//!
+//! with an accessor for every name in the text that the workspace knows. `y:: 4` makes a new
+//! variable `y`, unless the text declares that name itself; so does a local variable of the input,
+//! `| y = 4. |`, which is turned into such an assignment.
+//!
+//! The text stands in the module as it was typed, behind a beginning of known length without a
+//! line end. So a place in the module is a place in the text but for that distance, on the first
+//! line.
+
+use std::collections::BTreeSet;
+
+use squall_newspeak::ast::{Ast, ExpressionKind, Local, Receiver};
+use squall_newspeak::diagnostics::Code;
+use squall_newspeak::source::Span;
+use squall_newspeak::{Diagnostic, Source, parse};
+
+use super::pattern;
+use crate::compiler::CompileProblem;
+
+/// What an input can refer to.
+#[derive(Clone, Default, Debug)]
+pub struct Names {
+    /// The selectors of the workspace.
+    pub known: BTreeSet<String>,
+    /// The variables so far.
+    pub variables: BTreeSet<String>,
+}
+
+/// An input as a module.
+#[derive(Debug)]
+pub struct Input {
+    /// The text, behind the module's beginning and in front of its end.
+    parts: Parts,
+    typed: Source,
+    /// Names that become variables by this input.
+    pub new_variables: BTreeSet<String>,
+}
+
+/// The text of a module in three parts.
+#[derive(Clone, Debug)]
+struct Parts {
+    before: &'static str,
+    text: String,
+    after: String,
+}
+
+const BEFORE_CLASSES: &str = "class Input in: workspace = (| private workspace = workspace. |) ( ";
+const BEFORE_STATEMENTS: &str = "class Input in: workspace = \
+    (| private workspace = workspace. |) ( public evaluate = ( ^ [ ";
+const AFTER_STATEMENTS: &str = "\n] value )\n";
+
+impl Parts {
+    /// The text without accessors, which is enough to parse it.
+    fn bare(text: &str) -> Parts {
+        let (before, after) = match is_class(text) {
+            true => (BEFORE_CLASSES, "\n)"),
+            false => (BEFORE_STATEMENTS, "\n] value ) )"),
+        };
+        Parts { before, text: text.to_owned(), after: after.to_owned() }
+    }
+
+    fn source(&self, name: &str) -> Source {
+        Source::new(name, [self.before, &self.text, &self.after].concat())
+    }
+}
+
+impl Input {
+    /// Makes a module of a text.
+    pub fn new(name: &str, text: &str, names: &Names) -> Result<Input, CompileProblem> {
+        let parts = Parts::bare(text);
+        let typed = Source::new(name, text);
+        let mut input = Input { parts, typed, new_variables: BTreeSet::new() };
+        let mut tree = input.parse(name)?;
+        let locals = input.locals(&tree);
+        if !locals.is_empty() {
+            input.parts.text = without_declarations(&input, &tree, &locals);
+            let names = locals.iter().map(|local| tree[local.name.name].to_owned());
+            input.new_variables = names.collect();
+            tree = input.parse(name)?;
+        }
+        let mention = Mention::of(&tree);
+        let assigned = mention.assigned.difference(&mention.declared);
+        input.new_variables.extend(assigned.cloned());
+        input.parts.after = input.end(&tree, &mention, names);
+        Ok(input)
+    }
+
+    /// The module's source.
+    pub fn source(&self, name: &str) -> Source {
+        self.parts.source(name)
+    }
+
+    /// How many columns of the module's first line come before the text.
+    pub fn columns_before(&self) -> u32 {
+        self.parts.before.len() as u32
+    }
+
+    /// A problem of the module as one of the text.
+    pub fn relocate(&self, problem: CompileProblem) -> CompileProblem {
+        match problem {
+            CompileProblem::Newspeak(_, mut diagnostics) => {
+                diagnostics.iter_mut().for_each(|diagnostic| self.relocate_one(diagnostic));
+                CompileProblem::Newspeak(self.typed.clone(), diagnostics)
+            }
+            other => other,
+        }
+    }
+
+    fn relocate_one(&self, diagnostic: &mut Diagnostic) {
+        let before = self.columns_before();
+        let end = self.typed.text().trim_end().len() as u32;
+        let moved = |offset: u32| offset.saturating_sub(before).min(end);
+        for label in &mut diagnostic.labels {
+            let Span { start, end } = label.span;
+            label.span = Span { start: moved(start), end: moved(end) };
+        }
+    }
+
+    fn parse(&self, name: &str) -> Result<Ast, CompileProblem> {
+        let source = self.parts.source(name);
+        let parsed = parse(&source);
+        parsed.ast.ok_or_else(|| {
+            let errors = parsed.diagnostics.into_iter().filter(Diagnostic::is_error);
+            self.relocate(CompileProblem::Newspeak(source, errors.collect()))
+        })
+    }
+
+    /// The variables declared at the text's beginning.
+    fn locals(&self, tree: &Ast) -> Vec<Local> {
+        let bracket = self.columns_before() - "[ ".len() as u32;
+        let mut blocks = tree.nodes.blocks.iter().map(|(_, block)| block);
+        let block = blocks.find(|block| block.span.start == bracket);
+        block.map(|block| block.body.locals.clone()).unwrap_or_default()
+    }
+
+    /// What comes behind the text: accessors, and for classes the method that answers the last one.
+    fn end(&self, tree: &Ast, mention: &Mention, names: &Names) -> String {
+        let mut end = String::new();
+        let classes: Vec<&str> = match self.parts.before {
+            BEFORE_CLASSES => nested_classes(tree),
+            _ => Vec::new(),
+        };
+        match classes.is_empty() {
+            true => end += AFTER_STATEMENTS,
+            false => {
+                let puts = classes.iter().map(|name| format!("workspace at: #{name} put: {name}. "));
+                end += &format!("\npublic evaluate = ( {}^ {} )\n", puts.collect::<String>(), classes[classes.len() - 1]);
+            }
+        }
+        let own = |name: &&String| !classes.contains(&name.as_str());
+        let variables = &names.variables | &self.new_variables;
+        for name in variables.iter().filter(own).filter(|name| mention.has(name)) {
+            end += &format!("{name} = ( ^ workspace at: #{name} )\n");
+            end += &format!("{name}: value = ( ^ workspace at: #{name} put: value )\n");
+        }
+        for name in names.known.difference(&variables).filter(own) {
+            if mention.sent.contains(name) {
+                let head = pattern(name);
+                end += &format!("{head} = ( ^ workspace {head} )\n");
+            }
+        }
+        end + ")"
+    }
+}
+
+/// The names of the module's nested classes.
+fn nested_classes(tree: &Ast) -> Vec<&str> {
+    let classes = tree[tree.module].classes.iter();
+    classes.filter_map(|&class| tree[class].name.map(|name| &tree[name.name])).collect()
+}
+
+/// The text with the declarations at its beginning turned into assignments, and every other
+/// character in its place.
+fn without_declarations(input: &Input, tree: &Ast, locals: &[Local]) -> String {
+    let before = input.columns_before();
+    let place = |offset: u32| (offset - before) as usize;
+    let mut text = input.parts.text.clone();
+    let (Some(first), Some(last)) = (locals.first(), locals.last()) else { return text };
+    let last = place(last.span.end);
+    let bars = [text[last..].find('|').map(|bar| last + bar), text[..place(first.span.start)].rfind('|')];
+    for bar in bars.into_iter().flatten() {
+        text.replace_range(bar..bar + 1, " ");
+    }
+    for local in locals.iter().rev() {
+        let name = place(local.name.span.start)..place(local.name.span.end);
+        match local.initializer {
+            Some(value) => {
+                let sign = name.end..place(tree[value].span.start);
+                let width = sign.len();
+                text.replace_range(sign, &format!("{:<width$}", "::"));
+            }
+            None => text.replace_range(name.clone(), &" ".repeat(name.len())),
+        }
+    }
+    text
+}
+
+/// The names in a text.
+#[derive(Default)]
+struct Mention {
+    /// Selectors of messages without a receiver.
+    sent: BTreeSet<String>,
+    /// Targets of `name:: value`.
+    assigned: BTreeSet<String>,
+    /// Declared somewhere in the text.
+    declared: BTreeSet<String>,
+}
+
+impl Mention {
+    fn of(tree: &Ast) -> Mention {
+        let mut mention = Mention::default();
+        let nodes = &tree.nodes;
+        for (_, expression) in nodes.expressions.iter() {
+            match expression.kind {
+                ExpressionKind::Send { receiver: Receiver::Implicit, message } => {
+                    mention.sent.insert(tree[tree[message].selector].to_owned());
+                }
+                ExpressionKind::SetterSend { target, .. } => {
+                    mention.assigned.insert(tree[target.name].to_owned());
+                }
+                _ => {}
+            }
+        }
+        let bodies = nodes.blocks.iter().map(|(_, block)| &block.body);
+        let bodies = bodies.chain(nodes.methods.iter().map(|(_, method)| &method.body));
+        let locals = bodies.flat_map(|body| body.locals.iter()).map(|local| local.name.name);
+        let slots = nodes.slots.iter().map(|(_, slot)| slot.name.name);
+        let parameters = nodes.blocks.iter().flat_map(|(_, block)| block.parameters.iter());
+        let methods = nodes.methods.iter().map(|(_, method)| &method.pattern);
+        let classes = nodes.classes.iter().map(|(_, class)| &class.factory);
+        let patterns = methods.chain(classes).flat_map(|pattern| pattern.parameters.iter());
+        let parameters = parameters.chain(patterns).map(|parameter| parameter.name);
+        let names = locals.chain(slots).chain(parameters);
+        mention.declared = names.map(|name| tree[name].to_owned()).collect();
+        mention
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.sent.contains(name) || self.assigned.contains(name)
+    }
+}
+
+/// Whether a text begins with a class declaration rather than an expression.
+fn is_class(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let first = words.next();
+    let first = match first {
+        Some("public" | "protected" | "private") => words.next(),
+        other => other,
+    };
+    let named = |name: &str| name.starts_with(char::is_uppercase);
+    first == Some("class") && words.next().is_some_and(named)
+}
+
+/// Whether a text can be evaluated, or contains mistakes that no further line would mend.
+pub fn is_complete(text: &str) -> bool {
+    let parts = Parts::bare(text);
+    let end = (parts.before.len() + text.trim_end().len()) as u32;
+    let parsed = parse(&parts.source("input"));
+    let mut errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    !errors.any(|error| {
+        let is_open = matches!(
+            error.code,
+            Code::UnterminatedComment | Code::UnterminatedString | Code::UnclosedBracket
+        );
+        is_open || error.span().start >= end
+    })
+}
