@@ -146,9 +146,9 @@ impl ClassChecker<'_, '_> {
         class.methods.iter().for_each(|method| self.add(&mut members, method.selector));
     }
 
+    /// A class method may have the primary factory's selector, and then replaces it.
     fn check_class_members(&mut self) {
         let mut members = Members::default();
-        self.add(&mut members, self.class.factory_selector);
         let methods: &[Method] = &self.class.class_methods;
         methods.iter().for_each(|method| self.add(&mut members, method.selector));
     }

@@ -200,8 +200,9 @@ fn property_5_members_are_distinct() {
     check_replaced("method \"upTo:\" public $upTo", "method \"each:\" public $upTo", expect![[r#"
         class0 `Sum`: two members have the selector `each:`
     "#]]);
-    check_replaced("method \"upTo:\" public $upTo", "class_method \"new\" public $class", expect![[r#"
-        class0 `Sum`: two members have the selector `new`
+    let twice = "class_method \"make\" public $class\n class_method \"make\" public $class";
+    check_replaced("method \"upTo:\" public $upTo", twice, expect![[r#"
+        class0 `Sum`: two members have the selector `make`
     "#]]);
     check_replaced(slot, "slot \"to:\" public\n slot \"total\" public", expect![[r#"
         class0 `Sum`: the name `to:` of a slot is no unary selector

@@ -22,7 +22,8 @@ pub struct Analysis {
     assigned: HashSet<Key>,
     captured_inlined: HashSet<Key>,
     captured_plain: HashSet<Key>,
-    returns: HashSet<Key>,
+    returns_inlined: HashSet<Key>,
+    returns_plain: HashSet<Key>,
 }
 
 impl Analysis {
@@ -45,8 +46,9 @@ impl Analysis {
     }
 
     /// Whether some closure returns from the method, or initializer, with this key.
-    pub fn has_returning_closure(&self, key: Key) -> bool {
-        self.returns.contains(&key)
+    pub fn has_returning_closure(&self, key: Key, plain: bool) -> bool {
+        let returns = if plain { &self.returns_plain } else { &self.returns_inlined };
+        returns.contains(&key)
     }
 }
 
@@ -75,7 +77,7 @@ struct Walk<'a> {
 #[derive(Clone, Copy)]
 struct Home {
     key: Key,
-    depth: u32,
+    depth: Depth,
 }
 
 impl Walk<'_> {
@@ -118,7 +120,7 @@ impl Walk<'_> {
     }
 
     fn home(&self, key: Key) -> Home {
-        Home { key, depth: self.depth.inlined }
+        Home { key, depth: self.depth }
     }
 
     /// Walks something that is a function of its own in both modes.
@@ -164,8 +166,11 @@ impl Walk<'_> {
         }
         if let Some(returned) = body.returned {
             self.expression(returned.value, home);
-            if self.depth.inlined != home.depth {
-                self.found.returns.insert(home.key);
+            if self.depth.inlined != home.depth.inlined {
+                self.found.returns_inlined.insert(home.key);
+            }
+            if self.depth.plain != home.depth.plain {
+                self.found.returns_plain.insert(home.key);
             }
         }
     }

@@ -195,10 +195,13 @@ impl Lowering<'_> {
         function.parameters = parameters.len() as u8;
         self.functions.push(function);
         let first = self.function().allocate_many(parameters.len());
-        if self.analysis.has_returning_closure(key) {
+        if self.analysis.has_returning_closure(key, false) {
             let home = self.function().allocate();
             self.function().emit(Opcode::MakeHome, &[home.into()]);
             self.function().home = Home::AtEntry(home);
+        } else if self.analysis.has_returning_closure(key, true) {
+            let home = self.function().allocate();
+            self.function().home = Home::OnColdPaths(home);
         }
         let declarations = self.parameter_declarations(parameters, first);
         self.open_scope(&declarations);

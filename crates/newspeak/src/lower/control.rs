@@ -604,21 +604,8 @@ impl Lowering<'_> {
         if !is_needed {
             return None;
         }
-        let function = self.function();
-        let register = match function.home {
-            Home::AtEntry(_) => return None,
-            Home::OnColdPaths(register) => register,
-            Home::Unneeded => {
-                // A register of its own, above all others of the function so far.
-                let register = Register(function.size.min(super::function::MOST_REGISTERS) as u8);
-                function.size += 1;
-                function.top = function.size;
-                function.home = Home::OnColdPaths(register);
-                register
-            }
-        };
-        function.emit(Opcode::MakeHome, &[register.into()]);
-        function.top = function.top.max(usize::from(register.0) + 1);
+        let Home::OnColdPaths(register) = self.function().home else { return None };
+        self.function().emit(Opcode::MakeHome, &[register.into()]);
         Some(register)
     }
 

@@ -325,7 +325,8 @@ impl Lowering<'_> {
     pub fn open_window(&mut self, words: usize) -> Register {
         let function = self.function();
         function.allocate();
-        function.allocate_many(words)
+        // Even an empty window has a place.
+        function.allocate_many(words.max(1))
     }
 
     /// Emits a send of what is in a window.
