@@ -15,8 +15,8 @@
 //! 4. Accessors are methods without parameters; the primary factory and both initializers are methods with as many
 //!    as the factory's selector takes; the other methods have as many as their selector takes.
 //! 5. No two members of one side of a class have the same selector. Instance-side members are slots
-//!    (with setters, if mutable), nested classes and methods; class-side members are the primary
-//!    factory and class methods. The names of slots and nested classes are unary selectors.
+//!    (with setters, if mutable), nested classes and methods; class-side members are class methods,
+//!    one of which may stand in for the primary factory. The names of slots and nested classes are unary selectors.
 //!
 //! # Properties of a function
 //!
