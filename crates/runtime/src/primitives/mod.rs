@@ -98,3 +98,6 @@ fn answer(result: Result<Word, Failure>) -> Outcome {
 fn unknown(_: &mut Thread, _: Window) -> Outcome {
     Failure::new("UnknownPrimitive").into()
 }
+
+#[cfg(test)]
+mod tests;
