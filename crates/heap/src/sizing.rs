@@ -1,8 +1,8 @@
 //! How large the heap is: when to collect everything, and when memory is exhausted.
 //!
 //! The *limit* is the size at which everything is collected. After a full collection it is set to
-//! three times what survived, between [`MIN_LIMIT`] and the maximum that the user allowed. During a
-//! full collection it is the maximum, because the collector compares what it has just released with
+//! three times what survived, but leaves room for at least [`MIN_NURSERIES`] nurseries and is neither
+//! below [`MIN_LIMIT`] nor above the maximum that the user allowed. During a full collection it is the maximum, because the collector compares what it has just released with
 //! it to decide about the next collection, before the new limit is known.
 //!
 //! Exhaustion is decided here, earlier than the collector would: it goes on until no page is left,
@@ -26,6 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 const MIN_LIMIT: usize = 64 << 20;
 /// How many times what survived the limit is.
 const GROWTH: usize = 3;
+/// For how many nurseries, surviving as a whole, the limit leaves room.
+const MIN_NURSERIES: usize = 8;
 /// The nursery takes at most this fraction of the maximum.
 const NURSERY_FRACTION: usize = 16;
 /// The room for the handlers of exhaustion is at least this fraction of the maximum.
@@ -59,14 +61,16 @@ pub(crate) enum Pressure {
 
 impl Sizing {
     pub(crate) fn new(maximum: usize, nursery: usize) -> Sizing {
-        Sizing {
+        let sizing = Sizing {
             maximum,
             nursery: nursery.min(maximum / NURSERY_FRACTION),
-            limit: AtomicUsize::new(MIN_LIMIT.min(maximum)),
+            limit: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
             reported: AtomicBool::new(false),
-        }
+        };
+        sizing.set_limit_for(0);
+        sizing
     }
 
     pub(crate) fn nursery(&self) -> usize {
@@ -103,11 +107,7 @@ impl Sizing {
             return;
         }
         let wanted = used.saturating_add(self.pending.swap(0, Ordering::Relaxed));
-        let limit = wanted
-            .saturating_mul(GROWTH)
-            .max(MIN_LIMIT)
-            .min(self.maximum);
-        self.limit.store(limit, Ordering::Relaxed);
+        self.set_limit_for(wanted);
         let pressure = if used > self.hard_mark() {
             Pressure::Exhausted
         } else if used > self.soft_mark() {
@@ -144,6 +144,12 @@ impl Sizing {
     /// Whether a large object of this size can be allocated when `used` bytes are in use.
     pub(crate) fn fits(&self, used: usize, size: usize) -> bool {
         used.saturating_add(size) <= self.hard_mark()
+    }
+
+    fn set_limit_for(&self, survivors: usize) {
+        let room = survivors.saturating_add(MIN_NURSERIES * self.nursery);
+        let limit = survivors.saturating_mul(GROWTH).max(room).max(MIN_LIMIT);
+        self.limit.store(limit.min(self.maximum), Ordering::Relaxed);
     }
 
     fn pressure(&self) -> Pressure {
@@ -195,6 +201,14 @@ mod tests {
             1024 * MIB
         );
         assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 16 * MIB);
+    }
+
+    #[test]
+    fn the_limit_leaves_room_for_nurseries() {
+        let sizing = Sizing::new(1024 * MIB, 32 * MIB);
+        assert_eq!(sizing.limit(), 256 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
+        assert_eq!(sizing.limit(), 266 * MIB);
     }
 
     #[test]

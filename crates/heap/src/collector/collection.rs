@@ -1,14 +1,13 @@
 //! Stopping and resuming mutators, MMTk's threads, and the traits of which it wants little.
 
 use super::mutator::{mmtk_mutator, record_of};
-use super::{Binding, collector_thread, current_kind, heap, instance, trigger};
-use mmtk::scheduler::GCWorker;
+use super::{Binding, current_kind, heap, trigger, worker};
+use mmtk::Mutator;
 use mmtk::util::ObjectReference;
 use mmtk::util::alloc::AllocationError;
 use mmtk::util::heap::GCTriggerPolicy;
 use mmtk::util::opaque_pointer::{VMMutatorThread, VMThread, VMWorkerThread};
 use mmtk::vm::GCThreadContext;
-use mmtk::{Mutator, memory_manager};
 
 pub(super) struct Collection;
 
@@ -39,10 +38,10 @@ impl mmtk::vm::Collection<Binding> for Collection {
     }
 
     fn spawn_gc_thread(_: VMThread, context: GCThreadContext<Binding>) {
-        let GCThreadContext::Worker(worker) = context;
+        let GCThreadContext::Worker(worker_context) = context;
         let spawned = std::thread::Builder::new()
             .name("collector".to_owned())
-            .spawn(move || run_collector_thread(worker));
+            .spawn(move || worker::run(worker_context));
         spawned.expect("the operating system grants a thread for the collector");
     }
 
@@ -61,22 +60,6 @@ impl mmtk::vm::Collection<Binding> for Collection {
     }
 }
 
-/// A collector thread that fails leaves a heap that nobody can use: the process ends, rather than
-/// wait for a collection that never does.
-fn run_collector_thread(worker: Box<GCWorker<Binding>>) {
-    let abort_on_panic = AbortOnDrop;
-    memory_manager::start_worker(instance(), collector_thread(), worker);
-    std::mem::forget(abort_on_panic);
-}
-
-struct AbortOnDrop;
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        std::process::abort();
-    }
-}
-
 pub(super) struct ActivePlan;
 
 impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
@@ -85,7 +68,7 @@ impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
     }
 
     fn is_mutator(thread: VMThread) -> bool {
-        thread != collector_thread().0
+        !worker::is_collector(thread)
     }
 
     fn mutator(thread: VMMutatorThread) -> &'static mut Mutator<Binding> {

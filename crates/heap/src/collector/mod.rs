@@ -15,6 +15,7 @@ mod scanning;
 mod slot;
 mod tracer;
 mod trigger;
+mod worker;
 
 pub(crate) use mutator::{AllocationWindow, MutatorBinding};
 pub use tracer::Tracer;
@@ -25,7 +26,8 @@ use crate::object::Object;
 use crate::options::CollectionKind;
 use crate::sizing::Sizing;
 use mmtk::util::metadata::side_metadata::global_side_metadata_vm_base_address;
-use mmtk::util::opaque_pointer::{OpaquePointer, VMThread, VMWorkerThread};
+use mmtk::util::opaque_pointer::{OpaquePointer, VMThread};
+use mmtk::util::options::{GCTriggerSelector, NurserySize, PlanSelector};
 use mmtk::util::{Address, ObjectReference};
 use mmtk::vm::VMBinding;
 use mmtk::{MMTK, MMTKBuilder, memory_manager};
@@ -55,34 +57,26 @@ impl VMBinding for Binding {
 /// Objects of more bytes than this live in the space for large objects, where they never move.
 pub(crate) const LARGE_OBJECT: usize = 8 << 10;
 
-/// How MMTk knows its own threads: by an address at which no mutator's record is.
-fn collector_thread() -> VMWorkerThread {
-    static ADDRESS: u8 = 0;
-    let address = OpaquePointer::from_address(Address::from_ref(&ADDRESS));
-    VMWorkerThread(VMThread(address))
-}
-
 static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 
 /// Creates the collector. Called once, after the heap has been stored in its static.
 pub(crate) fn create(threads: usize, sizing: &Sizing) {
     let mut builder = MMTKBuilder::new_no_env_vars();
-    for (name, value) in [
-        ("plan", "GenImmix".to_owned()),
-        ("gc_trigger", "Delegated".to_owned()),
-        ("threads", threads.to_string()),
-        ("nursery", format!("Fixed:{}", sizing.nursery())),
+    // Set by field, not by name: parsing values takes longer than the rest of this function.
+    let options = &mut builder.options;
+    let accepted = options.plan.set(PlanSelector::GenImmix)
+        & options.gc_trigger.set(GCTriggerSelector::Delegated)
+        & options.threads.set(threads)
+        & options.nursery.set(NurserySize::Fixed(sizing.nursery()))
         // Weak references and finalisation are ours.
-        ("no_reference_types", "true".to_owned()),
-        ("no_finalizer", "true".to_owned()),
+        & options.no_reference_types.set(true)
+        & options.no_finalizer.set(true)
         // Every full collection compacts, so that what it leaves is what the program needs.
-        ("immix_always_defrag", "true".to_owned()),
-    ] {
-        assert!(
-            builder.set_option(name, &value),
-            "MMTk knows the option {name}={value}"
-        );
-    }
+        & options.immix_always_defrag.set(true);
+    assert!(
+        accepted,
+        "the heap's options are checked before they come here"
+    );
     let instance = memory_manager::mmtk_init::<Binding>(&builder);
     let constraints = instance.get_plan().constraints();
     assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);

@@ -1,10 +1,12 @@
 //! Scanning: where the references of an object are, and where the roots are.
 //!
 //! Objects are traced by *node*: MMTk hands an object over, and its slots are traced at once, rather
-//! than queued. That made full collections about twice as fast. Weak arrays and ephemerons are
+//! than queued. That made full collections about twice as fast. [`super::worker`] adds what thin
+//! graphs need. Weak arrays and ephemerons are
 //! listed for later, and only their classes traced.
 
 use super::slot::WordSlot;
+use super::worker::{Worker, trace_ahead, trace_slot};
 use super::{Binding, Tracer, current_kind, heap, object};
 use crate::layout::Format;
 use crate::mutator::RecordPointer;
@@ -14,31 +16,36 @@ use crate::word::Word;
 use mmtk::scheduler::GCWorker;
 use mmtk::util::ObjectReference;
 use mmtk::util::opaque_pointer::VMWorkerThread;
-use mmtk::vm::slot::Slot;
 use mmtk::vm::{ObjectTracer, ObjectTracerContext, RootsWorkFactory, SlotVisitor};
 use mmtk::{Mutator, MutatorContext};
 
 pub(super) struct Scanning;
 
 impl mmtk::vm::Scanning<Binding> for Scanning {
-    fn support_slot_enqueuing(_: VMWorkerThread, _: ObjectReference) -> bool {
-        false
+    #[inline(always)]
+    fn support_slot_enqueuing(thread: VMWorkerThread, _: ObjectReference) -> bool {
+        match Worker::of(thread) {
+            Some(worker) => {
+                worker.announce();
+                false
+            }
+            None => true,
+        }
     }
 
     #[inline(always)]
     fn scan_object_and_trace_edges<T: ObjectTracer>(
-        _: VMWorkerThread,
+        thread: VMWorkerThread,
         reference: ObjectReference,
         tracer: &mut T,
     ) {
-        for_each_slot(object(reference), |slot| {
-            if let Some(target) = slot.load() {
-                let moved = tracer.trace_object(target);
-                if moved != target {
-                    slot.store(moved);
-                }
-            }
-        });
+        if Worker::of(thread).is_some_and(Worker::is_narrow) {
+            trace_ahead(object(reference), tracer, |object, visit| {
+                for_each_slot(object, visit)
+            });
+        } else {
+            for_each_slot(object(reference), |slot| trace_slot(slot, tracer));
+        }
     }
 
     /// For MMTk's heap checker, which wants slots.

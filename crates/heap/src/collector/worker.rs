@@ -1,0 +1,148 @@
+//! The collector's threads, and how they trace long thin graphs.
+//!
+//! MMTk traces in packets: it hands the objects of a packet over, one after the other, and makes
+//! packets of the objects that they reach. For a linked list, that is one packet per object, at
+//! half a microsecond each; a list of a million objects would stop the world for half a second. So
+//! the objects of a *narrow* packet, one of a few objects, are traced some steps ahead: their
+//! children are traced, and the children of those, up to [`MAX_AHEAD`] objects. All of them are in
+//! the next packet, which is no longer narrow. Its objects are traced once more, and then reach
+//! nothing new: for thin graphs, two cheap visits per object replace one expensive packet.
+//!
+//! How large a packet is follows from the order of MMTk's calls: for all objects of a packet it
+//! asks first how they are to be traced, and then has them traced.
+
+use super::slot::WordSlot;
+use super::{from_usize, instance, object};
+use crate::object::Object;
+use mmtk::memory_manager;
+use mmtk::scheduler::GCWorker;
+use mmtk::util::opaque_pointer::{OpaquePointer, VMThread, VMWorkerThread};
+use mmtk::vm::ObjectTracer;
+use mmtk::vm::slot::Slot;
+use std::cell::Cell;
+
+/// What a collector thread knows of the packet it works on. Accessed by that thread only.
+pub(super) struct Worker {
+    /// How many objects MMTk has announced and not yet had traced.
+    announced: Cell<u32>,
+    /// Whether the packet is narrow.
+    is_narrow: Cell<bool>,
+}
+
+/// Packets of at most so many objects are narrow.
+const NARROW: u32 = 4;
+/// How many objects are traced ahead of the packet they will be in.
+const MAX_AHEAD: usize = 1024;
+/// How many objects wait to be traced ahead. Those beyond wait for their packet.
+const MAX_WAITING: usize = 32;
+
+/// The lowest bit of the address by which MMTk knows a thread: set for collector threads, and not
+/// for mutators, whose address is that of a record.
+const COLLECTOR_BIT: usize = 1;
+
+const _: () = assert!(align_of::<Worker>() > COLLECTOR_BIT);
+
+/// Whether MMTk's thread is one of the collector.
+pub(super) fn is_collector(thread: VMThread) -> bool {
+    thread.0.to_address().as_usize() & COLLECTOR_BIT != 0
+}
+
+/// Runs a collector thread until the process ends.
+///
+/// A collector thread that fails leaves a heap that nobody can use: the process ends, rather than
+/// wait for a collection that never does.
+pub(super) fn run(worker: Box<GCWorker<super::Binding>>) {
+    let abort_on_panic = AbortOnDrop;
+    // Leaked: MMTk may pass it around until the process ends.
+    let own: &'static Worker = Box::leak(Box::new(Worker::new()));
+    memory_manager::start_worker(instance(), own.thread(), worker);
+    std::mem::forget(abort_on_panic);
+}
+
+struct AbortOnDrop;
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+impl Worker {
+    fn new() -> Worker {
+        Worker {
+            announced: Cell::new(0),
+            is_narrow: Cell::new(false),
+        }
+    }
+
+    fn thread(&'static self) -> VMWorkerThread {
+        let address = from_usize(std::ptr::from_ref(self) as usize | COLLECTOR_BIT);
+        VMWorkerThread(VMThread(OpaquePointer::from_address(address)))
+    }
+
+    /// The worker that MMTk knows as `thread`; `None` for the heap checker's, which is null.
+    #[inline(always)]
+    pub(super) fn of(thread: VMWorkerThread) -> Option<&'static Worker> {
+        let address = thread.0.0.to_address().as_usize();
+        let worker = (address & !COLLECTOR_BIT) as *const Worker;
+        // SAFETY: the address is null or comes from `Worker::thread`.
+        unsafe { worker.as_ref() }
+    }
+
+    /// An object of the next packet.
+    #[inline(always)]
+    pub(super) fn announce(&self) {
+        self.announced.set(self.announced.get() + 1);
+    }
+
+    /// Whether the object that is to be traced now is of a narrow packet.
+    #[inline(always)]
+    pub(super) fn is_narrow(&self) -> bool {
+        let announced = self.announced.replace(0);
+        if announced != 0 {
+            self.is_narrow.set(announced <= NARROW);
+        }
+        self.is_narrow.get()
+    }
+}
+
+/// Traces what the slots of an object, which `for_each_slot` enumerates, refer to.
+#[inline(always)]
+pub(super) fn trace_slot(slot: WordSlot, tracer: &mut impl ObjectTracer) {
+    if let Some(target) = slot.load() {
+        let moved = tracer.trace_object(target);
+        if moved != target {
+            slot.store(moved);
+        }
+    }
+}
+
+/// Traces the slots of `first`, and ahead, those of objects it newly reaches.
+///
+/// That another thread reaches some of them at the same time costs a visit, no more: both find the
+/// same new place for each object.
+#[cold]
+pub(super) fn trace_ahead<T: ObjectTracer>(
+    first: Object,
+    tracer: &mut T,
+    for_each_slot: impl Fn(Object, &mut dyn FnMut(WordSlot)),
+) {
+    let mut waiting: [Option<Object>; MAX_WAITING] = [None; MAX_WAITING];
+    waiting[0] = Some(first);
+    let mut count = 1;
+    for _ in 0..MAX_AHEAD {
+        if count == 0 {
+            return;
+        }
+        count -= 1;
+        let Some(next) = waiting[count] else { return };
+        for_each_slot(next, &mut |slot| {
+            let is_new = slot.load().is_some_and(|target| !target.is_reachable());
+            trace_slot(slot, tracer);
+            if is_new && count < MAX_WAITING {
+                waiting[count] = slot.load().map(object);
+                count += 1;
+            }
+        });
+    }
+}
