@@ -17,7 +17,9 @@
 //! ```
 //!
 //! What survives a full collection is compared with the marks. Once survivors are below the soft
-//! mark again, exhaustion is forgotten.
+//! mark again, exhaustion is forgotten. Until they are above it, the limit is such that a full
+//! collection happens when the soft mark is reached: otherwise the first one could happen beyond
+//! the hard mark, and leave no room for handlers.
 
 use crate::options::CollectionKind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -31,7 +33,9 @@ const MIN_NURSERIES: usize = 8;
 /// The nursery takes at most this fraction of the maximum.
 const NURSERY_FRACTION: usize = 16;
 /// The room for the handlers of exhaustion is at least this fraction of the maximum.
-const RESERVE_FRACTION: usize = 16;
+const HANDLER_FRACTION: usize = 16;
+/// A compaction needs no more than this fraction of the maximum for its copies.
+const COMPACTION_FRACTION: usize = 32;
 
 /// The sizing policy of a heap, in bytes. All fields are hints or change while mutators stand
 /// still, so that relaxed accesses suffice.
@@ -83,10 +87,6 @@ impl Sizing {
 
     pub(crate) fn limit(&self) -> usize {
         self.limit.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn can_grow(&self) -> bool {
-        self.limit() < self.maximum
     }
 
     /// A large object of this size waits for a collection.
@@ -148,8 +148,13 @@ impl Sizing {
 
     fn set_limit_for(&self, survivors: usize) {
         let room = survivors.saturating_add(MIN_NURSERIES * self.nursery);
-        let limit = survivors.saturating_mul(GROWTH).max(room).max(MIN_LIMIT);
-        self.limit.store(limit.min(self.maximum), Ordering::Relaxed);
+        let wanted = survivors.saturating_mul(GROWTH).max(room).max(MIN_LIMIT);
+        let highest = if survivors <= self.soft_mark() {
+            self.soft_mark() + self.copy_reserve()
+        } else {
+            self.maximum
+        };
+        self.limit.store(wanted.min(highest), Ordering::Relaxed);
     }
 
     fn pressure(&self) -> Pressure {
@@ -161,12 +166,17 @@ impl Sizing {
     }
 
     fn hard_mark(&self) -> usize {
-        // The nursery's survivors are copied before the nursery is released.
-        self.maximum - 2 * self.nursery
+        self.maximum - self.copy_reserve()
     }
 
     fn soft_mark(&self) -> usize {
-        self.hard_mark() - (self.maximum / RESERVE_FRACTION).max(2 * self.nursery)
+        self.hard_mark() - (self.maximum / HANDLER_FRACTION).max(2 * self.nursery)
+    }
+
+    /// What the collector sets aside: it collects everything when no two nurseries and the copies
+    /// of a compaction fit below the limit any more.
+    fn copy_reserve(&self) -> usize {
+        2 * self.nursery + self.maximum / COMPACTION_FRACTION
     }
 }
 
@@ -198,9 +208,13 @@ mod tests {
         );
         assert_eq!(
             after_full_collections(1024 * MIB, &[500 * MIB]).limit(),
+            960 * MIB
+        );
+        assert_eq!(
+            after_full_collections(1024 * MIB, &[930 * MIB]).limit(),
             1024 * MIB
         );
-        assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 16 * MIB);
+        assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 14 * MIB);
     }
 
     #[test]
@@ -237,19 +251,19 @@ mod tests {
 
     #[test]
     fn high_pressure_is_reported_once_until_it_falls() {
-        let sizing = after_full_collections(128 * MIB, &[115 * MIB]);
+        let sizing = after_full_collections(128 * MIB, &[112 * MIB]);
         assert!(sizing.must_check());
         assert!(sizing.report_exhaustion());
         assert!(!sizing.must_check());
         assert!(!sizing.report_exhaustion());
         sizing.collection_ended(CollectionKind::Full, 10 * MIB);
-        sizing.collection_ended(CollectionKind::Full, 115 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 112 * MIB);
         assert!(sizing.report_exhaustion());
     }
 
     #[test]
     fn exhaustion_is_reported_every_time() {
-        let sizing = after_full_collections(128 * MIB, &[121 * MIB]);
+        let sizing = after_full_collections(128 * MIB, &[117 * MIB]);
         for _ in 0..3 {
             assert!(sizing.must_check());
             assert!(sizing.report_exhaustion());
@@ -259,8 +273,8 @@ mod tests {
     #[test]
     fn large_objects_fit_below_the_hard_mark() {
         let sizing = after_full_collections(128 * MIB, &[]);
-        assert!(sizing.fits(100 * MIB, 20 * MIB));
-        assert!(!sizing.fits(100 * MIB, 21 * MIB));
+        assert!(sizing.fits(100 * MIB, 16 * MIB));
+        assert!(!sizing.fits(100 * MIB, 17 * MIB));
         assert!(!sizing.fits(0, usize::MAX));
     }
 }

@@ -37,7 +37,9 @@ impl GCTriggerPolicy<Binding> for Trigger {
     }
 
     fn can_heap_size_grow(&self) -> bool {
-        heap().sizing.can_grow()
+        // A full collection has set the limit as high as it goes for now. MMTk may believe that
+        // memory is exhausted if that was not enough: the alternative would be to try for ever.
+        false
     }
 
     fn on_pending_allocation(&self, pages: usize) {
