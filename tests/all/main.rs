@@ -1,2 +1,77 @@
-//! The integration tests of the project.
-fn main() {}
+//! The integration tests of the whole project: one binary, one case per file.
+//!
+//! | folder | a case is | what is compared |
+//! |---|---|---|
+//! | `tests/language/<topic>/*.ns` | a program | its output with the `expect:` comments in it |
+//! | `tests/compile/*.ns` | a module | its bytecode with the `.sqasm` file beside it |
+//! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
+//! | `tests/cli/*.toml` | a command line | its output and exit code with what the file says |
+//!
+//! Every case runs `squall` in a process of its own, several at once. `BLESS=1` rewrites what is
+//! compared. `SQUALL_STRESS=1` in the environment reaches the machines under test: collections at
+//! every allocation, and tiny stacks. A case that fails says how to repeat it.
+
+mod bytecode;
+mod command_line;
+mod compile;
+mod language;
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = Vec::new();
+    trials.extend(language::trials());
+    trials.extend(compile::trials());
+    trials.extend(bytecode::trials());
+    trials.extend(command_line::trials());
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// The project's folder.
+fn root() -> PathBuf {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    crate_folder.ancestors().nth(2).expect("the crate is two levels deep").to_owned()
+}
+
+/// A test per file with this extension below a folder of `tests`, named by its path.
+fn trials_in(
+    folder: &str,
+    extension: &str,
+    run: fn(&Path) -> Result<(), String>,
+) -> Vec<Trial> {
+    let tests = root().join("tests");
+    let mut files = Vec::new();
+    collect(&tests.join(folder), extension, &mut files);
+    files.sort();
+    let trial = |path: PathBuf| {
+        let name = path.strip_prefix(&tests).unwrap_or(&path).with_extension("");
+        Trial::test(name.display().to_string(), move || run(&path).map_err(Into::into))
+    };
+    files.into_iter().map(trial).collect()
+}
+
+fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.is_dir() {
+            collect(&path, extension, files);
+        } else if path.extension().is_some_and(|found| found == extension) {
+            files.push(path);
+        }
+    }
+}
+
+/// Compares with the content of a file, or with `BLESS` set writes the file.
+fn compare_with_file(path: &Path, actual: &str) -> Result<(), String> {
+    if std::env::var_os("BLESS").is_some() {
+        return std::fs::write(path, actual).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    let expected = std::fs::read_to_string(path)
+        .map_err(|error| format!("{}: {error}; BLESS=1 writes it", path.display()))?;
+    process::compare(&path.display().to_string(), &expected, actual)
+}

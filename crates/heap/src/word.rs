@@ -17,11 +17,11 @@
 //! displacement: the slot at offset 16 is at word + 15.
 //!
 //! An immediate double is rotated left by one bit, so that the sign is lowest, and has the excess of
-//! its exponent removed: 256 of the 2048 exponents are representable, those between 2⁻¹²⁷ and
-//! 2¹²⁸ (the encoding of Spur's 64-bit images; Miranda and Béra, "A Partial Read Barrier for
-//! Efficient Support of Live Object-oriented Programming", ISMM 2015). Both zeroes keep the payloads
-//! 0 and 1, which is why 2⁻¹²⁷ itself is the one double of that range that needs a box. Infinities,
-//! NaNs and the very large and small live in boxes.
+//! its exponent removed: 256 of the 2048 exponents are representable, those of magnitudes from 2⁻¹²⁷
+//! to just below 2¹²⁹ (the encoding of Spur; Miranda, Béra, Boix and Ingalls, "Two Decades of
+//! Smalltalk VM Development", VMIL 2018). Both zeroes keep the payloads 0 and 1, which is why 2⁻¹²⁷
+//! itself is the one magnitude of that range that needs a box. Infinities, NaNs and the very large
+//! and small live in boxes.
 //!
 //! Invariant: two words with equal bits denote the same guest value. The converse holds for all but
 //! boxed values.
@@ -273,6 +273,167 @@ impl fmt::Debug for Word {
                 TAG_POINTER => write!(f, "@{:x}", word.0 - TAG_POINTER),
                 _ => write!(f, "?{:x}", word.0),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn specials_are_distinct_and_nothing_else() {
+        let specials = [Word::NIL, Word::FALSE, Word::TRUE, Word::UNSET];
+        for (index, word) in specials.into_iter().enumerate() {
+            assert_eq!(word.tag(), TAG_SPECIAL);
+            assert!(!word.is_small_integer() && !word.is_double() && !word.is_pointer());
+            assert_eq!(
+                specials.iter().position(|other| *other == word),
+                Some(index)
+            );
+            assert_eq!(word.is_nil(), index == 0);
+            assert_eq!(word.as_object(), None);
+        }
+    }
+
+    #[test]
+    fn booleans_round_trip() {
+        assert_eq!(Word::from_bool(true), Word::TRUE);
+        assert_eq!(Word::from(false), Word::FALSE);
+        assert_eq!(Word::TRUE.as_bool(), Some(true));
+        assert_eq!(Word::FALSE.as_bool(), Some(false));
+        assert_eq!(Word::NIL.as_bool(), None);
+    }
+
+    #[test]
+    fn small_integers_end_where_they_should() {
+        for (value, fits) in [
+            (0, true),
+            (-1, true),
+            (SMALL_INTEGER_MIN, true),
+            (SMALL_INTEGER_MAX, true),
+            (SMALL_INTEGER_MIN - 1, false),
+            (SMALL_INTEGER_MAX + 1, false),
+            (i64::MIN, false),
+            (i64::MAX, false),
+        ] {
+            let word = Word::from_small_integer(value);
+            assert_eq!(word.is_some(), fits, "{value}");
+            assert_eq!(word.and_then(Word::as_small_integer), fits.then_some(value));
+        }
+    }
+
+    /// The doubles at the edges of what is immediate, and the usual suspects.
+    #[test]
+    fn doubles_are_immediate_between_their_edges() {
+        let least_with_fraction = f64::from_bits((896 << 52) + 1);
+        let greatest = f64::from_bits((1152 << 52) - 1);
+        for (value, is_immediate) in [
+            (0.0, true),
+            (-0.0, true),
+            (1.0, true),
+            (-1.5, true),
+            (0.1, true),
+            (1e38, true),
+            (1e-38, true),
+            (2f64.powi(-127), false),
+            (least_with_fraction, true),
+            (2f64.powi(-126), true),
+            (greatest, true),
+            (2f64.powi(128), true),
+            (2f64.powi(129), false),
+            (1e39, false),
+            (1e-39, false),
+            (f64::MIN_POSITIVE, false),
+            (f64::MAX, false),
+            (f64::INFINITY, false),
+            (f64::NAN, false),
+            (f64::from_bits(1), false),
+        ] {
+            assert_eq!(
+                Word::from_double(value).is_some(),
+                is_immediate,
+                "{value:e}"
+            );
+            assert_eq!(
+                Word::from_double(-value).is_some(),
+                is_immediate,
+                "-{value:e}"
+            );
+        }
+    }
+
+    #[test]
+    fn debug_forms_can_be_told_apart() {
+        let forms = |words: &[Word]| format!("{words:?}");
+        let numbers = [
+            Word::from_small_integer_unchecked(-7),
+            Word::from_double(-0.0).unwrap(),
+            Word::from_double(2.5).unwrap(),
+        ];
+        assert_eq!(forms(&numbers), "[-7, -0.0, 2.5]");
+        let others = [
+            Word::NIL,
+            Word::TRUE,
+            Word::FALSE,
+            Word::UNSET,
+            Word::from_bits(0x1001),
+        ];
+        assert_eq!(forms(&others), "[nil, true, false, unset, @1000]");
+    }
+
+    #[test]
+    fn pointers_and_objects_convert() {
+        let word = Word::from_bits(0x2000 | TAG_POINTER);
+        let object = word.as_object().unwrap();
+        assert_eq!(object.address(), 0x2000);
+        assert_eq!(Word::from(object), word);
+    }
+
+    proptest! {
+        #[test]
+        fn small_integers_round_trip(value in SMALL_INTEGER_MIN..=SMALL_INTEGER_MAX) {
+            let word = Word::from_small_integer(value).unwrap();
+            prop_assert_eq!(word.as_small_integer(), Some(value));
+            prop_assert!(!word.is_double() && !word.is_pointer());
+        }
+
+        #[test]
+        fn tagged_arithmetic_is_arithmetic(a in -1i64 << 58..1 << 58, b in -1i64 << 58..1 << 58) {
+            let [x, y] = [a, b].map(Word::from_small_integer_unchecked);
+            prop_assert!(x.both_small_integers(y));
+            let sum = Word::from_bits(x.bits().wrapping_add(y.bits()));
+            prop_assert_eq!(sum.as_small_integer(), Some(a + b));
+            prop_assert_eq!((x.bits() as i64).cmp(&(y.bits() as i64)), a.cmp(&b));
+        }
+
+        #[test]
+        fn doubles_round_trip_or_need_a_box(bits: u64) {
+            if let Some(word) = Word::from_double(f64::from_bits(bits)) {
+                prop_assert!(word.is_double() && !word.is_small_integer() && !word.is_pointer());
+                prop_assert_eq!(word.double_unchecked().to_bits(), bits);
+            }
+        }
+
+        #[test]
+        fn doubles_of_middle_exponents_are_immediate(
+            sign in 0u64..2,
+            exponent in 897u64..1152,
+            fraction in 0u64..1 << 52,
+        ) {
+            let value = f64::from_bits(sign << 63 | exponent << 52 | fraction);
+            let word = Word::from_double(value).unwrap();
+            prop_assert_eq!(word.as_double().map(f64::to_bits), Some(value.to_bits()));
+        }
+
+        #[test]
+        fn mixed_words_are_not_both_integers(value in SMALL_INTEGER_MIN..=SMALL_INTEGER_MAX) {
+            let number = Word::from_small_integer_unchecked(value);
+            for other in [Word::NIL, Word::from_bits(0x1001), Word::from_double(1.0).unwrap()] {
+                prop_assert!(!number.both_small_integers(other));
+                prop_assert!(!other.both_small_integers(number));
+            }
         }
     }
 }

@@ -41,7 +41,9 @@ const RECORDED: usize = 32;
 ///
 /// If there is no memory for that, it remembers nothing.
 pub fn record(thread: &mut Thread, window: Window) {
-    let Some(slot) = trace_slot(thread.vm, window.get(0)) else { return };
+    let Some(slot) = trace_slot(thread.vm, window.get(0)) else {
+        return;
+    };
     let mut places = [Word::NIL; 2 * RECORDED];
     let mut count = 0;
     let mut activations = thread.activations();
@@ -54,7 +56,9 @@ pub fn record(thread: &mut Thread, window: Window) {
     // One element more says that there are more activations.
     let length = count + usize::from(activations.next().is_some());
     let class = thread.vm.known_class(KnownClass::Array);
-    let array = thread.mutator.allocate_array(known::ARRAY, class, length, Word::NIL);
+    let array = thread
+        .mutator
+        .allocate_array(known::ARRAY, class, length, Word::NIL);
     if let (Some(array), Some(exception)) = (array, window.get(0).as_object()) {
         for (index, &place) in places[..count].iter().enumerate() {
             array.initialize_element(index, place);
@@ -67,7 +71,9 @@ pub fn record(thread: &mut Thread, window: Window) {
 pub fn recorded(vm: &Vm, exception: Word) -> String {
     let slot = trace_slot(vm, exception);
     let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
-    let Some(array) = array else { return String::new() };
+    let Some(array) = array else {
+        return String::new();
+    };
     let mut text = String::new();
     for index in 0..array.length() / 2 {
         // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches

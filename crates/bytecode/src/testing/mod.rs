@@ -5,10 +5,12 @@
 
 mod arbitrary;
 mod code;
+mod correct;
 pub(crate) mod seeds;
 
 pub(crate) use arbitrary::arbitrary_module;
 pub(crate) use code::random_function;
+pub(crate) use correct::correct_module;
 
 use proptest::prelude::*;
 
@@ -21,8 +23,12 @@ pub(crate) struct Entropy {
 impl Entropy {
     /// A strategy for at most `length` bytes.
     pub fn up_to(length: usize) -> impl Strategy<Value = Entropy> {
-        proptest::collection::vec(any::<u8>(), 0..length)
-            .prop_map(|bytes| Entropy { bytes: bytes.into_iter() })
+        proptest::collection::vec(any::<u8>(), 0..length).prop_map(Entropy::of)
+    }
+
+    /// Choices made by these bytes.
+    pub fn of(bytes: Vec<u8>) -> Entropy {
+        Entropy { bytes: bytes.into_iter() }
     }
 
     /// A byte.

@@ -6,6 +6,7 @@ use super::*;
 use crate::testing::seeds::{SUM, module};
 
 mod hostile;
+mod machine;
 mod manual;
 
 fn errors(module: &Module, trust: Trust) -> String {

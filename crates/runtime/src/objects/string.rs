@@ -37,7 +37,8 @@ impl Width {
 /// Whether a word is a string or a symbol.
 #[inline]
 pub fn is_string(word: Word) -> bool {
-    word.as_object().is_some_and(|object| is_string_object(object))
+    word.as_object()
+        .is_some_and(|object| is_string_object(object))
 }
 
 #[inline]
@@ -56,7 +57,9 @@ impl Text {
     /// The view of a word, if it is a string or a symbol.
     #[inline]
     pub fn of(word: Word) -> Option<Text> {
-        let object = word.as_object().filter(|&object| is_string_object(object))?;
+        let object = word
+            .as_object()
+            .filter(|&object| is_string_object(object))?;
         let width = if object.has_flag(Flag::First) {
             Width::Two
         } else if object.has_flag(Flag::Second) {
@@ -137,7 +140,8 @@ impl Text {
         let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
         // Strings never use the header's hash for their identity, so it can cache this one.
         self.object.assigned_hash().unwrap_or_else(|| {
-            self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+            self.object
+                .assign_identity_hash(self.code_points().fold(OFFSET, mix))
         })
     }
 
@@ -154,20 +158,29 @@ impl Text {
         if self.width == Width::One && self.bytes().is_ascii() {
             return String::from_utf8_lossy(self.bytes()).into_owned();
         }
-        let character = |code_point| char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let character =
+            |code_point| char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
         self.code_points().map(character).collect()
     }
 }
 
 /// The Rust text of a string or symbol.
 pub fn text_argument(word: Word) -> Result<String, Failure> {
-    Text::of(word).map(Text::to_rust).ok_or_else(|| Failure::argument(word))
+    Text::of(word)
+        .map(Text::to_rust)
+        .ok_or_else(|| Failure::argument(word))
 }
 
 /// Makes a string of Rust text. *GC point.*
 pub fn make_string(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
     if text.is_ascii() {
-        return make(thread, known::STRING, KnownClass::String, text.as_bytes(), Width::One);
+        return make(
+            thread,
+            known::STRING,
+            KnownClass::String,
+            text.as_bytes(),
+            Width::One,
+        );
     }
     let code_points: Vec<u32> = text.chars().map(u32::from).collect();
     make_from_code_points(thread, &code_points)
@@ -202,12 +215,20 @@ pub struct NewString {
 
 impl NewString {
     /// Makes room for `length` code points of this width. *GC point.*
-    pub fn allocate(thread: &mut Thread, length: usize, width: Width) -> Result<NewString, Failure> {
+    pub fn allocate(
+        thread: &mut Thread,
+        length: usize,
+        width: Width,
+    ) -> Result<NewString, Failure> {
         let class = thread.vm.known_class(KnownClass::String);
         let size = length.saturating_mul(width as usize);
         let object = allocated(thread.mutator.allocate_bytes(known::STRING, class, size))?;
         mark_width(object, width);
-        Ok(NewString { object, width, filled: 0 })
+        Ok(NewString {
+            object,
+            width,
+            filled: 0,
+        })
     }
 
     /// Appends `length` code points of a text, from `start` on; answers whether they fit.
@@ -260,7 +281,11 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
 }
 
 fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {
-    let width = code_points.iter().map(|&point| Width::of(point)).max().unwrap_or(Width::One);
+    let width = code_points
+        .iter()
+        .map(|&point| Width::of(point))
+        .max()
+        .unwrap_or(Width::One);
     let mut bytes = Vec::with_capacity(code_points.len() * width as usize);
     for point in code_points {
         bytes.extend_from_slice(&point.to_le_bytes()[..width as usize]);

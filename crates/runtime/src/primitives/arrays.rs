@@ -16,16 +16,24 @@ use crate::vm::Vm;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
+    Primitive::ordinary("arrayClass:new:", |thread, window| {
+        answer(make(thread, window))
+    }),
     Primitive::ordinary("array:at:", at),
     Primitive::ordinary("array:at:put:", at_put),
     Primitive::ordinary("arraySize:", size),
-    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
-    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
+    Primitive::ordinary("array:fillWith:", |thread, window| {
+        answer(fill(thread, window))
+    }),
+    Primitive::ordinary("array:copyFrom:to:", |thread, window| {
+        answer(copy(thread, window))
+    }),
     Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
         answer(copy_into(thread, window))
     }),
-    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| {
+        answer(value_array(thread, window))
+    }),
 ];
 
 /// The array in a word, if it is one.
@@ -48,9 +56,15 @@ pub fn mutable_array(vm: &Vm, word: Word) -> Result<Object, Failure> {
     let is_mutable = match array.layout() {
         known::ARRAY | known::TRANSFER_ARRAY => true,
         known::VALUE_ARRAY => false,
-        layout => vm.behavior_of_layout(layout).is_some_and(|behavior| !behavior.is_value),
+        layout => vm
+            .behavior_of_layout(layout)
+            .is_some_and(|behavior| !behavior.is_value),
     };
-    if is_mutable { Ok(array) } else { Err(Failure::argument(word)) }
+    if is_mutable {
+        Ok(array)
+    } else {
+        Err(Failure::argument(word))
+    }
 }
 
 /// The position, counted from 0, of an index into something of this size; `target` names that in
@@ -92,7 +106,13 @@ pub fn make_value_array_of(
     length: usize,
     element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
 ) -> Result<Word, Failure> {
-    make_elements(thread, known::VALUE_ARRAY, KnownClass::ValueArray, length, element)
+    make_elements(
+        thread,
+        known::VALUE_ARRAY,
+        KnownClass::ValueArray,
+        length,
+        element,
+    )
 }
 
 fn make_elements(
@@ -103,7 +123,11 @@ fn make_elements(
     mut element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
 ) -> Result<Word, Failure> {
     let class = thread.vm.known_class(class);
-    let array = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
+    let array = allocated(
+        thread
+            .mutator
+            .allocate_array(layout, class, length, Word::NIL),
+    )?;
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(array.word());
     let made = (0..length).try_for_each(|index| {
@@ -127,12 +151,19 @@ fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
     let layout = behavior.ok_or(Failure::argument(class))?.layout;
     let length = size_argument(window.get(1))?;
-    allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
+    allocated(
+        thread
+            .mutator
+            .allocate_array(layout, class, length, Word::NIL),
+    )
+    .map(Object::word)
 }
 
 fn at(_: &mut Thread, window: Window) -> Outcome {
     let (receiver, index) = (window.get(0), window.get(1));
-    let Some(array) = array(receiver) else { return Failure::argument(receiver).into() };
+    let Some(array) = array(receiver) else {
+        return Failure::argument(receiver).into();
+    };
     answer(position(receiver, array.length(), index).map(|position| array.element(position)))
 }
 
@@ -150,9 +181,7 @@ fn at_put(thread: &mut Thread, window: Window) -> Outcome {
 
 fn size(_: &mut Thread, window: Window) -> Outcome {
     match array(window.get(0)) {
-        Some(array) => {
-            Outcome::Return(Word::from_small_integer_unchecked(array.length() as i64))
-        }
+        Some(array) => Outcome::Return(Word::from_small_integer_unchecked(array.length() as i64)),
         None => Failure::argument(window.get(0)).into(),
     }
 }
@@ -171,7 +200,11 @@ fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(receiver).ok_or(Failure::argument(receiver))?;
     let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
     let (layout, class) = (source.layout(), source.class());
-    let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
+    let copy = allocated(
+        thread
+            .mutator
+            .allocate_array(layout, class, length, Word::NIL),
+    )?;
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     copy.copy_elements(&mut thread.mutator, 0, source, start, length);
     Ok(copy.word())
@@ -201,7 +234,9 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let length = source.length();
     let class = thread.vm.known_class(KnownClass::ValueArray);
-    let made = thread.mutator.allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
+    let made = thread
+        .mutator
+        .allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
     let made = allocated(made)?;
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     made.copy_elements(&mut thread.mutator, 0, source, 0, length);

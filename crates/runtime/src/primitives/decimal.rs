@@ -76,7 +76,9 @@ pub fn parse_integer(text: &str) -> Result<Number, Fault> {
     if digits.trim_start_matches('0').len() as u64 * 3 > MAX_INTEGER_BITS {
         return Err(Fault::TooLarge);
     }
-    text.parse::<BigInt>().map_err(|_| Fault::Operand(0)).and_then(bounded)
+    text.parse::<BigInt>()
+        .map_err(|_| Fault::Operand(0))
+        .and_then(bounded)
 }
 
 /// Reads `-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`.
@@ -143,7 +145,9 @@ mod tests {
         for (text, value) in [("0", 0), ("-0", 0), ("12", 12), ("-12", -12), ("0007", 7)] {
             assert_eq!(parse_integer(text), Ok(Number::Small(value)), "{text}");
         }
-        for text in ["", "-", "+1", " 1", "1 ", "1_0", "1.0", "0x10", "--1", "1e3", "١"] {
+        for text in [
+            "", "-", "+1", " 1", "1 ", "1_0", "1.0", "0x10", "--1", "1e3", "١",
+        ] {
             assert_eq!(parse_integer(text), Err(Fault::Operand(0)), "{text}");
         }
         let long = "9".repeat(2_000_000);
@@ -155,15 +159,20 @@ mod tests {
     #[test]
     fn doubles_are_read_in_full_or_not_at_all() {
         let cases = [
-            ("1", 1.0), ("-1.5", -1.5), ("1e3", 1000.0), ("1.5E-3", 0.0015), ("2e+2", 200.0),
-            ("1e999", f64::INFINITY), ("1e-999", 0.0),
+            ("1", 1.0),
+            ("-1.5", -1.5),
+            ("1e3", 1000.0),
+            ("1.5E-3", 0.0015),
+            ("2e+2", 200.0),
+            ("1e999", f64::INFINITY),
+            ("1e-999", 0.0),
         ];
         for (text, value) in cases {
             assert_eq!(parse_double(text), Some(value), "{text}");
         }
         let malformed = [
-            "", "-", ".5", "5.", "1e", "1e+", "e5", "+1", " 1", "1 ", "NaN", "inf", "Infinity", "1.e5",
-            "1..2", "1.5.2", "1e5e5", "0x1p3", "--1", "1e--5", "1,5",
+            "", "-", ".5", "5.", "1e", "1e+", "e5", "+1", " 1", "1 ", "NaN", "inf", "Infinity",
+            "1.e5", "1..2", "1.5.2", "1e5e5", "0x1p3", "--1", "1e--5", "1,5",
         ];
         for text in malformed {
             assert_eq!(parse_double(text), None, "{text}");

@@ -28,16 +28,20 @@ use crate::thread::{Thread, Window};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("fileExists:", |thread, window| {
-        answer(path_argument(thread, window.get(0)).map(|path| Path::new(&path).exists().into()))
+        answer(test(thread, window, |path| path.exists()))
     }),
     Primitive::ordinary("fileIsDirectory:", |thread, window| {
-        answer(path_argument(thread, window.get(0)).map(|path| Path::new(&path).is_dir().into()))
+        answer(test(thread, window, |path| path.is_dir()))
     }),
-    Primitive::ordinary("fileSize:", |thread, window| answer(file_size(thread, window))),
+    Primitive::ordinary("fileSize:", |thread, window| {
+        answer(file_size(thread, window))
+    }),
     Primitive::ordinary("fileLastModified:", |thread, window| {
         answer(last_modified(thread, window))
     }),
-    Primitive::ordinary("directoryEntries:", |thread, window| answer(entries(thread, window))),
+    Primitive::ordinary("directoryEntries:", |thread, window| {
+        answer(entries(thread, window))
+    }),
     Primitive::ordinary("createDirectory:", |thread, window| {
         answer(change(thread, window, |path| fs::create_dir_all(path)))
     }),
@@ -53,11 +57,19 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("moveFile:to:", |thread, window| {
         answer(change_both(thread, window, rename))
     }),
-    Primitive::ordinary("openFile:mode:", |thread, window| answer(open(thread, window))),
+    Primitive::ordinary("openFile:mode:", |thread, window| {
+        answer(open(thread, window))
+    }),
     Primitive::ordinary("closeFile:", |thread, window| answer(close(thread, window))),
-    Primitive::ordinary("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
-    Primitive::ordinary("file:readAt:into:", |thread, window| answer(read(thread, window))),
-    Primitive::ordinary("file:write:of:at:", |thread, window| answer(write(thread, window))),
+    Primitive::ordinary("sizeOfFile:", |thread, window| {
+        answer(size_of_open(thread, window))
+    }),
+    Primitive::ordinary("file:readAt:into:", |thread, window| {
+        answer(read(thread, window))
+    }),
+    Primitive::ordinary("file:write:of:at:", |thread, window| {
+        answer(write(thread, window))
+    }),
 ];
 
 /// The files that a program has open.
@@ -89,13 +101,17 @@ impl OpenFiles {
 
     fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
         let table = self.table.lock();
-        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
+        let file = handle
+            .as_small_integer()
+            .and_then(|number| table.files.get(&number));
         file.cloned().ok_or(Failure::argument(handle))
     }
 
     fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
         let mut table = self.table.lock();
-        let file = handle.as_small_integer().and_then(|number| table.files.remove(&number));
+        let file = handle
+            .as_small_integer()
+            .and_then(|number| table.files.remove(&number));
         file.ok_or(Failure::argument(handle))
     }
 }
@@ -106,7 +122,12 @@ fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
     if thread.vm.options.permissions.allows_file(Path::new(&path)) {
         return Ok(path);
     }
-    Err(described(thread, "PermissionDenied", "--allow-files", &path))
+    Err(described(
+        thread,
+        "PermissionDenied",
+        "--allow-files",
+        &path,
+    ))
 }
 
 /// A failure whose details are a name and a text. *GC point.*
@@ -147,6 +168,16 @@ fn reason_of(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// Whether something is true of a path.
+fn test(
+    thread: &mut Thread,
+    window: Window,
+    test: impl FnOnce(&Path) -> bool,
+) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    Ok(thread.mutator.native(|| test(Path::new(&path))).into())
+}
+
 fn file_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let path = path_argument(thread, window.get(0))?;
     let metadata = attempt(thread, &path, || fs::metadata(&path))?;
@@ -173,10 +204,14 @@ fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let name = |entry: io::Result<fs::DirEntry>| {
             entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
         };
-        fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
+        fs::read_dir(&path)?
+            .map(name)
+            .collect::<io::Result<Vec<String>>>()
     })?;
     names.sort_unstable();
-    arrays::make_array_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+    arrays::make_array_of(thread, names.len(), |thread, index| {
+        make_string(thread, &names[index])
+    })
 }
 
 /// Does something to the file at a path; answers nil.
@@ -235,7 +270,10 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     };
     let path = path_argument(thread, window.get(0))?;
     let file = attempt(thread, &path, || options.open(&path))?;
-    let file = OpenFile { file: Arc::new(file), path: path.into() };
+    let file = OpenFile {
+        file: Arc::new(file),
+        path: path.into(),
+    };
     let number = thread.vm.files.add(file);
     make_integer(thread, number)
 }
@@ -274,7 +312,9 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 fn zeroes(length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length, 0);
     Ok(bytes)
 }
@@ -302,8 +342,9 @@ fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if count > array.length() {
         return Err(Failure::argument(window.get(1)));
     }
-    let bytes: Result<Vec<u8>, Failure> =
-        (0..count).map(|index| byte_argument(array.element(index))).collect();
+    let bytes: Result<Vec<u8>, Failure> = (0..count)
+        .map(|index| byte_argument(array.element(index)))
+        .collect();
     let bytes = bytes?;
     attempt(thread, &path, || file.write_all_at(&bytes, position as u64))?;
     Ok(Word::NIL)

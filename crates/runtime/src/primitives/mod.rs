@@ -56,7 +56,11 @@ impl Primitive {
         name: &'static str,
         run: fn(&mut Thread, Window) -> Outcome,
     ) -> Primitive {
-        Primitive { name, run, shape: Shape::Ordinary }
+        Primitive {
+            name,
+            run,
+            shape: Shape::Ordinary,
+        }
     }
 }
 
@@ -64,9 +68,7 @@ impl Primitive {
 pub fn find(name: &str) -> &'static Primitive {
     static UNKNOWN: Primitive = Primitive::ordinary("", unknown);
     static TABLE: OnceLock<HashMap<&'static str, &'static Primitive>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        all().map(|primitive| (primitive.name, primitive)).collect()
-    });
+    let table = TABLE.get_or_init(|| all().map(|primitive| (primitive.name, primitive)).collect());
     table.get(name).copied().unwrap_or(&UNKNOWN)
 }
 

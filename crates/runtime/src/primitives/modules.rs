@@ -18,24 +18,29 @@ use crate::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("loadModule:", |thread, window| match text_argument(window.get(0)) {
-        Ok(path) => load(thread, &path),
-        Err(failure) => failure.into(),
+    Primitive::ordinary("loadModule:", |thread, window| {
+        match text_argument(window.get(0)) {
+            Ok(path) => load(thread, &path),
+            Err(failure) => failure.into(),
+        }
     }),
-    Primitive::ordinary("loadModule:nextTo:", |thread, window| match path_next_to(thread, window) {
-        Ok(path) => load(thread, &path),
-        Err(failure) => failure.into(),
+    Primitive::ordinary("loadModule:nextTo:", |thread, window| {
+        match path_next_to(thread, window) {
+            Ok(path) => load(thread, &path),
+            Err(failure) => failure.into(),
+        }
     }),
     Primitive::ordinary("libraryModule:", load_library),
     Primitive::ordinary("registryAt:", |thread, window| {
-        answer(name_argument(thread, window).map(|name| {
-            thread.vm.roots.registered(name).unwrap_or(Word::NIL)
-        }))
+        answer(
+            name_argument(thread, window)
+                .map(|name| thread.vm.roots.registered(name).unwrap_or(Word::NIL)),
+        )
     }),
     Primitive::ordinary("registryAt:put:", |thread, window| {
-        answer(name_argument(thread, window).map(|name| {
-            thread.vm.roots.register(name, window.get(1))
-        }))
+        answer(
+            name_argument(thread, window).map(|name| thread.vm.roots.register(name, window.get(1))),
+        )
     }),
 ];
 
@@ -62,9 +67,7 @@ fn load(thread: &mut Thread, path: &str) -> Outcome {
     match thread.mutator.native(|| vm.program_module(path)) {
         Ok(module) => make_class(thread, module, path),
         Err(CompileError::NotFound) => answer(not_found(thread, path)),
-        Err(CompileError::Invalid(diagnostics)) => {
-            answer(invalid(thread, &diagnostics, path))
-        }
+        Err(CompileError::Invalid(diagnostics)) => answer(invalid(thread, &diagnostics, path)),
     }
 }
 
@@ -82,7 +85,9 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
 
 /// Runs the accessor of the module's class, which nothing encloses.
 fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) -> Outcome {
-    let class = module.main_definition().map(|definition| definition.bytecode());
+    let class = module
+        .main_definition()
+        .map(|definition| definition.bytecode());
     let Some(accessor) = class.and_then(|class| class.accessor) else {
         return answer(invalid(thread, "the module has no class", path));
     };

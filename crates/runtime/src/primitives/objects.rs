@@ -28,8 +28,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("classOf:", |thread, window| {
         Outcome::Return(thread.class_of(window.get(0)))
     }),
-    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window))),
-    Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
+    Primitive::ordinary("classNameOf:", |thread, window| {
+        answer(class_name(thread, window))
+    }),
+    Primitive::ordinary("nameOfClass:", |thread, window| {
+        answer(name_of_class(thread, window))
+    }),
     Primitive::ordinary("is:instanceOf:", is_instance),
     Primitive::ordinary("isValue:", |thread, window| {
         Outcome::Return(is_value(thread.vm, window.get(0)).into())
@@ -52,7 +56,9 @@ fn identical(left: Word, right: Word) -> bool {
     if left == right {
         return true;
     }
-    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else { return false };
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
+        return false;
+    };
     match left.layout() {
         layout if layout != right.layout() => false,
         known::BOXED_DOUBLE => left.raw(0) == right.raw(0),
@@ -69,11 +75,14 @@ fn identity_hash(word: Word) -> u32 {
     if let Some(text) = Text::of(word) {
         return text.hash();
     }
-    let Some(object) = word.as_object() else { return mix(word.bits()) };
+    let Some(object) = word.as_object() else {
+        return mix(word.bits());
+    };
     match object.layout() {
         known::BOXED_DOUBLE => mix(object.raw(0)),
-        known::LARGE_INTEGER => (0..object.length())
-            .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
+        known::LARGE_INTEGER => (0..object.length()).fold(0, |hash, index| {
+            mix(u64::from(hash) << 8 | u64::from(object.byte(index)))
+        }),
         _ => object.identity_hash(),
     }
 }
@@ -100,6 +109,8 @@ fn is_instance(thread: &mut Thread, window: Window) -> Outcome {
     let vm = thread.vm;
     answer(class_argument(vm, class).map(|_| {
         let behavior = vm.behavior_of_layout(known::layout_of(object));
-        behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into()
+        behavior
+            .is_some_and(|behavior| unwind::matches(vm, behavior, class))
+            .into()
     }))
 }

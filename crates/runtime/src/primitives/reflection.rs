@@ -20,24 +20,28 @@ use crate::vm::Vm;
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("perform:on:with:", perform),
     Primitive::ordinary("definitionOfClass:", |thread, window| {
-        answer(class_argument(thread.vm, window.get(0)).and_then(|behavior| {
-            make_handle(thread, behavior.definition)
-        }))
+        answer(
+            class_argument(thread.vm, window.get(0))
+                .and_then(|behavior| make_handle(thread, behavior.definition)),
+        )
     }),
     Primitive::ordinary("definitionName:", |thread, window| {
-        answer(definition(thread.vm, window.get(0)).and_then(|definition| {
-            symbol_object(thread, definition.name)
-        }))
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| symbol_object(thread, definition.name)),
+        )
     }),
     Primitive::ordinary("definitionFactoryName:", |thread, window| {
-        answer(definition(thread.vm, window.get(0)).and_then(|definition| {
-            symbol_object(thread, definition.factory_selector)
-        }))
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| symbol_object(thread, definition.factory_selector)),
+        )
     }),
     Primitive::ordinary("definitionFilePath:", |thread, window| {
-        answer(definition(thread.vm, window.get(0)).and_then(|definition| {
-            make_string(thread, definition.module.bytecode.path_text())
-        }))
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| make_string(thread, definition.module.bytecode.path_text())),
+        )
     }),
     Primitive::ordinary("definitionNestedClasses:", |thread, window| {
         answer(nested_classes(thread, window))
@@ -53,12 +57,12 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// How many bits of a handle are the number within the module.
 const CLASS_BITS: u32 = 32;
 
-fn make_handle(
-    thread: &mut Thread,
-    definition: &'static Definition,
-) -> Result<Word, Failure> {
+fn make_handle(thread: &mut Thread, definition: &'static Definition) -> Result<Word, Failure> {
     let number = thread.vm.module_number(definition.module).unwrap_or(0);
-    make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
+    make_integer(
+        thread,
+        (number as i64) << CLASS_BITS | i64::from(definition.id.0),
+    )
 }
 
 /// The definition that a handle stands for.
@@ -83,7 +87,11 @@ fn nested_classes(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
 fn method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let definition = definition(thread.vm, window.get(0))?;
     let methods = &definition.bytecode().methods;
-    names(thread, definition, methods.iter().map(|method| method.selector))
+    names(
+        thread,
+        definition,
+        methods.iter().map(|method| method.selector),
+    )
 }
 
 fn class_method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -101,7 +109,9 @@ fn names(
     names: impl Iterator<Item = StringId>,
 ) -> Result<Word, Failure> {
     let names: Vec<Symbol> = names.map(|name| definition.module.symbol(name)).collect();
-    arrays::make_array_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
+    arrays::make_array_of(thread, names.len(), |thread, index| {
+        symbol_object(thread, names[index])
+    })
 }
 
 /// Sends the message with this name to an object, with the elements of an array as arguments.
@@ -116,7 +126,9 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
         Some(array) => {
             thread.message.clear();
             thread.message.push(window.get(1));
-            thread.message.extend((0..array.length()).map(|index| array.element(index)));
+            thread
+                .message
+                .extend((0..array.length()).map(|index| array.element(index)));
             Outcome::Send(selector)
         }
         None => Failure::argument(window.get(2)).into(),

@@ -80,7 +80,10 @@ fn function(code: FunctionBuilder) -> Function {
 }
 
 fn verify_function(function: Function) -> Result<(), Vec<VerifyError>> {
-    verify(&Module { strings: vec!["f".into()], functions: vec![function], ..Module::default() }, Trust::Untrusted)
+    verify(
+        &Module { strings: vec!["f".into()], functions: vec![function], ..Module::default() },
+        Trust::Untrusted,
+    )
 }
 
 /// How many instructions the expensive functions have: enough to notice quadratic time.
@@ -141,7 +144,10 @@ fn deeply_nested_regions_take_no_time() {
         })
         .collect();
     FrameMaps::compute(&function);
-    assert!(verify_function(function.clone()).is_err(), "r0 is not initialised at the first instruction");
+    assert!(
+        verify_function(function.clone()).is_err(),
+        "r0 is not initialised at the first instruction"
+    );
     function.parameters = 1;
     assert!(verify_function(function).is_ok());
 }
@@ -159,9 +165,16 @@ fn many_uses_of_a_long_string_take_no_time() {
     };
     let first = module.strings.len() as u32;
     module.strings.extend([name.clone(), name + ":"]);
-    let class = crate::module::ClassDefinition { outer: None, slots: slots(1, first).collect(), ..module.classes[0].clone() };
+    let class = crate::module::ClassDefinition {
+        outer: None,
+        slots: slots(1, first).collect(),
+        ..module.classes[0].clone()
+    };
     module.classes.extend(std::iter::repeat_n(class, 2000));
-    let site = crate::module::Site::Send { selector: StringId(first), access: crate::module::Access::Public };
+    let site = crate::module::Site::Send {
+        selector: StringId(first),
+        access: crate::module::Access::Public,
+    };
     module.functions[4].sites.extend(std::iter::repeat_n(site, 60_000));
     let errors = verify(&module, Trust::Untrusted).unwrap_err();
     assert!(errors.len() <= VerifyError::MOST);
