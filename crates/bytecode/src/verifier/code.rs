@@ -145,7 +145,7 @@ impl CodeChecker<'_> {
         };
         self.check_run("window", window, length)?;
         let named = operands_beside_window(instruction);
-        if let Some(high) = named.iter().filter(|_| false).find(|register| *register >= return_address) {
+        if let Some(high) = named.iter().find(|register| *register >= return_address) {
             return Err(format!("the call destroys its operand {high} before it is made"));
         }
         if self.function.kind == FunctionKind::Block && return_address == Register(0) {

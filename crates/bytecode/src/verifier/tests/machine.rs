@@ -1,0 +1,248 @@
+//! Accepted code is run by a machine that checks everything, with a collection at every step.
+//!
+//! The machine knows no objects. A register holds nothing, a tagged word, or raw bits of a type;
+//! branches, calls and exceptions go any way they could. At each step it collects twice: before the
+//! instruction and in it. A tagged word that the frame maps do not report is stale from then on. Reading something stale,
+//! of the wrong type, or nothing at all means that the verifier or the maps are wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decode::Instruction;
+use crate::entities::Register;
+use crate::format::{decode, encode, seal};
+use crate::instructions::{Opcode, OperandKind};
+use crate::liveness::FrameMaps;
+use crate::module::{Function, FunctionKind, RegionKind};
+use crate::register_set::RegisterSet;
+use crate::testing::{Entropy, correct_module};
+use crate::types::{RegisterType, TypeRule};
+
+/// What a register holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Content {
+    Nothing,
+    Word { stale: bool },
+    Bits(RegisterType),
+}
+
+const WORD: Content = Content::Word { stale: false };
+
+struct Machine<'a> {
+    function: &'a Function,
+    maps: &'a FrameMaps,
+    registers: Vec<Content>,
+    pc: usize,
+    has_marker: bool,
+}
+
+impl Machine<'_> {
+    /// Runs until the function is left, or for long enough.
+    fn run(function: &Function, maps: &FrameMaps, random: &mut Entropy) {
+        let mut registers = vec![Content::Nothing; function.registers.len()];
+        for (register, &kind) in
+            registers.iter_mut().zip(&function.registers).take(function.arguments())
+        {
+            *register = fresh(kind);
+        }
+        let mut machine = Machine { function, maps, registers, pc: 0, has_marker: false };
+        for _ in 0..300 {
+            if !machine.step(random) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the function goes on.
+    fn step(&mut self, random: &mut Entropy) -> bool {
+        let instruction = Instruction::decode(&self.function.code, self.pc).expect("this is code");
+        let effects = instruction.effects();
+        self.collect(self.maps.before(self.pc));
+        effects.uses.iter().for_each(|register| self.read(register));
+        self.check_operands(&instruction);
+        if let Some(window) = instruction.window() {
+            self.destroy_from(usize::from(window.0) - 1);
+        }
+        self.collect(*self.maps.at(self.pc));
+        self.check_marker(&instruction);
+        if random.one_in(6) && self.raise(random) {
+            return true;
+        }
+        let jumps: Vec<i64> = instruction.targets().collect();
+        let way = random.below(jumps.len() + usize::from(instruction.falls_through()) + 1);
+        let jumped = way < jumps.len();
+        self.write(&instruction, jumped);
+        if !jumped && !instruction.falls_through() {
+            return !jumps.is_empty() && self.go(jumps[0] as usize);
+        }
+        self.go(if jumped { jumps[way] as usize } else { instruction.next_pc() })
+    }
+
+    fn go(&mut self, pc: usize) -> bool {
+        self.pc = pc;
+        true
+    }
+
+    /// A collection that traces these registers.
+    fn collect(&mut self, traced: RegisterSet) {
+        for (index, content) in self.registers.iter_mut().enumerate() {
+            let is_traced = traced.contains(Register(index as u8));
+            match content {
+                Content::Word { stale } => *stale |= !is_traced,
+                other => assert!(!is_traced, "r{index} holds {other:?} at {}", self.pc),
+            }
+        }
+        assert!(RegisterSet::below(self.registers.len()).includes(&traced));
+    }
+
+    fn read(&mut self, register: Register) {
+        let expected = fresh(self.function.registers[register.index()]);
+        assert_eq!(self.registers[register.index()], expected, "{register} at {}", self.pc);
+    }
+
+    /// Operands are of the kind that the instruction works on, and named ones outlive a collection
+    /// in the instruction.
+    fn check_operands(&self, instruction: &Instruction) {
+        for (operand, value) in instruction.operands() {
+            let (OperandKind::Define(rule) | OperandKind::Use(rule) | OperandKind::Update(rule)) =
+                operand.kind
+            else {
+                continue;
+            };
+            let register = Register(value as u8);
+            let is_word = self.function.registers[register.index()] == RegisterType::Any;
+            match rule {
+                TypeRule::Any => assert!(is_word),
+                TypeRule::Whatever | TypeRule::SameAsFirst | TypeRule::SameAsSecond => {}
+                _ => assert!(!is_word),
+            }
+            let is_read = matches!(operand.kind, OperandKind::Use(_) | OperandKind::Update(_));
+            assert!(!is_read || !is_word || self.maps.at(self.pc).contains(register));
+        }
+    }
+
+    fn destroy_from(&mut self, first: usize) {
+        self.registers[first..].fill(Content::Nothing);
+    }
+
+    fn write(&mut self, instruction: &Instruction, jumped: bool) {
+        if let Some(destination) = instruction.effects().defines {
+            let lost = instruction.opcode == Opcode::Unbox && jumped;
+            let kind = self.function.registers[destination.index()];
+            let content = if lost { Content::Nothing } else { fresh(kind) };
+            self.registers[destination.index()] = content;
+            self.check_kept(destination, instruction.opcode);
+        }
+        match instruction.opcode {
+            Opcode::MakeHome => self.has_marker = true,
+            Opcode::LeaveHome => {
+                self.has_marker = false;
+                self.registers[instruction.effects().ends.unwrap().index()] = Content::Nothing;
+            }
+            _ => {}
+        }
+    }
+
+    fn check_kept(&self, destination: Register, opcode: Opcode) {
+        assert!(self.function.kind != FunctionKind::Block || destination.0 != 0);
+        assert!(self.function.home != Some(destination) || opcode == Opcode::MakeHome);
+    }
+
+    /// What the unwinder relies on: the maps tell whether there is a marker, unless it is just going.
+    fn check_marker(&self, instruction: &Instruction) {
+        let Some(home) = self.function.home else { return };
+        let at = self.maps.at(self.pc).contains(home);
+        assert_eq!(at, self.has_marker, "the marker at {}", self.pc);
+        match instruction.opcode {
+            Opcode::MakeHome | Opcode::Return => assert!(!self.has_marker),
+            Opcode::ReturnHome | Opcode::LeaveHome => assert!(self.has_marker),
+            _ => {}
+        }
+        if self.function.kind == FunctionKind::Block {
+            assert!(self.maps.at(self.pc).contains(Register(0)));
+        }
+    }
+
+    /// Raises an exception, if a region is around to handle it.
+    fn raise(&mut self, random: &mut Entropy) -> bool {
+        let inside = |region: &&crate::module::Region| {
+            (region.start as usize..region.end as usize).contains(&self.pc)
+        };
+        let around: Vec<_> = self.function.regions.iter().filter(inside).cloned().collect();
+        if around.is_empty() {
+            return false;
+        }
+        let handling = random.below(around.len());
+        for region in &around[..=handling] {
+            if let RegionKind::Catch(class) = region.kind {
+                self.read(class);
+            }
+        }
+        let region = &around[handling];
+        assert_eq!(self.function.registers[region.value.index()], RegisterType::Any);
+        self.registers[region.value.index()] = WORD;
+        self.check_kept(region.value, Opcode::Move);
+        self.go(region.handler as usize)
+    }
+}
+
+fn fresh(kind: RegisterType) -> Content {
+    if kind == RegisterType::Any { WORD } else { Content::Bits(kind) }
+}
+
+/// Runs each function of an accepted module several times.
+fn run_all(module: &Module, random: &mut Entropy) {
+    for function in &module.functions {
+        let maps = FrameMaps::compute(function);
+        for _ in 0..4 {
+            Machine::run(function, &maps, random);
+        }
+        check_indices(function);
+    }
+}
+
+/// What the machine does not look at: indices into tables.
+fn check_indices(function: &Function) {
+    for instruction in crate::decode::instructions(&function.code) {
+        for (operand, value) in instruction.operands() {
+            match operand.kind {
+                OperandKind::Constant => assert!((value as usize) < function.constants.len()),
+                OperandKind::Site(_) => assert!((value as usize) < function.sites.len()),
+                _ => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn correct_code_is_accepted_and_runs(mut random in Entropy::up_to(800)) {
+        let module = correct_module(&mut random);
+        prop_assert_eq!(errors(&module, Trust::Untrusted), "", "{}", crate::disassembler::disassemble(&module));
+        run_all(&module, &mut random);
+    }
+
+    #[test]
+    fn damaged_code_is_rejected_or_runs(mut random in Entropy::up_to(800), flips in prop::collection::vec(any::<prop::sample::Index>(), 1..4)) {
+        let mut bytes = encode(&correct_module(&mut random)).unwrap();
+        for place in flips {
+            let bit = place.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        seal(&mut bytes);
+        if let Ok(module) = decode(&bytes) && verify(&module, Trust::Trusted).is_ok() {
+            run_all(&module, &mut random);
+        }
+    }
+}
+
+#[test]
+fn examples_run() {
+    let choices: Vec<u8> =
+        (0..4000u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for text in crate::testing::seeds::manual_examples().into_iter().skip(1).chain([SUM]) {
+        run_all(&module(text), &mut Entropy::of(choices.clone()));
+    }
+}
