@@ -1,9 +1,9 @@
 //! Writes a module in its text form, which the assembler reads; see [`crate::assembler`].
 //!
-//! Every module has a text form, also one that makes no sense: assembling it gives an equal module. What
-//! stands in an unusual order, twice, or for nothing, is written by its index; words that are no
-//! instruction are written as `word`. Usually the text needs none of that: constants and sites are
-//! written in place as long as that gives them their numbers back.
+//! Every module has a text form, also one that makes no sense: assembling it gives an equal module.
+//! What stands in an unusual order, twice, or for nothing, is written by its index; words that are
+//! no instruction are written as `word`. Usually the text needs none of that: constants and sites
+//! are written in place as long as that gives them their numbers back.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;

@@ -1,14 +1,14 @@
 //! Which registers hold a value when control reaches a place: a forward flow analysis.
 //!
-//! On entry the arguments are initialised. An instruction first destroys what a call destroys,
-//! then initialises what it defines. Where paths meet, a register is *definitely* initialised if it is so
-//! on all of them, and *possibly* if it is on at least one.
+//! On entry the arguments are initialised. An instruction first destroys what a call destroys, then
+//! initialises what it defines. Where paths meet, a register is *definitely* initialised if it is
+//! so on all of them, and *possibly* if it is on at least one.
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
-//! call destroyed its window. The handler finds the region's value register initialised in addition.
-//! `leave_home` makes the home register uninitialised again.
-//! `unbox` initialises its destination on the way to the next instruction; on the way to its
-//! target it leaves it uninitialised.
+//! call destroyed its window. The handler finds the region's value register initialised in
+//! addition. `leave_home` makes the home register uninitialised again. `unbox` initialises its
+//! destination on the way to the next instruction; on the way to its target it leaves it
+//! uninitialised.
 
 use crate::decode::Instruction;
 use crate::flow::{Block, FlowGraph, Worklist};

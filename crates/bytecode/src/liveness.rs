@@ -1,16 +1,16 @@
 //! Which registers the collector must trace in a frame that stands at a given instruction.
 //!
-//! [`FrameMaps::compute`] takes a *verified* function. For any other one it also terminates without a panic,
-//! but its answers mean nothing.
+//! [`FrameMaps::compute`] takes a *verified* function. For any other one it also terminates without
+//! a panic, but its answers mean nothing.
 //!
 //! # Which registers are live
 //!
-//! A register is live before an instruction if on some path from there its value is read before
-//! it is overwritten or destroyed. Paths include the exceptional ones: every instruction inside a
-//! region can be left for the region's handler, before it has written its destination; the
-//! unwinder then reads the class register of each `catch` region that it passes, and writes the
-//! value register of the region whose handler it starts. Two kinds of register have readers that are not in the code
-//! and are live wherever they are initialised:
+//! A register is live before an instruction if on some path from there its value is read before it
+//! is overwritten or destroyed. Paths include the exceptional ones: every instruction inside a
+//! region can be left for the region's handler, before it has written its destination; the unwinder
+//! then reads the class register of each `catch` region that it passes, and writes the value
+//! register of the region whose handler it starts. Two kinds of register have readers that are not
+//! in the code and are live wherever they are initialised:
 //!
 //! - the home register, which unwinding reads in every frame;
 //! - in block functions `r0`, the closure.
@@ -27,9 +27,9 @@
 //! | [`FrameMaps::raw_before`] | before the instruction | live registers of other types |
 //!
 //! An operand counts as live while its instruction is in progress, because instructions allocate
-//! and run slow paths that look at their operands again afterwards. The operands of a call that lie in its
-//! window are the exception: whoever collects between reading them there and completing
-//! the callee's frame must use [`FrameMaps::before`].
+//! and run slow paths that look at their operands again afterwards. The operands of a call that lie
+//! in its window are the exception: whoever collects between reading them there and completing the
+//! callee's frame must use [`FrameMaps::before`].
 
 use crate::decode::{Effects, Instruction};
 use crate::entities::Register;
@@ -111,7 +111,8 @@ impl FrameMaps {
         }
     }
 
-    /// Walks a block forwards, adds the registers that are always live, and drops what has no value.
+    /// Walks a block forwards, adds the registers that are always live, and drops what has no
+    /// value.
     fn restrict_to_initialised(
         &mut self,
         graph: &FlowGraph,

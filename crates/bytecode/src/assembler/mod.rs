@@ -1,8 +1,8 @@
 //! The text form of modules, `.sqasm` files, turned into modules.
 //!
-//! The disassembler writes this form; assembling what it wrote gives the same module again, whatever
-//! the module. The assembler checks what the text form can say, not whether the
-//! module makes sense: that is the verifier's business.
+//! The disassembler writes this form; assembling what it wrote gives the same module again,
+//! whatever the module. The assembler checks what the text form can say, not whether the module
+//! makes sense: that is the verifier's business.
 //!
 //! # The text form
 //!

@@ -12,11 +12,13 @@
 //! 2. The main class, if any, has an accessor and no outer class.
 //! 3. Outer classes form no cycle. A class lists as nested exactly the classes that name it as
 //!    their outer one and have an accessor, each once.
-//! 4. Accessors are methods without parameters; the primary factory and both initializers are methods with as many
-//!    as the factory's selector takes; the other methods have as many as their selector takes.
+//! 4. Accessors are methods without parameters; the primary factory and both initializers are
+//!    methods with as many as the factory's selector takes; the other methods have as many as their
+//!    selector takes.
 //! 5. No two members of one side of a class have the same selector. Instance-side members are slots
 //!    (with setters, if mutable), nested classes and methods; class-side members are class methods,
-//!    one of which may stand in for the primary factory. The names of slots and nested classes are unary selectors.
+//!    one of which may stand in for the primary factory. The names of slots and nested classes are
+//!    unary selectors.
 //!
 //! # Properties of a function
 //!
@@ -24,32 +26,34 @@
 //! 7. Arguments and result of methods and block functions are `any`; only block functions capture.
 //! 8. The home register, if any, is `any` and no argument.
 //! 9. Raw constants are canonical: extended as their type demands; `any` is not allowed.
-//! 10. Selectors of sites are not empty. An `initialize_slot` site names a slot that its class declares, a
-//!     class-slot site names a nested class.
+//! 10. Selectors of sites are not empty. An `initialize_slot` site names a slot that its class
+//!     declares, a class-slot site names a nested class.
 //! 11. Source positions ascend and lie within the code.
 //! 12. A region is not empty, starts and ends at instructions (or ends where the code does), and
-//!     its handler is an instruction outside of it. Two regions are apart, or one contains the other and comes later in
-//!     the table. The value register is `any` and neither the home register nor a closure's `r0`; the class
-//!     register is `any`.
+//!     its handler is an instruction outside of it. Two regions are apart, or one contains the
+//!     other and comes later in the table. The value register is `any` and neither the home
+//!     register nor a closure's `r0`; the class register is `any`.
 //!
 //! # Properties of code
 //!
 //! 13. It is a sequence of instructions whose unused bits are zero; the last one does not go on to
 //!     a next one.
 //! 14. Registers exist and have the types that the instruction table demands.
-//! 15. A window starts at `r1` or above and lies within the frame with all its arguments; so does a range, from `r0` on. The
-//!     operands of `send0`, `send1` and `send2` are below the register that receives the return address,
-//!     so that a collection during the send finds them.
-//! 16. Nothing but `make_home` writes the home register. Nothing writes `r0` of a block function, and
-//!     no call destroys it.
+//! 15. A window starts at `r1` or above and lies within the frame with all its arguments; so does a
+//!     range, from `r0` on. The operands of `send0`, `send1` and `send2` are below the register
+//!     that receives the return address, so that a collection during the send finds them.
+//! 16. Nothing but `make_home` writes the home register. Nothing writes `r0` of a block function,
+//!     and no call destroys it.
 //! 17. Jump targets are instructions; only `loop` and `for_loop` jump backwards.
-//! 18. A constant, site or special is of the kind that the instruction wants; the selector of a send takes the number of
-//!     arguments that are there. Each site belongs to exactly one instruction.
-//! 19. `call` names no block function, and agrees with its parameter and result types. `make_closure`
-//!     names a block function and passes what it captures. `make_class` has at least three parts.
-//!     Contexts have at most 255 variables. Steps of loops are not 0.
+//! 18. A constant, site or special is of the kind that the instruction wants; the selector of a
+//!     send takes the number of arguments that are there. Each site belongs to exactly one
+//!     instruction.
+//! 19. `call` names no block function, and agrees with its parameter and result types.
+//!     `make_closure` names a block function and passes what it captures. `make_class` has at least
+//!     three parts. Contexts have at most 255 variables. Steps of loops are not 0.
 //! 20. `load_captured` and `return_nonlocal` are in block functions only; the index is one of the
-//!     captured values, the first of which (the receiver) must exist for `return_nonlocal`. `return_home` and `leave_home` name the home register.
+//!     captured values, the first of which (the receiver) must exist for `return_nonlocal`.
+//!     `return_home` and `leave_home` name the home register.
 //! 21. A result has the function's result type.
 //! 22. Only trusted modules contain `primitive`.
 //!
@@ -60,14 +64,15 @@
 //!
 //! 23. A register is initialised whenever it is read. The class register of a region counts as
 //!     read at each instruction of the region.
-//! 24. Whether there is a home marker at a place, made by `make_home` and not left by `leave_home`, does not depend on
-//!     the path. Where there is one, `make_home` makes no other, no call destroys it, and the
-//!     function is left by `return_home`, not by `return`.
+//! 24. Whether there is a home marker at a place, made by `make_home` and not left by `leave_home`,
+//!     does not depend on the path. Where there is one, `make_home` makes no other, no call
+//!     destroys it, and the function is left by `return_home`, not by `return`.
 //!
 //! # Cost
 //!
 //! Everything but the last two properties takes one pass. Those are solved with sets of registers,
-//! each of which can change only a few hundred times, so the time is linear in the size of the module.
+//! each of which can change only a few hundred times, so the time is linear in the size of the
+//! module.
 
 mod classes;
 mod code;

@@ -2,8 +2,9 @@
 //!
 //! The machine knows no objects. A register holds nothing, a tagged word, or raw bits of a type;
 //! branches, calls and exceptions go any way they could. At each step it collects twice: before the
-//! instruction and in it. A tagged word that the frame maps do not report is stale from then on. Reading something stale,
-//! of the wrong type, or nothing at all means that the verifier or the maps are wrong.
+//! instruction and in it. A tagged word that the frame maps do not report is stale from then on.
+//! Reading something stale, of the wrong type, or nothing at all means that the verifier or the
+//! maps are wrong.
 
 use proptest::prelude::*;
 
@@ -148,7 +149,8 @@ impl Machine<'_> {
         assert!(self.function.home != Some(destination) || opcode == Opcode::MakeHome);
     }
 
-    /// What the unwinder relies on: the maps tell whether there is a marker, unless it is just going.
+    /// What the unwinder relies on: the maps tell whether there is a marker, unless it is just
+    /// going.
     fn check_marker(&self, instruction: &Instruction) {
         let Some(home) = self.function.home else { return };
         let at = self.maps.at(self.pc).contains(home);
