@@ -116,16 +116,19 @@ impl Mutator {
     /// Takes memory for an object that is known not to be large.
     #[inline(always)]
     fn bump(&mut self, size: usize) -> Option<Object> {
-        // SAFETY: the window is this mutator's, or the empty one, which is never written to: its
-        // limit is below any end. The collector changes it only while the mutator is away.
-        let window = unsafe { self.window.as_mut() };
-        let end = window.cursor + size;
-        if end > window.limit {
-            return None;
+        let window = self.window.as_ptr();
+        // SAFETY: the window is this mutator's, and the collector accesses it only while the mutator
+        // is away; or it is the empty one, of which everybody reads the limit and no one gets
+        // beyond it.
+        unsafe {
+            let start = (*window).cursor;
+            let end = start + size;
+            if end > (*window).limit {
+                return None;
+            }
+            (*window).cursor = end;
+            Some(Object::from_address(start))
         }
-        let object = Object::from_address(window.cursor);
-        window.cursor = end;
-        Some(object)
     }
 
     /// Takes memory, unless the object is large: the window may be large enough for it, but the

@@ -25,6 +25,7 @@ mod roots;
 mod safepoint;
 mod sizing;
 mod statistics;
+mod sync;
 mod weak;
 mod word;
 

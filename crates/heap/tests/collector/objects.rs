@@ -93,7 +93,12 @@ fn bytes_survive() {
             (0..length).all(|index| bytes.byte(index) == 0),
             "new bytes are zero"
         );
-        bytes.write_bytes(0, &contents(length));
+        let contents = contents(length);
+        if length % 2 == 0 {
+            bytes.initialize_bytes(0, &contents);
+        } else {
+            bytes.write_bytes(0, &contents);
+        }
         handles.push(mutator.push_root(bytes.word()));
     }
     collect_both(&mut mutator, |mutator| {
