@@ -93,7 +93,7 @@ fn make_root_behaviors(
         let behavior = vm.behavior(nested(kernel, known.name())?, superclass, &[]).map_err(fault)?;
         made.push((known, behavior));
     }
-    let class_sides = find(&made, KnownClass::Thing).and_then(|thing| thing.class_side.get().copied());
+    let class_sides = find(&made, KnownClass::Top).and_then(|top| top.class_side.get().copied());
     if let (Some(root), Some(class)) = (class_sides, find(&made, KnownClass::Class)) {
         root.set_superclass(class);
     }

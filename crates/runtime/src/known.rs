@@ -12,7 +12,9 @@ use squall_heap::{Format, LayoutId, Word};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(usize)]
 pub enum KnownClass {
-    /// The root of the hierarchy.
+    /// The root of the hierarchy, which understands nothing.
+    Top,
+    /// The superclass of everything but far references.
     Thing,
     /// The superclass of classes that name none.
     Object,
@@ -50,17 +52,18 @@ pub enum KnownClass {
 
 impl KnownClass {
     /// Every known class; a class comes after its superclass.
-    pub const ALL: [KnownClass; 17] = {
+    pub const ALL: [KnownClass; 18] = {
         use KnownClass::*;
         [
-            Thing, Object, Value, TransferObject, Class, Nil, False, True, Integer, Double, String,
+            Top, Thing, Object, Value, TransferObject, Class, Nil, False, True, Integer, Double, String,
             Symbol, Array, ValueArray, TransferArray, Block, Exception,
         ]
     };
 
     /// Those the VM creates itself before any guest code can run, with their superclasses.
-    pub const ROOTS: [(KnownClass, Option<KnownClass>); 4] = [
-        (KnownClass::Thing, None),
+    pub const ROOTS: [(KnownClass, Option<KnownClass>); 5] = [
+        (KnownClass::Top, None),
+        (KnownClass::Thing, Some(KnownClass::Top)),
         (KnownClass::Object, Some(KnownClass::Thing)),
         (KnownClass::Value, Some(KnownClass::Thing)),
         (KnownClass::Class, Some(KnownClass::Object)),
@@ -68,8 +71,8 @@ impl KnownClass {
 
     /// The name of the class in the kernel module.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 17] = [
-            "Thing", "Object", "Value", "TransferObject", "Class", "Nil", "False", "True",
+        const NAMES: [&str; 18] = [
+            "Top", "Thing", "Object", "Value", "TransferObject", "Class", "Nil", "False", "True",
             "Integer", "Double", "String", "Symbol", "Array", "ValueArray", "TransferArray",
             "Block", "Exception",
         ];

@@ -92,6 +92,7 @@ impl Input {
         let mention = Mention::of(&tree);
         let assigned = mention.assigned.difference(&mention.declared);
         input.new_variables.extend(assigned.cloned());
+        input.new_variables.extend(input.classes(&tree).into_iter().map(str::to_owned));
         input.parts.after = input.end(&tree, &mention, names);
         Ok(input)
     }
@@ -147,15 +148,13 @@ impl Input {
     /// What comes behind the text: accessors, and for classes the method that answers the last one.
     fn end(&self, tree: &Ast, mention: &Mention, names: &Names) -> String {
         let mut end = String::new();
-        let classes: Vec<&str> = match self.parts.before {
-            BEFORE_CLASSES => nested_classes(tree),
-            _ => Vec::new(),
-        };
-        match classes.is_empty() {
-            true => end += AFTER_STATEMENTS,
-            false => {
-                let puts = classes.iter().map(|name| format!("workspace at: #{name} put: {name}. "));
-                end += &format!("\npublic evaluate = ( {}^ {} )\n", puts.collect::<String>(), classes[classes.len() - 1]);
+        let classes = self.classes(tree);
+        match classes.last() {
+            None => end += AFTER_STATEMENTS,
+            Some(last) => {
+                let put = |name: &&str| format!("workspace at: #{name} put: {name}. ");
+                let puts: String = classes.iter().map(put).collect();
+                end += &format!("\npublic evaluate = ( {puts}^ {last} )\n");
             }
         }
         let own = |name: &&String| !classes.contains(&name.as_str());
@@ -172,12 +171,12 @@ impl Input {
         }
         end + ")"
     }
-}
 
-/// The names of the module's nested classes.
-fn nested_classes(tree: &Ast) -> Vec<&str> {
-    let classes = tree[tree.module].classes.iter();
-    classes.filter_map(|&class| tree[class].name.map(|name| &tree[name.name])).collect()
+    /// The names of the classes that the text declares.
+    fn classes<'t>(&self, tree: &'t Ast) -> Vec<&'t str> {
+        let classes = tree[tree.module].classes.iter();
+        classes.filter_map(|&class| tree[class].name.map(|name| &tree[name.name])).collect()
+    }
 }
 
 /// The text with the declarations at its beginning turned into assignments, and every other

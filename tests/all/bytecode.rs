@@ -1,0 +1,77 @@
+//! Modules in the text form of bytecode: `tests/bytecode`.
+//!
+//! | folder | what must hold |
+//! |---|---|
+//! | `asm` | assembling and disassembling gives the text back, comments aside |
+//! | `verify` | `squall verify` finds the errors in the `; error: text` comments, or none |
+//! | `run` | `squall run` prints the `; expect: text` comments, in order |
+
+use std::path::Path;
+
+use libtest_mimic::Trial;
+
+use crate::process::{Run, compare};
+
+pub fn trials() -> Vec<Trial> {
+    let mut trials = crate::trials_in("bytecode/asm", "sqasm", round_trip);
+    trials.extend(crate::trials_in("bytecode/verify", "sqasm", verify));
+    trials.extend(crate::trials_in("bytecode/run", "sqasm", run));
+    trials
+}
+
+fn read(path: &Path) -> Result<(String, String), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
+    Ok((text, shown))
+}
+
+/// The texts of comments that begin with a key.
+fn comments<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = &'t str> {
+    text.lines().filter_map(move |line| Some(line.split_once(key)?.1.trim()))
+}
+
+fn round_trip(path: &Path) -> Result<(), String> {
+    let (text, shown) = read(path)?;
+    let assembly = Run::new(["asm", &shown, "--output", "{scratch}/module.sqb"]);
+    let assembled = assembly.execute();
+    if assembled.exit != 0 {
+        return Err(format!("{}\nrepeat with\n  {}", assembled.error, assembly.repetition()));
+    }
+    let binary = assembly.scratch.path().join("module.sqb");
+    let disassembled = Run::new(["disasm".to_owned(), binary.display().to_string()]).execute();
+    let without_comments = |line: &&str| !line.trim_start().starts_with(';');
+    let expected: String =
+        text.lines().filter(without_comments).map(|line| format!("{line}\n")).collect();
+    compare(&shown, expected.trim_start(), &disassembled.output)
+}
+
+fn verify(path: &Path) -> Result<(), String> {
+    let (text, shown) = read(path)?;
+    let run = Run::new(["verify", &shown]);
+    let result = run.execute();
+    let repeat = || format!("{}\nrepeat with\n  {}", result.error, run.repetition());
+    let mut expected = comments(&text, "; error: ");
+    if let Some(missing) = expected.find(|&error| !result.error.contains(error)) {
+        return Err(format!("this error was not found: {missing}\n{}", repeat()));
+    }
+    let expected = comments(&text, "; error: ").count();
+    match (expected, result.error.lines().count()) {
+        (wanted, found) if wanted == found => Ok(()),
+        (wanted, found) => Err(format!("{found} errors instead of {wanted}\n{}", repeat())),
+    }
+}
+
+fn run(path: &Path) -> Result<(), String> {
+    let (text, shown) = read(path)?;
+    let run = Run::new(["run", &shown]);
+    let result = run.execute();
+    let expected: String = comments(&text, "; expect: ").map(|line| format!("{line}\n")).collect();
+    let exit = comments(&text, "; expect exit: ").next().map_or(Ok(0), str::parse::<i32>);
+    let exit = exit.map_err(|error| error.to_string())?;
+    let repeat = || format!("{}\nrepeat with\n  {}", result.error, run.repetition());
+    compare("the output", &expected, &result.output).map_err(|problem| problem + &repeat())?;
+    match result.exit == exit {
+        true => Ok(()),
+        false => Err(format!("the exit code is {}, not {exit}\n{}", result.exit, repeat())),
+    }
+}

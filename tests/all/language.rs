@@ -1,0 +1,84 @@
+//! Programs that say in comments what they do: `tests/language`.
+//!
+//! | comment | meaning |
+//! |---|---|
+//! | `(* expect: text *)` | the next line of the standard output, in textual order |
+//! | `(* expect exit: N *)` | the exit code; 0 if there is no such comment |
+//! | `(* expect error: text *)` | the standard error output contains the text |
+//! | `(* flags: --allow-files={scratch} … *)` | options of `squall run` |
+//! | `(* arguments: a b *)` | arguments of the program |
+//! | `(* input: text *)` | a line of the standard input |
+//!
+//! `{scratch}` stands for a new folder. The standard output is compared line by line if there is
+//! any `expect:`, or no other expectation.
+
+use std::path::Path;
+
+use libtest_mimic::Trial;
+
+use crate::process::{Run, compare};
+
+pub fn trials() -> Vec<Trial> {
+    crate::trials_in("language", "ns", run)
+}
+
+fn run(path: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let expectations = Expectations::of(&text);
+    let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
+    let words = ["run".to_owned()].into_iter().chain(expectations.flags.iter().cloned());
+    let mut run = Run::new(words.chain([shown]).chain(expectations.arguments.iter().cloned()));
+    run.input = expectations.input.clone();
+    let result = run.execute();
+    expectations.check(&run, &result).map_err(|problem| {
+        format!("{problem}\nstandard error:\n{}\nrepeat with\n  {}", result.error, run.repetition())
+    })
+}
+
+#[derive(Default)]
+struct Expectations {
+    output: Vec<String>,
+    exit: i32,
+    errors: Vec<String>,
+    flags: Vec<String>,
+    arguments: Vec<String>,
+    input: String,
+}
+
+impl Expectations {
+    fn of(text: &str) -> Expectations {
+        let mut expectations = Expectations::default();
+        let comments = text.split("(*").skip(1);
+        for comment in comments.filter_map(|rest| rest.split("*)").next()) {
+            let words = |value: &str| value.split_whitespace().map(str::to_owned).collect();
+            let Some((key, value)) = comment.split_once(':') else { continue };
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            let value = value.strip_suffix(' ').unwrap_or(value);
+            match key.trim() {
+                "expect" => expectations.output.push(value.to_owned()),
+                "expect exit" => expectations.exit = value.trim().parse().unwrap_or(-1),
+                "expect error" => expectations.errors.push(value.to_owned()),
+                "flags" => expectations.flags = words(value),
+                "arguments" => expectations.arguments = words(value),
+                "input" => expectations.input += &format!("{value}\n"),
+                _ => {}
+            }
+        }
+        expectations
+    }
+
+    fn check(&self, run: &Run, result: &crate::process::Result) -> Result<(), String> {
+        let looks_at_output = !self.output.is_empty() || self.errors.is_empty();
+        if looks_at_output {
+            let expected: String = self.output.iter().map(|line| format!("{line}\n")).collect();
+            compare("the output", &expected, &run.scratch.conceal(&result.output))?;
+        }
+        if let Some(missing) = self.errors.iter().find(|text| !result.error.contains(*text)) {
+            return Err(format!("the standard error output does not contain\n  {missing}"));
+        }
+        match result.exit == self.exit {
+            true => Ok(()),
+            false => Err(format!("the exit code is {}, not {}", result.exit, self.exit)),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Running `squall`, and comparing what came out.
+
+use std::fmt::Write;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a process did.
+#[derive(Debug)]
+pub struct Result {
+    /// Its standard output.
+    pub output: String,
+    /// Its standard error output.
+    pub error: String,
+    /// Its exit code; 128 and more for one that was killed.
+    pub exit: i32,
+}
+
+/// A run of `squall` to be made.
+pub struct Run {
+    /// What follows the command's name.
+    pub arguments: Vec<String>,
+    /// The standard input.
+    pub input: String,
+    /// A folder that is removed afterwards; `{scratch}` in arguments stands for it.
+    pub scratch: Scratch,
+}
+
+/// Longer than this, no test runs: machines under stress are slow.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+impl Run {
+    /// A run with these arguments.
+    pub fn new(arguments: impl IntoIterator<Item = impl Into<String>>) -> Run {
+        let arguments = arguments.into_iter().map(Into::into).collect();
+        Run { arguments, input: String::new(), scratch: Scratch::new() }
+    }
+
+    /// Runs `squall` in the project's folder.
+    pub fn execute(&self) -> Result {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
+        command.args(self.arguments.iter().map(|argument| self.scratch.substitute(argument)));
+        command.current_dir(crate::root()).env("NO_COLOR", "1").env("SQUALL_HISTORY", "");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("squall can be started");
+        let mut input = child.stdin.take().expect("it is piped");
+        // A process that does not read its input is no mistake.
+        _ = input.write_all(self.input.as_bytes());
+        drop(input);
+        let output = reader(child.stdout.take().expect("it is piped"));
+        let error = reader(child.stderr.take().expect("it is piped"));
+        let exit = wait(&mut child);
+        let text = |reader: std::thread::JoinHandle<Vec<u8>>| {
+            String::from_utf8_lossy(&reader.join().expect("readers do not panic")).into_owned()
+        };
+        Result { output: text(output), error: text(error), exit }
+    }
+
+    /// The command line that repeats the run.
+    pub fn repetition(&self) -> String {
+        let arguments = self.arguments.iter().map(|argument| quoted(argument));
+        let arguments: Vec<String> = arguments.collect();
+        format!("cargo run -p squall-cli -- {}", arguments.join(" "))
+    }
+}
+
+fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+fn wait(child: &mut Child) -> i32 {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("the child is ours") {
+            use std::os::unix::process::ExitStatusExt;
+            return status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+        }
+        if begin.elapsed() > PATIENCE {
+            _ = child.kill();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// An argument as one writes it in a shell.
+fn quoted(argument: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "-_=./:,{}".contains(character);
+    match argument.chars().all(is_plain) && !argument.is_empty() {
+        true => argument.to_owned(),
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
+    }
+}
+
+/// A folder for the files of one test.
+pub struct Scratch(Option<tempfile::TempDir>);
+
+impl Scratch {
+    fn new() -> Scratch {
+        Scratch(tempfile::tempdir().ok())
+    }
+
+    /// Its path.
+    pub fn path(&self) -> PathBuf {
+        self.0.as_ref().map_or_else(PathBuf::new, |folder| folder.path().to_owned())
+    }
+
+    /// The text with the folder's path for `{scratch}`.
+    pub fn substitute(&self, text: &str) -> String {
+        text.replace("{scratch}", &self.path().display().to_string())
+    }
+
+    /// The text with `{scratch}` for the folder's path.
+    pub fn conceal(&self, text: &str) -> String {
+        match self.path() {
+            path if path == Path::new("") => text.to_owned(),
+            path => text.replace(&path.display().to_string(), "{scratch}"),
+        }
+    }
+}
+
+/// Compares texts; the difference shows the first lines that are not equal.
+pub fn compare(what: &str, expected: &str, actual: &str) -> std::result::Result<(), String> {
+    if expected == actual {
+        return Ok(());
+    }
+    let (expected, actual): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), actual.lines().collect());
+    let same = expected.iter().zip(&actual).take_while(|(left, right)| left == right).count();
+    let mut report = format!("{what} differs from line {} on:\n", same + 1);
+    let mut show = |sign: char, lines: &[&str]| {
+        for line in lines.iter().skip(same).take(SHOWN) {
+            _ = writeln!(report, "  {sign} {line}");
+        }
+        if lines.len() > same + SHOWN {
+            _ = writeln!(report, "  {sign} … {} more", lines.len() - same - SHOWN);
+        }
+    };
+    show('-', &expected);
+    show('+', &actual);
+    Err(report)
+}
+
+/// How many lines of a difference are shown.
+const SHOWN: usize = 12;
