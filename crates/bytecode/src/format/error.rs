@@ -94,6 +94,8 @@ pub enum FormatErrorKind {
     },
     /// A string is not valid UTF-8.
     InvalidUtf8,
+    /// A table has no entry with the index that was asked for.
+    NoSuchEntry,
     /// Something has a shorter representation, which must be used.
     NotCanonical(&'static str),
 }
@@ -117,6 +119,7 @@ impl fmt::Display for FormatErrorKind {
             BadNumber => f.write_str("a number is encoded in more bytes than allowed"),
             TooLarge { what, limit } => write!(f, "the {what} is larger than {limit}"),
             UnknownCode { what, code } => write!(f, "{code} stands for no {what}"),
+            NoSuchEntry => f.write_str("the table has no such entry"),
             InvalidUtf8 => f.write_str("the string is not valid UTF-8"),
             NotCanonical(what) => write!(f, "the {what} is not in its shortest form"),
         }

@@ -98,23 +98,15 @@ impl<'a> ModuleImage<'a> {
     }
 
     /// Decodes a function.
-    ///
-    /// # Panics
-    ///
-    /// If the index is not below [`Self::function_count`].
     pub fn function(&self, id: FunctionId) -> Result<Function> {
         let (section, entity) = (Section::Functions, Entity::Function(id));
-        self.read(self.functions.entry(id.index()), section, entity, read_function)
+        self.read(self.functions.get(id.index()), section, entity, read_function)
     }
 
     /// Decodes a class definition.
-    ///
-    /// # Panics
-    ///
-    /// If the index is not below [`Self::class_count`].
     pub fn class(&self, id: ClassId) -> Result<ClassDefinition> {
         let (section, entity) = (Section::Classes, Entity::Class(id));
-        self.read(self.classes.entry(id.index()), section, entity, read_class)
+        self.read(self.classes.get(id.index()), section, entity, read_class)
     }
 
     /// Decodes everything.
@@ -134,12 +126,17 @@ impl<'a> ModuleImage<'a> {
 
     fn read<T>(
         &self,
-        range: Range<usize>,
+        range: Option<Range<usize>>,
         section: Section,
         entity: Entity,
         read: fn(&mut Cursor) -> Result<T>,
     ) -> Result<T> {
-        let mut cursor = Cursor::new(&self.bytes, range, Some(section), Some(entity));
+        let (section, entity) = (Some(section), Some(entity));
+        let Some(range) = range else {
+            let (offset, kind) = (self.bytes.len(), FormatErrorKind::NoSuchEntry);
+            return Err(FormatError { offset, section, entity, kind });
+        };
+        let mut cursor = Cursor::new(&self.bytes, range, section, entity);
         let value = read(&mut cursor)?;
         cursor.finish()?;
         Ok(value)

@@ -147,6 +147,9 @@ fn functions_are_decoded_only_when_asked_for() {
     let image = ModuleImage::open(&bytes[..]).unwrap();
     assert_eq!((image.function_count(), image.class_count(), image.string_count()), (1, 0, 0));
     assert!(image.function(crate::entities::FunctionId(0)).is_err());
+    let error = image.class(crate::entities::ClassId(0)).unwrap_err();
+    expect!["the table has no such entry (byte 28 in section `classes`, class0)"]
+        .assert_eq(&error.to_string());
 }
 
 #[test]
