@@ -13,7 +13,7 @@ use squall_runtime::function::{Function, Site};
 use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
-use squall_runtime::outcome::Failure;
+use squall_runtime::outcome::{Failure, Outcome};
 use squall_runtime::primitives::Primitive;
 use squall_runtime::thread::{Thread, Window};
 use squall_runtime::unwind;
@@ -397,7 +397,11 @@ impl Machine<'_> {
     }
 }
 
-fn finish_here(thread: &mut Thread, outcome: squall_runtime::outcome::Outcome) {
+/// Goes on where an unwinding has led, or reports that it could not begin.
+fn finish_here(thread: &mut Thread, outcome: Outcome) {
+    if matches!(outcome, Outcome::Resume) {
+        return;
+    }
     let activation = thread.activation();
     let site = activation.function.fault_site(activation.pc);
     calls::finish(thread, site, outcome);

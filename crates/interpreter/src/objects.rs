@@ -106,11 +106,11 @@ impl Machine<'_> {
             }
         }
         self.slowly(|thread| {
-            match slot_of(thread, site, object) {
-                Ok(_) => {}
-                Err(failure) => calls::fail_here(thread, failure),
-            }
-            // The site knows the layout now, and the instruction is done again.
+            let stored = slot_of(thread, site, object).map(|index| {
+                object.object_unchecked().set_slot(&mut thread.mutator, index, value);
+                object
+            });
+            calls::complete_here(thread, a(word), 2, stored);
         });
     }
 

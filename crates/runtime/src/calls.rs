@@ -7,6 +7,7 @@
 //! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
 //! are not yet part of a callee's frame, so that the collector finds them.
 
+use squall_bytecode::module::Visibility;
 use squall_heap::{Object, Word};
 
 use crate::classes;
@@ -169,7 +170,7 @@ pub fn run_primitive(
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     match outcome {
         Outcome::Return(value) => complete(thread, site, value),
-        Outcome::Send(selector) => send_message(thread, site, selector),
+        Outcome::Send(selector) => send_message(thread, site, selector, Visibility::Public),
         Outcome::Evaluate => {
             let window = message_window(thread);
             evaluate(thread, site, window);
@@ -209,14 +210,23 @@ pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
     enter(thread, site, function, window);
 }
 
-/// Sends the thread's message; the VM and primitives reach public and protected members.
-pub fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol) {
+/// Sends the thread's message, which reaches members of at least this visibility: the VM's own
+/// messages are to protected ones as well.
+fn send_message(
+    thread: &mut Thread,
+    site: &'static Site,
+    selector: Symbol,
+    least: Visibility,
+) {
     let vm = thread.vm;
     let layout = known::layout_of(thread.message[0]);
     let Some(behavior) = vm.behavior_of_layout(layout) else {
         return fatal(thread, "a message was sent to an object without a class");
     };
-    let entry = vm.lookups.public(layout, behavior, selector);
+    let entry = match least {
+        Visibility::Public => vm.lookups.public(layout, behavior, selector),
+        _ => vm.lookups.lexical(layout, behavior, selector),
+    };
     let window = message_window(thread);
     if matches!(entry.action, Action::Missing) {
         return not_understood_selector(thread, site, selector, window);
@@ -246,7 +256,7 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
         Err(_) => return fatal(thread, "out of memory while reporting a failure"),
     }
     let selector = thread.vm.symbol("signalFailure:with:with:");
-    send_message(thread, site, selector);
+    send_message(thread, site, selector, Visibility::Protected);
 }
 
 /// Ends the program because the VM itself cannot go on.
@@ -285,7 +295,7 @@ fn not_understood_selector(
         Ok((receiver, symbol, array)) => {
             thread.message.clear();
             thread.message.extend([receiver, symbol, array]);
-            send_message(thread, site, dnu);
+            send_message(thread, site, dnu, Visibility::Protected);
         }
         Err(failure) => fail(thread, site, failure),
     }
@@ -364,7 +374,7 @@ pub fn send_eventually(
             thread.message.clear();
             thread.message.extend([kernel, symbol, receiver, array, wants_result]);
             let eventual = thread.vm.symbol("eventualSend:to:with:wantsResult:");
-            send_message(thread, site, eventual);
+            send_message(thread, site, eventual, Visibility::Protected);
         }
         Err(failure) => fail(thread, site, failure),
     }
@@ -385,7 +395,7 @@ pub fn escape(thread: &mut Thread) {
     // The answer is returned like the closure's own: the send's site is that of the closure's call.
     let site = unwind::leave_activation(thread);
     let selector = thread.vm.symbol("escapedBlock:");
-    send_message(thread, site, selector);
+    send_message(thread, site, selector, Visibility::Protected);
 }
 
 /// The class object at the end of a site's path, for `enclosing` and `load_captures`.

@@ -129,7 +129,8 @@ impl Function {
         self.fault_sites.lock().entry(pc).or_insert_with(|| {
             let mut site = Site::new();
             let length = Opcode::of_word(self.bytecode().code[pc]).map_or(1, |o| o.info().words());
-            site.return_pc = &raw const self.code[pc + length];
+            // Reports do not return; if one did behind the last instruction, it would be done again.
+            site.return_pc = self.code.get(pc + length).unwrap_or(&self.code[pc]);
             site.function = self;
             site.pc = pc as u32;
             // The callee's frame lies beyond this function's, so that it destroys nothing.

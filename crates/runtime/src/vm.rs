@@ -201,6 +201,12 @@ impl Vm {
         if let Some(&behavior) = self.behaviors.read().by_parts.get(&parts) {
             return Ok(behavior);
         }
+        // The class sides of roots are like all other objects instances of `Class`; while that does
+        // not exist, the boot completes them later.
+        let class_super = match superclass {
+            Some(superclass) => superclass.class_side.get().copied(),
+            None => crate::classes::behavior_of_class(self, self.known_class(KnownClass::Class)),
+        };
         let mut behaviors = self.behaviors.write();
         if let Some(&behavior) = behaviors.by_parts.get(&parts) {
             return Ok(behavior);
@@ -212,7 +218,6 @@ impl Vm {
         if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
             behaviors.register(boxed, behavior);
         }
-        let class_super = superclass.and_then(|superclass| superclass.class_side.get().copied());
         let number = behaviors.next_number();
         let class_side = Box::leak(Box::new(Behavior::class_side(behavior, class_super, number)?));
         behaviors.register(class_side.layout, class_side);

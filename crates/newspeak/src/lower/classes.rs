@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use squall_bytecode::entities::{ClassId as DefinitionId, FunctionId, Register};
-use squall_bytecode::instructions::Opcode;
+use squall_bytecode::instructions::{Opcode, Special};
 use squall_bytecode::module::{
     Access, ClassDefinition, FunctionKind, Method, Side, Site, Slot, Visibility,
 };
@@ -265,6 +265,9 @@ impl Lowering<'_> {
         self.captures_context(captured, part(1));
         self.position(class.span.before());
         match &class.superclass {
+            Some(_) if self.is_root(class) => {
+                self.function().emit_special(part(2), Special::Nil);
+            }
             Some(superclass) => _ = self.value(superclass.class, Some(part(2))),
             None => self.default_superclass(part(2)),
         }
@@ -294,8 +297,7 @@ impl Lowering<'_> {
     /// A context with what an object literal's methods use of the functions around it, or nil.
     fn captures_context(&mut self, captured: &[Captured], destination: Register) {
         if captured.is_empty() {
-            let nil = squall_bytecode::instructions::Special::Nil;
-            return self.function().emit_special(destination, nil);
+            return self.function().emit_special(destination, Special::Nil);
         }
         let size = (captured.len() as i64).into();
         self.function().emit(Opcode::MakeContext, &[destination.into(), size]);
@@ -389,7 +391,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether this is the root class of the hierarchy, whose superclass is a name for nothing.
+    /// Whether this is a root of the hierarchy, whose superclass is a name for nothing.
     fn is_root(&self, class: &Class) -> bool {
         let Some(superclass) = class.superclass.filter(|_| self.trusted) else { return false };
         match self.ast[superclass.class].kind {
