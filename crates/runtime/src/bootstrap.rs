@@ -59,6 +59,7 @@ pub fn boot(thread: &mut Thread, tier: &dyn Tier) -> Result<(), BootError> {
     }
     adopt_kernel_class(thread, kernel)?;
     initialize_kernel(thread, tier, kernel)?;
+    prepare_exceptions(thread, tier, kernel)?;
     let platform = make_platform(thread, tier)?;
     vm.roots.platform.set(platform);
     Ok(())
@@ -222,6 +223,26 @@ fn initialize_kernel(
     let mut arguments = vec![Word::NIL; initializer.arguments as usize];
     arguments[0] = thread.vm.roots.kernel.get();
     run(thread, tier, initializer, &arguments).map(|_| ())
+}
+
+/// Makes the exceptions that are signalled when there is no room to make one.
+fn prepare_exceptions(
+    thread: &mut Thread,
+    tier: &dyn Tier,
+    kernel: &'static Definition,
+) -> Result<(), BootError> {
+    let vm = thread.vm;
+    let roots = &vm.roots;
+    for (name, root) in
+        [("OutOfMemory", &roots.out_of_memory), ("StackOverflow", &roots.stack_overflow)]
+    {
+        let definition = nested(kernel, name)?;
+        let class = make_module_class(thread, tier, definition, vm.roots.kernel.get())?;
+        let factory = definition.module.function(definition.bytecode().factory);
+        let exception = run(thread, tier, factory, &[class])?;
+        root.set(exception);
+    }
+    Ok(())
 }
 
 /// Makes the platform object with its factory, whose one argument is the kernel.

@@ -6,7 +6,7 @@
 use squall_bytecode::module::Side;
 use squall_heap::{Format, LayoutId, Object, Word};
 
-use crate::behavior::{Behavior, BehaviorFault};
+use crate::behavior::{Behavior, BehaviorFault, SlotContent};
 use crate::known::{self, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
@@ -161,7 +161,8 @@ pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
 /// Whether an object is deeply immutable, so that vats may share it.
 ///
 /// A value class's instances were checked when they were made, so their class and the object
-/// around it decide.
+/// around it decide. A module's instance need not be declared a value: it is one if its slots are
+/// immutable and hold values.
 pub fn is_value(vm: &Vm, word: Word) -> bool {
     let Some(mut object) = word.as_object() else { return true };
     loop {
@@ -179,13 +180,25 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
                 Some(class) => class,
                 None => return true,
             },
-            Side::Instance => return false,
+            Side::Instance => return is_immutable_module(vm, behavior, object),
         };
         match enclosing(class).as_object() {
             Some(around) => object = around,
             None => return true,
         }
     }
+}
+
+/// Whether an object is the instance of a module's class and holds only values for good.
+fn is_immutable_module(vm: &Vm, behavior: &Behavior, object: Object) -> bool {
+    behavior.definition.outer.is_none()
+        && behavior.layout.format() == Format::Slots
+        && behavior.slots.iter().all(|slot| !slot.mutable)
+        && (0..behavior.slots.len()).all(|index| match behavior.slots[index].content {
+            // Its nested classes are values if it is one.
+            SlotContent::Class(_) | SlotContent::Trace => true,
+            SlotContent::Data(_) => is_value(vm, object.slot(index)),
+        })
 }
 
 /// The check at the end of an initializer: instances of value classes hold only values.
