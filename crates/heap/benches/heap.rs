@@ -60,21 +60,13 @@ const MEASUREMENTS: &[Measurement] = &[
         what: "full collections of 500 MB of trees",
         run: || full_collections(500 << 20),
     },
-    Measurement {
-        name: "barrier",
-        what: "stores into old and young objects",
-        run: barrier,
-    },
+    Measurement { name: "barrier", what: "stores into old and young objects", run: barrier },
     Measurement {
         name: "large-array",
         what: "stores into an old array of 1,000,000",
         run: large_array,
     },
-    Measurement {
-        name: "native",
-        what: "native sections",
-        run: native_sections,
-    },
+    Measurement { name: "native", what: "native sections", run: native_sections },
 ];
 
 fn main() {
@@ -82,15 +74,10 @@ fn main() {
     if let [flag, name] = &arguments[..]
         && flag == "--run"
     {
-        let measurement = MEASUREMENTS
-            .iter()
-            .find(|measurement| measurement.name == name);
+        let measurement = MEASUREMENTS.iter().find(|measurement| measurement.name == name);
         return (measurement.expect("the name of a measurement").run)();
     }
-    let names: Vec<&String> = arguments
-        .iter()
-        .filter(|name| !name.starts_with('-'))
-        .collect();
+    let names: Vec<&String> = arguments.iter().filter(|name| !name.starts_with('-')).collect();
     for measurement in MEASUREMENTS {
         if names.is_empty() || names.iter().any(|name| *name == measurement.name) {
             println!("{}: {}", measurement.name, measurement.what);
@@ -113,11 +100,7 @@ const fn layout(format: Format, slots: u32, number: u32) -> LayoutId {
 }
 
 fn mutator(nursery_bytes: usize) -> Mutator {
-    let heap = Heap::new(HeapOptions {
-        nursery_bytes,
-        ..HeapOptions::default()
-    })
-    .unwrap();
+    let heap = Heap::new(HeapOptions { nursery_bytes, ..HeapOptions::default() }).unwrap();
     attach(heap)
 }
 
@@ -132,11 +115,7 @@ fn start() {
     for _ in 0..1000 {
         black_box(mutator.allocate_slots(NODE, Word::NIL));
     }
-    println!(
-        "  {:.2} ms, {} KB at most",
-        milliseconds(begin.elapsed()),
-        peak_kilobytes()
-    );
+    println!("  {:.2} ms, {} KB at most", milliseconds(begin.elapsed()), peak_kilobytes());
 }
 
 fn allocation(nursery_bytes: usize) {
@@ -174,12 +153,7 @@ fn trees(threads: usize, nursery_bytes: usize) {
             })
             .collect();
         let own = short_lived_trees(&mut main, DEPTH, 0, threads);
-        let others = || {
-            others
-                .into_iter()
-                .map(|other| other.join().unwrap())
-                .sum::<u64>()
-        };
+        let others = || others.into_iter().map(|other| other.join().unwrap()).sum::<u64>();
         own + main.native(others)
     });
     nodes += count(main.get(long_lived));
@@ -254,11 +228,7 @@ fn pauses(live: usize) {
             forest.set_element(&mut mutator, index, tree);
         }
     }
-    println!(
-        "  {:.2} s, {} MB at most",
-        begin.elapsed().as_secs_f64(),
-        peak_kilobytes() >> 10
-    );
+    println!("  {:.2} s, {} MB at most", begin.elapsed().as_secs_f64(), peak_kilobytes() >> 10);
     print_pauses(&mutator.heap().statistics());
 }
 
@@ -273,10 +243,7 @@ fn full_collections(live: usize) {
         mutator.collect(CollectionKind::Full);
         let seconds = begin.elapsed().as_secs_f64();
         let gigabytes = mutator.heap().statistics().live_bytes as f64 / 1e9;
-        println!(
-            "  {seconds:.3} s for {gigabytes:.2} GB: {:.2} s per GB",
-            seconds / gigabytes
-        );
+        println!("  {seconds:.3} s for {gigabytes:.2} GB: {:.2} s per GB", seconds / gigabytes);
     }
 }
 
@@ -289,9 +256,8 @@ fn barrier() {
         object(&mutator, all).set_element(&mut mutator, index, node);
     }
     mutator.collect(CollectionKind::Full);
-    let old: Vec<Object> = (0..OBJECTS)
-        .filter_map(|i| object(&mutator, all).element(i).as_object())
-        .collect();
+    let old: Vec<Object> =
+        (0..OBJECTS).filter_map(|i| object(&mutator, all).element(i).as_object()).collect();
     let value = old[0].word();
     let mut time = |what: &str, objects: &[Object], value: Word, rounds: usize| {
         let begin = Instant::now();
@@ -300,25 +266,12 @@ fn barrier() {
                 object.set_slot(&mut mutator, 0, value);
             }
         }
-        println!(
-            "  {:.2} ns {what}",
-            nanoseconds_each(begin.elapsed(), rounds * objects.len())
-        );
+        println!("  {:.2} ns {what}", nanoseconds_each(begin.elapsed(), rounds * objects.len()));
     };
     time("for a number, old objects", &old, Word::TRUE, 1);
-    time(
-        "for a pointer, first store into each old object",
-        &old,
-        value,
-        1,
-    );
+    time("for a pointer, first store into each old object", &old, value, 1);
     time("for a pointer, second store", &old, value, 1);
-    time(
-        "for a pointer, 256 logged objects",
-        &old[..256],
-        value,
-        10_000,
-    );
+    time("for a pointer, 256 logged objects", &old[..256], value, 10_000);
 }
 
 fn large_array() {
@@ -355,16 +308,11 @@ fn native_sections() {
     for _ in 0..SECTIONS {
         mutator.native(|| black_box(()));
     }
-    println!(
-        "  {:.2} ns each",
-        nanoseconds_each(begin.elapsed(), SECTIONS)
-    );
+    println!("  {:.2} ns each", nanoseconds_each(begin.elapsed(), SECTIONS));
 }
 
 fn array(mutator: &mut Mutator, length: usize) -> Handle {
-    let array = mutator
-        .allocate_array(ARRAY, Word::NIL, length, Word::NIL)
-        .unwrap();
+    let array = mutator.allocate_array(ARRAY, Word::NIL, length, Word::NIL).unwrap();
     mutator.push_root(array.word())
 }
 
@@ -398,8 +346,7 @@ fn nanoseconds_each(duration: Duration, count: usize) -> f64 {
 fn peak_kilobytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));
-    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
-        .unwrap_or(0)
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
 }
 
 /// The next of a deterministic sequence of random numbers (xorshift; Marsaglia 2003).

@@ -135,11 +135,7 @@ impl Mutator {
     /// space behind the window is not the one for large objects.
     #[inline(always)]
     fn bump_small(&mut self, size: usize) -> Option<Object> {
-        if size <= LARGE_OBJECT {
-            self.bump(size)
-        } else {
-            None
-        }
+        if size <= LARGE_OBJECT { self.bump(size) } else { None }
     }
 
     /// Takes memory from the collector, and answers it with the class, which may have moved.
@@ -166,12 +162,8 @@ impl Mutator {
 
     /// Collects if that is needed to allocate a large object; `None` if it was in vain.
     fn make_room_for(&mut self, size: usize) -> Option<()> {
-        let fits = |mutator: &Mutator| {
-            mutator
-                .heap
-                .sizing
-                .fits(crate::collector::used_bytes(), size)
-        };
+        let fits =
+            |mutator: &Mutator| mutator.heap.sizing.fits(crate::collector::used_bytes(), size);
         if !fits(self) {
             self.collect(CollectionKind::Full);
         }

@@ -3,11 +3,15 @@
 //! Each mutator has a stack of words that every collection visits. A [`HandleScope`] takes a part of
 //! it, hands out indices into it as [`Handle`]s, and pops what it took when it ends:
 //!
-//! ```ignore
-//! let mut scope = mutator.scope();
-//! let head = scope.root(head);
-//! let pair = scope.allocate_slots(layout, class)?;      // GC point: `head` may move
-//! pair.initialize_slot(0, scope.get(head));
+//! ```
+//! # use squall_heap::{LayoutId, Mutator, Object, Word};
+//! fn cons(mutator: &mut Mutator, pair: LayoutId, class: Word, head: Word) -> Option<Object> {
+//!     let mut scope = mutator.scope();
+//!     let head = scope.root(head);
+//!     let pair = scope.allocate_slots(pair, class)?; // GC point: the head may move
+//!     pair.initialize_slot(0, scope.get(head));
+//!     Some(pair)
+//! }
 //! ```
 //!
 //! A scope is its mutator for all other purposes. Code that must not keep a destructor pending, or
@@ -32,10 +36,7 @@ impl Mutator {
     #[inline]
     pub fn scope(&mut self) -> HandleScope<'_> {
         let depth = self.root_depth();
-        HandleScope {
-            mutator: self,
-            depth,
-        }
+        HandleScope { mutator: self, depth }
     }
 
     /// Makes `word` a root, until the root stack is truncated.

@@ -163,10 +163,7 @@ impl Heap {
 
     pub(crate) fn stop_ends(&self, kind: CollectionKind) {
         let mut record = self.record();
-        let pause = record
-            .began
-            .take()
-            .map_or(Duration::ZERO, |began| began.elapsed());
+        let pause = record.began.take().map_or(Duration::ZERO, |began| began.elapsed());
         match kind {
             CollectionKind::Nursery => {
                 record.nursery.record(pause);
@@ -228,12 +225,8 @@ fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), He
 /// Three quarters of the machine's memory.
 fn default_max_heap() -> usize {
     // SAFETY: `sysconf` has no preconditions; it answers -1 for what it does not know.
-    let (pages, page_bytes) = unsafe {
-        (
-            libc::sysconf(libc::_SC_PHYS_PAGES),
-            libc::sysconf(libc::_SC_PAGESIZE),
-        )
-    };
+    let (pages, page_bytes) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
     (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
 }
@@ -241,7 +234,5 @@ fn default_max_heap() -> usize {
 fn default_threads() -> usize {
     // SAFETY: as above.
     let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    usize::try_from(cores)
-        .unwrap_or(1)
-        .clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
+    usize::try_from(cores).unwrap_or(1).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
 }

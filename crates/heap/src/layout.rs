@@ -97,9 +97,7 @@ impl LayoutId {
             return None;
         }
         let control = if control { CONTROL_FLAG } else { 0 };
-        Some(LayoutId(
-            number << NUMBER_SHIFT | slots << SLOTS_SHIFT | control | format as u32,
-        ))
+        Some(LayoutId(number << NUMBER_SHIFT | slots << SLOTS_SHIFT | control | format as u32))
     }
 
     /// The layout with these bits, which must come from [`LayoutId::bits`].
@@ -156,11 +154,7 @@ impl fmt::Debug for LayoutId {
         if !self.format().is_indexed() {
             write!(f, "[{}]", self.slot_count())?;
         }
-        if self.has_custom_control() {
-            f.write_str(" control")
-        } else {
-            Ok(())
-        }
+        if self.has_custom_control() { f.write_str(" control") } else { Ok(()) }
     }
 }
 
@@ -194,15 +188,9 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert_eq!(
-            LayoutId::new(Format::Slots, LayoutId::MAX_SLOTS + 1, false, 1),
-            None
-        );
+        assert_eq!(LayoutId::new(Format::Slots, LayoutId::MAX_SLOTS + 1, false, 1), None);
         assert_eq!(LayoutId::new(Format::Slots, 0, false, 0), None);
-        assert_eq!(
-            LayoutId::new(Format::Slots, 0, false, LayoutId::MAX_NUMBER + 1),
-            None
-        );
+        assert_eq!(LayoutId::new(Format::Slots, 0, false, LayoutId::MAX_NUMBER + 1), None);
         assert_eq!(LayoutId::new(Format::Array, 1, false, 1), None);
         assert_eq!(LayoutId::new(Format::Ephemeron, 3, false, 1), None);
     }

@@ -99,9 +99,7 @@ impl Mutator {
 
 impl Drop for Mutator {
     fn drop(&mut self) {
-        self.heap
-            .safepoints
-            .leave(self.record, || self.binding.destroy());
+        self.heap.safepoints.leave(self.record, || self.binding.destroy());
         self.record.free();
     }
 }
@@ -211,10 +209,7 @@ impl Mutator {
     fn can_remember(&mut self) -> bool {
         let collections = self.heap.collections();
         if self.remembered.since != collections {
-            self.remembered = Remembered {
-                since: collections,
-                count: 0,
-            };
+            self.remembered = Remembered { since: collections, count: 0 };
         }
         self.remembered.count += 1;
         self.remembered.count <= MAX_REMEMBERED
@@ -261,9 +256,7 @@ impl RecordPointer {
     }
 
     pub(crate) fn binding(self) -> MutatorBinding {
-        self.get()
-            .binding
-            .expect("a record is bound when it is made")
+        self.get().binding.expect("a record is bound when it is made")
     }
 
     /// The address, by which the collector knows the mutator.

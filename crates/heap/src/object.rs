@@ -62,10 +62,7 @@ const HASH_SHIFT: u32 = 4;
 /// Identity hashes have this many bits.
 pub const HASH_BITS: u32 = 28;
 
-const _: () = assert!(
-    cfg!(target_endian = "little"),
-    "the layout is the header's upper half"
-);
+const _: () = assert!(cfg!(target_endian = "little"), "the layout is the header's upper half");
 const _: () = assert!(HASH_SHIFT + HASH_BITS == u32::BITS);
 const _: () = assert!(LAYOUT_OFFSET == HEADER_OFFSET + 4 && CLASS_OFFSET == HEADER_OFFSET + 8);
 const _: () = assert!(FIRST_ELEMENT_OFFSET == LENGTH_OFFSET + WORD_BYTES);
@@ -171,18 +168,12 @@ impl Object {
 
     /// Sets `flag`; whether this call did, and no other before or beside it.
     pub fn set_flag(self, flag: Flag) -> bool {
-        self.half(HEADER_OFFSET)
-            .fetch_or(flag as u32, Ordering::Relaxed)
-            & flag as u32
-            == 0
+        self.half(HEADER_OFFSET).fetch_or(flag as u32, Ordering::Relaxed) & flag as u32 == 0
     }
 
     /// Clears `flag`; whether it was set.
     pub fn clear_flag(self, flag: Flag) -> bool {
-        self.half(HEADER_OFFSET)
-            .fetch_and(!(flag as u32), Ordering::Relaxed)
-            & flag as u32
-            != 0
+        self.half(HEADER_OFFSET).fetch_and(!(flag as u32), Ordering::Relaxed) & flag as u32 != 0
     }
 
     /// The identity hash, 28 bits and never zero, assigned at the first request.
@@ -230,9 +221,7 @@ fn fresh_hash() -> u32 {
     // An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
     // consecutive ones. The request numbers only have to differ, so relaxed suffices.
     const FACTOR: u32 = 0x9E3_779B;
-    REQUESTS
-        .fetch_add(1, Ordering::Relaxed)
-        .wrapping_mul(FACTOR)
+    REQUESTS.fetch_add(1, Ordering::Relaxed).wrapping_mul(FACTOR)
 }
 
 /// Slots, of `Format::Slots` and `Format::Ephemeron`.
@@ -270,13 +259,8 @@ impl Object {
     ) -> Result<(), Word> {
         let slot = self.atom(self.slot_offset(index));
         // The release pairs with the acquire of a later loser.
-        slot.compare_exchange(
-            current.bits(),
-            new.bits(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        )
-        .map_err(Word::from_bits)?;
+        slot.compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map_err(Word::from_bits)?;
         mutator.object_written(self, new);
         Ok(())
     }
@@ -329,12 +313,7 @@ impl Object {
         let element = self.atom(self.element_offset(index));
         // The release pairs with the acquire of a later loser.
         element
-            .compare_exchange(
-                current.bits(),
-                new.bits(),
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            )
+            .compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
             .map_err(Word::from_bits)?;
         mutator.element_written(self, index, new);
         Ok(())
@@ -350,12 +329,8 @@ impl Object {
         from: usize,
         count: usize,
     ) {
-        let copy = |index| {
-            self.store(
-                self.element_offset(to + index),
-                source.element(from + index),
-            )
-        };
+        let copy =
+            |index| self.store(self.element_offset(to + index), source.element(from + index));
         if to <= from {
             (0..count).for_each(copy);
         } else {

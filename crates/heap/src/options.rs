@@ -45,12 +45,7 @@ impl HeapOptions {
 
 impl Default for HeapOptions {
     fn default() -> HeapOptions {
-        HeapOptions {
-            max_heap: None,
-            nursery_bytes: 4 << 20,
-            gc_threads: None,
-            stress: None,
-        }
+        HeapOptions { max_heap: None, nursery_bytes: 4 << 20, gc_threads: None, stress: None }
     }
 }
 
@@ -74,18 +69,10 @@ impl fmt::Display for HeapError {
         match self {
             HeapError::AlreadyCreated => f.write_str("this process has a heap already"),
             HeapError::HeapTooSmall => {
-                write!(
-                    f,
-                    "the heap must have at least {} MiB",
-                    HeapOptions::MIN_MAX_HEAP >> 20
-                )
+                write!(f, "the heap must have at least {} MiB", HeapOptions::MIN_MAX_HEAP >> 20)
             }
             HeapError::NurseryTooSmall => {
-                write!(
-                    f,
-                    "the nursery must have at least {} KiB",
-                    HeapOptions::MIN_NURSERY >> 10
-                )
+                write!(f, "the nursery must have at least {} KiB", HeapOptions::MIN_NURSERY >> 10)
             }
             HeapError::NoThreads => f.write_str("the collector needs at least one thread"),
             HeapError::NoStressInterval => {

@@ -74,11 +74,7 @@ impl Status {
 
     #[inline]
     fn depart(&self) -> Departure {
-        if self
-            .0
-            .compare_exchange(RUNNING, AWAY, Ordering::Release, Ordering::Relaxed)
-            .is_ok()
-        {
+        if self.0.compare_exchange(RUNNING, AWAY, Ordering::Release, Ordering::Relaxed).is_ok() {
             return Departure::Unnoticed;
         }
         let before = self.0.fetch_or(AWAY, Ordering::Release);
@@ -90,9 +86,7 @@ impl Status {
     #[inline]
     fn arrive(&self) -> bool {
         // Acquire pairs with the release of `end_stop`.
-        self.0
-            .compare_exchange(AWAY, RUNNING, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        self.0.compare_exchange(AWAY, RUNNING, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Requests a stop; whether the mutator was running.
@@ -126,16 +120,8 @@ struct Gate<P> {
 /// The mutators' side.
 impl<P: Participant> Safepoints<P> {
     pub(crate) fn new() -> Safepoints<P> {
-        let gate = Gate {
-            participants: Vec::new(),
-            closed: false,
-            stops: 0,
-        };
-        Safepoints {
-            gate: Mutex::new(gate),
-            departed: Condvar::new(),
-            reopened: Condvar::new(),
-        }
+        let gate = Gate { participants: Vec::new(), closed: false, stops: 0 };
+        Safepoints { gate: Mutex::new(gate), departed: Condvar::new(), reopened: Condvar::new() }
     }
 
     /// Adds the participant that `make` makes, running, while no stop is under way.
@@ -193,10 +179,7 @@ impl<P: Participant> Safepoints<P> {
             gate = self.wait_for_reopening(gate);
         }
         let gate = self.wait_for_open(gate);
-        assert!(
-            status.arrive(),
-            "no stop is requested while the gate is open"
-        );
+        assert!(status.arrive(), "no stop is requested while the gate is open");
         drop(gate);
     }
 
@@ -210,10 +193,7 @@ impl<P: Participant> Safepoints<P> {
     #[cold]
     fn arrive_slowly(&self, status: &Status) {
         let gate = self.wait_for_open(self.lock());
-        assert!(
-            status.arrive(),
-            "no stop is requested while the gate is open"
-        );
+        assert!(status.arrive(), "no stop is requested while the gate is open");
         drop(gate);
     }
 
@@ -225,9 +205,7 @@ impl<P: Participant> Safepoints<P> {
     }
 
     fn wait_for_reopening<'g>(&'g self, gate: MutexGuard<'g, Gate<P>>) -> MutexGuard<'g, Gate<P>> {
-        self.reopened
-            .wait(gate)
-            .unwrap_or_else(PoisonError::into_inner)
+        self.reopened.wait(gate).unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Gate<P>> {
@@ -248,15 +226,8 @@ impl<P: Participant> Safepoints<P> {
                 participant.stop_requested();
             }
         }
-        while !gate
-            .participants
-            .iter()
-            .all(|participant| participant.status().is_away())
-        {
-            gate = self
-                .departed
-                .wait(gate)
-                .unwrap_or_else(PoisonError::into_inner);
+        while !gate.participants.iter().all(|participant| participant.status().is_away()) {
+            gate = self.departed.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

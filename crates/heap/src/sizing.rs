@@ -198,22 +198,10 @@ mod tests {
     #[test]
     fn the_limit_is_three_times_the_survivors() {
         assert_eq!(after_full_collections(1024 * MIB, &[]).limit(), 64 * MIB);
-        assert_eq!(
-            after_full_collections(1024 * MIB, &[5 * MIB]).limit(),
-            64 * MIB
-        );
-        assert_eq!(
-            after_full_collections(1024 * MIB, &[100 * MIB]).limit(),
-            300 * MIB
-        );
-        assert_eq!(
-            after_full_collections(1024 * MIB, &[500 * MIB]).limit(),
-            960 * MIB
-        );
-        assert_eq!(
-            after_full_collections(1024 * MIB, &[930 * MIB]).limit(),
-            1024 * MIB
-        );
+        assert_eq!(after_full_collections(1024 * MIB, &[5 * MIB]).limit(), 64 * MIB);
+        assert_eq!(after_full_collections(1024 * MIB, &[100 * MIB]).limit(), 300 * MIB);
+        assert_eq!(after_full_collections(1024 * MIB, &[500 * MIB]).limit(), 960 * MIB);
+        assert_eq!(after_full_collections(1024 * MIB, &[930 * MIB]).limit(), 1024 * MIB);
         assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 14 * MIB);
     }
 

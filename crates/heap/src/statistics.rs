@@ -59,13 +59,7 @@ pub(crate) struct Pauses {
 
 impl Pauses {
     pub(crate) const fn new() -> Pauses {
-        Pauses {
-            count: 0,
-            min: u64::MAX,
-            max: 0,
-            total: 0,
-            bins: Vec::new(),
-        }
+        Pauses { count: 0, min: u64::MAX, max: 0, total: 0, bins: Vec::new() }
     }
 
     pub(crate) fn record(&mut self, pause: Duration) {
@@ -81,11 +75,7 @@ impl Pauses {
     }
 
     pub(crate) fn summary(&self) -> PauseStatistics {
-        let (min, median) = if self.count == 0 {
-            (0, 0)
-        } else {
-            (self.min, self.median())
-        };
+        let (min, median) = if self.count == 0 { (0, 0) } else { (self.min, self.median()) };
         PauseStatistics {
             count: self.count,
             min: Duration::from_nanos(min),

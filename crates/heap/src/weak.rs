@@ -85,10 +85,7 @@ impl WeakObjects {
     }
 
     pub(crate) fn register_finalizable(&self, object: Object, tag: u64) {
-        lock(&self.finalizers).young.push(Finalizable {
-            object: object.word(),
-            tag,
-        });
+        lock(&self.finalizers).young.push(Finalizable { object: object.word(), tag });
     }
 
     pub(crate) fn take_finalizable(&self) -> Option<Finalizable> {
@@ -138,9 +135,7 @@ impl WeakObjects {
         roots.visit_conditional_roots(kind, tracer);
         // The lists are taken out, not locked: tracing discovers more.
         let ephemerons = mem::take(&mut lock(&self.discovered).ephemerons);
-        ephemerons
-            .iter()
-            .for_each(|ephemeron| keep_value(*ephemeron, tracer));
+        ephemerons.iter().for_each(|ephemeron| keep_value(*ephemeron, tracer));
         if !tracer.kept_something() && self.enter_finalization() {
             lock(&self.finalizers).queue_dead(kind, tracer);
         }
@@ -148,9 +143,7 @@ impl WeakObjects {
             lock(&self.discovered).ephemerons.extend(ephemerons);
             return true;
         }
-        ephemerons
-            .iter()
-            .for_each(|ephemeron| clear_if_dead(*ephemeron, tracer));
+        ephemerons.iter().for_each(|ephemeron| clear_if_dead(*ephemeron, tracer));
         self.clear_weak_arrays(tracer);
         lock(&self.finalizers).follow(kind, tracer);
         roots.visit_weak_roots(kind, tracer);
@@ -211,20 +204,15 @@ impl Finalizers {
         if kind == CollectionKind::Full {
             queue(old);
         }
-        dead.iter_mut()
-            .for_each(|finalizable| tracer.keep(&mut finalizable.object));
+        dead.iter_mut().for_each(|finalizable| tracer.keep(&mut finalizable.object));
     }
 
     /// Follows the registered objects to their new places.
     fn follow(&mut self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
         if kind == CollectionKind::Full {
-            self.old
-                .iter_mut()
-                .for_each(|finalizable| _ = tracer.update(&mut finalizable.object));
+            self.old.iter_mut().for_each(|finalizable| _ = tracer.update(&mut finalizable.object));
         }
-        self.young
-            .iter_mut()
-            .for_each(|finalizable| _ = tracer.update(&mut finalizable.object));
+        self.young.iter_mut().for_each(|finalizable| _ = tracer.update(&mut finalizable.object));
         self.old.append(&mut self.young);
     }
 }

@@ -157,11 +157,7 @@ impl Word {
     /// The value of a small integer.
     #[inline(always)]
     pub const fn as_small_integer(self) -> Option<i64> {
-        if self.is_small_integer() {
-            Some(self.small_integer_unchecked())
-        } else {
-            None
-        }
+        if self.is_small_integer() { Some(self.small_integer_unchecked()) } else { None }
     }
 
     /// The value of a word that the caller knows to be a small integer; otherwise meaningless.
@@ -199,11 +195,7 @@ impl Word {
     /// The value of an immediate double.
     #[inline(always)]
     pub const fn as_double(self) -> Option<f64> {
-        if self.is_double() {
-            Some(self.double_unchecked())
-        } else {
-            None
-        }
+        if self.is_double() { Some(self.double_unchecked()) } else { None }
     }
 
     /// The value of a word that the caller knows to be an immediate double; otherwise meaningless.
@@ -211,11 +203,7 @@ impl Word {
     pub const fn double_unchecked(self) -> f64 {
         debug_assert!(self.is_double());
         let payload = self.0 >> TAG_BITS;
-        let excess = if payload > LAST_ZERO_PAYLOAD {
-            DOUBLE_EXCESS
-        } else {
-            0
-        };
+        let excess = if payload > LAST_ZERO_PAYLOAD { DOUBLE_EXCESS } else { 0 };
         f64::from_bits((payload + excess).rotate_right(1))
     }
 }
@@ -231,11 +219,7 @@ impl Word {
     /// The object this word points to.
     #[inline(always)]
     pub fn as_object(self) -> Option<Object> {
-        if self.is_pointer() {
-            Some(self.object_unchecked())
-        } else {
-            None
-        }
+        if self.is_pointer() { Some(self.object_unchecked()) } else { None }
     }
 
     /// The object of a word that the caller knows to be a pointer.
@@ -288,10 +272,7 @@ mod tests {
         for (index, word) in specials.into_iter().enumerate() {
             assert_eq!(word.tag(), TAG_SPECIAL);
             assert!(!word.is_small_integer() && !word.is_double() && !word.is_pointer());
-            assert_eq!(
-                specials.iter().position(|other| *other == word),
-                Some(index)
-            );
+            assert_eq!(specials.iter().position(|other| *other == word), Some(index));
             assert_eq!(word.is_nil(), index == 0);
             assert_eq!(word.as_object(), None);
         }
@@ -351,16 +332,8 @@ mod tests {
             (f64::NAN, false),
             (f64::from_bits(1), false),
         ] {
-            assert_eq!(
-                Word::from_double(value).is_some(),
-                is_immediate,
-                "{value:e}"
-            );
-            assert_eq!(
-                Word::from_double(-value).is_some(),
-                is_immediate,
-                "-{value:e}"
-            );
+            assert_eq!(Word::from_double(value).is_some(), is_immediate, "{value:e}");
+            assert_eq!(Word::from_double(-value).is_some(), is_immediate, "-{value:e}");
         }
     }
 
@@ -373,13 +346,7 @@ mod tests {
             Word::from_double(2.5).unwrap(),
         ];
         assert_eq!(forms(&numbers), "[-7, -0.0, 2.5]");
-        let others = [
-            Word::NIL,
-            Word::TRUE,
-            Word::FALSE,
-            Word::UNSET,
-            Word::from_bits(0x1001),
-        ];
+        let others = [Word::NIL, Word::TRUE, Word::FALSE, Word::UNSET, Word::from_bits(0x1001)];
         assert_eq!(forms(&others), "[nil, true, false, unset, @1000]");
     }
 

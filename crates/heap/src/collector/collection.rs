@@ -79,11 +79,7 @@ impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
     fn mutators<'a>() -> Box<dyn Iterator<Item = &'a mut Mutator<Binding>> + 'a> {
         let records = heap().safepoints.participants();
         // SAFETY: MMTk asks during collections: all mutators are away, and none can leave.
-        Box::new(
-            records
-                .into_iter()
-                .map(|record| unsafe { mmtk_mutator(record) }),
-        )
+        Box::new(records.into_iter().map(|record| unsafe { mmtk_mutator(record) }))
     }
 }
 

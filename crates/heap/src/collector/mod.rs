@@ -73,10 +73,7 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
         & options.no_finalizer.set(true)
         // Every full collection compacts, so that what it leaves is what the program needs.
         & options.immix_always_defrag.set(true);
-    assert!(
-        accepted,
-        "the heap's options are checked before they come here"
-    );
+    assert!(accepted, "the heap's options are checked before they come here");
     let instance = memory_manager::mmtk_init::<Binding>(&builder);
     let constraints = instance.get_plan().constraints();
     assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);
@@ -84,9 +81,7 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
 }
 
 fn instance() -> &'static MMTK<Binding> {
-    INSTANCE
-        .get()
-        .expect("the collector is created with the heap")
+    INSTANCE.get().expect("the collector is created with the heap")
 }
 
 fn heap() -> &'static Heap {

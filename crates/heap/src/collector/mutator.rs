@@ -30,10 +30,7 @@ const _: () = {
 impl AllocationWindow {
     /// A window in which nothing fits, so that nobody ever writes to it.
     pub(crate) fn empty() -> NonNull<AllocationWindow> {
-        static EMPTY: AllocationWindow = AllocationWindow {
-            cursor: 0,
-            limit: 0,
-        };
+        static EMPTY: AllocationWindow = AllocationWindow { cursor: 0, limit: 0 };
         NonNull::from(&EMPTY)
     }
 }
@@ -53,10 +50,7 @@ impl MutatorBinding {
     pub(crate) fn window(self) -> NonNull<AllocationWindow> {
         let selector =
             memory_manager::get_allocator_mapping(instance(), AllocationSemantics::Default);
-        assert!(
-            matches!(selector, AllocatorSelector::BumpPointer(_)),
-            "the nursery is bumped"
-        );
+        assert!(matches!(selector, AllocatorSelector::BumpPointer(_)), "the nursery is bumped");
         let offset = Mutator::<Binding>::get_allocator_base_offset(selector)
             + offset_of!(BumpAllocator<Binding>, bump_pointer);
         // SAFETY: MMTk's mutator holds the allocator at this offset; `AllocationWindow` has the
@@ -67,11 +61,7 @@ impl MutatorBinding {
     /// Allocates zeroed memory, collecting if there is none. *GC point.*
     pub(crate) fn allocate(mut self, size: usize, overcommit: bool) -> Option<Object> {
         let large = size > LARGE_OBJECT;
-        let semantics = if large {
-            AllocationSemantics::Los
-        } else {
-            AllocationSemantics::Default
-        };
+        let semantics = if large { AllocationSemantics::Los } else { AllocationSemantics::Default };
         let options = AllocationOptions {
             allow_overcommit: overcommit,
             at_safepoint: true,

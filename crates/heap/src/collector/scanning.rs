@@ -18,12 +18,25 @@ use mmtk::util::ObjectReference;
 use mmtk::util::opaque_pointer::VMWorkerThread;
 use mmtk::vm::{ObjectTracer, ObjectTracerContext, RootsWorkFactory, SlotVisitor};
 use mmtk::{Mutator, MutatorContext};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Scanning;
+
+/// Whether tracing is over, so that only the heap checker scans objects. It gets slots, because in
+/// MMTk 0.33.0 it takes the parent for the child when objects are traced by node.
+static IS_TRACED: AtomicBool = AtomicBool::new(false);
+
+/// Tracing begins, or is over.
+pub(super) fn set_traced(is_traced: bool) {
+    IS_TRACED.store(is_traced, Ordering::Relaxed);
+}
 
 impl mmtk::vm::Scanning<Binding> for Scanning {
     #[inline(always)]
     fn support_slot_enqueuing(thread: VMWorkerThread, _: ObjectReference) -> bool {
+        if cfg!(feature = "sanity") && IS_TRACED.load(Ordering::Relaxed) {
+            return true;
+        }
         match Worker::of(thread) {
             Some(worker) => {
                 worker.announce();
@@ -40,15 +53,13 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         tracer: &mut T,
     ) {
         if Worker::of(thread).is_some_and(Worker::is_narrow) {
-            trace_ahead(object(reference), tracer, |object, visit| {
-                for_each_slot(object, visit)
-            });
+            trace_ahead(object(reference), tracer, |object, visit| for_each_slot(object, visit));
         } else {
             for_each_slot(object(reference), |slot| trace_slot(slot, tracer));
         }
     }
 
-    /// For MMTk's heap checker, which wants slots.
+    /// For MMTk's heap checker.
     fn scan_object<V: SlotVisitor<WordSlot>>(
         _: VMWorkerThread,
         reference: ObjectReference,
@@ -70,9 +81,7 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
     fn scan_vm_specific_roots(_: VMWorkerThread, factory: impl RootsWorkFactory<WordSlot>) {
         let mut buffer = RootBuffer::new(factory);
         heap().weak.visit_roots(&mut |word| buffer.push(word));
-        heap()
-            .roots()
-            .visit_roots(current_kind(), &mut |word| buffer.push(word));
+        heap().roots().visit_roots(current_kind(), &mut |word| buffer.push(word));
     }
 
     fn process_weak_refs(
@@ -82,8 +91,7 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         context.with_tracer(worker, |tracer| {
             let mut trace = |reference| tracer.trace_object(reference);
             let heap = heap();
-            heap.weak
-                .process(current_kind(), heap.roots(), &mut Tracer::new(&mut trace))
+            heap.weak.process(current_kind(), heap.roots(), &mut Tracer::new(&mut trace))
         })
     }
 
@@ -123,9 +131,7 @@ fn scan_mutator_roots(
     let roots = unsafe { &mut *record.roots.get() };
     roots.iter_mut().for_each(|word| buffer.push(word));
     let kind: CollectionKind = current_kind();
-    heap()
-        .roots()
-        .visit_mutator_roots(record.context, kind, &mut |word| buffer.push(word));
+    heap().roots().visit_mutator_roots(record.context, kind, &mut |word| buffer.push(word));
 }
 
 /// How many roots are handed over in one piece of work.
@@ -139,16 +145,12 @@ struct RootBuffer<F: RootsWorkFactory<WordSlot>> {
 
 impl<F: RootsWorkFactory<WordSlot>> RootBuffer<F> {
     fn new(factory: F) -> RootBuffer<F> {
-        RootBuffer {
-            factory,
-            slots: Vec::new(),
-        }
+        RootBuffer { factory, slots: Vec::new() }
     }
 
     fn push(&mut self, word: &mut Word) {
         if word.is_pointer() {
-            self.slots
-                .push(WordSlot::at(std::ptr::from_mut(word) as usize));
+            self.slots.push(WordSlot::at(std::ptr::from_mut(word) as usize));
             if self.slots.len() == ROOTS_PER_PACKET {
                 self.flush();
             }
@@ -156,8 +158,7 @@ impl<F: RootsWorkFactory<WordSlot>> RootBuffer<F> {
     }
 
     fn flush(&mut self) {
-        self.factory
-            .create_process_roots_work(std::mem::take(&mut self.slots));
+        self.factory.create_process_roots_work(std::mem::take(&mut self.slots));
     }
 }
 

@@ -43,8 +43,7 @@ impl Slot for WordSlot {
     #[inline(always)]
     fn store(&self, target: ObjectReference) {
         // Relaxed: mutators stand still, and their resumption publishes all.
-        self.atom()
-            .store(object(target).word().bits(), Ordering::Relaxed);
+        self.atom().store(object(target).word().bits(), Ordering::Relaxed);
     }
 }
 
@@ -60,10 +59,7 @@ impl MemorySlice for ElementSlice {
     type SlotIterator = Slots;
 
     fn iter_slots(&self) -> Slots {
-        Slots {
-            next: self.start,
-            end: self.start + self.bytes(),
-        }
+        Slots { next: self.start, end: self.start + self.bytes() }
     }
 
     fn object(&self) -> Option<ObjectReference> {

@@ -13,16 +13,12 @@ pub struct Tracer<'t> {
 
 impl<'t> Tracer<'t> {
     pub(super) fn new(trace: &'t mut dyn FnMut(ObjectReference) -> ObjectReference) -> Tracer<'t> {
-        Tracer {
-            trace,
-            kept_something: false,
-        }
+        Tracer { trace, kept_something: false }
     }
 
     /// Whether the object of `word` is known to be live. Words that are no pointers are live.
     pub fn is_live(&self, word: Word) -> bool {
-        word.as_object()
-            .is_none_or(|object| reference(object).is_reachable())
+        word.as_object().is_none_or(|object| reference(object).is_reachable())
     }
 
     /// Keeps the object of `word`, and what it references, alive, and follows it to its new place.

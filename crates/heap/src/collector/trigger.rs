@@ -1,6 +1,6 @@
 //! The trigger: tells MMTk when to collect, by the sizing policy of [`crate::sizing`].
 
-use super::{Binding, current_kind, heap, start_threads};
+use super::{Binding, current_kind, heap, scanning, start_threads};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
@@ -47,10 +47,12 @@ impl GCTriggerPolicy<Binding> for Trigger {
     }
 
     fn on_gc_start(&self, mmtk: &'static MMTK<Binding>) {
+        scanning::set_traced(false);
         heap().collection_begins(mmtk.get_plan().get_used_pages() * PAGE_BYTES);
     }
 
     fn on_gc_release(&self, _: &'static MMTK<Binding>) {
+        scanning::set_traced(true);
         heap().sizing.collection_releases(current_kind());
     }
 

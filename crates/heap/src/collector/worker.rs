@@ -69,10 +69,7 @@ impl Drop for AbortOnDrop {
 
 impl Worker {
     fn new() -> Worker {
-        Worker {
-            announced: Cell::new(0),
-            is_narrow: Cell::new(false),
-        }
+        Worker { announced: Cell::new(0), is_narrow: Cell::new(false) }
     }
 
     fn thread(&'static self) -> VMWorkerThread {

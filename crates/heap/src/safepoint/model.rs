@@ -49,14 +49,8 @@ struct Model {
 impl Model {
     /// A heap with one mutator, running.
     fn new() -> Arc<Model> {
-        let member = Member {
-            status: Status::running(),
-            number: UnsafeCell::new(0),
-        };
-        let model = Arc::new(Model {
-            safepoints: Safepoints::new(),
-            member,
-        });
+        let member = Member { status: Status::running(), number: UnsafeCell::new(0) };
+        let model = Arc::new(Model { safepoints: Safepoints::new(), member });
         model.safepoints.join(|| model.pointer());
         model
     }
@@ -67,10 +61,7 @@ impl Model {
 
     fn collect(&self) {
         self.safepoints.stop();
-        self.safepoints
-            .participants()
-            .into_iter()
-            .for_each(MemberPointer::increment);
+        self.safepoints.participants().into_iter().for_each(MemberPointer::increment);
         self.safepoints.resume();
     }
 

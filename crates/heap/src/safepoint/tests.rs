@@ -24,10 +24,7 @@ impl Member {
     }
 
     fn add(&self, amount: u64) {
-        self.count.store(
-            self.count.load(Ordering::Relaxed) + amount,
-            Ordering::Relaxed,
-        );
+        self.count.store(self.count.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
 }
 
@@ -74,10 +71,7 @@ fn mutators_stand_still_during_stops() {
         for _ in 0..ROUNDS {
             safepoints.stop();
             let members = safepoints.participants();
-            let before: Vec<_> = members
-                .iter()
-                .map(|m| m.count.load(Ordering::Relaxed))
-                .collect();
+            let before: Vec<_> = members.iter().map(|m| m.count.load(Ordering::Relaxed)).collect();
             members.iter().for_each(|member| member.add(1000));
             for (member, before) in members.iter().zip(before) {
                 assert_eq!(member.count.load(Ordering::Relaxed), before + 1000);

@@ -14,18 +14,9 @@ pub const CASES: &[Case] = &[
     stressed("elements_copied_to_a_small_array", || copied_elements(100)),
     stressed("elements_copied_to_a_large_array", || copied_elements(5000)),
     stressed("overlapping_copies", overlapping_copies),
-    case(
-        "large_arrays_are_remembered_by_element",
-        large_arrays_are_remembered_by_element,
-    ),
-    stressed(
-        "objects_are_logged_again_after_each_collection",
-        logged_again,
-    ),
-    case(
-        "young_large_arrays_need_no_barrier",
-        young_large_arrays_need_no_barrier,
-    ),
+    case("large_arrays_are_remembered_by_element", large_arrays_are_remembered_by_element),
+    stressed("objects_are_logged_again_after_each_collection", logged_again),
+    case("young_large_arrays_need_no_barrier", young_large_arrays_need_no_barrier),
 ];
 
 /// Makes everything old.
@@ -73,10 +64,7 @@ fn exchanged_slots() {
     let expected = target.compare_exchange_slot(&mut mutator, 1, Word::UNSET, value);
     assert_eq!(expected, Err(Word::NIL));
     assert_eq!(target.slot(1), Word::NIL);
-    assert_eq!(
-        target.compare_exchange_slot(&mut mutator, 0, Word::UNSET, value),
-        Ok(())
-    );
+    assert_eq!(target.compare_exchange_slot(&mut mutator, 0, Word::UNSET, value), Ok(()));
     age(&mut mutator);
     check_pair(object(&mutator, old).slot(0), 4, 0);
 }
@@ -102,10 +90,7 @@ fn exchanged_elements() {
     age(&mut mutator);
     let value = young(&mut mutator, 8);
     let target = object(&mutator, array);
-    assert_eq!(
-        target.compare_exchange_element(&mut mutator, 4999, Word::NIL, value),
-        Ok(())
-    );
+    assert_eq!(target.compare_exchange_element(&mut mutator, 4999, Word::NIL, value), Ok(()));
     let failure = target.compare_exchange_element(&mut mutator, 4999, Word::NIL, Word::TRUE);
     assert_eq!(failure, Err(value));
     age(&mut mutator);
@@ -138,11 +123,7 @@ fn overlapping_copies() {
         (0..10).for_each(|index| target.initialize_element(index, integer(index)));
         target.copy_elements(&mut mutator, to, target, from, 7);
         for index in 0..10 {
-            let expected = if (to..to + 7).contains(&index) {
-                index - to + from
-            } else {
-                index
-            };
+            let expected = if (to..to + 7).contains(&index) { index - to + from } else { index };
             assert_eq!(target.element(index), integer(expected));
         }
     }
@@ -173,10 +154,7 @@ fn large_arrays_are_remembered_by_element() {
         assert!(whole_array_is_scanned(&mut mutator, small, 1));
         assert!(!whole_array_is_scanned(&mut mutator, large, 1));
         assert!(!whole_array_is_scanned(&mut mutator, large, 1000));
-        assert!(
-            whole_array_is_scanned(&mut mutator, large, 100_000),
-            "there is a limit"
-        );
+        assert!(whole_array_is_scanned(&mut mutator, large, 100_000), "there is a limit");
         assert!(whole_array_is_scanned(&mut mutator, large, 200_000));
     }
 }

@@ -5,51 +5,22 @@ use crate::{Case, case};
 use squall_heap::{CollectionKind, HeapOptions, Mutator, Word};
 
 pub const CASES: &[Case] = &[
-    case("a_growing_list_exhausts_a_small_heap", || {
-        growing_list(8 << 20)
-    }),
+    case("a_growing_list_exhausts_a_small_heap", || growing_list(8 << 20)),
     case("a_growing_list_exhausts_a_heap", || growing_list(96 << 20)),
-    case(
-        "exhaustion_leaves_room_to_recover",
-        exhaustion_leaves_room_to_recover,
-    ),
-    case(
-        "ignored_exhaustion_ends_growth",
-        ignored_exhaustion_ends_growth,
-    ),
-    case(
-        "overcommitted_objects_can_be_allocated",
-        overcommitted_objects_can_be_allocated,
-    ),
-    case(
-        "large_objects_that_do_not_fit_are_refused",
-        large_objects_that_do_not_fit_are_refused,
-    ),
-    case(
-        "large_objects_are_collected_for_large_objects",
-        large_objects_are_collected,
-    ),
-    case(
-        "growing_arrays_exhaust_a_heap",
-        growing_arrays_exhaust_a_heap,
-    ),
-    case(
-        "fragmented_memory_is_compacted",
-        fragmented_memory_is_compacted,
-    ),
-    case(
-        "several_mutators_exhaust_a_heap",
-        several_mutators_exhaust_a_heap,
-    ),
+    case("exhaustion_leaves_room_to_recover", exhaustion_leaves_room_to_recover),
+    case("ignored_exhaustion_ends_growth", ignored_exhaustion_ends_growth),
+    case("overcommitted_objects_can_be_allocated", overcommitted_objects_can_be_allocated),
+    case("large_objects_that_do_not_fit_are_refused", large_objects_that_do_not_fit_are_refused),
+    case("large_objects_are_collected_for_large_objects", large_objects_are_collected),
+    case("growing_arrays_exhaust_a_heap", growing_arrays_exhaust_a_heap),
+    case("fragmented_memory_is_compacted", fragmented_memory_is_compacted),
+    case("several_mutators_exhaust_a_heap", several_mutators_exhaust_a_heap),
 ];
 
 const PAIR_BYTES: usize = 32;
 
 fn start_limited(max_heap: usize) -> Mutator {
-    start_with(HeapOptions {
-        max_heap: Some(max_heap),
-        ..HeapOptions::default()
-    })
+    start_with(HeapOptions { max_heap: Some(max_heap), ..HeapOptions::default() })
 }
 
 /// Grows a list in root 0 until memory is exhausted; answers its length.
@@ -65,21 +36,10 @@ fn grow(mutator: &mut Mutator) -> usize {
 
 fn check_bounds(mutator: &Mutator, length: usize, max_heap: usize) {
     let bytes = length * PAIR_BYTES;
-    assert!(
-        bytes > max_heap / 2,
-        "{bytes} bytes of {max_heap} could be used"
-    );
+    assert!(bytes > max_heap / 2, "{bytes} bytes of {max_heap} could be used");
     let statistics = mutator.heap().statistics();
-    assert!(
-        statistics.used_bytes <= max_heap,
-        "{} bytes of {max_heap}",
-        statistics.used_bytes
-    );
-    assert!(
-        statistics.full.count < 40,
-        "not by exhausting patience: {}",
-        statistics.full.count
-    );
+    assert!(statistics.used_bytes <= max_heap, "{} bytes of {max_heap}", statistics.used_bytes);
+    assert!(statistics.full.count < 40, "not by exhausting patience: {}", statistics.full.count);
 }
 
 fn growing_list(max_heap: usize) {
@@ -150,14 +110,9 @@ fn large_objects_that_do_not_fit_are_refused() {
     let mut mutator = start_limited(64 << 20);
     for length in [64 << 20, 1 << 30, 1 << 43] {
         assert_eq!(mutator.allocate_bytes(BYTES, NO_CLASS, length), None);
-        assert_eq!(
-            mutator.allocate_array(ARRAY, NO_CLASS, length, Word::NIL),
-            None
-        );
+        assert_eq!(mutator.allocate_array(ARRAY, NO_CLASS, length, Word::NIL), None);
     }
-    let fits = mutator
-        .allocate_bytes(BYTES, NO_CLASS, 40 << 20)
-        .expect("it fits");
+    let fits = mutator.allocate_bytes(BYTES, NO_CLASS, 40 << 20).expect("it fits");
     let root = mutator.push_root(fits.word());
     assert_eq!(mutator.allocate_bytes(BYTES, NO_CLASS, 40 << 20), None);
     assert_eq!(object(&mutator, root).length(), 40 << 20);
@@ -168,9 +123,7 @@ fn large_objects_that_do_not_fit_are_refused() {
 fn large_objects_are_collected() {
     let mut mutator = start_limited(64 << 20);
     for _ in 0..1000 {
-        let bytes = mutator
-            .allocate_bytes(BYTES, NO_CLASS, 10 << 20)
-            .expect("the others are dead");
+        let bytes = mutator.allocate_bytes(BYTES, NO_CLASS, 10 << 20).expect("the others are dead");
         bytes.set_byte(0, 1);
     }
     assert!(mutator.heap().statistics().allocated_bytes >= 10_000 << 20);
@@ -188,11 +141,7 @@ fn growing_arrays_exhaust_a_heap() {
         larger.copy_elements(&mut mutator, 0, old, 0, length);
         mutator.set(array, larger.word());
     }
-    assert_eq!(
-        object(&mutator, array).length(),
-        4 << 20,
-        "32 MB; 32 and 64 do not fit in 64"
-    );
+    assert_eq!(object(&mutator, array).length(), 4 << 20, "32 MB; 32 and 64 do not fit in 64");
     assert!(mutator.allocate_slots(PAIR, NO_CLASS).is_some());
 }
 
@@ -213,18 +162,12 @@ fn fragmented_memory_is_compacted() {
     mutator.collect(CollectionKind::Full);
     mutator.collect(CollectionKind::Full);
     let live = mutator.heap().statistics().live_bytes;
-    assert!(
-        live < 20 << 20,
-        "3.2 MB of objects and 1.2 MB of array in {live} bytes"
-    );
+    assert!(live < 20 << 20, "3.2 MB of objects and 1.2 MB of array in {live} bytes");
     mutator.push_root(Word::NIL);
     let length = grow(&mut mutator);
     assert!(length * PAIR_BYTES > 30 << 20);
     for index in 0..100_000 {
-        let element = object(&mutator, kept)
-            .element(index)
-            .as_object()
-            .expect("a pair");
+        let element = object(&mutator, kept).element(index).as_object().expect("a pair");
         assert_eq!(element.slot(0), integer(index * 10));
     }
 }

@@ -54,12 +54,7 @@ fn random_graph(seed: u64) {
 
 impl Graph {
     fn new(mutator: &mut Mutator, state: u64) -> Graph {
-        let mut graph = Graph {
-            state,
-            shadow: Vec::new(),
-            roots: Vec::new(),
-            handles: Vec::new(),
-        };
+        let mut graph = Graph { state, shadow: Vec::new(), roots: Vec::new(), handles: Vec::new() };
         for _ in 0..ROOTS {
             let (number, object) = graph.new_node(mutator);
             graph.roots.push(number);
@@ -149,11 +144,7 @@ impl Graph {
     }
 
     fn collect(&mut self, mutator: &mut Mutator) {
-        let kind = if self.choose(4) == 0 {
-            CollectionKind::Full
-        } else {
-            CollectionKind::Nursery
-        };
+        let kind = if self.choose(4) == 0 { CollectionKind::Full } else { CollectionKind::Nursery };
         mutator.collect(kind);
         self.check(mutator);
     }
@@ -162,9 +153,8 @@ impl Graph {
     fn check(&self, mutator: &Mutator) {
         let mut objects: HashMap<usize, Object> = HashMap::new();
         let roots = self.roots.iter().zip(&self.handles);
-        let mut waiting: Vec<(usize, Object)> = roots
-            .map(|(&number, &handle)| (number, object(mutator, handle)))
-            .collect();
+        let mut waiting: Vec<(usize, Object)> =
+            roots.map(|(&number, &handle)| (number, object(mutator, handle))).collect();
         while let Some((number, object)) = waiting.pop() {
             if let Some(known) = objects.insert(number, object) {
                 assert_eq!(known, object, "node {number} has one object");
@@ -184,11 +174,7 @@ impl Graph {
 }
 
 fn get(object: Object, index: usize) -> Word {
-    if object.layout() == PAIR {
-        object.slot(index)
-    } else {
-        object.element(index)
-    }
+    if object.layout() == PAIR { object.slot(index) } else { object.element(index) }
 }
 
 fn set(mutator: &mut Mutator, object: Object, index: usize, value: Word) {

@@ -12,9 +12,7 @@ pub const CASES: &[Case] = &[
 
 fn handles_follow_their_objects() {
     let mut mutator = start();
-    let handles: Vec<_> = (0..1000)
-        .map(|index| rooted_pair(&mut mutator, index, 1))
-        .collect();
+    let handles: Vec<_> = (0..1000).map(|index| rooted_pair(&mut mutator, index, 1)).collect();
     for kind in KINDS {
         mutator.collect(kind);
         for (index, &handle) in handles.iter().enumerate() {

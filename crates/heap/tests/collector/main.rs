@@ -30,20 +30,12 @@ pub struct Case {
 
 /// A case that runs as it is.
 pub const fn case(name: &'static str, run: fn()) -> Case {
-    Case {
-        name,
-        run,
-        modes: &["plain"],
-    }
+    Case { name, run, modes: &["plain"] }
 }
 
 /// A case that also runs with a collection at many allocations.
 pub const fn stressed(name: &'static str, run: fn()) -> Case {
-    Case {
-        name,
-        run,
-        modes: &["plain", "stress-nursery", "stress-full", "stress-some"],
-    }
+    Case { name, run, modes: &["plain", "stress-nursery", "stress-full", "stress-some"] }
 }
 
 const SUITES: &[&[Case]] = &[
@@ -75,17 +67,11 @@ fn main() -> ExitCode {
     let failures = run_all(&selected);
     println!("\n{} runs, {} failed", selected.len(), failures.len());
     failures.iter().for_each(|failure| println!("  {failure}"));
-    if failures.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run_here(name: &str, mode: &str) {
-    let case = cases()
-        .find(|case| case.name == name)
-        .expect("the name of a case");
+    let case = cases().find(|case| case.name == name).expect("the name of a case");
     world::set_mode(mode);
     thread::spawn(end_if_stuck);
     (case.run)();
@@ -134,21 +120,13 @@ fn run_apart(&(name, mode): &Run) -> Option<String> {
     let program = env::current_exe().expect("the path of this program");
     let output = Command::new(&program).args(["--case", name, mode]).output();
     let output = output.expect("this program can be run");
-    let outcome = if output.status.success() {
-        "ok"
-    } else {
-        "FAILED"
-    };
+    let outcome = if output.status.success() { "ok" } else { "FAILED" };
     println!("{name} ({mode}) ... {outcome}");
     if output.status.success() {
         return None;
     }
     print_output(&output);
-    Some(format!(
-        "{} --case {name} {mode}: {}",
-        program.display(),
-        output.status
-    ))
+    Some(format!("{} --case {name} {mode}: {}", program.display(), output.status))
 }
 
 fn print_output(output: &Output) {

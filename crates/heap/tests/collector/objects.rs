@@ -10,10 +10,7 @@ pub const CASES: &[Case] = &[
     stressed("bytes_survive", bytes_survive),
     stressed("raw_words_survive", raw_words_survive),
     stressed("arrays_of_all_sizes_survive", arrays_of_all_sizes_survive),
-    stressed(
-        "objects_of_all_slot_counts_survive",
-        objects_of_all_slot_counts_survive,
-    ),
+    stressed("objects_of_all_slot_counts_survive", objects_of_all_slot_counts_survive),
     stressed("hash_and_flags_survive", hash_and_flags_survive),
     stressed("deep_lists_need_no_stack", deep_lists_need_no_stack),
     crate::case("garbage_is_collected", garbage_is_collected),
@@ -57,10 +54,7 @@ fn classes_are_followed() {
     mutator.set(class, Word::NIL);
     collect_both(&mut mutator, |mutator| {
         for &instance in &instances {
-            let class = object(mutator, instance)
-                .class()
-                .as_object()
-                .expect("a class");
+            let class = object(mutator, instance).class().as_object().expect("a class");
             assert_eq!((class.layout(), class.slot(0)), (CLASS, integer(77)));
         }
     });
@@ -81,18 +75,11 @@ fn allocate(mutator: &mut Mutator, layout: LayoutId, class: Word, length: usize)
 fn bytes_survive() {
     let mut mutator = start();
     let lengths = [0, 1, 7, 8, 9, 100, 8_167, 8_168, 8_169, 8_176, 100_000];
-    let contents = |length: usize| {
-        (0..length)
-            .map(|i| (i * 7 + length) as u8)
-            .collect::<Vec<u8>>()
-    };
+    let contents = |length: usize| (0..length).map(|i| (i * 7 + length) as u8).collect::<Vec<u8>>();
     let mut handles = Vec::new();
     for length in lengths {
         let bytes = mutator.allocate_bytes(BYTES, NO_CLASS, length).unwrap();
-        assert!(
-            (0..length).all(|index| bytes.byte(index) == 0),
-            "new bytes are zero"
-        );
+        assert!((0..length).all(|index| bytes.byte(index) == 0), "new bytes are zero");
         let contents = contents(length);
         if length % 2 == 0 {
             bytes.initialize_bytes(0, &contents);
@@ -134,36 +121,19 @@ fn arrays_of_all_sizes_survive() {
     // The sizes around the one from which on arrays are large, and around pages.
     let large = (8 << 10) / 8 - 3;
     assert_eq!(size_of_array(large), 8 << 10);
-    let lengths = [
-        0,
-        1,
-        2,
-        100,
-        508,
-        509,
-        510,
-        large - 1,
-        large,
-        large + 1,
-        5000,
-        scaled(1_000_000, 10_000),
-    ];
+    let lengths =
+        [0, 1, 2, 100, 508, 509, 510, large - 1, large, large + 1, 5000, scaled(1_000_000, 10_000)];
     let mut handles = Vec::new();
     for length in lengths {
         let element = rooted_pair(&mut mutator, length, 5);
         let element = mutator.get(element);
-        let array = mutator
-            .allocate_array(ARRAY, NO_CLASS, length, element)
-            .unwrap();
+        let array = mutator.allocate_array(ARRAY, NO_CLASS, length, element).unwrap();
         handles.push(mutator.push_root(array.word()));
     }
     collect_both(&mut mutator, |mutator| {
         for (&handle, length) in handles.iter().zip(lengths) {
             let array = object(mutator, handle);
-            assert_eq!(
-                (array.length(), array.size()),
-                (length, size_of_array(length))
-            );
+            assert_eq!((array.length(), array.size()), (length, size_of_array(length)));
             assert!((0..length).all(|index| array.element(index) == array.element(0)));
             if length > 0 {
                 check_pair(array.element(length - 1), length, 5);
@@ -198,9 +168,7 @@ fn objects_of_all_slot_counts_survive() {
 
 fn hash_and_flags_survive() {
     let mut mutator = start();
-    let handles: Vec<_> = (0..100)
-        .map(|index| rooted_pair(&mut mutator, index, 0))
-        .collect();
+    let handles: Vec<_> = (0..100).map(|index| rooted_pair(&mut mutator, index, 0)).collect();
     let mut hashes = Vec::new();
     for (index, &handle) in handles.iter().enumerate() {
         let object = object(&mutator, handle);
@@ -224,21 +192,14 @@ fn hash_and_flags_survive() {
     let last = object(&mutator, handles[0]);
     assert!(last.clear_flag(Flag::First) && !last.clear_flag(Flag::First));
     assert_eq!(last.identity_hash(), hashes[0]);
-    assert_eq!(
-        last.assign_identity_hash(1),
-        hashes[0],
-        "the first hash stays"
-    );
+    assert_eq!(last.assign_identity_hash(1), hashes[0], "the first hash stays");
 }
 
 fn hashes_differ() {
     let mut mutator = start();
     let mut hashes = std::collections::HashSet::new();
     for _ in 0..100_000 {
-        let hash = mutator
-            .allocate_slots(PAIR, NO_CLASS)
-            .unwrap()
-            .identity_hash();
+        let hash = mutator.allocate_slots(PAIR, NO_CLASS).unwrap().identity_hash();
         assert!(hash != 0 && hash < 1 << squall_heap::HASH_BITS);
         assert!(hashes.insert(hash), "hashes repeat after 2^28 objects");
     }
@@ -275,10 +236,7 @@ fn garbage_is_collected() {
     check_pair(mutator.get(kept), 1, 2);
     mutator.collect(CollectionKind::Full);
     let statistics = mutator.heap().statistics();
-    assert!(
-        statistics.nursery.count >= 50,
-        "320 MB through a nursery of 4 MiB"
-    );
+    assert!(statistics.nursery.count >= 50, "320 MB through a nursery of 4 MiB");
     assert!(statistics.allocated_bytes >= 320_000_000);
     assert!(statistics.live_bytes < 1 << 20, "one pair survives");
 }
@@ -286,10 +244,7 @@ fn garbage_is_collected() {
 fn absurd_lengths_are_refused() {
     let mut mutator = start();
     for length in [1 << 40, 1 << 44, 1 << 60, usize::MAX] {
-        assert_eq!(
-            mutator.allocate_array(ARRAY, NO_CLASS, length, Word::NIL),
-            None
-        );
+        assert_eq!(mutator.allocate_array(ARRAY, NO_CLASS, length, Word::NIL), None);
         assert_eq!(mutator.allocate_bytes(BYTES, NO_CLASS, length), None);
     }
 }

@@ -6,25 +6,12 @@ use squall_heap::{CollectionKind, Heap, HeapError, HeapOptions, Stress};
 
 pub const CASES: &[Case] = &[
     case("a_second_heap_is_refused", a_second_heap_is_refused),
-    case(
-        "senseless_options_are_refused",
-        senseless_options_are_refused,
-    ),
+    case("senseless_options_are_refused", senseless_options_are_refused),
     case("defaults_fit_the_machine", defaults_fit_the_machine),
-    case(
-        "one_collector_thread_is_enough",
-        one_collector_thread_is_enough,
-    ),
-    case(
-        "the_nursery_decides_how_often",
-        the_nursery_decides_how_often,
-    ),
-    case("stress_collects_at_every_allocation", || {
-        stress(1, CollectionKind::Nursery)
-    }),
-    case("stress_collects_at_every_fifth_allocation", || {
-        stress(5, CollectionKind::Nursery)
-    }),
+    case("one_collector_thread_is_enough", one_collector_thread_is_enough),
+    case("the_nursery_decides_how_often", the_nursery_decides_how_often),
+    case("stress_collects_at_every_allocation", || stress(1, CollectionKind::Nursery)),
+    case("stress_collects_at_every_fifth_allocation", || stress(5, CollectionKind::Nursery)),
     case("stress_collects_fully", || stress(3, CollectionKind::Full)),
 ];
 
@@ -42,38 +29,11 @@ fn senseless_options_are_refused() {
         assert!(!expected.to_string().is_empty());
     };
     let options = HeapOptions::default;
-    refused(
-        HeapOptions {
-            max_heap: Some(1),
-            ..options()
-        },
-        HeapError::HeapTooSmall,
-    );
-    refused(
-        HeapOptions {
-            nursery_bytes: 0,
-            ..options()
-        },
-        HeapError::NurseryTooSmall,
-    );
-    refused(
-        HeapOptions {
-            gc_threads: Some(0),
-            ..options()
-        },
-        HeapError::NoThreads,
-    );
-    let stress = Some(Stress {
-        every: 0,
-        kind: CollectionKind::Full,
-    });
-    refused(
-        HeapOptions {
-            stress,
-            ..options()
-        },
-        HeapError::NoStressInterval,
-    );
+    refused(HeapOptions { max_heap: Some(1), ..options() }, HeapError::HeapTooSmall);
+    refused(HeapOptions { nursery_bytes: 0, ..options() }, HeapError::NurseryTooSmall);
+    refused(HeapOptions { gc_threads: Some(0), ..options() }, HeapError::NoThreads);
+    let stress = Some(Stress { every: 0, kind: CollectionKind::Full });
+    refused(HeapOptions { stress, ..options() }, HeapError::NoStressInterval);
     // None of these was the one heap of the process.
     start();
 }
@@ -86,10 +46,7 @@ fn defaults_fit_the_machine() {
 }
 
 fn one_collector_thread_is_enough() {
-    let options = HeapOptions {
-        gc_threads: Some(1),
-        ..HeapOptions::default()
-    };
+    let options = HeapOptions { gc_threads: Some(1), ..HeapOptions::default() };
     let mut mutator = start_with(options);
     let kept = rooted_pair(&mut mutator, 1, 2);
     for kind in KINDS {
@@ -99,10 +56,7 @@ fn one_collector_thread_is_enough() {
 }
 
 fn the_nursery_decides_how_often() {
-    let options = HeapOptions {
-        nursery_bytes: 1 << 20,
-        ..HeapOptions::default()
-    };
+    let options = HeapOptions { nursery_bytes: 1 << 20, ..HeapOptions::default() };
     let mut mutator = start_with(options);
     for _ in 0..1_000_000 {
         mutator.allocate_slots(PAIR, NO_CLASS).unwrap();
@@ -112,10 +66,7 @@ fn the_nursery_decides_how_often() {
 }
 
 fn stress(every: u32, kind: CollectionKind) {
-    let options = HeapOptions {
-        stress: Some(Stress { every, kind }),
-        ..HeapOptions::default()
-    };
+    let options = HeapOptions { stress: Some(Stress { every, kind }), ..HeapOptions::default() };
     let mut mutator = start_with(options);
     for allocation in 1..=100 {
         mutator.allocate_slots(PAIR, NO_CLASS).unwrap();
@@ -123,12 +74,5 @@ fn stress(every: u32, kind: CollectionKind) {
     }
     let statistics = mutator.heap().statistics();
     let (nursery, full) = (statistics.nursery.count, statistics.full.count);
-    assert_eq!(
-        if kind == CollectionKind::Full {
-            nursery
-        } else {
-            full
-        },
-        0
-    );
+    assert_eq!(if kind == CollectionKind::Full { nursery } else { full }, 0);
 }

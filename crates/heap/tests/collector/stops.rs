@@ -9,52 +9,26 @@ use std::thread;
 
 pub const CASES: &[Case] = &[
     case("every_mutator_is_visited", every_mutator_is_visited),
-    case(
-        "native_sections_do_not_delay_collections",
-        native_sections_do_not_delay_collections,
-    ),
-    case(
-        "running_mutators_are_waited_for",
-        running_mutators_are_waited_for,
-    ),
-    case(
-        "roots_of_native_mutators_are_updated",
-        roots_of_native_mutators_are_updated,
-    ),
-    case(
-        "collections_are_counted_by_kind",
-        collections_are_counted_by_kind,
-    ),
+    case("native_sections_do_not_delay_collections", native_sections_do_not_delay_collections),
+    case("running_mutators_are_waited_for", running_mutators_are_waited_for),
+    case("roots_of_native_mutators_are_updated", roots_of_native_mutators_are_updated),
+    case("collections_are_counted_by_kind", collections_are_counted_by_kind),
     case("a_mutator_can_change_threads", a_mutator_can_change_threads),
-    case(
-        "attaching_and_detaching_during_collections",
-        attaching_and_detaching_during_collections,
-    ),
+    case("attaching_and_detaching_during_collections", attaching_and_detaching_during_collections),
 ];
 
 fn every_mutator_is_visited() {
     let mut first = start();
-    let mut others: Vec<_> = (1..4)
-        .map(|context| attach(first.heap(), context))
-        .collect();
+    let mut others: Vec<_> = (1..4).map(|context| attach(first.heap(), context)).collect();
     others.iter_mut().for_each(|other| other.enter_native());
     first.collect(CollectionKind::Nursery);
     let mut visited = std::mem::take(&mut *world().visited_contexts.lock().unwrap());
     visited.sort_unstable();
     assert_eq!(visited, [0, 1, 2, 3]);
     assert_eq!(world().ended_stops.load(Ordering::Relaxed), 4);
-    assert!(
-        world().stop_requests.load(Ordering::Relaxed) <= 1,
-        "the others were away"
-    );
+    assert!(world().stop_requests.load(Ordering::Relaxed) <= 1, "the others were away");
     others.iter_mut().for_each(|other| other.leave_native());
-    assert_eq!(
-        others
-            .iter()
-            .map(|other| other.context())
-            .collect::<Vec<_>>(),
-        [1, 2, 3]
-    );
+    assert_eq!(others.iter().map(|other| other.context()).collect::<Vec<_>>(), [1, 2, 3]);
     drop(others);
     first.collect(CollectionKind::Nursery);
     assert_eq!(*world().visited_contexts.lock().unwrap(), [0]);
@@ -91,17 +65,9 @@ fn running_mutators_are_waited_for() {
             std::hint::spin_loop();
         }
         assert!(world().poll.load(Ordering::Relaxed), "the runtime was told");
-        assert_eq!(
-            heap.collections(),
-            0,
-            "nothing happens until this mutator says so"
-        );
+        assert_eq!(heap.collections(), 0, "nothing happens until this mutator says so");
         let fresh = pair(&mut mutator, integer(1), integer(2));
-        assert_eq!(
-            heap.collections(),
-            0,
-            "allocating from the window is no safepoint"
-        );
+        assert_eq!(heap.collections(), 0, "allocating from the window is no safepoint");
         let root = mutator.push_root(fresh.word());
         mutator.safepoint();
         assert_eq!(heap.collections(), 1);
@@ -177,9 +143,5 @@ fn attaching_and_detaching_during_collections() {
     for round in 0..100 {
         mutator.collect(KINDS[round % 2]);
     }
-    mutator.native(|| {
-        threads
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap())
-    });
+    mutator.native(|| threads.into_iter().for_each(|thread| thread.join().unwrap()));
 }

@@ -7,19 +7,10 @@ use std::thread;
 
 pub const CASES: &[Case] = &[
     stressed("trees_in_parallel", trees_in_parallel),
-    stressed(
-        "racing_stores_keep_words_whole",
-        racing_stores_keep_words_whole,
-    ),
-    stressed(
-        "one_of_many_initialises_a_slot",
-        one_of_many_initialises_a_slot,
-    ),
+    stressed("racing_stores_keep_words_whole", racing_stores_keep_words_whole),
+    stressed("one_of_many_initialises_a_slot", one_of_many_initialises_a_slot),
     stressed("racing_hashes_agree", racing_hashes_agree),
-    case(
-        "many_collections_requested_at_once",
-        many_collections_requested_at_once,
-    ),
+    case("many_collections_requested_at_once", many_collections_requested_at_once),
 ];
 
 const THREADS: usize = 4;
@@ -79,9 +70,7 @@ fn racing_stores_keep_words_whole() {
     let initial = mutator.push_root(initial);
     for length in [8, 3000] {
         let fill = mutator.get(initial);
-        let array = mutator
-            .allocate_array(ARRAY, NO_CLASS, length, fill)
-            .unwrap();
+        let array = mutator.allocate_array(ARRAY, NO_CLASS, length, fill).unwrap();
         world().roots.lock().unwrap().push(array.word());
     }
     let rounds = scaled(200_000, 30);
@@ -89,9 +78,7 @@ fn racing_stores_keep_words_whole() {
         let mut state = index as u64 * 7919;
         for round in 0..rounds {
             let value = pair(mutator, integer(round), integer(round)).word();
-            let array = world().roots.lock().unwrap()[round % 2]
-                .as_object()
-                .expect("an array");
+            let array = world().roots.lock().unwrap()[round % 2].as_object().expect("an array");
             let place = random(&mut state) as usize % array.length();
             array.set_element(mutator, place, value);
             let other = array.element(random(&mut state) as usize % array.length());
@@ -112,18 +99,12 @@ fn one_of_many_initialises_a_slot() {
         world().roots.lock().unwrap().push(target);
         in_parallel(&mut mutator, |mutator, index| {
             let value = pair(mutator, integer(round), integer(index)).word();
-            let target = world().roots.lock().unwrap()[round]
-                .as_object()
-                .expect("a pair");
+            let target = world().roots.lock().unwrap()[round].as_object().expect("a pair");
             let outcome = target.compare_exchange_slot(mutator, 0, Word::UNSET, value);
             let winner = outcome.err().unwrap_or(value);
             assert_eq!(target.slot(0), winner);
             let winner = winner.as_object().expect("a pair");
-            assert_eq!(
-                winner.slot(0),
-                integer(round),
-                "the winner's writes are visible"
-            );
+            assert_eq!(winner.slot(0), integer(round), "the winner's writes are visible");
         });
     }
 }
@@ -138,9 +119,7 @@ fn racing_hashes_agree() {
     world().roots.lock().unwrap().push(mutator.get(objects));
     let hashes = std::sync::Mutex::new(Vec::new());
     in_parallel(&mut mutator, |_, _| {
-        let objects = world().roots.lock().unwrap()[0]
-            .as_object()
-            .expect("an array");
+        let objects = world().roots.lock().unwrap()[0].as_object().expect("an array");
         let elements = (0..100).filter_map(|index| objects.element(index).as_object());
         let found: Vec<u32> = elements.map(|element| element.identity_hash()).collect();
         hashes.lock().unwrap().push(found);

@@ -7,55 +7,20 @@ use std::collections::BTreeSet;
 
 pub const CASES: &[Case] = &[
     stressed("weak_elements_are_cleared", || weak_elements(100)),
-    stressed("weak_elements_of_large_arrays_are_cleared", || {
-        weak_elements(3000)
-    }),
-    stressed(
-        "old_weak_arrays_with_young_elements",
-        old_weak_arrays_with_young_elements,
-    ),
+    stressed("weak_elements_of_large_arrays_are_cleared", || weak_elements(3000)),
+    stressed("old_weak_arrays_with_young_elements", old_weak_arrays_with_young_elements),
     stressed("weak_arrays_of_weak_arrays", weak_arrays_of_weak_arrays),
-    stressed(
-        "nursery_collections_clear_only_the_young",
-        nursery_collections_clear_only_the_young,
-    ),
-    stressed(
-        "ephemerons_keep_values_of_live_keys",
-        ephemerons_keep_values_of_live_keys,
-    ),
-    stressed(
-        "ephemerons_are_cleared_together",
-        ephemerons_are_cleared_together,
-    ),
+    stressed("nursery_collections_clear_only_the_young", nursery_collections_clear_only_the_young),
+    stressed("ephemerons_keep_values_of_live_keys", ephemerons_keep_values_of_live_keys),
+    stressed("ephemerons_are_cleared_together", ephemerons_are_cleared_together),
     stressed("ephemerons_chain", ephemerons_chain),
-    stressed(
-        "ephemerons_with_immediate_keys",
-        ephemerons_with_immediate_keys,
-    ),
-    stressed(
-        "ephemerons_whose_value_holds_the_key",
-        ephemerons_whose_value_holds_the_key,
-    ),
-    stressed(
-        "old_ephemerons_with_young_parts",
-        old_ephemerons_with_young_parts,
-    ),
-    stressed(
-        "finalisation_hands_out_dead_objects",
-        finalisation_hands_out_dead_objects,
-    ),
-    stressed(
-        "finalised_objects_keep_what_they_reach",
-        finalised_objects_keep_what_they_reach,
-    ),
-    stressed(
-        "weak_references_outlive_finalisation",
-        weak_references_outlive_finalisation,
-    ),
-    case(
-        "live_objects_are_not_finalised",
-        live_objects_are_not_finalised,
-    ),
+    stressed("ephemerons_with_immediate_keys", ephemerons_with_immediate_keys),
+    stressed("ephemerons_whose_value_holds_the_key", ephemerons_whose_value_holds_the_key),
+    stressed("old_ephemerons_with_young_parts", old_ephemerons_with_young_parts),
+    stressed("finalisation_hands_out_dead_objects", finalisation_hands_out_dead_objects),
+    stressed("finalised_objects_keep_what_they_reach", finalised_objects_keep_what_they_reach),
+    stressed("weak_references_outlive_finalisation", weak_references_outlive_finalisation),
+    case("live_objects_are_not_finalised", live_objects_are_not_finalised),
     stressed("conditional_roots_chain", conditional_roots_chain),
     stressed("weak_roots_are_forgotten", weak_roots_are_forgotten),
 ];
@@ -91,11 +56,7 @@ fn weak_elements(length: usize) {
     let mut mutator = start();
     let length = scaled(length, length.min(1200));
     let (weak, strong) = weak_and_strong(&mut mutator, length);
-    for kind in [
-        CollectionKind::Full,
-        CollectionKind::Nursery,
-        CollectionKind::Full,
-    ] {
+    for kind in [CollectionKind::Full, CollectionKind::Nursery, CollectionKind::Full] {
         mutator.collect(kind);
         check_every_third(&mutator, weak, strong);
     }
@@ -133,10 +94,7 @@ fn weak_arrays_of_weak_arrays() {
     let inner_word = mutator.get(inner);
     object(&mutator, outer).set_element(&mut mutator, 0, inner_word);
     mutator.collect(CollectionKind::Full);
-    let found = object(&mutator, outer)
-        .element(0)
-        .as_object()
-        .expect("the inner array");
+    let found = object(&mutator, outer).element(0).as_object().expect("the inner array");
     assert_eq!(found.word(), mutator.get(inner));
     check_pair(found.element(0), 3, 4);
     mutator.set(inner, Word::NIL);
@@ -152,9 +110,7 @@ fn nursery_collections_clear_only_the_young() {
     mutator.set(strong, Word::NIL);
     mutator.collect(CollectionKind::Nursery);
     let array = object(&mutator, weak);
-    (0..9)
-        .step_by(3)
-        .for_each(|index| check_pair(array.element(index), index, 0));
+    (0..9).step_by(3).for_each(|index| check_pair(array.element(index), index, 0));
     mutator.collect(CollectionKind::Full);
     let array = object(&mutator, weak);
     assert!((0..9).all(|index| array.element(index).is_nil()));
@@ -204,10 +160,7 @@ fn ephemerons_are_cleared_together() {
     let second = ephemeron(&mut mutator, key_word, Word::FALSE);
     mutator.set(key, Word::NIL);
     mutator.collect(CollectionKind::Full);
-    assert_eq!(
-        (parts(&mutator, first), parts(&mutator, second)),
-        (CLEARED, CLEARED)
-    );
+    assert_eq!((parts(&mutator, first), parts(&mutator, second)), (CLEARED, CLEARED));
 }
 
 /// Each value is the next key, in the best and in the worst order.
@@ -223,11 +176,8 @@ fn ephemerons_chain() {
             let key = pair(&mut mutator, integer(index), integer(0)).word();
             object(&mutator, keys).set_element(&mut mutator, index, key);
         }
-        let order: Vec<usize> = if reversed {
-            (0..links).rev().collect()
-        } else {
-            (0..links).collect()
-        };
+        let order: Vec<usize> =
+            if reversed { (0..links).rev().collect() } else { (0..links).collect() };
         let mut chain = vec![None; links];
         for index in order {
             let array = object(&mutator, keys);
@@ -320,12 +270,7 @@ fn finalisation_hands_out_dead_objects() {
     let live = mutator.push_root(live);
     for number in 0..100 {
         register(&mut mutator, number);
-        tags.extend(
-            is_stressed()
-                .then(|| finalize(&mutator))
-                .into_iter()
-                .flatten(),
-        );
+        tags.extend(is_stressed().then(|| finalize(&mutator)).into_iter().flatten());
     }
     mutator.collect(CollectionKind::Nursery);
     assert!(is_stressed() || mutator.heap().has_finalizable());
@@ -355,16 +300,10 @@ fn weak_references_outlive_finalisation() {
     let weak = rooted_array(&mut mutator, WEAK, 2);
     let dying = register(&mut mutator, 5);
     object(&mutator, weak).set_element(&mut mutator, 0, dying);
-    let dying = object(&mutator, weak)
-        .element(0)
-        .as_object()
-        .expect("an object");
+    let dying = object(&mutator, weak).element(0).as_object().expect("an object");
     object(&mutator, weak).set_element(&mut mutator, 1, dying.slot(1));
     mutator.collect(CollectionKind::Full);
-    let found = object(&mutator, weak)
-        .element(0)
-        .as_object()
-        .expect("not finalised yet");
+    let found = object(&mutator, weak).element(0).as_object().expect("not finalised yet");
     assert_eq!(object(&mutator, weak).element(1), found.slot(1));
     assert_eq!(finalize(&mutator), [5]);
     mutator.collect(CollectionKind::Full);
@@ -398,11 +337,7 @@ fn conditional_roots_chain() {
     for index in 1..20 {
         let root = pair(&mut mutator, integer(index), integer(0)).word();
         let condition = mutator.get(previous);
-        world()
-            .conditional
-            .lock()
-            .unwrap()
-            .insert(0, Conditional { condition, root });
+        world().conditional.lock().unwrap().insert(0, Conditional { condition, root });
         mutator.set(previous, root);
     }
     mutator.set(previous, Word::NIL);
@@ -422,9 +357,7 @@ fn conditional_roots_chain() {
 
 fn weak_roots_are_forgotten() {
     let mut mutator = start();
-    let kept: Vec<Handle> = (0..10)
-        .map(|index| rooted_pair(&mut mutator, index, 0))
-        .collect();
+    let kept: Vec<Handle> = (0..10).map(|index| rooted_pair(&mut mutator, index, 0)).collect();
     for &handle in &kept {
         let word = mutator.get(handle);
         world().weak.lock().unwrap().push(word);
@@ -434,10 +367,6 @@ fn weak_roots_are_forgotten() {
     for kind in KINDS {
         mutator.collect(kind);
         let weak = world().weak.lock().unwrap();
-        assert!(
-            weak.iter()
-                .copied()
-                .eq(kept.iter().map(|&handle| mutator.get(handle)))
-        );
+        assert!(weak.iter().copied().eq(kept.iter().map(|&handle| mutator.get(handle))));
     }
 }

@@ -63,16 +63,8 @@ unsafe impl RootSource for Source {
     }
 
     fn visit_weak_roots(&self, _: CollectionKind, tracer: &mut Tracer<'_>) {
-        world()
-            .weak
-            .lock()
-            .unwrap()
-            .retain_mut(|word| tracer.update(word));
-        world()
-            .conditional
-            .lock()
-            .unwrap()
-            .retain(|conditional| tracer.is_live(conditional.root));
+        world().weak.lock().unwrap().retain_mut(|word| tracer.update(word));
+        world().conditional.lock().unwrap().retain(|conditional| tracer.is_live(conditional.root));
     }
 }
 
@@ -81,18 +73,9 @@ static STRESS: OnceLock<Option<Stress>> = OnceLock::new();
 /// Chooses the stress that [`heap_with`] adds to the options.
 pub fn set_mode(mode: &str) {
     let stress = match mode {
-        "stress-nursery" => Some(Stress {
-            every: 1,
-            kind: CollectionKind::Nursery,
-        }),
-        "stress-full" => Some(Stress {
-            every: 1,
-            kind: CollectionKind::Full,
-        }),
-        "stress-some" => Some(Stress {
-            every: 7,
-            kind: CollectionKind::Nursery,
-        }),
+        "stress-nursery" => Some(Stress { every: 1, kind: CollectionKind::Nursery }),
+        "stress-full" => Some(Stress { every: 1, kind: CollectionKind::Full }),
+        "stress-some" => Some(Stress { every: 7, kind: CollectionKind::Nursery }),
         _ => None,
     };
     STRESS.set(stress).unwrap();
@@ -111,21 +94,14 @@ pub fn scaled(usual: usize, stressed: usize) -> usize {
 /// The heap of this process.
 pub fn heap_with(options: HeapOptions) -> &'static Heap {
     let stress = STRESS.get().copied().flatten();
-    let heap = Heap::new(HeapOptions {
-        stress: options.stress.or(stress),
-        ..options
-    })
-    .unwrap();
+    let heap = Heap::new(HeapOptions { stress: options.stress.or(stress), ..options }).unwrap();
     assert!(heap.set_root_source(Box::new(Source)));
     heap
 }
 
 /// A mutator of this process's heap, which this call creates.
 pub fn start() -> Mutator {
-    start_with(HeapOptions {
-        max_heap: Some(1 << 30),
-        ..HeapOptions::default()
-    })
+    start_with(HeapOptions { max_heap: Some(1 << 30), ..HeapOptions::default() })
 }
 
 /// As [`start`], with options.
@@ -180,9 +156,7 @@ pub fn rooted_pair(mutator: &mut Mutator, first: usize, second: usize) -> Handle
 
 /// A new array of nils, rooted.
 pub fn rooted_array(mutator: &mut Mutator, layout: LayoutId, length: usize) -> Handle {
-    let array = mutator
-        .allocate_array(layout, NO_CLASS, length, Word::NIL)
-        .unwrap();
+    let array = mutator.allocate_array(layout, NO_CLASS, length, Word::NIL).unwrap();
     mutator.push_root(array.word())
 }
 
@@ -195,10 +169,7 @@ pub fn object(mutator: &Mutator, handle: Handle) -> Object {
 pub fn check_pair(word: Word, first: usize, second: usize) {
     let pair = word.as_object().expect("a pair");
     assert_eq!(pair.layout(), PAIR);
-    assert_eq!(
-        (pair.slot(0), pair.slot(1)),
-        (integer(first), integer(second))
-    );
+    assert_eq!((pair.slot(0), pair.slot(1)), (integer(first), integer(second)));
 }
 
 /// The next of a deterministic sequence of random numbers (xorshift; Marsaglia 2003).
