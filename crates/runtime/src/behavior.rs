@@ -194,9 +194,16 @@ impl Behavior {
     }
 
     /// How far up the chain this definition's text is part of a class, and that class.
-    pub fn find(&'static self, definition: &Definition, side: Side) -> Option<(usize, &'static Behavior)> {
-        let applies = |behavior: &Behavior| behavior.side == side && behavior.applies(definition);
-        self.chain().enumerate().find(|(_, behavior)| applies(behavior))
+    ///
+    /// Only behaviors of that side count: a class object is an instance of `Class`, and the class
+    /// sides before that in its chain are no class objects on the way.
+    pub fn find(
+        &'static self,
+        definition: &Definition,
+        side: Side,
+    ) -> Option<(usize, &'static Behavior)> {
+        let of_side = self.chain().filter(|behavior| behavior.side == side);
+        of_side.enumerate().find(|(_, behavior)| behavior.applies(definition))
     }
 
     /// The member in force for a selector.

@@ -122,7 +122,8 @@ impl Function {
 
     /// The site for a call that reports the failure of an instruction.
     pub fn fault_site(&'static self, pc: usize) -> &'static Site {
-        let index = self.sites.iter().position(|site| site.pc as usize == pc);
+        let is_call_here = |site: &Site| site.pc as usize == pc && site.window > 0;
+        let index = self.sites.iter().position(is_call_here);
         if let Some(index) = index {
             return &self.sites[index];
         }
