@@ -10,6 +10,7 @@ use crate::behavior::{Behavior, BehaviorFault, SlotContent};
 use crate::known::{self, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
+use crate::objects::string;
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window, allocated};
 use crate::vm::Vm;
@@ -77,9 +78,12 @@ pub fn make_class(
 ) -> Result<Word, Failure> {
     let vm = thread.vm;
     if parts.len() < FIRST_MIXIN {
-        return Err(Failure::new("InvalidClass"));
+        return Err(Failure::argument(Word::NIL));
     }
-    let behavior = behavior_for(vm, definition, parts)?;
+    let behavior = match behavior_for(vm, definition, parts)? {
+        Ok(behavior) => behavior,
+        Err(fault) => return Err(class_fault(thread, definition, fault)),
+    };
     if (behavior.is_value || behavior.is_transfer) && !is_value(vm, parts.get(0)) {
         return Err(Failure::with("NotAValue", vm.name_word(thread, definition.name)?, Word::NIL));
     }
@@ -104,7 +108,7 @@ fn behavior_for(
     vm: &Vm,
     definition: &'static Definition,
     parts: Window,
-) -> Result<&'static Behavior, Failure> {
+) -> Result<Result<&'static Behavior, BehaviorFault>, Failure> {
     let superclass = match parts.get(2) {
         Word::NIL => None,
         class => Some(class_argument(vm, class)?),
@@ -112,7 +116,7 @@ fn behavior_for(
     let mixins: Result<Vec<_>, _> = (FIRST_MIXIN..parts.len())
         .map(|index| class_argument(vm, parts.get(index)).map(|behavior| behavior.definition))
         .collect();
-    vm.behavior(definition, superclass, &mixins?).map_err(|fault| class_fault(vm, definition, fault))
+    Ok(vm.behavior(definition, superclass, &mixins?))
 }
 
 /// The applied mixins as an array, or nil if there are none.
@@ -130,16 +134,30 @@ fn mixin_array(thread: &mut Thread, parts: Window) -> Result<Word, Failure> {
 }
 
 fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
-    behavior_of_class(vm, class).ok_or(Failure::with("NotAClass", class, Word::NIL))
+    behavior_of_class(vm, class).ok_or(Failure::argument(class))
 }
 
-fn class_fault(vm: &Vm, definition: &Definition, fault: BehaviorFault) -> Failure {
-    let name = vm.existing_name_word(definition.name);
-    match fault {
-        BehaviorFault::ValueAndTransfer => Failure::with("TransferObjectsCannotBeValues", name, Word::NIL),
-        BehaviorFault::MutableValue => Failure::with("NotAValue", name, Word::NIL),
-        BehaviorFault::SlotsInVmFormat => Failure::with("SlotsNotSupported", name, Word::NIL),
-        BehaviorFault::TooLarge => Failure::with("ClassTooLarge", name, Word::NIL),
+/// Why a class object cannot be made. It names the class, as there is no object. *GC point.*
+fn class_fault(thread: &mut Thread, definition: &Definition, fault: BehaviorFault) -> Failure {
+    let reason = match fault {
+        BehaviorFault::ValueAndTransfer => "TransferObjectsCannotBeValues",
+        BehaviorFault::MutableValue => "NotAValue",
+        BehaviorFault::SlotsInVmFormat | BehaviorFault::TooLarge => "NotSupported",
+    };
+    let name = definition.name_text();
+    let detail = match fault {
+        BehaviorFault::SlotsInVmFormat => {
+            let text = format!("{name}, a class with slots whose superclass has none,");
+            string::make_string(thread, &text)
+        }
+        BehaviorFault::TooLarge => {
+            string::make_string(thread, &format!("{name}, a class with so many slots,"))
+        }
+        _ => thread.vm.name_word(thread, definition.name),
+    };
+    match detail {
+        Ok(detail) => Failure::with(reason, detail, Word::NIL),
+        Err(failure) => failure,
     }
 }
 
@@ -154,7 +172,7 @@ pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
         Format::Array if behavior.known().is_some_and(KnownClass::is_array) => {
             allocated(thread.mutator.allocate_array(layout, class, 0, Word::NIL)).map(Object::word)
         }
-        _ => Err(Failure::with("NotInstantiable", class, Word::NIL)),
+        _ => Err(Failure::argument(class)),
     }
 }
 
@@ -218,5 +236,5 @@ pub fn check_value(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     if all_values && is_value(vm, word) {
         return Ok(());
     }
-    Err(Failure::with("NotAValue", vm.name_word(thread, behavior.definition.name)?, Word::NIL))
+    Err(Failure::with("NotAValue", object.class(), Word::NIL))
 }

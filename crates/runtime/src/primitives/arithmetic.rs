@@ -45,11 +45,7 @@ fn is_double(number: &Number) -> bool {
 
 /// The number for an integer, if that is not too large.
 pub fn bounded(value: BigInt) -> Computed {
-    if value.bits() > MAX_INTEGER_BITS {
-        Err(Fault::TooLarge)
-    } else {
-        Ok(Number::from(value))
-    }
+    if value.bits() > MAX_INTEGER_BITS { Err(Fault::TooLarge) } else { Ok(Number::from(value)) }
 }
 
 /// An operation on two doubles if one operand is a double, else on two integers.
@@ -67,22 +63,12 @@ fn mixed(
 
 /// The sum.
 pub fn add(left: &Number, right: &Number) -> Computed {
-    mixed(
-        left,
-        right,
-        |left, right| bounded(left + right),
-        |left, right| left + right,
-    )
+    mixed(left, right, |left, right| bounded(left + right), |left, right| left + right)
 }
 
 /// The difference.
 pub fn subtract(left: &Number, right: &Number) -> Computed {
-    mixed(
-        left,
-        right,
-        |left, right| bounded(left - right),
-        |left, right| left - right,
-    )
+    mixed(left, right, |left, right| bounded(left - right), |left, right| left - right)
 }
 
 /// The product.
@@ -119,11 +105,7 @@ pub fn modulo_doubles(left: f64, right: f64) -> f64 {
 /// The remainder of floored division of small integers; the divisor is not zero.
 pub fn modulo_integers(left: i64, right: i64) -> i64 {
     let remainder = left.wrapping_rem(right);
-    if remainder != 0 && (remainder < 0) != (right < 0) {
-        remainder + right
-    } else {
-        remainder
-    }
+    if remainder != 0 && (remainder < 0) != (right < 0) { remainder + right } else { remainder }
 }
 
 /// The quotient as a double.
@@ -269,11 +251,7 @@ pub fn truncated(value: f64) -> Option<Number> {
 pub fn rounded(value: f64) -> Option<Number> {
     // Adding a half would round the largest number below it up.
     let floor = value.floor();
-    truncated(if value - floor >= 0.5 {
-        floor + 1.0
-    } else {
-        floor
-    })
+    truncated(if value - floor >= 0.5 { floor + 1.0 } else { floor })
 }
 
 /// An integer's hash is the integer; that of a double agrees with the integer it equals, if any.
@@ -442,12 +420,7 @@ mod tests {
 
     #[test]
     fn modulo_of_doubles_has_the_divisors_sign() {
-        let cases = [
-            (5.5, 2.0, 1.5),
-            (-5.5, 2.0, 0.5),
-            (5.5, -2.0, -0.5),
-            (-5.5, -2.0, -1.5),
-        ];
+        let cases = [(5.5, 2.0, 1.5), (-5.5, 2.0, 0.5), (5.5, -2.0, -0.5), (-5.5, -2.0, -1.5)];
         for (left, right, expected) in cases {
             assert_eq!(modulo_doubles(left, right), expected, "{left} % {right}");
         }
@@ -473,10 +446,7 @@ mod tests {
         let one = Number::Small(1);
         let far = Number::Small(MAX_INTEGER_BITS as i64);
         assert_eq!(shift_left(&one, &far), Err(Fault::TooLarge));
-        assert_eq!(
-            shift_left(&one, &big("100000000000000000000")),
-            Err(Fault::TooLarge)
-        );
+        assert_eq!(shift_left(&one, &big("100000000000000000000")), Err(Fault::TooLarge));
         assert_eq!(shift_left(&Number::Small(0), &far), Ok(Number::Small(0)));
         let largest = shift_left(&one, &Number::Small(MAX_INTEGER_BITS as i64 - 1)).unwrap();
         assert_eq!(multiply(&largest, &Number::Small(2)), Err(Fault::TooLarge));
@@ -494,20 +464,11 @@ mod tests {
             assert_eq!(shift(&Number::Double(1.0), &one), Err(Fault::Operand(0)));
         }
         let far = big("100000000000000000000");
-        assert_eq!(
-            shift_right(&minus_one, &Number::Small(1)),
-            Ok(Number::Small(i64::MAX))
-        );
-        assert_eq!(
-            shift_right(&minus_one, &Number::Small(64)),
-            Ok(Number::Small(0))
-        );
+        assert_eq!(shift_right(&minus_one, &Number::Small(1)), Ok(Number::Small(i64::MAX)));
+        assert_eq!(shift_right(&minus_one, &Number::Small(64)), Ok(Number::Small(0)));
         assert_eq!(shift_right(&minus_one, &far), Ok(Number::Small(0)));
         assert_eq!(shift_right(&far, &far), Ok(Number::Small(0)));
-        assert_eq!(
-            shift_right(&big("-100000000000000000000"), &far),
-            Ok(Number::Small(-1))
-        );
+        assert_eq!(shift_right(&big("-100000000000000000000"), &far), Ok(Number::Small(-1)));
     }
 
     #[test]
@@ -533,30 +494,18 @@ mod tests {
             assert_eq!((rounded(value), truncated(value)), (None, None), "{value}");
         }
         assert_eq!(truncated(1e19), Some(big("10000000000000000000")));
-        assert_eq!(
-            truncated(-9223372036854775808.0),
-            Some(Number::Small(i64::MIN))
-        );
+        assert_eq!(truncated(-9223372036854775808.0), Some(Number::Small(i64::MIN)));
         assert_eq!(truncated(-2.9), Some(Number::Small(-2)));
     }
 
     #[test]
     fn comparisons_see_what_rounding_hides() {
         let exact = Number::Small((1 << 53) + 1);
-        assert_eq!(
-            compare(&exact, &Number::Double(2f64.powi(53))),
-            Some(Ordering::Greater)
-        );
+        assert_eq!(compare(&exact, &Number::Double(2f64.powi(53))), Some(Ordering::Greater));
         let infinite = Number::Double(f64::INFINITY);
         assert_eq!(compare(&big("1"), &infinite), Some(Ordering::Less));
-        assert_eq!(
-            compare(&Number::Small(0), &Number::Double(-0.0)),
-            Some(Ordering::Equal)
-        );
-        assert_eq!(
-            compare(&Number::Small(-1), &Number::Double(-1.5)),
-            Some(Ordering::Greater)
-        );
+        assert_eq!(compare(&Number::Small(0), &Number::Double(-0.0)), Some(Ordering::Equal));
+        assert_eq!(compare(&Number::Small(-1), &Number::Double(-1.5)), Some(Ordering::Greater));
         assert_eq!(compare(&Number::Small(0), &Number::Double(f64::NAN)), None);
     }
 }

@@ -3,37 +3,30 @@
 //! Closures and contexts are in array format, too, but nothing here accepts them: what they hold
 //! is the VM's. Values in array format can be read by everybody and written by nobody.
 
+use num_traits::Signed;
 use squall_heap::{Format, Object, Word};
 
 use super::{Primitive, answer};
 use crate::behavior::Behavior;
 use crate::classes::{behavior_of_class, is_value};
 use crate::known::{self, KnownClass};
-use crate::objects::number::{integer_argument, size_argument};
+use crate::objects::number::{Number, size_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window, allocated};
 use crate::vm::Vm;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("arrayClass:new:", |thread, window| {
-        answer(make(thread, window))
-    }),
+    Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
     Primitive::ordinary("array:at:", at),
     Primitive::ordinary("array:at:put:", at_put),
     Primitive::ordinary("arraySize:", size),
-    Primitive::ordinary("array:fillWith:", |thread, window| {
-        answer(fill(thread, window))
-    }),
-    Primitive::ordinary("array:copyFrom:to:", |thread, window| {
-        answer(copy(thread, window))
-    }),
+    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
+    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
     Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
         answer(copy_into(thread, window))
     }),
-    Primitive::ordinary("valueArrayFrom:", |thread, window| {
-        answer(value_array(thread, window))
-    }),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
 ];
 
 /// The array in a word, if it is one.
@@ -56,24 +49,17 @@ pub fn mutable_array(vm: &Vm, word: Word) -> Result<Object, Failure> {
     let is_mutable = match array.layout() {
         known::ARRAY | known::TRANSFER_ARRAY => true,
         known::VALUE_ARRAY => false,
-        layout => vm
-            .behavior_of_layout(layout)
-            .is_some_and(|behavior| !behavior.is_value),
+        layout => vm.behavior_of_layout(layout).is_some_and(|behavior| !behavior.is_value),
     };
-    if is_mutable {
-        Ok(array)
-    } else {
-        Err(Failure::argument(word))
-    }
+    if is_mutable { Ok(array) } else { Err(Failure::argument(word)) }
 }
 
 /// The position, counted from 0, of an index into something of this size; `target` names that in
 /// the failure.
 #[inline]
 pub fn position(target: Word, size: usize, index: Word) -> Result<usize, Failure> {
-    let position = integer_argument(index)?.wrapping_sub(1);
-    match usize::try_from(position) {
-        Ok(position) if position < size => Ok(position),
+    match index_argument(index)?.checked_sub(1) {
+        Some(position) if position < size => Ok(position),
         _ => Err(Failure::index(target, index)),
     }
 }
@@ -81,13 +67,28 @@ pub fn position(target: Word, size: usize, index: Word) -> Result<usize, Failure
 /// Start, counted from 0, and length of the range between two indices, inclusive, of something of
 /// this size. An empty range may start right behind the end.
 pub fn range(target: Word, size: usize, from: Word, to: Word) -> Result<(usize, usize), Failure> {
-    let (first, last) = (integer_argument(from)?, integer_argument(to)?);
-    match usize::try_from(first.wrapping_sub(1)) {
-        Ok(start) if first > 0 && start <= size => match usize::try_from(last) {
-            Ok(end) if start <= end && end <= size => Ok((start, end - start)),
-            _ => Err(Failure::index(target, to)),
+    let (first, end) = (index_argument(from)?, index_argument(to)?);
+    let start = match first.checked_sub(1) {
+        Some(start) if start <= size => start,
+        _ => return Err(Failure::index(target, from)),
+    };
+    match end.checked_sub(start) {
+        Some(length) if end <= size => Ok((start, length)),
+        _ => Err(Failure::index(target, to)),
+    }
+}
+
+/// An index, where 0 stands for all integers below 1, and the greatest number for all that no
+/// index can be.
+#[inline]
+pub fn index_argument(word: Word) -> Result<usize, Failure> {
+    match word.as_small_integer() {
+        Some(value) => Ok(usize::try_from(value).unwrap_or(0)),
+        None => match Number::of(word).and_then(|number| number.to_integer()) {
+            Some(value) if value.is_negative() => Ok(0),
+            Some(_) => Ok(usize::MAX),
+            None => Err(Failure::argument(word)),
         },
-        _ => Err(Failure::index(target, from)),
     }
 }
 
@@ -106,13 +107,7 @@ pub fn make_value_array_of(
     length: usize,
     element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
 ) -> Result<Word, Failure> {
-    make_elements(
-        thread,
-        known::VALUE_ARRAY,
-        KnownClass::ValueArray,
-        length,
-        element,
-    )
+    make_elements(thread, known::VALUE_ARRAY, KnownClass::ValueArray, length, element)
 }
 
 fn make_elements(
@@ -123,11 +118,7 @@ fn make_elements(
     mut element: impl FnMut(&mut Thread, usize) -> Result<Word, Failure>,
 ) -> Result<Word, Failure> {
     let class = thread.vm.known_class(class);
-    let array = allocated(
-        thread
-            .mutator
-            .allocate_array(layout, class, length, Word::NIL),
-    )?;
+    let array = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(array.word());
     let made = (0..length).try_for_each(|index| {
@@ -151,12 +142,7 @@ fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
     let layout = behavior.ok_or(Failure::argument(class))?.layout;
     let length = size_argument(window.get(1))?;
-    allocated(
-        thread
-            .mutator
-            .allocate_array(layout, class, length, Word::NIL),
-    )
-    .map(Object::word)
+    allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
 }
 
 fn at(_: &mut Thread, window: Window) -> Outcome {
@@ -200,11 +186,7 @@ fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(receiver).ok_or(Failure::argument(receiver))?;
     let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
     let (layout, class) = (source.layout(), source.class());
-    let copy = allocated(
-        thread
-            .mutator
-            .allocate_array(layout, class, length, Word::NIL),
-    )?;
+    let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     copy.copy_elements(&mut thread.mutator, 0, source, start, length);
     Ok(copy.word())
@@ -215,7 +197,6 @@ fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(receiver).ok_or(Failure::argument(receiver))?;
     let destination = mutable_array(thread.vm, target)?;
     let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
-    integer_argument(index)?;
     if length == 0 {
         return Ok(target);
     }
@@ -234,9 +215,7 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let length = source.length();
     let class = thread.vm.known_class(KnownClass::ValueArray);
-    let made = thread
-        .mutator
-        .allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
+    let made = thread.mutator.allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
     let made = allocated(made)?;
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     made.copy_elements(&mut thread.mutator, 0, source, 0, length);

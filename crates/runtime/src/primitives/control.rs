@@ -11,21 +11,9 @@ use crate::{trace, unwind};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive {
-        name: "blockValue:",
-        run: evaluate,
-        shape: Shape::Evaluate,
-    },
-    Primitive {
-        name: "block:value:",
-        run: evaluate,
-        shape: Shape::Evaluate,
-    },
-    Primitive {
-        name: "block:value:with:",
-        run: evaluate,
-        shape: Shape::Evaluate,
-    },
+    Primitive { name: "blockValue:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:with:", run: evaluate, shape: Shape::Evaluate },
     Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
     Primitive::ordinary("blockArity:", arity),
     Primitive::ordinary("signal:", |thread, window| {
@@ -53,9 +41,7 @@ fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
     };
     thread.message.clear();
     thread.message.push(window.get(0));
-    thread
-        .message
-        .extend((0..array.length()).map(|index| array.element(index)));
+    thread.message.extend((0..array.length()).map(|index| array.element(index)));
     Outcome::Evaluate
 }
 

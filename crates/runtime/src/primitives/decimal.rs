@@ -76,9 +76,7 @@ pub fn parse_integer(text: &str) -> Result<Number, Fault> {
     if digits.trim_start_matches('0').len() as u64 * 3 > MAX_INTEGER_BITS {
         return Err(Fault::TooLarge);
     }
-    text.parse::<BigInt>()
-        .map_err(|_| Fault::Operand(0))
-        .and_then(bounded)
+    text.parse::<BigInt>().map_err(|_| Fault::Operand(0)).and_then(bounded)
 }
 
 /// Reads `-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`.
@@ -145,9 +143,7 @@ mod tests {
         for (text, value) in [("0", 0), ("-0", 0), ("12", 12), ("-12", -12), ("0007", 7)] {
             assert_eq!(parse_integer(text), Ok(Number::Small(value)), "{text}");
         }
-        for text in [
-            "", "-", "+1", " 1", "1 ", "1_0", "1.0", "0x10", "--1", "1e3", "١",
-        ] {
+        for text in ["", "-", "+1", " 1", "1 ", "1_0", "1.0", "0x10", "--1", "1e3", "١"] {
             assert_eq!(parse_integer(text), Err(Fault::Operand(0)), "{text}");
         }
         let long = "9".repeat(2_000_000);

@@ -33,15 +33,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("fileIsDirectory:", |thread, window| {
         answer(test(thread, window, |path| path.is_dir()))
     }),
-    Primitive::ordinary("fileSize:", |thread, window| {
-        answer(file_size(thread, window))
-    }),
+    Primitive::ordinary("fileSize:", |thread, window| answer(file_size(thread, window))),
     Primitive::ordinary("fileLastModified:", |thread, window| {
         answer(last_modified(thread, window))
     }),
-    Primitive::ordinary("directoryEntries:", |thread, window| {
-        answer(entries(thread, window))
-    }),
+    Primitive::ordinary("directoryEntries:", |thread, window| answer(entries(thread, window))),
     Primitive::ordinary("createDirectory:", |thread, window| {
         answer(change(thread, window, |path| fs::create_dir_all(path)))
     }),
@@ -51,25 +47,15 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("deleteDirectory:", |thread, window| {
         answer(change(thread, window, |path| fs::remove_dir(path)))
     }),
-    Primitive::ordinary("copyFile:to:", |thread, window| {
-        answer(change_both(thread, window, copy))
-    }),
+    Primitive::ordinary("copyFile:to:", |thread, window| answer(change_both(thread, window, copy))),
     Primitive::ordinary("moveFile:to:", |thread, window| {
         answer(change_both(thread, window, rename))
     }),
-    Primitive::ordinary("openFile:mode:", |thread, window| {
-        answer(open(thread, window))
-    }),
+    Primitive::ordinary("openFile:mode:", |thread, window| answer(open(thread, window))),
     Primitive::ordinary("closeFile:", |thread, window| answer(close(thread, window))),
-    Primitive::ordinary("sizeOfFile:", |thread, window| {
-        answer(size_of_open(thread, window))
-    }),
-    Primitive::ordinary("file:readAt:into:", |thread, window| {
-        answer(read(thread, window))
-    }),
-    Primitive::ordinary("file:write:of:at:", |thread, window| {
-        answer(write(thread, window))
-    }),
+    Primitive::ordinary("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
+    Primitive::ordinary("file:readAt:into:", |thread, window| answer(read(thread, window))),
+    Primitive::ordinary("file:write:of:at:", |thread, window| answer(write(thread, window))),
 ];
 
 /// The files that a program has open.
@@ -101,17 +87,13 @@ impl OpenFiles {
 
     fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
         let table = self.table.lock();
-        let file = handle
-            .as_small_integer()
-            .and_then(|number| table.files.get(&number));
+        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
         file.cloned().ok_or(Failure::argument(handle))
     }
 
     fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
         let mut table = self.table.lock();
-        let file = handle
-            .as_small_integer()
-            .and_then(|number| table.files.remove(&number));
+        let file = handle.as_small_integer().and_then(|number| table.files.remove(&number));
         file.ok_or(Failure::argument(handle))
     }
 }
@@ -122,24 +104,27 @@ fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
     if thread.vm.options.permissions.allows_file(Path::new(&path)) {
         return Ok(path);
     }
-    Err(described(
-        thread,
-        "PermissionDenied",
-        "--allow-files",
-        &path,
-    ))
+    Err(described(thread, "PermissionDenied", &path, |thread| make_string(thread, "--allow-files")))
 }
 
-/// A failure whose details are a name and a text. *GC point.*
-fn described(thread: &mut Thread, reason: &'static str, name: &str, text: &str) -> Failure {
-    let symbol = thread.vm.symbol(name);
-    let details = symbol_object(thread, symbol).and_then(|_| {
-        let text = make_string(thread, text)?;
-        // The symbol exists by now, so this does not allocate.
-        Ok((symbol_object(thread, symbol)?, text))
-    });
-    match details {
-        Ok((name, text)) => Failure::with(reason, name, text),
+/// A failure about a path, whose first detail is made after the text of the path. *GC point.*
+fn described(
+    thread: &mut Thread,
+    reason: &'static str,
+    path: &str,
+    detail: impl FnOnce(&mut Thread) -> Result<Word, Failure>,
+) -> Failure {
+    let path = match make_string(thread, path) {
+        Ok(path) => path,
+        Err(failure) => return failure,
+    };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(path);
+    let detail = detail(thread);
+    let path = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    match detail {
+        Ok(detail) => Failure::with(reason, detail, path),
         Err(failure) => failure,
     }
 }
@@ -150,10 +135,12 @@ fn attempt<R>(
     path: &str,
     work: impl FnOnce() -> io::Result<R>,
 ) -> Result<R, Failure> {
-    thread
-        .mutator
-        .native(work)
-        .map_err(|error| described(thread, "IOError", reason_of(error.kind()), path))
+    thread.mutator.native(work).map_err(|error| {
+        described(thread, "IOError", path, |thread| {
+            let reason = thread.vm.symbol(reason_of(error.kind()));
+            symbol_object(thread, reason)
+        })
+    })
 }
 
 fn reason_of(kind: ErrorKind) -> &'static str {
@@ -204,14 +191,10 @@ fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let name = |entry: io::Result<fs::DirEntry>| {
             entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
         };
-        fs::read_dir(&path)?
-            .map(name)
-            .collect::<io::Result<Vec<String>>>()
+        fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
     })?;
     names.sort_unstable();
-    arrays::make_array_of(thread, names.len(), |thread, index| {
-        make_string(thread, &names[index])
-    })
+    arrays::make_array_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
 }
 
 /// Does something to the file at a path; answers nil.
@@ -270,10 +253,7 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     };
     let path = path_argument(thread, window.get(0))?;
     let file = attempt(thread, &path, || options.open(&path))?;
-    let file = OpenFile {
-        file: Arc::new(file),
-        path: path.into(),
-    };
+    let file = OpenFile { file: Arc::new(file), path: path.into() };
     let number = thread.vm.files.add(file);
     make_integer(thread, number)
 }
@@ -312,9 +292,7 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 fn zeroes(length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(length)
-        .map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.try_reserve_exact(length).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length, 0);
     Ok(bytes)
 }
@@ -342,9 +320,8 @@ fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if count > array.length() {
         return Err(Failure::argument(window.get(1)));
     }
-    let bytes: Result<Vec<u8>, Failure> = (0..count)
-        .map(|index| byte_argument(array.element(index)))
-        .collect();
+    let bytes: Result<Vec<u8>, Failure> =
+        (0..count).map(|index| byte_argument(array.element(index))).collect();
     let bytes = bytes?;
     attempt(thread, &path, || file.write_all_at(&bytes, position as u64))?;
     Ok(Word::NIL)

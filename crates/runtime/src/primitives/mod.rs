@@ -56,11 +56,7 @@ impl Primitive {
         name: &'static str,
         run: fn(&mut Thread, Window) -> Outcome,
     ) -> Primitive {
-        Primitive {
-            name,
-            run,
-            shape: Shape::Ordinary,
-        }
+        Primitive { name, run, shape: Shape::Ordinary }
     }
 }
 

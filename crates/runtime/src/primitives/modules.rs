@@ -18,11 +18,9 @@ use crate::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("loadModule:", |thread, window| {
-        match text_argument(window.get(0)) {
-            Ok(path) => load(thread, &path),
-            Err(failure) => failure.into(),
-        }
+    Primitive::ordinary("loadModule:", |thread, window| match text_argument(window.get(0)) {
+        Ok(path) => load(thread, &path),
+        Err(failure) => failure.into(),
     }),
     Primitive::ordinary("loadModule:nextTo:", |thread, window| {
         match path_next_to(thread, window) {
@@ -85,9 +83,7 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
 
 /// Runs the accessor of the module's class, which nothing encloses.
 fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) -> Outcome {
-    let class = module
-        .main_definition()
-        .map(|definition| definition.bytecode());
+    let class = module.main_definition().map(|definition| definition.bytecode());
     let Some(accessor) = class.and_then(|class| class.accessor) else {
         return answer(invalid(thread, "the module has no class", path));
     };

@@ -17,41 +17,17 @@ use crate::thread::{Thread, Window};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("number:add:", |thread, window| {
-        compute(
-            thread,
-            window,
-            i64::checked_add,
-            |left, right| left + right,
-            arithmetic::add,
-        )
+        compute(thread, window, i64::checked_add, |left, right| left + right, arithmetic::add)
     }),
     Primitive::ordinary("number:subtract:", |thread, window| {
-        compute(
-            thread,
-            window,
-            i64::checked_sub,
-            |left, right| left - right,
-            arithmetic::subtract,
-        )
+        compute(thread, window, i64::checked_sub, |left, right| left - right, arithmetic::subtract)
     }),
     Primitive::ordinary("number:multiply:", |thread, window| {
-        compute(
-            thread,
-            window,
-            i64::checked_mul,
-            |left, right| left * right,
-            arithmetic::multiply,
-        )
+        compute(thread, window, i64::checked_mul, |left, right| left * right, arithmetic::multiply)
     }),
     Primitive::ordinary("number:modulo:", |thread, window| {
         let integers = |left, right| (right != 0).then(|| arithmetic::modulo_integers(left, right));
-        compute(
-            thread,
-            window,
-            integers,
-            arithmetic::modulo_doubles,
-            arithmetic::modulo,
-        )
+        compute(thread, window, integers, arithmetic::modulo_doubles, arithmetic::modulo)
     }),
     Primitive::ordinary("number:dividedBy:", divide),
     Primitive::ordinary("number:raisedTo:", |thread, window| {
@@ -62,20 +38,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("number:equals:", |_, window| equality(window, true)),
     Primitive::ordinary("number:differs:", |_, window| equality(window, false)),
     Primitive::ordinary("number:lessThan:", |_, window| {
-        comparison(
-            window,
-            |left, right| left < right,
-            |left, right| left < right,
-            Ordering::is_lt,
-        )
+        comparison(window, |left, right| left < right, |left, right| left < right, Ordering::is_lt)
     }),
     Primitive::ordinary("number:greaterThan:", |_, window| {
-        comparison(
-            window,
-            |left, right| left > right,
-            |left, right| left > right,
-            Ordering::is_gt,
-        )
+        comparison(window, |left, right| left > right, |left, right| left > right, Ordering::is_gt)
     }),
     Primitive::ordinary("number:atMost:", |_, window| {
         comparison(
@@ -93,21 +59,11 @@ pub static PRIMITIVES: &[Primitive] = &[
             Ordering::is_ge,
         )
     }),
-    Primitive::ordinary("numberSquareRoot:", |thread, window| {
-        function(thread, window, f64::sqrt)
-    }),
-    Primitive::ordinary("numberSine:", |thread, window| {
-        function(thread, window, f64::sin)
-    }),
-    Primitive::ordinary("numberCosine:", |thread, window| {
-        function(thread, window, f64::cos)
-    }),
-    Primitive::ordinary("numberExponential:", |thread, window| {
-        function(thread, window, f64::exp)
-    }),
-    Primitive::ordinary("numberLogarithm:", |thread, window| {
-        function(thread, window, f64::ln)
-    }),
+    Primitive::ordinary("numberSquareRoot:", |thread, window| function(thread, window, f64::sqrt)),
+    Primitive::ordinary("numberSine:", |thread, window| function(thread, window, f64::sin)),
+    Primitive::ordinary("numberCosine:", |thread, window| function(thread, window, f64::cos)),
+    Primitive::ordinary("numberExponential:", |thread, window| function(thread, window, f64::exp)),
+    Primitive::ordinary("numberLogarithm:", |thread, window| function(thread, window, f64::ln)),
     Primitive::ordinary("numberAsString:", |thread, window| {
         answer(
             operand(window, 0)
@@ -122,28 +78,13 @@ pub static PRIMITIVES: &[Primitive] = &[
         integers(thread, window, i64::checked_rem, arithmetic::remainder)
     }),
     Primitive::ordinary("integer:and:", |thread, window| {
-        integers(
-            thread,
-            window,
-            |left, right| Some(left & right),
-            arithmetic::and,
-        )
+        integers(thread, window, |left, right| Some(left & right), arithmetic::and)
     }),
     Primitive::ordinary("integer:or:", |thread, window| {
-        integers(
-            thread,
-            window,
-            |left, right| Some(left | right),
-            arithmetic::or,
-        )
+        integers(thread, window, |left, right| Some(left | right), arithmetic::or)
     }),
     Primitive::ordinary("integer:xor:", |thread, window| {
-        integers(
-            thread,
-            window,
-            |left, right| Some(left ^ right),
-            arithmetic::xor,
-        )
+        integers(thread, window, |left, right| Some(left ^ right), arithmetic::xor)
     }),
     Primitive::ordinary("integer:shiftedLeft:", |thread, window| {
         integers(thread, window, shift_left, arithmetic::shift_left)
@@ -214,11 +155,8 @@ fn compute(
 ) -> Outcome {
     let (left, right) = (window.get(0), window.get(1));
     let result = if left.both_small_integers(right) {
-        integers(
-            left.small_integer_unchecked(),
-            right.small_integer_unchecked(),
-        )
-        .and_then(Word::from_small_integer)
+        integers(left.small_integer_unchecked(), right.small_integer_unchecked())
+            .and_then(Word::from_small_integer)
     } else if let (Some(left), Some(right)) = (immediate_double(left), immediate_double(right)) {
         Word::from_double(doubles(left, right))
     } else {
@@ -261,10 +199,7 @@ fn integers(
 ) -> Outcome {
     let (left, right) = (window.get(0), window.get(1));
     if left.both_small_integers(right) {
-        let result = small(
-            left.small_integer_unchecked(),
-            right.small_integer_unchecked(),
-        );
+        let result = small(left.small_integer_unchecked(), right.small_integer_unchecked());
         if let Some(word) = result.and_then(Word::from_small_integer) {
             return Outcome::Return(word);
         }
@@ -320,20 +255,16 @@ fn comparison(
     general: fn(Ordering) -> bool,
 ) -> Outcome {
     let (left, right) = (window.get(0), window.get(1));
-    let result = if left.both_small_integers(right) {
-        integers(
-            left.small_integer_unchecked(),
-            right.small_integer_unchecked(),
-        )
-    } else if left.is_double() && right.is_double() {
-        doubles(left.double_unchecked(), right.double_unchecked())
-    } else {
-        return answer(operands(window).map(|(left, right)| {
-            arithmetic::compare(&left, &right)
-                .is_some_and(general)
-                .into()
-        }));
-    };
+    let result =
+        if left.both_small_integers(right) {
+            integers(left.small_integer_unchecked(), right.small_integer_unchecked())
+        } else if left.is_double() && right.is_double() {
+            doubles(left.double_unchecked(), right.double_unchecked())
+        } else {
+            return answer(operands(window).map(|(left, right)| {
+                arithmetic::compare(&left, &right).is_some_and(general).into()
+            }));
+        };
     Outcome::Return(Word::from_bool(result))
 }
 

@@ -28,12 +28,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("classOf:", |thread, window| {
         Outcome::Return(thread.class_of(window.get(0)))
     }),
-    Primitive::ordinary("classNameOf:", |thread, window| {
-        answer(class_name(thread, window))
-    }),
-    Primitive::ordinary("nameOfClass:", |thread, window| {
-        answer(name_of_class(thread, window))
-    }),
+    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window))),
+    Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
     Primitive::ordinary("is:instanceOf:", is_instance),
     Primitive::ordinary("isValue:", |thread, window| {
         Outcome::Return(is_value(thread.vm, window.get(0)).into())
@@ -80,9 +76,8 @@ fn identity_hash(word: Word) -> u32 {
     };
     match object.layout() {
         known::BOXED_DOUBLE => mix(object.raw(0)),
-        known::LARGE_INTEGER => (0..object.length()).fold(0, |hash, index| {
-            mix(u64::from(hash) << 8 | u64::from(object.byte(index)))
-        }),
+        known::LARGE_INTEGER => (0..object.length())
+            .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
         _ => object.identity_hash(),
     }
 }
@@ -109,8 +104,6 @@ fn is_instance(thread: &mut Thread, window: Window) -> Outcome {
     let vm = thread.vm;
     answer(class_argument(vm, class).map(|_| {
         let behavior = vm.behavior_of_layout(known::layout_of(object));
-        behavior
-            .is_some_and(|behavior| unwind::matches(vm, behavior, class))
-            .into()
+        behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into()
     }))
 }

@@ -59,10 +59,7 @@ const CLASS_BITS: u32 = 32;
 
 fn make_handle(thread: &mut Thread, definition: &'static Definition) -> Result<Word, Failure> {
     let number = thread.vm.module_number(definition.module).unwrap_or(0);
-    make_integer(
-        thread,
-        (number as i64) << CLASS_BITS | i64::from(definition.id.0),
-    )
+    make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
 }
 
 /// The definition that a handle stands for.
@@ -87,11 +84,7 @@ fn nested_classes(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
 fn method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let definition = definition(thread.vm, window.get(0))?;
     let methods = &definition.bytecode().methods;
-    names(
-        thread,
-        definition,
-        methods.iter().map(|method| method.selector),
-    )
+    names(thread, definition, methods.iter().map(|method| method.selector))
 }
 
 fn class_method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -109,9 +102,7 @@ fn names(
     names: impl Iterator<Item = StringId>,
 ) -> Result<Word, Failure> {
     let names: Vec<Symbol> = names.map(|name| definition.module.symbol(name)).collect();
-    arrays::make_array_of(thread, names.len(), |thread, index| {
-        symbol_object(thread, names[index])
-    })
+    arrays::make_array_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
 }
 
 /// Sends the message with this name to an object, with the elements of an array as arguments.
@@ -126,9 +117,7 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
         Some(array) => {
             thread.message.clear();
             thread.message.push(window.get(1));
-            thread
-                .message
-                .extend((0..array.length()).map(|index| array.element(index)));
+            thread.message.extend((0..array.length()).map(|index| array.element(index)));
             Outcome::Send(selector)
         }
         None => Failure::argument(window.get(2)).into(),

@@ -24,38 +24,25 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("after:enqueueTurn:", |thread, window| {
         answer(duration_argument(window.get(0)).and_then(|delay| {
-            thread
-                .vm
-                .turns
-                .enqueue_after(delay, block_argument(window.get(1))?);
+            thread.vm.turns.enqueue_after(delay, block_argument(window.get(1))?);
             Ok(Word::NIL)
         }))
     }),
     Primitive::ordinary("sleep:", sleep),
-    Primitive::ordinary("strandLocal", |thread, _| {
-        Outcome::Return(thread.strand_local)
-    }),
+    Primitive::ordinary("strandLocal", |thread, _| Outcome::Return(thread.strand_local)),
     Primitive::ordinary("strandLocal:", |thread, window| {
         thread.strand_local = window.get(0);
         Outcome::Return(Word::NIL)
     }),
     Primitive::ordinary("createActor:", create_actor),
-    Primitive::ordinary("spawnProcess:", |thread, _| {
-        not_supported(thread, "processes")
-    }),
+    Primitive::ordinary("spawnProcess:", |thread, _| not_supported(thread, "processes")),
     Primitive::ordinary("newChannel", |thread, _| not_supported(thread, "channels")),
-    Primitive::ordinary("readChannel:", |thread, _| {
-        not_supported(thread, "channels")
-    }),
-    Primitive::ordinary("channel:write:", |thread, _| {
-        not_supported(thread, "channels")
-    }),
+    Primitive::ordinary("readChannel:", |thread, _| not_supported(thread, "channels")),
+    Primitive::ordinary("channel:write:", |thread, _| not_supported(thread, "channels")),
 ];
 
 fn block_argument(word: Word) -> Result<Word, Failure> {
-    block::closure(word)
-        .map(|_| word)
-        .ok_or(Failure::argument(word))
+    block::closure(word).map(|_| word).ok_or(Failure::argument(word))
 }
 
 /// A number of milliseconds; less than none is none, and more than anybody waits is a century.
@@ -65,9 +52,7 @@ fn duration_argument(word: Word) -> Result<Duration, Failure> {
     if milliseconds.is_nan() {
         return Err(Failure::argument(word));
     }
-    Ok(Duration::from_secs_f64(
-        (milliseconds / 1000.0).clamp(0.0, CENTURY),
-    ))
+    Ok(Duration::from_secs_f64((milliseconds / 1000.0).clamp(0.0, CENTURY)))
 }
 
 /// Waits; what was written so far can be read meanwhile.

@@ -27,29 +27,19 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("string:codepointAt:", |_, window| {
         answer(code_point_at(window).map(|code_point| size_word(code_point as usize)))
     }),
-    Primitive::ordinary("string:from:to:", |thread, window| {
-        answer(substring(thread, window))
-    }),
+    Primitive::ordinary("string:from:to:", |thread, window| answer(substring(thread, window))),
     Primitive::ordinary("string:concatenate:", |thread, window| {
         answer(concatenate(thread, window))
     }),
     Primitive::ordinary("string:equals:", equals),
     Primitive::ordinary("string:compare:", |_, window| answer(compare(window))),
-    Primitive::ordinary("string:indexOf:startingAt:", |_, window| {
-        answer(index_of(window))
-    }),
+    Primitive::ordinary("string:indexOf:startingAt:", |_, window| answer(index_of(window))),
     Primitive::ordinary("stringHash:", |_, window| {
         answer(text(window, 0).map(|text| size_word(text.hash() as usize)))
     }),
-    Primitive::ordinary("stringAsSymbol:", |thread, window| {
-        answer(as_symbol(thread, window))
-    }),
-    Primitive::ordinary("symbolAsString:", |thread, window| {
-        answer(from_symbol(thread, window))
-    }),
-    Primitive::ordinary("stringFromArray:", |thread, window| {
-        answer(from_array(thread, window))
-    }),
+    Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window))),
+    Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window))),
+    Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window))),
     Primitive::ordinary("stringFromCodepoint:", |thread, window| {
         answer(
             code_point_argument(window.get(0))
@@ -75,9 +65,7 @@ fn code_point_at(window: Window) -> Result<u32, Failure> {
 }
 
 fn code_point_argument(word: Word) -> Result<u32, Failure> {
-    let code_point = u32::try_from(integer_argument(word)?)
-        .ok()
-        .and_then(char::from_u32);
+    let code_point = u32::try_from(integer_argument(word)?).ok().and_then(char::from_u32);
     code_point.map(u32::from).ok_or(Failure::argument(word))
 }
 
@@ -162,11 +150,9 @@ fn equals(_: &mut Thread, window: Window) -> Outcome {
     if left == right && is_string(left) {
         return Outcome::Return(Word::TRUE);
     }
-    answer(text(window, 0).map(|left| {
-        Text::of(right)
-            .is_some_and(|right| left.equals(right))
-            .into()
-    }))
+    answer(
+        text(window, 0).map(|left| Text::of(right).is_some_and(|right| left.equals(right)).into()),
+    )
 }
 
 fn compare(window: Window) -> Result<Word, Failure> {
@@ -180,16 +166,10 @@ fn compare(window: Window) -> Result<Word, Failure> {
 
 fn index_of(window: Window) -> Result<Word, Failure> {
     let (whole, part) = (text(window, 0)?, text(window, 1)?);
-    let start = integer_argument(window.get(2))?;
-    let start = match usize::try_from(start.wrapping_sub(1)) {
-        Ok(position) if start > 0 => position,
-        _ => return Err(Failure::index(window.get(0), window.get(2))),
+    let Some(start) = arrays::index_argument(window.get(2))?.checked_sub(1) else {
+        return Err(Failure::index(window.get(0), window.get(2)));
     };
-    let found = if start > whole.len() {
-        None
-    } else {
-        find(whole, part, start)
-    };
+    let found = if start > whole.len() { None } else { find(whole, part, start) };
     Ok(size_word(found.map_or(0, |position| position + 1)))
 }
 

@@ -30,25 +30,17 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("exit:", exit),
     Primitive::ordinary("arguments", |thread, _| {
         let arguments = &thread.vm.options.arguments;
-        answer(arrays::make_value_array_of(
-            thread,
-            arguments.len(),
-            |thread, index| make_string(thread, &arguments[index]),
-        ))
+        answer(arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
+            make_string(thread, &arguments[index])
+        }))
     }),
-    Primitive::ordinary("milliseconds", |thread, _| {
-        answer(make_integer(thread, milliseconds()))
-    }),
-    Primitive::ordinary("microseconds", |thread, _| {
-        answer(make_integer(thread, microseconds()))
-    }),
+    Primitive::ordinary("milliseconds", |thread, _| answer(make_integer(thread, milliseconds()))),
+    Primitive::ordinary("microseconds", |thread, _| answer(make_integer(thread, microseconds()))),
     Primitive::ordinary("collectGarbage", |thread, _| {
         thread.mutator.collect(CollectionKind::Full);
         Outcome::Return(Word::NIL)
     }),
-    Primitive::ordinary("memoryStatistics", |thread, _| {
-        answer(memory_statistics(thread))
-    }),
+    Primitive::ordinary("memoryStatistics", |thread, _| answer(memory_statistics(thread))),
 ];
 
 /// Writes a text, which may wait for whoever reads it.
@@ -61,9 +53,7 @@ fn print(thread: &mut Thread, window: Window, write: fn(&dyn Host, &str)) -> Out
 }
 
 fn exit(thread: &mut Thread, window: Window) -> Outcome {
-    let code = integer_argument(window.get(0))
-        .ok()
-        .and_then(|code| i32::try_from(code).ok());
+    let code = integer_argument(window.get(0)).ok().and_then(|code| i32::try_from(code).ok());
     let Some(code) = code else {
         return Failure::argument(window.get(0)).into();
     };
@@ -75,9 +65,7 @@ fn exit(thread: &mut Thread, window: Window) -> Outcome {
 /// The time since the start of 1970.
 fn milliseconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-    })
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// The time since it was first asked for, which never goes back.

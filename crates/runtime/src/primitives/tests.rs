@@ -48,10 +48,7 @@ fn the_page_lists_exactly_what_there_is() {
     let names = names();
     let undocumented: Vec<_> = names.difference(&listed).collect();
     let missing: Vec<_> = listed.difference(&names).collect();
-    assert!(
-        undocumented.is_empty(),
-        "not in PRIMITIVES.md: {undocumented:#?}"
-    );
+    assert!(undocumented.is_empty(), "not in PRIMITIVES.md: {undocumented:#?}");
     assert!(missing.is_empty(), "only in PRIMITIVES.md: {missing:#?}");
 }
 
@@ -72,23 +69,15 @@ fn listed_primitives(page: &str) -> BTreeSet<String> {
 /// The selector of a form such as `array: Arr at: Int`.
 fn selector_of_form(form: &str) -> String {
     match form.contains(':') {
-        true => form
-            .split_whitespace()
-            .filter(|word| word.ends_with(':'))
-            .collect(),
+        true => form.split_whitespace().filter(|word| word.ends_with(':')).collect(),
         false => form.to_owned(),
     }
 }
 
 /// The selectors of all messages to the name `vmMirror`.
 fn messages_to_machine(tokens: &[String]) -> Vec<String> {
-    let sends = tokens
-        .iter()
-        .enumerate()
-        .filter(|(_, token)| *token == "vmMirror");
-    sends
-        .filter_map(|(index, _)| selector(&tokens[index + 1..]))
-        .collect()
+    let sends = tokens.iter().enumerate().filter(|(_, token)| *token == "vmMirror");
+    sends.filter_map(|(index, _)| selector(&tokens[index + 1..])).collect()
 }
 
 /// The selector of the message that these tokens start with, unless it is a binary one.
@@ -169,6 +158,5 @@ fn literal_length(text: &str, quote: char) -> usize {
 
 fn name_length(text: &str) -> usize {
     let is_part = |character: char| character.is_alphanumeric() || "_:".contains(character);
-    text.find(|character| !is_part(character))
-        .unwrap_or(text.len())
+    text.find(|character| !is_part(character)).unwrap_or(text.len())
 }
