@@ -1,2 +1,65 @@
-//! The project's own commands.
-fn main() {}
+//! The project's own commands: `cargo xtask …`.
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `check` | formatting, lints, architecture, quick tests: before every commit |
+//! | `ci` | everything that must pass before a change lands |
+//! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
+//! | `stress` | the integration tests with collections at every allocation and tiny stacks |
+//! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+#![forbid(unsafe_code)]
+
+mod corpus;
+mod steps;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Formatting, lints, architecture and quick tests
+    Check,
+    /// Everything that must pass before a change lands
+    Ci,
+    /// The rules that the sources keep
+    Tidy,
+    /// The integration tests under stress
+    Stress,
+    /// The programs of SOMns and of are-we-fast-yet
+    Corpus(corpus::Arguments),
+}
+
+fn main() -> ExitCode {
+    let success = match Arguments::parse().command {
+        Command::Check => steps::check(),
+        Command::Ci => steps::ci(),
+        Command::Tidy => tidy::run(),
+        Command::Stress => steps::stress(),
+        Command::Corpus(arguments) => corpus::run(&arguments),
+    };
+    if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The project's folder.
+fn root() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    folder.parent().expect("this crate is in the project's folder").to_owned()
+}
+
+/// The Cargo that runs this.
+fn cargo() -> std::process::Command {
+    let mut command = std::process::Command::new(env!("CARGO"));
+    command.current_dir(root());
+    command
+}

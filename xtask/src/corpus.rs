@@ -1,0 +1,135 @@
+//! `cargo xtask corpus PATH`: runs programs that were not written for Squall, and prints a table
+//! of what passes.
+//!
+//! PATH is a checkout of SOMns, whose programs are run as they are; `--awfy` adds the benchmarks of
+//! a checkout of are-we-fast-yet. What each program must do is in [`rows`]. A group that needs what
+//! Squall does not have yet is shown, but decides nothing.
+
+mod basic;
+mod row;
+mod rows;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::{cargo, root};
+use row::{Row, Verdict};
+
+/// The options of `cargo xtask corpus`.
+#[derive(Args)]
+pub struct Arguments {
+    /// A checkout of SOMns
+    somns: Option<PathBuf>,
+
+    /// A checkout of are-we-fast-yet
+    #[arg(long, value_name = "PATH")]
+    awfy: Option<PathBuf>,
+
+    /// Run are-we-fast-yet at its standard sizes instead of small ones
+    #[arg(long)]
+    standard_sizes: bool,
+
+    /// Run only what contains this text, as `group/name`
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+
+    /// Seconds that a program may take
+    #[arg(long, default_value_t = 120)]
+    patience: u64,
+
+    /// The command to test; by default, a release build
+    #[arg(long, value_name = "FILE")]
+    squall: Option<PathBuf>,
+
+    /// An option for every run, such as --stress
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// Runs the corpus; answers whether all rows that must pass do.
+pub fn run(arguments: &Arguments) -> bool {
+    let Some(squall) = arguments.squall.clone().or_else(build) else { return false };
+    let mut rows = Vec::new();
+    match &arguments.somns {
+        Some(path) => rows.extend(rows::somns(&absolute(path))),
+        None => println!("skipped: SOMns; name a checkout of https://github.com/smarr/SOMns"),
+    }
+    match &arguments.awfy {
+        Some(path) => rows.extend(rows::awfy(&absolute(path), arguments.standard_sizes)),
+        None => println!("skipped: are-we-fast-yet; name a checkout with --awfy"),
+    }
+    if let Some(text) = &arguments.filter {
+        rows.retain(|row| row.full_name().contains(text));
+    }
+    let patience = Duration::from_secs(arguments.patience);
+    let verdicts = judge(&rows, &absolute(&squall), &arguments.options, patience);
+    report(&rows, &verdicts)
+}
+
+/// Builds the command for release, and answers where it is.
+fn build() -> Option<PathBuf> {
+    let arguments = ["build", "--release", "--package", "squall-cli", "--quiet"];
+    let is_built = cargo().args(arguments).status().is_ok_and(|status| status.success());
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
+    is_built.then(|| target.join("release/squall"))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Runs all rows, as many at once as there are cores.
+fn judge(rows: &[Row], squall: &Path, options: &[String], patience: Duration) -> Vec<Verdict> {
+    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..rows.len()).collect());
+    let verdicts: Mutex<Vec<Option<Verdict>>> = Mutex::new(vec![None; rows.len()]);
+    let work = || {
+        while let Some(index) = queue.lock().expect("no worker panics").pop_front() {
+            let command = rows[index].command(squall, options);
+            let verdict = rows[index].judge(command, patience);
+            verdicts.lock().expect("no worker panics")[index] = Some(verdict);
+        }
+    };
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..cores).for_each(|_| _ = scope.spawn(work));
+    });
+    verdicts.into_inner().expect("no worker panics").into_iter().flatten().collect()
+}
+
+/// Prints what failed and a line per group; answers whether all rows that must pass do.
+fn report(rows: &[Row], verdicts: &[Verdict]) -> bool {
+    let mut groups: Vec<(&str, bool, usize, usize, Duration)> = Vec::new();
+    for (row, verdict) in rows.iter().zip(verdicts) {
+        if let Some(problem) = &verdict.problem {
+            let note = if row.is_required { "FAILED" } else { "not yet" };
+            println!("{note}: {}: {problem}\n  repeat with {}", row.full_name(), verdict.line);
+        }
+        if groups.last().is_none_or(|group| group.0 != row.group) {
+            groups.push((row.group, row.is_required, 0, 0, Duration::ZERO));
+        }
+        let group = groups.last_mut().expect("one was just pushed");
+        group.2 += usize::from(verdict.problem.is_none());
+        group.3 += 1;
+        group.4 += verdict.time;
+    }
+    println!("\n{:<44} {:>9} {:>10}", "group", "passed", "seconds");
+    for (group, is_required, passed, all, time) in &groups {
+        let note = if *is_required { "" } else { "  (not required yet)" };
+        let passed = format!("{passed}/{all}");
+        println!("{group:<44} {passed:>9} {:>10.1}{note}", time.as_secs_f64());
+    }
+    groups.iter().all(|(_, is_required, passed, all, _)| !is_required || passed == all)
+}
+
+/// The shell command that repeats a run.
+fn line_of(command: &Command) -> String {
+    let folder = command.get_current_dir().map_or(String::new(), |path| format!("cd {} && ", path.display()));
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    format!("({folder}{})", words.join(" "))
+}

@@ -1,0 +1,130 @@
+//! A row of the table: a program, and what it must do.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::line_of;
+
+/// A program and what it must do.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The group it is counted in.
+    pub group: &'static str,
+    /// Its name in the group.
+    pub name: String,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// Options of `squall run`, the program, and its arguments.
+    pub arguments: Vec<String>,
+    /// What it must print.
+    pub expectation: Expectation,
+    /// Whether it must pass.
+    pub is_required: bool,
+}
+
+/// What a program that ends with exit code 0 must print.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Expectation {
+    /// This line, among others.
+    Line(String),
+    /// A line that begins like this, among others.
+    Beginning(String),
+    /// The two lines of a test runner: so many tests, all successful.
+    Tests(usize),
+}
+
+/// How a row went.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// What is wrong, if something is.
+    pub problem: Option<String>,
+    /// The shell command that repeats it.
+    pub line: String,
+    /// How long it took.
+    pub time: Duration,
+}
+
+impl Row {
+    /// The name for filters.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.group, self.name)
+    }
+
+    /// The command to run.
+    pub fn command(&self, squall: &Path, options: &[String]) -> Command {
+        let mut command = Command::new(squall);
+        command.arg("run").args(options).args(&self.arguments).current_dir(&self.folder);
+        command
+    }
+
+    /// Runs the command and compares.
+    pub fn judge(&self, mut command: Command, patience: Duration) -> Verdict {
+        let begin = Instant::now();
+        let line = line_of(&command);
+        let problem = match run(&mut command, patience) {
+            Err(problem) => Some(problem),
+            Ok((0, output)) => self.expectation.problem(&output),
+            Ok((code, output)) => Some(format!("exit code {code}: {}", last_line(&output))),
+        };
+        Verdict { problem, line, time: begin.elapsed() }
+    }
+}
+
+/// The exit code and the output, the standard error's first.
+fn run(command: &mut Command, patience: Duration) -> Result<(i32, String), String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let (output, error) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    let begin = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if begin.elapsed() < patience => std::thread::sleep(Duration::from_millis(3)),
+            _ => {
+                _ = child.kill();
+                _ = child.wait();
+                return Err(format!("it did not end within {} s", patience.as_secs()));
+            }
+        }
+    };
+    let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
+    let text = text(error) + &text(output);
+    match status.code() {
+        Some(code) => Ok((code, text)),
+        None => Err(format!("{status}: {}", last_line(&text))),
+    }
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+impl Expectation {
+    fn problem(&self, output: &str) -> Option<String> {
+        let has = |test: &dyn Fn(&str) -> bool| output.lines().any(test);
+        let (is_met, wanted) = match self {
+            Expectation::Line(line) => (has(&|found| found == line), format!("`{line}`")),
+            Expectation::Beginning(text) => (has(&|found| found.starts_with(text)), format!("`{text}…`")),
+            Expectation::Tests(count) => {
+                let number = |line: &str| line.rsplit(' ').next()?.parse::<usize>().ok();
+                let says = |what: &str| {
+                    has(&|found| found.starts_with(what) && number(found) == Some(*count))
+                };
+                let all = says("Total Number of Tests:") && says("Number of Successful Tests:");
+                (all, format!("{count} successful tests"))
+            }
+        };
+        (!is_met).then(|| format!("{wanted} expected, but {}", last_line(output)))
+    }
+}
+
+fn last_line(output: &str) -> String {
+    let last = output.lines().rev().find(|line| !line.trim().is_empty());
+    last.map_or("there is no output".to_owned(), |line| format!("the last line is `{}`", line.trim()))
+}

@@ -1,0 +1,76 @@
+//! `check`, `ci`, `stress`: commands one after the other, up to the first that fails.
+
+use std::time::Instant;
+
+use crate::{cargo, tidy};
+
+/// A command of Cargo: its arguments, and what is set in its environment.
+struct Step {
+    arguments: &'static [&'static str],
+    environment: &'static [(&'static str, &'static str)],
+}
+
+const FORMAT: Step = Step::new(&["fmt", "--all", "--check"]);
+const LINT: Step =
+    Step::new(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]);
+const DOCUMENTATION: Step = Step {
+    arguments: &["doc", "--workspace", "--no-deps", "--quiet"],
+    environment: &[("RUSTDOCFLAGS", "-D warnings")],
+};
+const QUICK_TESTS: Step = Step::new(&["test", "--quiet", "--workspace", "--lib", "--bins"]);
+const LANGUAGE_TESTS: Step = Step::new(&["test", "--quiet", "--package", "squall-cli", "--test", "all"]);
+const ALL_TESTS: Step = Step::new(&["test", "--workspace"]);
+const STRESS_TESTS: Step = Step {
+    arguments: LANGUAGE_TESTS.arguments,
+    environment: &[("SQUALL_STRESS", "1")],
+};
+
+/// Before every commit.
+pub fn check() -> bool {
+    FORMAT.run() && LINT.run() && tidy::run() && QUICK_TESTS.run() && LANGUAGE_TESTS.run()
+}
+
+/// Before a change lands.
+pub fn ci() -> bool {
+    have_components() && FORMAT.run() && LINT.run() && DOCUMENTATION.run() && ALL_TESTS.run()
+}
+
+/// The integration tests with collections at every allocation and tiny stacks.
+pub fn stress() -> bool {
+    STRESS_TESTS.run()
+}
+
+impl Step {
+    const fn new(arguments: &'static [&'static str]) -> Step {
+        Step { arguments, environment: &[] }
+    }
+
+    fn run(&self) -> bool {
+        let environment = self.environment.iter().map(|(name, value)| format!("{name}='{value}' "));
+        let line = format!("{}cargo {}", environment.collect::<String>(), self.arguments.join(" "));
+        println!("\n$ {line}");
+        let begin = Instant::now();
+        let mut command = cargo();
+        command.args(self.arguments).envs(self.environment.iter().copied());
+        let success = command.status().is_ok_and(|status| status.success());
+        let seconds = begin.elapsed().as_secs();
+        match success {
+            true => println!("passed in {seconds} s"),
+            false => println!("FAILED after {seconds} s; repeat with\n  {line}"),
+        }
+        success
+    }
+}
+
+/// Sees to it that formatter and lints are there, which a minimal toolchain lacks.
+fn have_components() -> bool {
+    let has = |tool: &str| {
+        cargo().args([tool, "--version"]).output().is_ok_and(|output| output.status.success())
+    };
+    if has("fmt") && has("clippy") {
+        return true;
+    }
+    let mut rustup = std::process::Command::new("rustup");
+    rustup.args(["component", "add", "rustfmt", "clippy"]);
+    rustup.status().is_ok_and(|status| status.success())
+}

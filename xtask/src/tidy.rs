@@ -1,0 +1,102 @@
+//! The rules that the sources keep, as far as a program can tell.
+//!
+//! - Crates depend on each other in one direction only, and some libraries belong to one crate.
+//! - `unsafe` is in the crates that are meant to have it.
+//! - Only the command prints and opens source files.
+//! - Functions and files stay small; the few long ones are listed and may only become shorter.
+//! - Every source file says first what it is.
+//! - Nothing unfinished is committed.
+//! - ARCHITECTURE.md names the crates there are.
+//!
+//! Each rule answers the places where it is broken.
+
+mod architecture;
+mod length;
+mod text;
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::root;
+
+/// A rule broken at a place.
+type Finding = String;
+
+/// Checks all rules, prints what is wrong, and answers whether nothing is.
+pub fn run() -> bool {
+    let findings = findings();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    findings.is_empty()
+}
+
+fn findings() -> Vec<Finding> {
+    let files = files();
+    let mut findings = architecture::dependencies();
+    findings.extend(architecture::named_in_codemap());
+    for file in &files {
+        findings.extend(text::check(file));
+        findings.extend(architecture::check(file));
+    }
+    findings.extend(length::check(&files));
+    findings
+}
+
+/// A text file of the project.
+struct File {
+    /// The path from the project's folder.
+    path: String,
+    text: String,
+}
+
+impl File {
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// The folder of the crate that it belongs to.
+    fn crate_name(&self) -> Option<&str> {
+        self.path.strip_prefix("crates/")?.split('/').next()
+    }
+
+    /// Whether it is part of what is delivered, rather than of a test, example or build.
+    fn is_product(&self) -> bool {
+        let parts = self.path.strip_prefix("crates/").unwrap_or("");
+        let is_source = parts.split('/').nth(1) == Some("src");
+        is_source && !parts.split('/').any(|part| part == "tests" || part == "tests.rs" || part == "testing")
+    }
+
+    /// Its lines, numbered from 1, without the tests at its end.
+    fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.text.lines().enumerate().map(|(index, line)| (index + 1, line));
+        lines.take_while(|(_, line)| *line != "#[cfg(test)]")
+    }
+}
+
+/// The files under version control, and those that are about to be.
+fn files() -> Vec<File> {
+    let mut command = Command::new("git");
+    command.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root());
+    let output = command.output().expect("git is there");
+    let paths = String::from_utf8_lossy(&output.stdout).into_owned();
+    let read = |path: &str| {
+        let text = std::fs::read_to_string(root().join(path)).ok()?;
+        Some(File { path: path.to_owned(), text })
+    };
+    paths.lines().filter_map(read).collect()
+}
+
+/// The text of a file of the project, if there is one.
+fn text_of(path: &str) -> Option<String> {
+    std::fs::read_to_string(root().join(Path::new(path))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_sources_keep_the_rules() {
+        let findings = super::findings();
+        assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+    }
+}

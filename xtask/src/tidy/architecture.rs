@@ -1,0 +1,135 @@
+//! What belongs where: dependencies, `unsafe`, printing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{File, Finding, text_of};
+use crate::cargo;
+
+/// The crates of the project that each crate may depend on.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("squall-bytecode", &[]),
+    ("squall-newspeak", &["squall-bytecode"]),
+    ("squall-heap", &[]),
+    ("squall-runtime", &["squall-bytecode", "squall-heap"]),
+    ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
+    (
+        "squall",
+        &["squall-bytecode", "squall-heap", "squall-interpreter", "squall-newspeak", "squall-runtime"],
+    ),
+    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak"]),
+    ("xtask", &[]),
+];
+
+/// Libraries whose types appear in one crate only.
+const CONFINED: &[(&str, &str)] =
+    &[("mmtk", "squall-heap"), ("clap", "squall-cli"), ("rustyline", "squall-cli")];
+
+/// Crates that may contain `unsafe`; all others forbid it.
+const UNSAFE: &[&str] = &["heap", "scheduler", "runtime", "interpreter", "jit"];
+
+/// What only the command does.
+const PRINTING: &[&str] = &["println!", "print!(", "eprintln!", "eprint!(", "io::stdout", "io::stderr"];
+
+/// What only the command and the primitives for files do.
+const OPENING: &[&str] = &["std::fs", "File::open"];
+
+/// Where programs get at files, or a process that cannot go on says why.
+const EXCUSED: &[(&str, &str)] = &[
+    ("crates/runtime/src/primitives/", "std::fs"),
+    ("crates/runtime/src/permissions.rs", "std::fs"),
+    ("crates/heap/src/collector/", "eprintln!"),
+];
+
+/// Checks the manifests.
+pub fn dependencies() -> Vec<Finding> {
+    let allowed: BTreeMap<_, _> = LAYERS.iter().copied().collect();
+    let mut findings = Vec::new();
+    for package in packages() {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(layers) = allowed.get(name) else {
+            findings.push(format!("{name}: xtask/src/tidy/architecture.rs does not say where it belongs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let other = dependency["name"].as_str().unwrap_or_default();
+            let is_for_tests = dependency["kind"] == "dev";
+            if allowed.contains_key(other) && !layers.contains(&other) && !is_for_tests {
+                findings.push(format!("{name} must not depend on {other}"));
+            }
+            let home = CONFINED.iter().find(|(library, _)| *library == other);
+            if let Some((library, home)) = home.filter(|(_, home)| *home != name && name != "xtask") {
+                findings.push(format!("{name} must not depend on {library}, which belongs to {home}"));
+            }
+        }
+    }
+    findings
+}
+
+fn packages() -> Vec<Value> {
+    let output = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output();
+    let output = output.expect("Cargo is there").stdout;
+    let metadata: Value = serde_json::from_slice(&output).expect("Cargo writes JSON");
+    metadata["packages"].as_array().cloned().unwrap_or_default()
+}
+
+/// ARCHITECTURE.md names each folder in `crates`, and no other.
+pub fn named_in_codemap() -> Vec<Finding> {
+    const CODEMAP: &str = "ARCHITECTURE.md";
+    let Some(text) = text_of(CODEMAP) else {
+        return vec![format!("{CODEMAP} is missing")];
+    };
+    let folders: Vec<String> = packages()
+        .iter()
+        .filter_map(|package| package["manifest_path"].as_str()?.split("/crates/").nth(1))
+        .filter_map(|path| path.split('/').next().map(str::to_owned))
+        .collect();
+    let named: Vec<&str> = text
+        .split("crates/")
+        .skip(1)
+        .filter_map(|rest| rest.split(|end: char| !end.is_alphanumeric() && end != '_').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let missing = folders.iter().filter(|folder| !named.contains(&folder.as_str()));
+    let unknown = named.iter().filter(|name| !folders.iter().any(|folder| folder == *name));
+    missing
+        .map(|folder| format!("{CODEMAP} does not mention crates/{folder}"))
+        .chain(unknown.map(|name| format!("{CODEMAP} mentions crates/{name}, which does not exist")))
+        .collect()
+}
+
+/// Checks one source file.
+pub fn check(file: &File) -> Vec<Finding> {
+    let Some(name) = file.crate_name().filter(|_| file.is_rust()) else { return Vec::new() };
+    let mut findings = Vec::new();
+    if file.path == format!("crates/{name}/src/lib.rs") || file.path == format!("crates/{name}/src/main.rs") {
+        let forbids = file.text.contains("#![forbid(unsafe_code)]");
+        if !forbids && !UNSAFE.contains(&name) {
+            findings.push(format!("{}:1: add #![forbid(unsafe_code)]", file.path));
+        }
+    }
+    if name != "cli" && file.is_product() {
+        findings.extend(forbidden(file, PRINTING, "only the command prints"));
+        findings.extend(forbidden(file, OPENING, "only the command opens files"));
+    }
+    if name != "heap" && file.is_product() {
+        findings.extend(forbidden(file, &["mmtk::"], "only the heap names the collector"));
+    }
+    findings
+}
+
+fn forbidden(file: &File, words: &[&str], rule: &str) -> Vec<Finding> {
+    let is_excused = |word: &str| {
+        EXCUSED.iter().any(|(place, what)| file.path.starts_with(place) && *what == word)
+    };
+    let mut findings = Vec::new();
+    for (number, line) in file.product_lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        let used = words.iter().find(|word| code.contains(**word) && !is_excused(word));
+        if let Some(word) = used {
+            findings.push(format!("{}:{number}: {word}: {rule}", file.path));
+        }
+    }
+    findings
+}
