@@ -4,6 +4,7 @@
 //! ([`MachineArguments`]). Authority comes from the command line only; the other ones can also be
 //! set by environment variables.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -177,7 +178,7 @@ pub struct MachineArguments {
         action = ArgAction::Append,
         help_heading = "Authority"
     )]
-    pub allow_files: Vec<PathBuf>,
+    pub allow_files: Vec<OsString>,
 
     /// Let the program use the network
     #[arg(long, help_heading = "Authority")]
@@ -272,10 +273,10 @@ impl MachineArguments {
         }
         let files = if self.allow_files.is_empty() {
             Grant::Denied
-        } else if self.allow_files.iter().any(|path| path.as_os_str().is_empty()) {
+        } else if self.allow_files.iter().any(|path| path.is_empty()) {
             Grant::Allowed
         } else {
-            Grant::Below(self.allow_files.clone())
+            Grant::Below(self.allow_files.iter().map(PathBuf::from).collect())
         };
         Permissions {
             files,
