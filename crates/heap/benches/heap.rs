@@ -60,6 +60,7 @@ const MEASUREMENTS: &[Measurement] = &[
         what: "full collections of 500 MB of trees",
         run: || full_collections(500 << 20),
     },
+    Measurement { name: "list", what: "a list of 1,000,000 cells", run: list },
     Measurement { name: "barrier", what: "stores into old and young objects", run: barrier },
     Measurement {
         name: "large-array",
@@ -244,6 +245,23 @@ fn full_collections(live: usize) {
         let seconds = begin.elapsed().as_secs_f64();
         let gigabytes = mutator.heap().statistics().live_bytes as f64 / 1e9;
         println!("  {seconds:.3} s for {gigabytes:.2} GB: {:.2} s per GB", seconds / gigabytes);
+    }
+}
+
+fn list() {
+    const LENGTH: usize = 1_000_000;
+    let mut mutator = mutator(4 << 20);
+    let list = mutator.push_root(Word::NIL);
+    for index in 0..LENGTH {
+        let rest = mutator.get(list);
+        let cell = node(&mut mutator, Word::from_small_integer_unchecked(index as i64), rest);
+        mutator.set(list, cell);
+    }
+    print_pauses(&mutator.heap().statistics());
+    for _ in 0..3 {
+        let begin = Instant::now();
+        mutator.collect(CollectionKind::Full);
+        println!("  {:.0} ns per cell, fully", nanoseconds_each(begin.elapsed(), LENGTH));
     }
 }
 

@@ -61,14 +61,14 @@ impl Heap {
             record: Mutex::new(Record::new()),
         };
         HEAP.set(heap).map_err(|_| HeapError::AlreadyCreated)?;
-        let heap = Heap::get().ok_or(HeapError::AlreadyCreated)?;
+        let heap = Heap::of_process();
         collector::create(heap.threads, &heap.sizing);
         Ok(heap)
     }
 
     /// The heap of the process, if it has been created.
     pub fn get() -> Option<&'static Heap> {
-        HEAP.get()
+        HEAP.get().filter(|_| collector::is_created())
     }
 
     /// Registers the runtime. Only the first call has an effect; it must precede the first
@@ -131,6 +131,11 @@ impl Heap {
 
 /// What the collector reports and asks.
 impl Heap {
+    /// The heap that is being created, or was.
+    pub(crate) fn of_process() -> &'static Heap {
+        HEAP.get().expect("the heap is stored before the collector is created")
+    }
+
     pub(crate) fn roots(&self) -> &dyn RootSource {
         match self.roots.get() {
             Some(source) => &**source,

@@ -121,7 +121,7 @@ impl Mutator {
     }
 
     /// Begins a native section: until [`leave_native`](Mutator::leave_native), this thread touches
-    /// no object, and collections do not wait for it. *GC point.*
+    /// no object, and collections do not wait for it. Sections do not nest. *GC point.*
     #[inline]
     pub fn enter_native(&mut self) {
         self.heap.safepoints.enter_native(&self.record.get().status);
@@ -286,14 +286,10 @@ impl Participant for RecordPointer {
     }
 
     fn stop_requested(&self) {
-        if let Some(heap) = Heap::get() {
-            heap.roots().request_stop(self.get().context);
-        }
+        Heap::of_process().roots().request_stop(self.get().context);
     }
 
     fn stop_ended(&self) {
-        if let Some(heap) = Heap::get() {
-            heap.roots().stop_ended(self.get().context);
-        }
+        Heap::of_process().roots().stop_ended(self.get().context);
     }
 }

@@ -1,6 +1,7 @@
 //! Stopping and resuming mutators, MMTk's threads, and the traits of which it wants little.
 
 use super::mutator::{mmtk_mutator, record_of};
+use super::worker::AbortOnDrop;
 use super::{Binding, current_kind, heap, trigger, worker};
 use mmtk::Mutator;
 use mmtk::util::ObjectReference;
@@ -50,6 +51,8 @@ impl mmtk::vm::Collection<Binding> for Collection {
             // The allocation answers `None`.
             AllocationError::HeapOutOfMemory => (),
             AllocationError::MmapOutOfMemory => {
+                // Nobody may go on with what is left half-done in MMTk.
+                let _abort = AbortOnDrop;
                 panic!("the operating system has no memory left for the heap")
             }
         }

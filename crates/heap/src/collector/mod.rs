@@ -85,7 +85,12 @@ fn instance() -> &'static MMTK<Binding> {
 }
 
 fn heap() -> &'static Heap {
-    Heap::get().expect("the heap is created before the collector")
+    Heap::of_process()
+}
+
+/// Whether [`create`] is done.
+pub(crate) fn is_created() -> bool {
+    INSTANCE.get().is_some()
 }
 
 /// Starts the collector's threads, the first time.

@@ -59,7 +59,8 @@ pub(super) fn run(worker: Box<GCWorker<super::Binding>>) {
     std::mem::forget(abort_on_panic);
 }
 
-struct AbortOnDrop;
+/// Ends the process when dropped, which happens if a panic unwinds.
+pub(super) struct AbortOnDrop;
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -95,9 +96,10 @@ impl Worker {
     /// Whether the object that is to be traced now is of a narrow packet.
     #[inline(always)]
     pub(super) fn is_narrow(&self) -> bool {
-        let announced = self.announced.replace(0);
+        let announced = self.announced.get();
         if announced != 0 {
             self.is_narrow.set(announced <= NARROW);
+            self.announced.set(0);
         }
         self.is_narrow.get()
     }
