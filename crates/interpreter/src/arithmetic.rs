@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use squall_heap::{TAG_BITS, Word};
+use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::primitives::Shape;
 
@@ -260,7 +261,10 @@ impl Machine<'_> {
             return Some(left == right);
         }
         let entry = self.site(self.word(1) & 0xFFFF).entry();
-        let known = entry.layout == left.object_unchecked().layout()
+        let layout = left.object_unchecked().layout();
+        // Boxed numbers are the same if their values are, which the primitive knows to compare.
+        let known = entry.layout == layout
+            && !matches!(layout, known::LARGE_INTEGER | known::BOXED_DOUBLE)
             && matches!(entry.action, Action::Primitive(primitive) if primitive.shape == Shape::Identical);
         known.then_some(left == right)
     }
