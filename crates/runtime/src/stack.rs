@@ -190,14 +190,16 @@ impl Activation {
         // and sites are immortal; a chunk's header holds the caller's frame and the real site.
         unsafe {
             let site: &'static Site = &*self.frame.sub(1).cast::<*const Site>().read();
-            let (frame, site) = if std::ptr::eq(site, exit_site()) {
-                return None;
-            } else if std::ptr::eq(site, boundary_site()) {
+            let (frame, site) = if std::ptr::eq(site, boundary_site()) {
                 let header = self.frame.sub(CHUNK_HEADER);
                 (header.cast::<*mut Word>().read(), &*header.add(1).cast::<*const Site>().read())
             } else {
                 (self.frame.sub(usize::from(site.window)), site)
             };
+            // Even the strand's first frame may have found no room in the first chunk.
+            if std::ptr::eq(site, exit_site()) {
+                return None;
+            }
             Some((Activation { frame, function: site.function(), pc: site.pc as usize }, site))
         }
     }
