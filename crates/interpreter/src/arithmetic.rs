@@ -310,7 +310,8 @@ fn compare(operator: impl Comparison, left: Word, right: Word) -> Option<bool> {
         return Some(operator.integers(left.bits() as i64, right.bits() as i64));
     }
     let is_exact = |word: Word| {
-        word.is_double() || (word.is_small_integer() && word.small_integer_unchecked().abs() < EXACT)
+        word.is_double()
+            || (word.is_small_integer() && word.small_integer_unchecked().abs() < EXACT)
     };
     if !is_exact(left) || !is_exact(right) {
         return None;

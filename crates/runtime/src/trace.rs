@@ -56,9 +56,7 @@ pub fn record(thread: &mut Thread, window: Window) {
     // One element more says that there are more activations.
     let length = count + usize::from(activations.next().is_some());
     let class = thread.vm.known_class(KnownClass::Array);
-    let array = thread
-        .mutator
-        .allocate_array(known::ARRAY, class, length, Word::NIL);
+    let array = thread.mutator.allocate_array(known::ARRAY, class, length, Word::NIL);
     if let (Some(array), Some(exception)) = (array, window.get(0).as_object()) {
         for (index, &place) in places[..count].iter().enumerate() {
             array.initialize_element(index, place);

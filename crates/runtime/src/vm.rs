@@ -247,9 +247,4 @@ impl Vm {
     pub fn name_word(&self, thread: &mut Thread, name: Symbol) -> Result<Word, Failure> {
         string::symbol_object(thread, name)
     }
-
-    /// The symbol object for a name if there is one already, else nil.
-    pub fn existing_name_word(&self, name: Symbol) -> Word {
-        self.symbols.object(name).unwrap_or(Word::NIL)
-    }
 }

@@ -163,7 +163,7 @@ fn primitives_survive_any_argument() {
     let options = VmOptions {
         heap: HeapOptions {
             max_heap: Some(256 << 20),
-            stress: Some(Stress { every: 200, kind: CollectionKind::Nursery }),
+            stress: Some(Stress { every: 500, kind: CollectionKind::Nursery }),
             ..HeapOptions::default()
         },
         max_stack_words: 1 << 20,

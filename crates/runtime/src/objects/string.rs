@@ -37,8 +37,7 @@ impl Width {
 /// Whether a word is a string or a symbol.
 #[inline]
 pub fn is_string(word: Word) -> bool {
-    word.as_object()
-        .is_some_and(|object| is_string_object(object))
+    word.as_object().is_some_and(is_string_object)
 }
 
 #[inline]
@@ -57,9 +56,7 @@ impl Text {
     /// The view of a word, if it is a string or a symbol.
     #[inline]
     pub fn of(word: Word) -> Option<Text> {
-        let object = word
-            .as_object()
-            .filter(|&object| is_string_object(object))?;
+        let object = word.as_object().filter(|&object| is_string_object(object))?;
         let width = if object.has_flag(Flag::First) {
             Width::Two
         } else if object.has_flag(Flag::Second) {
@@ -140,8 +137,7 @@ impl Text {
         let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
         // Strings never use the header's hash for their identity, so it can cache this one.
         self.object.assigned_hash().unwrap_or_else(|| {
-            self.object
-                .assign_identity_hash(self.code_points().fold(OFFSET, mix))
+            self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
         })
     }
 
@@ -166,21 +162,13 @@ impl Text {
 
 /// The Rust text of a string or symbol.
 pub fn text_argument(word: Word) -> Result<String, Failure> {
-    Text::of(word)
-        .map(Text::to_rust)
-        .ok_or_else(|| Failure::argument(word))
+    Text::of(word).map(Text::to_rust).ok_or_else(|| Failure::argument(word))
 }
 
 /// Makes a string of Rust text. *GC point.*
 pub fn make_string(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
     if text.is_ascii() {
-        return make(
-            thread,
-            known::STRING,
-            KnownClass::String,
-            text.as_bytes(),
-            Width::One,
-        );
+        return make(thread, known::STRING, KnownClass::String, text.as_bytes(), Width::One);
     }
     let code_points: Vec<u32> = text.chars().map(u32::from).collect();
     make_from_code_points(thread, &code_points)
@@ -224,11 +212,7 @@ impl NewString {
         let size = length.saturating_mul(width as usize);
         let object = allocated(thread.mutator.allocate_bytes(known::STRING, class, size))?;
         mark_width(object, width);
-        Ok(NewString {
-            object,
-            width,
-            filled: 0,
-        })
+        Ok(NewString { object, width, filled: 0 })
     }
 
     /// Appends `length` code points of a text, from `start` on; answers whether they fit.
@@ -281,11 +265,7 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
 }
 
 fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {
-    let width = code_points
-        .iter()
-        .map(|&point| Width::of(point))
-        .max()
-        .unwrap_or(Width::One);
+    let width = code_points.iter().map(|&point| Width::of(point)).max().unwrap_or(Width::One);
     let mut bytes = Vec::with_capacity(code_points.len() * width as usize);
     for point in code_points {
         bytes.extend_from_slice(&point.to_le_bytes()[..width as usize]);
