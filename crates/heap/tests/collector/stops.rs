@@ -61,10 +61,11 @@ fn running_mutators_are_waited_for() {
     let running = thread::spawn(move || {
         let mut mutator = attach(heap, 1);
         attached.send(()).unwrap();
-        while !mutator.is_stop_requested() {
+        // The runtime is told after the mutator was.
+        while !world().poll.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }
-        assert!(world().poll.load(Ordering::Relaxed), "the runtime was told");
+        assert!(mutator.is_stop_requested());
         assert_eq!(heap.collections(), 0, "nothing happens until this mutator says so");
         let fresh = pair(&mut mutator, integer(1), integer(2));
         assert_eq!(heap.collections(), 0, "allocating from the window is no safepoint");
