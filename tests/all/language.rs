@@ -8,6 +8,7 @@
 //! | `(* flags: --allow-files={scratch} … *)` | options of `squall run` |
 //! | `(* arguments: a b *)` | arguments of the program |
 //! | `(* input: text *)` | a line of the standard input |
+//! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
 //!
 //! `{scratch}` stands for a new folder. The standard output is compared line by line if there is
 //! any `expect:`, or no other expectation.
@@ -26,8 +27,12 @@ fn run(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let expectations = Expectations::of(&text);
     let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
-    let words = ["run".to_owned()].into_iter().chain(expectations.flags.iter().cloned());
-    let mut run = Run::new(words.chain([shown]).chain(expectations.arguments.iter().cloned()));
+    let mut words = vec!["run".to_owned()];
+    words.extend(expectations.flags.iter().cloned());
+    if let Some(every) = expectations.stress.filter(|_| std::env::var_os("SQUALL_STRESS").is_some()) {
+        words.push(format!("--gc-stress={every}"));
+    }
+    let mut run = Run::new(words.into_iter().chain([shown]).chain(expectations.arguments.iter().cloned()));
     run.input = expectations.input.clone();
     let result = run.execute();
     expectations.check(&run, &result).map_err(|problem| {
@@ -43,6 +48,7 @@ struct Expectations {
     flags: Vec<String>,
     arguments: Vec<String>,
     input: String,
+    stress: Option<u32>,
 }
 
 impl Expectations {
@@ -61,6 +67,7 @@ impl Expectations {
                 "flags" => expectations.flags = words(value),
                 "arguments" => expectations.arguments = words(value),
                 "input" => expectations.input += &format!("{value}\n"),
+                "stress" => expectations.stress = value.trim().parse().ok(),
                 _ => {}
             }
         }
