@@ -41,9 +41,14 @@ fn compiled(path: &Path, name: &str) -> Vec<u8> {
     let options = CompileOptions { trusted: true };
     let source = Source::new(shown, text);
     match compile_source(&source, &options) {
-        Ok(module) => squall_bytecode::format::encode(&module).expect("the module has a binary form"),
+        Ok(module) => {
+            squall_bytecode::format::encode(&module).expect("the module has a binary form")
+        }
         Err(diagnostics) => {
-            eprintln!("the library does not compile:\n{}", to_text(&source, &diagnostics, Colour::None));
+            eprintln!(
+                "the library does not compile:\n{}",
+                to_text(&source, &diagnostics, Colour::None)
+            );
             std::process::exit(1);
         }
     }

@@ -91,7 +91,8 @@ impl Recorded {
         }
         let stable = |stream: &str| without_times(&run.scratch.conceal(stream));
         text += &stable(&result.output);
-        text += &stable(&result.error).lines().map(|line| format!("err: {line}\n")).collect::<String>();
+        text +=
+            &stable(&result.error).lines().map(|line| format!("err: {line}\n")).collect::<String>();
         if result.exit != 0 {
             text += &format!("exit: {}\n", result.exit);
         }

@@ -29,10 +29,12 @@ fn run(path: &Path) -> Result<(), String> {
     let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
     let mut words = vec!["run".to_owned()];
     words.extend(expectations.flags.iter().cloned());
-    if let Some(every) = expectations.stress.filter(|_| std::env::var_os("SQUALL_STRESS").is_some()) {
+    if let Some(every) = expectations.stress.filter(|_| std::env::var_os("SQUALL_STRESS").is_some())
+    {
         words.push(format!("--gc-stress={every}"));
     }
-    let mut run = Run::new(words.into_iter().chain([shown]).chain(expectations.arguments.iter().cloned()));
+    let mut run =
+        Run::new(words.into_iter().chain([shown]).chain(expectations.arguments.iter().cloned()));
     run.input = expectations.input.clone();
     let result = run.execute();
     expectations.check(&run, &result).map_err(|problem| {

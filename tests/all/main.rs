@@ -39,11 +39,7 @@ fn root() -> PathBuf {
 }
 
 /// A test per file with this extension below a folder of `tests`, named by its path.
-fn trials_in(
-    folder: &str,
-    extension: &str,
-    run: fn(&Path) -> Result<(), String>,
-) -> Vec<Trial> {
+fn trials_in(folder: &str, extension: &str, run: fn(&Path) -> Result<(), String>) -> Vec<Trial> {
     let tests = root().join("tests");
     let mut files = Vec::new();
     collect(&tests.join(folder), extension, &mut files);
@@ -69,7 +65,8 @@ fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
 /// Compares with the content of a file, or with `BLESS` set writes the file.
 fn compare_with_file(path: &Path, actual: &str) -> Result<(), String> {
     if std::env::var_os("BLESS").is_some() {
-        return std::fs::write(path, actual).map_err(|error| format!("{}: {error}", path.display()));
+        return std::fs::write(path, actual)
+            .map_err(|error| format!("{}: {error}", path.display()));
     }
     let expected = std::fs::read_to_string(path)
         .map_err(|error| format!("{}: {error}; BLESS=1 writes it", path.display()))?;

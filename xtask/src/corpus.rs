@@ -128,7 +128,9 @@ fn report(rows: &[Row], verdicts: &[Verdict]) -> bool {
 
 /// The shell command that repeats a run.
 fn line_of(command: &Command) -> String {
-    let folder = command.get_current_dir().map_or(String::new(), |path| format!("cd {} && ", path.display()));
+    let folder = command
+        .get_current_dir()
+        .map_or(String::new(), |path| format!("cd {} && ", path.display()));
     let words = [command.get_program()].into_iter().chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     format!("({folder}{})", words.join(" "))

@@ -18,12 +18,11 @@ const DOCUMENTATION: Step = Step {
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
 };
 const QUICK_TESTS: Step = Step::new(&["test", "--quiet", "--workspace", "--lib", "--bins"]);
-const LANGUAGE_TESTS: Step = Step::new(&["test", "--quiet", "--package", "squall-cli", "--test", "all"]);
+const LANGUAGE_TESTS: Step =
+    Step::new(&["test", "--quiet", "--package", "squall-cli", "--test", "all"]);
 const ALL_TESTS: Step = Step::new(&["test", "--workspace"]);
-const STRESS_TESTS: Step = Step {
-    arguments: LANGUAGE_TESTS.arguments,
-    environment: &[("SQUALL_STRESS", "1")],
-};
+const STRESS_TESTS: Step =
+    Step { arguments: LANGUAGE_TESTS.arguments, environment: &[("SQUALL_STRESS", "1")] };
 
 /// Before every commit.
 pub fn check() -> bool {

@@ -64,7 +64,10 @@ impl File {
     fn is_product(&self) -> bool {
         let parts = self.path.strip_prefix("crates/").unwrap_or("");
         let is_source = parts.split('/').nth(1) == Some("src");
-        is_source && !parts.split('/').any(|part| part == "tests" || part == "tests.rs" || part == "testing")
+        is_source
+            && !parts
+                .split('/')
+                .any(|part| part == "tests" || part == "tests.rs" || part == "testing")
     }
 
     /// Its lines, numbered from 1, without the tests at its end.

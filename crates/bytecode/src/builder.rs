@@ -48,11 +48,9 @@ impl std::fmt::Display for BuildError {
             BuildError::TableFull { what, limit } => {
                 write!(f, "more than {limit} {what} in one function")
             }
-            BuildError::OperandOutOfRange { opcode, operand, value } => write!(
-                f,
-                "operand `{operand}` of `{}` cannot be {value}",
-                opcode.info().mnemonic
-            ),
+            BuildError::OperandOutOfRange { opcode, operand, value } => {
+                write!(f, "operand `{operand}` of `{}` cannot be {value}", opcode.info().mnemonic)
+            }
             BuildError::JumpTooFar { opcode } => {
                 write!(f, "the target of `{}` is too far away", opcode.info().mnemonic)
             }

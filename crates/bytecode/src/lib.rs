@@ -33,7 +33,7 @@ pub mod liveness;
 pub mod module;
 pub mod reference;
 pub mod register_set;
-pub mod types;
-pub mod verifier;
 #[cfg(test)]
 mod testing;
+pub mod types;
+pub mod verifier;

@@ -205,7 +205,14 @@ pub struct MachineArguments {
     pub max_stack: Option<usize>,
 
     /// Report on the standard error output what happens
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', env = "SQUALL_TRACE", hide_env_values = true, help_heading = "Machine")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_delimiter = ',',
+        env = "SQUALL_TRACE",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
     pub trace: Vec<Trace>,
 
     /// Verify all bytecode, even what the compiler made
@@ -289,7 +296,8 @@ impl MachineArguments {
 
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
-    let explanation = || format!("`{text}` is no size; write a number of bytes, or one like 64M or 2G");
+    let explanation =
+        || format!("`{text}` is no size; write a number of bytes, or one like 64M or 2G");
     let upper = text.to_ascii_uppercase();
     let number = upper.trim_end_matches("IB").trim_end_matches('B');
     let (digits, shift) = match number.char_indices().next_back() {
@@ -327,7 +335,14 @@ mod tests {
     #[test]
     fn what_follows_the_file_is_the_programs() {
         let arguments = Arguments::try_parse_from([
-            "squall", "run", "--allow-net", "a.ns", "--allow-ffi", "-A", "--", "x",
+            "squall",
+            "run",
+            "--allow-net",
+            "a.ns",
+            "--allow-ffi",
+            "-A",
+            "--",
+            "x",
         ]);
         let Ok(Arguments { command: Command::Run(run) }) = arguments else { panic!("no run") };
         assert_eq!(run.program, ["a.ns", "--allow-ffi", "-A", "--", "x"]);

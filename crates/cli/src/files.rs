@@ -49,7 +49,9 @@ fn explain(path: &str, kinds: &[FileKind], error: &std::io::Error) -> String {
         },
         ErrorKind::IsADirectory => match programs_in(path) {
             programs if programs.is_empty() => format!("{path} is a directory"),
-            programs => format!("{path} is a directory; name a file in it, such as {}", programs[0]),
+            programs => {
+                format!("{path} is a directory; name a file in it, such as {}", programs[0])
+            }
         },
         ErrorKind::PermissionDenied => format!("{path} may not be read: permission denied"),
         _ => format!("{path} cannot be read: {error}"),

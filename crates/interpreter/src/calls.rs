@@ -58,8 +58,7 @@ impl Machine<'_> {
     pub(crate) fn send2(&mut self, word: u32) {
         let extension = self.word(1);
         let site = self.site(site_index(extension));
-        let arguments =
-            [self.get(b(word)), self.get(c(word)), self.get(byte_two(extension))];
+        let arguments = [self.get(b(word)), self.get(c(word)), self.get(byte_two(extension))];
         self.send_arguments(site, byte_three(extension), arguments);
     }
 

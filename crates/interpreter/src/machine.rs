@@ -131,8 +131,7 @@ impl Machine<'_> {
 
     #[inline(always)]
     pub(crate) fn save(&mut self) {
-        self.thread.state =
-            State { pc: self.pc, frame: self.frame, function: self.function };
+        self.thread.state = State { pc: self.pc, frame: self.frame, function: self.function };
     }
 
     #[inline(always)]

@@ -160,9 +160,7 @@ fn integer(operation: Operation, kind: RegisterType, left: u64, right: u64) -> O
         Operation::Remainder if right == 0 => return None,
         Operation::Divide if kind.is_signed() => (left as i64).wrapping_div(right as i64) as u64,
         Operation::Divide => left / right,
-        Operation::Remainder if kind.is_signed() => {
-            (left as i64).wrapping_rem(right as i64) as u64
-        }
+        Operation::Remainder if kind.is_signed() => (left as i64).wrapping_rem(right as i64) as u64,
         Operation::Remainder => left % right,
         Operation::Negate => left.wrapping_neg(),
         Operation::And => left & right,
@@ -233,9 +231,7 @@ fn box_bits(thread: &mut Thread, kind: RegisterType, bits: u64) -> Result<Word, 
     match kind {
         RegisterType::Bool => Ok(Word::from_bool(bits != 0)),
         RegisterType::F64 => number::make_double(thread, f64::from_bits(bits)),
-        RegisterType::F32 => {
-            number::make_double(thread, f64::from(f32::from_bits(bits as u32)))
-        }
+        RegisterType::F32 => number::make_double(thread, f64::from(f32::from_bits(bits as u32))),
         kind if kind.is_signed() => number::make_integer(thread, bits as i64),
         _ => number::make_big(thread, BigInt::from(bits)),
     }
@@ -260,7 +256,8 @@ fn unbox_bits(kind: RegisterType, word: Word) -> Option<u64> {
 
 fn unbox_integer(kind: RegisterType, value: &BigInt) -> Option<u64> {
     if kind.is_float() {
-        let double = value.to_f64().filter(|double| BigInt::from_f64(*double).as_ref() == Some(value))?;
+        let double =
+            value.to_f64().filter(|double| BigInt::from_f64(*double).as_ref() == Some(value))?;
         return unbox_exact_float(kind, double);
     }
     let bits = if kind.is_signed() { value.to_i64()? as u64 } else { value.to_u64()? };

@@ -13,9 +13,8 @@ use squall_newspeak::{Source, dump, lexer, parse};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (options, paths): (Vec<_>, Vec<_>) = arguments
-        .into_iter()
-        .partition(|argument| argument.starts_with("--"));
+    let (options, paths): (Vec<_>, Vec<_>) =
+        arguments.into_iter().partition(|argument| argument.starts_with("--"));
     let sources: Vec<Source> = paths.iter().map(|path| read(path)).collect();
     match options.first().map(String::as_str) {
         None => sources.iter().for_each(check),
@@ -51,20 +50,11 @@ fn measure(sources: &[Source]) {
     let bytes: usize = sources.iter().map(|source| source.text().len()).sum();
     let report = |what, round: &dyn Fn()| {
         let best = (0..10).map(|_| timed(round)).min().unwrap_or_default();
-        println!(
-            "{what}: {:.1} MB/s",
-            bytes as f64 / 1e6 / best.as_secs_f64()
-        );
+        println!("{what}: {:.1} MB/s", bytes as f64 / 1e6 / best.as_secs_f64());
     };
     println!("{} files, {:.2} MB", sources.len(), bytes as f64 / 1e6);
-    report("lexing ", &|| {
-        sources
-            .iter()
-            .for_each(|source| drop(lexer::tokenize(source)))
-    });
-    report("parsing", &|| {
-        sources.iter().for_each(|source| drop(parse(source)))
-    });
+    report("lexing ", &|| sources.iter().for_each(|source| drop(lexer::tokenize(source))));
+    report("parsing", &|| sources.iter().for_each(|source| drop(parse(source))));
 }
 
 fn timed(round: &dyn Fn()) -> Duration {

@@ -318,10 +318,8 @@ impl Ast {
     pub fn chain(&self, expression: ExpressionId) -> (ExpressionId, Vec<ExpressionId>) {
         let mut innermost = expression;
         let mut sends = Vec::new();
-        while let ExpressionKind::Send {
-            receiver: Receiver::Expression(receiver),
-            ..
-        } = self[innermost].kind
+        while let ExpressionKind::Send { receiver: Receiver::Expression(receiver), .. } =
+            self[innermost].kind
         {
             sends.push(innermost);
             innermost = receiver;

@@ -69,17 +69,8 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: Code, message: String, span: Span) -> Diagnostic {
-        let labels = vec![Label {
-            span,
-            text: String::new(),
-        }];
-        Diagnostic {
-            severity,
-            code,
-            message,
-            labels,
-            hint: None,
-        }
+        let labels = vec![Label { span, text: String::new() }];
+        Diagnostic { severity, code, message, labels, hint: None }
     }
 
     /// Says what is at the principal place.
@@ -90,10 +81,7 @@ impl Diagnostic {
 
     /// Adds another place that explains the first.
     pub fn and_label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label {
-            span,
-            text: text.into(),
-        });
+        self.labels.push(Label { span, text: text.into() });
         self
     }
 
@@ -138,24 +126,14 @@ impl Reporter {
         if *count <= Reporter::MOST {
             self.list.push(diagnostic);
         } else if *count == Reporter::MOST + 1 && diagnostic.is_error() {
-            let message = format!(
-                "more than {} errors; the others are not shown",
-                Reporter::MOST
-            );
-            self.list.push(Diagnostic::error(
-                Code::TooManyErrors,
-                message,
-                diagnostic.span(),
-            ));
+            let message = format!("more than {} errors; the others are not shown", Reporter::MOST);
+            self.list.push(Diagnostic::error(Code::TooManyErrors, message, diagnostic.span()));
         }
     }
 
     /// Adds all that another reporter kept.
     pub fn extend(&mut self, other: Reporter) {
-        other
-            .list
-            .into_iter()
-            .for_each(|diagnostic| self.report(diagnostic));
+        other.list.into_iter().for_each(|diagnostic| self.report(diagnostic));
     }
 
     /// Whether there is an error.

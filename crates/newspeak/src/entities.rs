@@ -114,19 +114,13 @@ impl<I: Entity, T> Arena<I, T> {
 
     /// All nodes with their indices.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (I, &T)> {
-        self.items
-            .iter()
-            .enumerate()
-            .map(|(index, item)| (I::from_index(index), item))
+        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
     }
 }
 
 impl<I, T> Default for Arena<I, T> {
     fn default() -> Self {
-        Arena {
-            items: Vec::new(),
-            index: PhantomData,
-        }
+        Arena { items: Vec::new(), index: PhantomData }
     }
 }
 
@@ -168,11 +162,7 @@ impl<I> List<I> {
 
 impl<I> Default for List<I> {
     fn default() -> Self {
-        List {
-            start: 0,
-            length: 0,
-            item: PhantomData,
-        }
+        List { start: 0, length: 0, item: PhantomData }
     }
 }
 
@@ -199,11 +189,7 @@ impl<I: Copy> Lists<I> {
     pub fn add(&mut self, items: &[I]) -> List<I> {
         let start = self.0.len() as u32;
         self.0.extend_from_slice(items);
-        List {
-            start,
-            length: items.len() as u32,
-            item: PhantomData,
-        }
+        List { start, length: items.len() as u32, item: PhantomData }
     }
 }
 

@@ -67,15 +67,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn finish(mut self) -> Tokens {
-        self.tokens.push(Token {
-            kind: TokenKind::EndOfFile,
-            span: self.source.end(),
-        });
-        Tokens {
-            list: self.tokens,
-            diagnostics: self.diagnostics,
-            is_cut_short: self.is_cut_short,
-        }
+        self.tokens.push(Token { kind: TokenKind::EndOfFile, span: self.source.end() });
+        Tokens { list: self.tokens, diagnostics: self.diagnostics, is_cut_short: self.is_cut_short }
     }
 
     /// Scans the token that begins here. Consumes at least one byte.
@@ -117,10 +110,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn push(&mut self, kind: TokenKind, start: usize) {
-        self.tokens.push(Token {
-            kind,
-            span: self.span_from(start),
-        });
+        self.tokens.push(Token { kind, span: self.span_from(start) });
     }
 
     // Words, operators, numerals
@@ -160,15 +150,9 @@ impl<'s> Lexer<'s> {
     fn report_keyword_without_space(&mut self, start: usize) {
         let keyword = &self.text[start..self.position];
         let rest = &self.text[self.position..];
-        let argument = rest
-            .split(|c: char| !c.is_alphanumeric())
-            .next()
-            .unwrap_or(rest);
+        let argument = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or(rest);
         let hint = format!("write {}", quoted(&format!("{keyword} {argument}")));
-        let message = format!(
-            "the keyword {} needs a space before its argument",
-            quoted(keyword)
-        );
+        let message = format!("the keyword {} needs a space before its argument", quoted(keyword));
         let span = self.span_from(start);
         self.report(Diagnostic::error(Code::KeywordWithoutSpace, message, span).with_hint(hint));
     }
@@ -176,10 +160,7 @@ impl<'s> Lexer<'s> {
     fn scan_operator(&mut self) {
         let start = self.position;
         self.skip_operator();
-        self.push(
-            TokenKind::of_operator(&self.text[start..self.position]),
-            start,
-        );
+        self.push(TokenKind::of_operator(&self.text[start..self.position]), start);
     }
 
     fn skip_operator(&mut self) {
@@ -233,10 +214,8 @@ impl<'s> Lexer<'s> {
         self.position += character.len_utf8();
         if escaped(character).is_none() {
             let span = self.span_from(start);
-            let message = format!(
-                "the escape {} stands for nothing",
-                quoted(self.source.slice(span))
-            );
+            let message =
+                format!("the escape {} stands for nothing", quoted(self.source.slice(span)));
             self.report(
                 Diagnostic::warning(Code::UnknownEscape, message, span)
                     .with_hint("escapes are \\t \\b \\n \\r \\f \\' and \\\\"),
@@ -442,13 +421,10 @@ impl Lexer<'_> {
     fn report_unterminated_string(&mut self, start: usize) {
         self.is_cut_short = true;
         let span = Span::from(start..start + 1);
-        let mut diagnostic = Diagnostic::error(
-            Code::UnterminatedString,
-            "this string is never closed",
-            span,
-        )
-        .labelled("opened here")
-        .with_hint("close it with ', and write '' for a quote inside a string");
+        let mut diagnostic =
+            Diagnostic::error(Code::UnterminatedString, "this string is never closed", span)
+                .labelled("opened here")
+                .with_hint("close it with ', and write '' for a quote inside a string");
         let suspect = self.tokens.windows(2).find(|pair| {
             pair[0].kind == TokenKind::String
                 && pair[1].span.start == pair[0].span.end
@@ -509,10 +485,7 @@ impl Lexer<'_> {
         while self.character() == Some(first) {
             self.skip_character();
         }
-        let message = format!(
-            "the character {} begins no token",
-            quoted(&first.to_string())
-        );
+        let message = format!("the character {} begins no token", quoted(&first.to_string()));
         let span = self.span_from(start);
         self.report(Diagnostic::error(Code::UnexpectedCharacter, message, span));
     }

@@ -54,9 +54,5 @@ pub fn character_value(literal: &str) -> &str {
 /// The selector or string that `#selector` or `#'text'` stands for.
 pub fn symbol_value(literal: &str) -> Cow<'_, str> {
     let text = literal.strip_prefix('#').unwrap_or(literal);
-    if text.starts_with('\'') {
-        string_value(text)
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.starts_with('\'') { string_value(text) } else { Cow::Borrowed(text) }
 }

@@ -63,14 +63,8 @@ impl<'s> Numeral<'s> {
         let mut scanner = Scanner { text, position: 0 };
         let signed = scanner.accept(b'-');
         let digits = scanner.take(|byte| byte.is_ascii_digit());
-        let mut numeral = Numeral {
-            text,
-            negative: signed,
-            radix: None,
-            digits,
-            fraction: None,
-            exponent: None,
-        };
+        let mut numeral =
+            Numeral { text, negative: signed, radix: None, digits, fraction: None, exponent: None };
         let mut is_digit: fn(u8) -> bool = |byte| byte.is_ascii_digit();
         if !signed && scanner.accept(b'r') {
             is_digit = |byte| byte.is_ascii_digit() || byte.is_ascii_uppercase();
@@ -119,17 +113,11 @@ impl<'s> Numeral<'s> {
                 return Some(NumeralDefect::Infinite);
             }
         }
-        let digits = self
-            .digits
-            .chars()
-            .chain(self.fraction.unwrap_or("").chars());
+        let digits = self.digits.chars().chain(self.fraction.unwrap_or("").chars());
         let beyond = |&digit: &char| digit_value(digit as u8) >= base;
         // In radix 1 no digit but zero would be allowed: such numerals are tallies.
         let tally = base == 1;
-        digits
-            .filter(|_| !tally)
-            .find(beyond)
-            .map(NumeralDefect::DigitBeyondRadix)
+        digits.filter(|_| !tally).find(beyond).map(NumeralDefect::DigitBeyondRadix)
     }
 
     /// The numeral's value; zero if it is defective.
@@ -161,11 +149,7 @@ impl<'s> Numeral<'s> {
         if let Some(value) = small_integer(self.digits, radix, self.negative) {
             return NumeralValue::Integer(value);
         }
-        let sign = if self.negative {
-            Sign::Minus
-        } else {
-            Sign::Plus
-        };
+        let sign = if self.negative { Sign::Minus } else { Sign::Plus };
         let value = BigInt::from_biguint(sign, magnitude(self.digits.as_bytes(), radix));
         match value.to_i64() {
             Some(small) => NumeralValue::Integer(small),
@@ -196,14 +180,11 @@ impl<'s> Numeral<'s> {
     fn decimal_exponent(&self) -> Option<i32> {
         let furthest = 5 * (self.text.len() as i32) + 330;
         let exponent: i32 = self.exponent.unwrap_or("0").parse().ok()?;
-        (-furthest..=furthest)
-            .contains(&exponent)
-            .then_some(exponent)
+        (-furthest..=furthest).contains(&exponent).then_some(exponent)
     }
 
     fn exponent_is_negative(&self) -> bool {
-        self.exponent
-            .is_some_and(|exponent| exponent.starts_with('-'))
+        self.exponent.is_some_and(|exponent| exponent.starts_with('-'))
     }
 }
 
@@ -251,10 +232,7 @@ impl<'s> Scanner<'s> {
     /// An `e` that no digits follow begins a message instead, as in `1even`.
     fn exponent(&mut self) -> Option<&'s str> {
         let sign = self.next_is(1, b'-') as usize;
-        if !self.next_is(0, b'e')
-            || !self
-                .next(1 + sign)
-                .is_some_and(|byte| byte.is_ascii_digit())
+        if !self.next_is(0, b'e') || !self.next(1 + sign).is_some_and(|byte| byte.is_ascii_digit())
         {
             return None;
         }
@@ -268,11 +246,7 @@ impl<'s> Scanner<'s> {
 /// The radix, or zero if it is impossible.
 fn parse_radix(digits: &str) -> u32 {
     let significant = digits.trim_start_matches('0');
-    if significant.len() > 4 {
-        0
-    } else {
-        significant.parse().unwrap_or(0)
-    }
+    if significant.len() > 4 { 0 } else { significant.parse().unwrap_or(0) }
 }
 
 fn digit_value(digit: u8) -> u32 {
@@ -287,11 +261,7 @@ fn small_integer(digits: &str, radix: u32, negative: bool) -> Option<i64> {
     digits.bytes().try_fold(0i64, |value, digit| {
         let shifted = value.checked_mul(i64::from(radix))?;
         let digit = i64::from(digit_value(digit));
-        if negative {
-            shifted.checked_sub(digit)
-        } else {
-            shifted.checked_add(digit)
-        }
+        if negative { shifted.checked_sub(digit) } else { shifted.checked_add(digit) }
     })
 }
 
@@ -347,11 +317,7 @@ fn scaled_division(
     };
     let quotient = &dividend / &divisor;
     let rest = dividend - &quotient * &divisor;
-    (
-        quotient.to_u64().expect("the quotient has at most 54 bits"),
-        rest,
-        divisor,
-    )
+    (quotient.to_u64().expect("the quotient has at most 54 bits"), rest, divisor)
 }
 
 /// `value × 2^exponent`, exact or infinite: the value has as many bits as fit there. Two

@@ -57,16 +57,9 @@ pub struct Parse {
 
 /// Parses a module.
 pub fn parse(source: &Source) -> Parse {
-    let Tokens {
-        list,
-        diagnostics: mut reporter,
-        is_cut_short,
-    } = tokenize(source);
+    let Tokens { list, diagnostics: mut reporter, is_cut_short } = tokenize(source);
     if is_cut_short {
-        return Parse {
-            ast: None,
-            diagnostics: reporter.into_sorted(),
-        };
+        return Parse { ast: None, diagnostics: reporter.into_sorted() };
     }
     let mut attempt = Attempt::new(source, &list, Guesses::None);
     if attempt.reporter.has_errors() && !brackets_match(&list) {
@@ -74,16 +67,10 @@ pub fn parse(source: &Source) -> Parse {
     }
     reporter.extend(attempt.reporter);
     let ast = match attempt.module {
-        Some(module) if !reporter.has_errors() => Some(Ast {
-            module,
-            nodes: attempt.nodes,
-        }),
+        Some(module) if !reporter.has_errors() => Some(Ast { module, nodes: attempt.nodes }),
         _ => None,
     };
-    Parse {
-        ast,
-        diagnostics: reporter.into_sorted(),
-    }
+    Parse { ast, diagnostics: reporter.into_sorted() }
 }
 
 /// Whether every bracket has its counterpart.
@@ -113,11 +100,7 @@ impl Attempt {
     fn new(source: &Source, tokens: &[Token], guesses: Guesses) -> Attempt {
         let mut parser = Parser::new(source, tokens, guesses);
         let module = parser.module().ok();
-        Attempt {
-            module,
-            nodes: parser.nodes,
-            reporter: parser.reporter,
-        }
+        Attempt { module, nodes: parser.nodes, reporter: parser.reporter }
     }
 }
 
@@ -172,10 +155,7 @@ impl<'s> Parser<'s> {
             tokens,
             position: 0,
             current: tokens[0],
-            previous: Token {
-                kind: TokenKind::EndOfFile,
-                span: Span::default(),
-            },
+            previous: Token { kind: TokenKind::EndOfFile, span: Span::default() },
             nodes: Nodes::default(),
             reporter: Reporter::default(),
             last_complaint: None,
@@ -203,26 +183,14 @@ impl<'s> Parser<'s> {
 
     /// A send from the start of its receiver to the token consumed last.
     fn add_send(&mut self, receiver: Receiver, message: MessageId, start: Span) -> ExpressionId {
-        self.add(
-            ExpressionKind::Send { receiver, message },
-            start.to(self.previous.span),
-        )
+        self.add(ExpressionKind::Send { receiver, message }, start.to(self.previous.span))
     }
 
     /// A message without arguments, named by the token consumed last.
     fn add_unary(&mut self, is_eventual: bool) -> MessageId {
-        let Identifier {
-            name: selector,
-            span,
-        } = self.identifier_at(self.previous.span);
+        let Identifier { name: selector, span } = self.identifier_at(self.previous.span);
         let arguments = List::default();
-        let message = Message {
-            selector,
-            arguments,
-            is_eventual,
-            selector_span: span,
-            span,
-        };
+        let message = Message { selector, arguments, is_eventual, selector_span: span, span };
         self.nodes.messages.add(message)
     }
 

@@ -65,15 +65,9 @@ impl Source {
 
     fn with_defects(name: String, text: String, defects: Vec<Defect>) -> Source {
         let line_ends = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(line_ends.map(|(offset, _)| offset as u32 + 1))
-            .collect();
-        Source {
-            name,
-            text,
-            defects,
-            line_starts,
-        }
+        let line_starts =
+            std::iter::once(0).chain(line_ends.map(|(offset, _)| offset as u32 + 1)).collect();
+        Source { name, text, defects, line_starts }
     }
 
     /// The name under which diagnostics cite the source, usually a path.
@@ -106,10 +100,7 @@ impl Source {
         let line = self.line(offset);
         let start = self.line_starts[line - 1] as usize;
         let before = &self.text[start..offset as usize];
-        Position {
-            line,
-            column: before.chars().count() + 1,
-        }
+        Position { line, column: before.chars().count() + 1 }
     }
 
     /// The span of a line, counted from 1, without its line end.
@@ -166,26 +157,17 @@ pub struct Span {
 impl Span {
     /// From the start of `self` to the end of `last`.
     pub fn to(self, last: Span) -> Span {
-        Span {
-            start: self.start,
-            end: last.end,
-        }
+        Span { start: self.start, end: last.end }
     }
 
     /// The empty span in front of this one.
     pub fn before(self) -> Span {
-        Span {
-            start: self.start,
-            end: self.start,
-        }
+        Span { start: self.start, end: self.start }
     }
 
     /// The empty span behind this one.
     pub fn after(self) -> Span {
-        Span {
-            start: self.end,
-            end: self.end,
-        }
+        Span { start: self.end, end: self.end }
     }
 
     /// The span as a range for indexing text.
@@ -197,10 +179,7 @@ impl Span {
 impl From<Range<usize>> for Span {
     /// Offsets fit since [`MAX_SOURCE_BYTES`] does.
     fn from(range: Range<usize>) -> Span {
-        Span {
-            start: range.start as u32,
-            end: range.end as u32,
-        }
+        Span { start: range.start as u32, end: range.end as u32 }
     }
 }
 

@@ -51,14 +51,8 @@ fn check_bodies(bodies: &[&str], expected: Expect) {
 
 fn body_tree(body: &str) -> String {
     let dump = dump::ast(&tree(&module_with_body(body)));
-    let inner = dump
-        .split_once("(foo)")
-        .expect("the method is in the dump")
-        .1;
-    let inner = inner
-        .trim_start()
-        .strip_suffix("))\n")
-        .expect("method and class end");
+    let inner = dump.split_once("(foo)").expect("the method is in the dump").1;
+    let inner = inner.trim_start().strip_suffix("))\n").expect("method and class end");
     format!("{body}\n    {inner}\n")
 }
 
@@ -66,9 +60,6 @@ fn body_tree(body: &str) -> String {
 fn check_mistakes(text: &str, expected: Expect) {
     let source = source(text);
     let parse = parse(&source);
-    assert!(
-        !parse.diagnostics.is_empty(),
-        "nothing reported about {text}"
-    );
+    assert!(!parse.diagnostics.is_empty(), "nothing reported about {text}");
     expected.assert_eq(&to_text(&source, &parse.diagnostics, Colour::None));
 }

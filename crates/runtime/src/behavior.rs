@@ -256,7 +256,8 @@ impl Marks {
         let inherits = |test: fn(&Behavior) -> bool| superclass.is_some_and(test);
         Marks {
             is_value: has(KnownClass::Value) || inherits(|behavior| behavior.is_value),
-            is_transfer: has(KnownClass::TransferObject) || inherits(|behavior| behavior.is_transfer),
+            is_transfer: has(KnownClass::TransferObject)
+                || inherits(|behavior| behavior.is_transfer),
         }
     }
 }
@@ -290,7 +291,8 @@ struct Builder {
 impl Builder {
     fn new(superclass: Option<&'static Behavior>) -> Builder {
         let inherited = superclass.map_or(Vec::new(), |behavior| behavior.slots.clone());
-        let slots = inherited.into_iter().map(|slot| SlotCell { inherited: true, ..slot }).collect();
+        let slots =
+            inherited.into_iter().map(|slot| SlotCell { inherited: true, ..slot }).collect();
         Builder { slots, members: HashMap::new() }
     }
 
@@ -307,7 +309,10 @@ impl Builder {
             let nested = source.module.definition(id);
             let index = self.cell(SlotContent::Class(nested as *const Definition as usize), false);
             let kind = MemberKind::NestedClass(index, id);
-            self.add(nested.name, Member { definition: source, visibility: nested.visibility, kind });
+            self.add(
+                nested.name,
+                Member { definition: source, visibility: nested.visibility, kind },
+            );
         }
         self.add_methods(source, &source.bytecode().methods);
     }

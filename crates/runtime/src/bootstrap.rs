@@ -91,7 +91,8 @@ fn make_root_behaviors(
     };
     for (known, superclass) in KnownClass::ROOTS {
         let superclass = superclass.and_then(|superclass| find(&made, superclass));
-        let behavior = vm.behavior(nested(kernel, known.name())?, superclass, &[]).map_err(fault)?;
+        let behavior =
+            vm.behavior(nested(kernel, known.name())?, superclass, &[]).map_err(fault)?;
         made.push((known, behavior));
     }
     let class_sides = find(&made, KnownClass::Top).and_then(|top| top.class_side.get().copied());
@@ -102,10 +103,7 @@ fn make_root_behaviors(
 }
 
 /// Allocates the kernel module's instance; its class object comes later.
-fn make_kernel_instance(
-    thread: &mut Thread,
-    behavior: &'static Behavior,
-) -> Result<(), BootError> {
+fn make_kernel_instance(thread: &mut Thread, behavior: &'static Behavior) -> Result<(), BootError> {
     let instance = thread.mutator.allocate_slots(behavior.layout, Word::NIL);
     let instance = crate::thread::allocated(instance)?;
     thread.vm.roots.kernel.set(instance.word());
@@ -201,10 +199,7 @@ fn run(
 }
 
 /// Gives the kernel instance its class object, now that classes can be made.
-fn adopt_kernel_class(
-    thread: &mut Thread,
-    kernel: &'static Definition,
-) -> Result<(), BootError> {
+fn adopt_kernel_class(thread: &mut Thread, kernel: &'static Definition) -> Result<(), BootError> {
     let value = thread.vm.known_class(KnownClass::Value);
     let class = make_class(thread, kernel, [Word::NIL, Word::NIL, value])?;
     if let Some(instance) = thread.vm.roots.kernel.get().as_object() {

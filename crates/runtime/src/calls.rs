@@ -77,7 +77,12 @@ pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
 /// Starts a function with the words of the window as arguments.
 ///
 /// The window is where the site says, or anywhere else if the arguments come from an [`Outcome`].
-pub fn enter(thread: &mut Thread, site: &'static Site, function: &'static Function, window: Window) {
+pub fn enter(
+    thread: &mut Thread,
+    site: &'static Site,
+    function: &'static Function,
+    window: Window,
+) {
     if thread.must_poll() {
         thread.window = window;
         poll(thread);
@@ -212,12 +217,7 @@ pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
 
 /// Sends the thread's message, which reaches members of at least this visibility: the VM's own
 /// messages are to protected ones as well.
-fn send_message(
-    thread: &mut Thread,
-    site: &'static Site,
-    selector: Symbol,
-    least: Visibility,
-) {
+fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, least: Visibility) {
     let vm = thread.vm;
     let layout = known::layout_of(thread.message[0]);
     let Some(behavior) = vm.behavior_of_layout(layout) else {

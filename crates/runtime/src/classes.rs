@@ -186,7 +186,9 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
     loop {
         let layout = object.layout();
         match layout {
-            known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => return true,
+            known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => {
+                return true;
+            }
             known::BLOCK => return false,
             _ => {}
         }

@@ -55,8 +55,24 @@ impl KnownClass {
     pub const ALL: [KnownClass; 18] = {
         use KnownClass::*;
         [
-            Top, Thing, Object, Value, TransferObject, Class, Nil, False, True, Integer, Double, String,
-            Symbol, Array, ValueArray, TransferArray, Block, Exception,
+            Top,
+            Thing,
+            Object,
+            Value,
+            TransferObject,
+            Class,
+            Nil,
+            False,
+            True,
+            Integer,
+            Double,
+            String,
+            Symbol,
+            Array,
+            ValueArray,
+            TransferArray,
+            Block,
+            Exception,
         ]
     };
 
@@ -72,9 +88,24 @@ impl KnownClass {
     /// The name of the class in the kernel module.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 18] = [
-            "Top", "Thing", "Object", "Value", "TransferObject", "Class", "Nil", "False", "True",
-            "Integer", "Double", "String", "Symbol", "Array", "ValueArray", "TransferArray",
-            "Block", "Exception",
+            "Top",
+            "Thing",
+            "Object",
+            "Value",
+            "TransferObject",
+            "Class",
+            "Nil",
+            "False",
+            "True",
+            "Integer",
+            "Double",
+            "String",
+            "Symbol",
+            "Array",
+            "ValueArray",
+            "TransferArray",
+            "Block",
+            "Exception",
         ];
         NAMES[self as usize]
     }

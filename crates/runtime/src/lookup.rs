@@ -160,7 +160,8 @@ impl LookupTable {
             return entry;
         }
         // Resolving may link functions; doing it outside the lock keeps the lock a leaf.
-        let entry: &'static CacheEntry = Box::leak(Box::new(CacheEntry { layout, action: resolve() }));
+        let entry: &'static CacheEntry =
+            Box::leak(Box::new(CacheEntry { layout, action: resolve() }));
         self.entries.write().entry(key).or_insert(entry)
     }
 }
@@ -192,11 +193,12 @@ fn resolve(
         SiteDescription::Send { selector, access } => {
             resolve_send(behavior, Some(module), module.symbol(selector), access)
         }
-        SiteDescription::Enclosing(class, side) => {
-            path(behavior, module.definition(class), side).map_or(Action::Missing, Action::Enclosing)
+        SiteDescription::Enclosing(class, side) => path(behavior, module.definition(class), side)
+            .map_or(Action::Missing, Action::Enclosing),
+        SiteDescription::Captures(class) => {
+            path(behavior, module.definition(class), Side::Instance)
+                .map_or(Action::Missing, Action::Captures)
         }
-        SiteDescription::Captures(class) => path(behavior, module.definition(class), Side::Instance)
-            .map_or(Action::Missing, Action::Captures),
         SiteDescription::InitializeSlot(class, name) => {
             own_slot(behavior, module.definition(class), SlotContent::Data(module.symbol(name)))
         }

@@ -178,7 +178,8 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
     // The sites point at the function and the function at the sites, so its place comes first.
     let place: &'static mut MaybeUninit<Function> = Box::leak(Box::new_uninit());
     for site in &mut sites {
-        let length = Opcode::of_word(bytecode.code[site.pc as usize]).map_or(0, |o| o.info().words());
+        let length =
+            Opcode::of_word(bytecode.code[site.pc as usize]).map_or(0, |o| o.info().words());
         site.function = place.as_ptr();
         site.return_pc = &raw const code[site.pc as usize..][length..][0];
     }
@@ -216,7 +217,9 @@ fn link_instruction(
             let index = sites.len() - 1;
             sites[index].callee = match opcode {
                 Opcode::Call => operand as usize,
-                _ => primitives::find(module.bytecode.string(StringId(operand))) as *const _ as usize,
+                _ => {
+                    primitives::find(module.bytecode.string(StringId(operand))) as *const _ as usize
+                }
             };
             Field::X.insert(words, index as u32);
             index

@@ -59,7 +59,12 @@ impl Stack {
         let first = first.max(CHUNK_HEADER + 8);
         let mut chunk = vec![0u64; first].into_boxed_slice();
         chunk[CHUNK_HEADER - 1] = std::ptr::from_ref(exit_site()) as u64;
-        Stack { chunks: vec![chunk], words: first, maximum: maximum.max(first), reserve_is_open: false }
+        Stack {
+            chunks: vec![chunk],
+            words: first,
+            maximum: maximum.max(first),
+            reserve_is_open: false,
+        }
     }
 
     /// Where the strand's first frame starts.

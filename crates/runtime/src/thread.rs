@@ -137,23 +137,23 @@ impl Thread {
         // before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
         let stack = Stack::new(vm.options.first_chunk_words, vm.options.max_stack_words);
-        let state = State {
-            pc: std::ptr::null(),
-            frame: std::ptr::null_mut(),
-            function: std::ptr::null(),
-        };
-        let mut thread = Box::write(place, Thread {
-            limit: AtomicUsize::new(0),
-            state,
-            stands_before: false,
-            window: Window::NONE,
-            vm,
-            mutator,
-            stack,
-            message: Vec::new(),
-            strand_local: Word::NIL,
-            exit: None,
-        });
+        let state =
+            State { pc: std::ptr::null(), frame: std::ptr::null_mut(), function: std::ptr::null() };
+        let mut thread = Box::write(
+            place,
+            Thread {
+                limit: AtomicUsize::new(0),
+                state,
+                stands_before: false,
+                window: Window::NONE,
+                vm,
+                mutator,
+                stack,
+                message: Vec::new(),
+                strand_local: Word::NIL,
+                exit: None,
+            },
+        );
         thread.reset_limit();
         thread
     }

@@ -22,5 +22,10 @@ pub trait Tier: Sync {
     ///
     /// The arguments include the receiver; there are as many as the function takes. The thread's
     /// stack must be empty. *GC point.*
-    fn run(&self, thread: &mut Thread, function: &'static Function, arguments: &[Word]) -> RunResult;
+    fn run(
+        &self,
+        thread: &mut Thread,
+        function: &'static Function,
+        arguments: &[Word],
+    ) -> RunResult;
 }

@@ -155,7 +155,8 @@ fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Res
     let mut scope = thread.mutator.scope();
     let value = scope.root(value);
     // An unwinding must not fail for want of memory: what it unwinds may hold all of it.
-    let token = allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
+    let token =
+        allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
     let (frame, region) = match destination {
         Destination::Handler(frame, index) => {
             (frame, Word::from_small_integer_unchecked(index as i64))

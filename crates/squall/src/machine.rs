@@ -194,8 +194,7 @@ impl Machine {
         let words: Vec<Word> =
             arguments.iter().map(|&argument| self.thread.mutator.get(argument)).collect();
         let receiver = self.thread.mutator.get(receiver);
-        let result =
-            bootstrap::send(&mut self.thread, &Interpreter, receiver, selector, &words)?;
+        let result = bootstrap::send(&mut self.thread, &Interpreter, receiver, selector, &words)?;
         Ok(match result {
             RunResult::Value(word) => Reply::Answer(self.thread.mutator.push_root(word)),
             RunResult::Exit(code) => Reply::Exit(code),

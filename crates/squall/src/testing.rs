@@ -78,7 +78,8 @@ fn tests_in(
     path: &[String],
 ) -> impl Iterator<Item = Test> {
     let selectors = context.methods.iter().map(|method| module.string(method.selector));
-    let tests = selectors.filter(|selector| selector.starts_with("test") && !selector.contains(':'));
+    let tests =
+        selectors.filter(|selector| selector.starts_with("test") && !selector.contains(':'));
     tests.map(|selector| Test { context: path.to_vec(), selector: selector.to_owned() })
 }
 

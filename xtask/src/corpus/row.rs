@@ -110,7 +110,9 @@ impl Expectation {
         let has = |test: &dyn Fn(&str) -> bool| output.lines().any(test);
         let (is_met, wanted) = match self {
             Expectation::Line(line) => (has(&|found| found == line), format!("`{line}`")),
-            Expectation::Beginning(text) => (has(&|found| found.starts_with(text)), format!("`{text}…`")),
+            Expectation::Beginning(text) => {
+                (has(&|found| found.starts_with(text)), format!("`{text}…`"))
+            }
             Expectation::Tests(count) => {
                 let number = |line: &str| line.rsplit(' ').next()?.parse::<usize>().ok();
                 let says = |what: &str| {
@@ -126,5 +128,7 @@ impl Expectation {
 
 fn last_line(output: &str) -> String {
     let last = output.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or("there is no output".to_owned(), |line| format!("the last line is `{}`", line.trim()))
+    last.map_or("there is no output".to_owned(), |line| {
+        format!("the last line is `{}`", line.trim())
+    })
 }

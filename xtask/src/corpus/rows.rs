@@ -38,25 +38,73 @@ const SUITES: &[Suite] = &[
 type Sized = (&'static str, u32);
 
 const BENCHMARKS: &[Sized] = &[
-    ("Richards", 1), ("RichardsNS", 1), ("DeltaBlue", 2), ("DeltaBlueNS", 2), ("Json", 1), ("CD", 2),
-    ("Havlak", 1), ("Mandelbrot", 3), ("NBody", 3), ("GraphSearch", 1), ("PageRank", 10), ("Splay", 1),
-    ("GCBench", 1), ("LeeTM", 1), ("Vacation", 1), ("Fannkuch", 4), ("List", 1), ("Bounce", 1),
-    ("Permute", 5), ("Queens", 5), ("Storage", 2), ("Sieve", 2), ("Towers", 2), ("Sort.TreeSort", 2),
-    ("Sort.BubbleSort", 2), ("Sort.QuickSort", 2),
+    ("Richards", 1),
+    ("RichardsNS", 1),
+    ("DeltaBlue", 2),
+    ("DeltaBlueNS", 2),
+    ("Json", 1),
+    ("CD", 2),
+    ("Havlak", 1),
+    ("Mandelbrot", 3),
+    ("NBody", 3),
+    ("GraphSearch", 1),
+    ("PageRank", 10),
+    ("Splay", 1),
+    ("GCBench", 1),
+    ("LeeTM", 1),
+    ("Vacation", 1),
+    ("Fannkuch", 4),
+    ("List", 1),
+    ("Bounce", 1),
+    ("Permute", 5),
+    ("Queens", 5),
+    ("Storage", 2),
+    ("Sieve", 2),
+    ("Towers", 2),
+    ("Sort.TreeSort", 2),
+    ("Sort.BubbleSort", 2),
+    ("Sort.QuickSort", 2),
 ];
 
 const LANGUAGE_FEATURES: &[&str] = &[
-    "Fibonacci", "ClosureDefFibonacci", "ClosureFibonacci", "OuterConstLoop", "FieldLoop", "FieldWrite",
-    "IntegerLoop", "Loop", "NonLocalReturn", "Exceptions", "Recurse", "Sum", "WhileLoop", "WhileLoopPoly",
-    "VectorRead", "Dispatch", "DispatchNoArg", "DispatchPerformNoArg", "InstantiatePrimValueObject",
-    "InstantiateValueValueObject", "InstantiateValueValueObjectFewer", "FieldWriteToEscapedObject",
-    "PolyMorphicBlocks", "ObjectLiterals", "ObjectLiterals2", "ObjectLiterals3", "StringCharAt",
+    "Fibonacci",
+    "ClosureDefFibonacci",
+    "ClosureFibonacci",
+    "OuterConstLoop",
+    "FieldLoop",
+    "FieldWrite",
+    "IntegerLoop",
+    "Loop",
+    "NonLocalReturn",
+    "Exceptions",
+    "Recurse",
+    "Sum",
+    "WhileLoop",
+    "WhileLoopPoly",
+    "VectorRead",
+    "Dispatch",
+    "DispatchNoArg",
+    "DispatchPerformNoArg",
+    "InstantiatePrimValueObject",
+    "InstantiateValueValueObject",
+    "InstantiateValueValueObjectFewer",
+    "FieldWriteToEscapedObject",
+    "PolyMorphicBlocks",
+    "ObjectLiterals",
+    "ObjectLiterals2",
+    "ObjectLiterals3",
+    "StringCharAt",
     "FileReadWrite",
 ];
 
 const FORK_JOIN: &[Sized] = &[
-    ("CilkSortSeq", 1), ("FibSeq", 10), ("IntegrateSeq", 10), ("JacobiSeq", 100), ("LUDecompositionSeq", 16),
-    ("NQueensSeq", 5), ("QuickSortSeq", 1),
+    ("CilkSortSeq", 1),
+    ("FibSeq", 10),
+    ("IntegrateSeq", 10),
+    ("JacobiSeq", 100),
+    ("LUDecompositionSeq", 16),
+    ("NQueensSeq", 5),
+    ("QuickSortSeq", 1),
 ];
 
 /// Program, a size with a known result, the standard size.
@@ -109,7 +157,9 @@ pub fn somns(checkout: &Path) -> Vec<Row> {
             ["-A", "core-lib/Benchmarks/Harness.ns", program, "1", "0", &size.to_string()];
         row(group, name, &arguments, Expectation::Beginning("Total Runtime: ".to_owned()))
     };
-    rows.extend(BENCHMARKS.iter().map(|(name, size)| benchmark("SOMns: Benchmarks", name, name, *size)));
+    rows.extend(
+        BENCHMARKS.iter().map(|(name, size)| benchmark("SOMns: Benchmarks", name, name, *size)),
+    );
     rows.extend(LANGUAGE_FEATURES.iter().map(|name| {
         benchmark("SOMns: LanguageFeatures", name, &format!("LanguageFeatures.{name}"), 2)
     }));

@@ -16,7 +16,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
-        &["squall-bytecode", "squall-heap", "squall-interpreter", "squall-newspeak", "squall-runtime"],
+        &[
+            "squall-bytecode",
+            "squall-heap",
+            "squall-interpreter",
+            "squall-newspeak",
+            "squall-runtime",
+        ],
     ),
     ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak"]),
     ("xtask", &[]),
@@ -30,7 +36,8 @@ const CONFINED: &[(&str, &str)] =
 const UNSAFE: &[&str] = &["heap", "scheduler", "runtime", "interpreter", "jit"];
 
 /// What only the command does.
-const PRINTING: &[&str] = &["println!", "print!(", "eprintln!", "eprint!(", "io::stdout", "io::stderr"];
+const PRINTING: &[&str] =
+    &["println!", "print!(", "eprintln!", "eprint!(", "io::stdout", "io::stderr"];
 
 /// What only the command and the primitives for files do.
 const OPENING: &[&str] = &["std::fs", "File::open"];
@@ -49,7 +56,9 @@ pub fn dependencies() -> Vec<Finding> {
     for package in packages() {
         let name = package["name"].as_str().unwrap_or_default();
         let Some(layers) = allowed.get(name) else {
-            findings.push(format!("{name}: xtask/src/tidy/architecture.rs does not say where it belongs"));
+            findings.push(format!(
+                "{name}: xtask/src/tidy/architecture.rs does not say where it belongs"
+            ));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
@@ -59,8 +68,10 @@ pub fn dependencies() -> Vec<Finding> {
                 findings.push(format!("{name} must not depend on {other}"));
             }
             let home = CONFINED.iter().find(|(library, _)| *library == other);
-            if let Some((library, home)) = home.filter(|(_, home)| *home != name && name != "xtask") {
-                findings.push(format!("{name} must not depend on {library}, which belongs to {home}"));
+            if let Some((library, home)) = home.filter(|(_, home)| *home != name && name != "xtask")
+            {
+                findings
+                    .push(format!("{name} must not depend on {library}, which belongs to {home}"));
             }
         }
     }
@@ -68,7 +79,8 @@ pub fn dependencies() -> Vec<Finding> {
 }
 
 fn packages() -> Vec<Value> {
-    let output = cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output();
+    let output =
+        cargo().args(["metadata", "--no-deps", "--offline", "--format-version", "1"]).output();
     let output = output.expect("Cargo is there").stdout;
     let metadata: Value = serde_json::from_slice(&output).expect("Cargo writes JSON");
     metadata["packages"].as_array().cloned().unwrap_or_default()
@@ -95,7 +107,9 @@ pub fn named_in_codemap() -> Vec<Finding> {
     let unknown = named.iter().filter(|name| !folders.iter().any(|folder| folder == *name));
     missing
         .map(|folder| format!("{CODEMAP} does not mention crates/{folder}"))
-        .chain(unknown.map(|name| format!("{CODEMAP} mentions crates/{name}, which does not exist")))
+        .chain(
+            unknown.map(|name| format!("{CODEMAP} mentions crates/{name}, which does not exist")),
+        )
         .collect()
 }
 
@@ -103,7 +117,9 @@ pub fn named_in_codemap() -> Vec<Finding> {
 pub fn check(file: &File) -> Vec<Finding> {
     let Some(name) = file.crate_name().filter(|_| file.is_rust()) else { return Vec::new() };
     let mut findings = Vec::new();
-    if file.path == format!("crates/{name}/src/lib.rs") || file.path == format!("crates/{name}/src/main.rs") {
+    if file.path == format!("crates/{name}/src/lib.rs")
+        || file.path == format!("crates/{name}/src/main.rs")
+    {
         let forbids = file.text.contains("#![forbid(unsafe_code)]");
         if !forbids && !UNSAFE.contains(&name) {
             findings.push(format!("{}:1: add #![forbid(unsafe_code)]", file.path));

@@ -30,7 +30,10 @@ pub fn check(files: &[File]) -> Vec<Finding> {
             let listed = LISTED.iter().find(|entry| entry.0 == file.path && entry.1 == name);
             let limit = listed.map_or(LONGEST, |entry| entry.2);
             if lines > limit {
-                findings.push(format!("{}:{line}: {name} has {lines} lines; at most {limit}", file.path));
+                findings.push(format!(
+                    "{}:{line}: {name} has {lines} lines; at most {limit}",
+                    file.path
+                ));
             }
             long.push((file.path.as_str(), name, lines));
         }
@@ -59,12 +62,15 @@ fn functions(text: &str) -> impl Iterator<Item = Function<'_>> {
 /// The name behind `fn`, if a function begins on this line.
 fn function_name(line: &str) -> Option<&str> {
     let before_name = line.trim_start().split_once("fn ")?;
-    let qualifiers = ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe", "extern", "\"C\""];
+    let qualifiers =
+        ["pub", "pub(crate)", "pub(super)", "const", "async", "unsafe", "extern", "\"C\""];
     if !before_name.0.split_whitespace().all(|word| qualifiers.contains(&word)) {
         return None;
     }
     let name = before_name.1;
-    name.split(|end: char| !end.is_alphanumeric() && end != '_').next().filter(|name| !name.is_empty())
+    name.split(|end: char| !end.is_alphanumeric() && end != '_')
+        .next()
+        .filter(|name| !name.is_empty())
 }
 
 /// Whether a declaration ends on this line, or the whole function.

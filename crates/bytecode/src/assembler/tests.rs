@@ -27,7 +27,9 @@ fn check_normal_form(text: &str, expected: Expect) {
 
 #[test]
 fn the_normal_form_of_a_module() {
-    check_normal_form(SUM, expect![[r#"
+    check_normal_form(
+        SUM,
+        expect![[r#"
         path "examples/sum.ns"
         main class0
 
@@ -136,7 +138,8 @@ fn the_normal_form_of_a_module() {
         L1:
             return             r1
         }
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -266,152 +269,287 @@ fn long_integers_are_hexadecimal() {
 
 #[test]
 fn errors_in_tokens() {
-    check_errors("path \"abc", expect![[r#"
+    check_errors(
+        "path \"abc",
+        expect![[r#"
         1:6: the text has no end (a quote is missing)
-    "#]]);
-    check_errors("path \"a\\q\"", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path \"a\\q\"",
+        expect![[r#"
         1:8: there is no such escape; write one of \n \r \t \0 \" \\ \u{1f600}
-    "#]]);
-    check_errors("path \"a\\u{110000}\"", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path \"a\\u{110000}\"",
+        expect![[r#"
         1:8: this is no character code
-    "#]]);
-    check_errors("path \"ü\" ?", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path \"ü\" ?",
+        expect![[r#"
         1:10: '?' cannot stand here
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn errors_in_items() {
-    check_errors("foo", expect![[r#"
+    check_errors(
+        "foo",
+        expect![[r#"
         1:1: expected an item of a module (not `foo`); one of: path, main, strings, class, method, block, function
-    "#]]);
-    check_errors("path", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path",
+        expect![[r#"
         1:5: expected a text (the line ends here)
-    "#]]);
-    check_errors("path 7", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path 7",
+        expect![[r#"
         1:6: expected a text (not `7`)
-    "#]]);
-    check_errors("path \"a\" \"b\"", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "path \"a\" \"b\"",
+        expect![[r#"
         1:10: expected the end of the line (not a text)
-    "#]]);
-    check_errors("main $Foo", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "main $Foo",
+        expect![[r#"
         1:6: there is no class `$Foo`
-    "#]]);
-    check_errors("strings {\nfoo\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "strings {\nfoo\n}",
+        expect![[r#"
         2:1: expected a text (not `foo`)
-    "#]]);
-    check_errors("method fn1 \"f\" (0) {\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method fn1 \"f\" (0) {\n}",
+        expect![[r#"
         1:8: expected `fn0` (not `fn1`); number the items in order, or use `$name`
-    "#]]);
-    check_errors("method $f \"f\" (0) {\n}\nblock $f \"f\" (0) {\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method $f \"f\" (0) {\n}\nblock $f \"f\" (0) {\n}",
+        expect![[r#"
         3:7: `$f` is declared twice
-    "#]]);
-    check_errors("method fn0 \"f\" (0) {\nreturn r0", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method fn0 \"f\" (0) {\nreturn r0",
+        expect![[r#"
         1:1: this `method` has no end (the closing brace is missing)
-    "#]]);
-    check_errors("method fn0 \"f\" (256) {\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method fn0 \"f\" (256) {\n}",
+        expect![[r#"
         1:17: 256 is no possible number of parameters
-    "#]]);
-    check_errors("method fn0 \"f\" (0) -> i33 {\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method fn0 \"f\" (0) -> i33 {\n}",
+        expect![[r#"
         1:23: expected a register type (not `i33`); one of: any, bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64
-    "#]]);
-    check_errors("method fn0 \"f\" (0)", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "method fn0 \"f\" (0)",
+        expect![[r#"
         1:19: expected `{` (the line ends here)
-    "#]]);
-    check_errors("}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "}",
+        expect![[r#"
         1:1: expected an item of a module (not `}`); one of: path, main, strings, class, method, block, function
-    "#]]);
-    check_errors("class class0 \"C\" public {\nfactory fn0 \"new\"\ninitializer fn0\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "class class0 \"C\" public {\nfactory fn0 \"new\"\ninitializer fn0\n}",
+        expect![[r#"
         1:1: this class is not complete (missing: own_initializer)
-    "#]]);
-    check_errors("class class0 \"C\" secret {\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "class class0 \"C\" secret {\n}",
+        expect![[r#"
         1:18: expected a visibility (not `secret`); one of: private, protected, public
-    "#]]);
-    check_errors("class class0 \"C\" public {\nslots \"a\"\nposition 3\n}", expect![[r#"
+    "#]],
+    );
+    check_errors(
+        "class class0 \"C\" public {\nslots \"a\"\nposition 3\n}",
+        expect![[r#"
         1:1: this class is not complete (missing: factory, initializer, own_initializer)
         2:1: expected a part of a class (not `slots`); one of: outer, position, accessor, factory, initializer, own_initializer, slot, nested, method, class_method
         3:11: expected `:` (the line ends here)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn errors_in_bodies() {
-    check_body("mov r0, r1", expect![[r#"
+    check_body(
+        "mov r0, r1",
+        expect![[r#"
         3:1: there is no instruction `mov`; did you mean `move`?
-    "#]]);
-    check_body("frobnicate r0", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "frobnicate r0",
+        expect![[r#"
         3:1: there is no instruction `frobnicate`
-    "#]]);
-    check_body("move r0", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "move r0",
+        expect![[r#"
         3:8: expected `,` (the line ends here)
-    "#]]);
-    check_body("move r0, r1, r2", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "move r0, r1, r2",
+        expect![[r#"
         3:12: expected the end of the line (not `,`)
-    "#]]);
-    check_body("move r0, r256", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "move r0, r256",
+        expect![[r#"
         3:10: expected a register up to r255 (not `r256`)
-    "#]]);
-    check_body("move r0, r01", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "move r0, r01",
+        expect![[r#"
         3:10: expected a register (not `r01`)
-    "#]]);
-    check_body("move r0, total", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "move r0, total",
+        expect![[r#"
         3:10: expected a register (not `total`)
-    "#]]);
-    check_body("load_integer r0, 32768\nload_integer r0, -32769", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_integer r0, 32768\nload_integer r0, -32769",
+        expect![[r#"
         3:18: the value of `load_integer` cannot be 32768
         4:18: the value of `load_integer` cannot be -32769
-    "#]]);
-    check_body("load_integer r0, 1.5", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_integer r0, 1.5",
+        expect![[r#"
         3:18: 1.5 is no possible value
-    "#]]);
-    check_body("load_special r0, null", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_special r0, null",
+        expect![[r#"
         3:18: expected a special (not `null`); one of: nil, false, true
-    "#]]);
-    check_body("jump nowhere", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "jump nowhere",
+        expect![[r#"
         3:6: there is no label `nowhere`
-    "#]]);
-    check_body("here:\nhere:\njump here", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "here:\nhere:\njump here",
+        expect![[r#"
         4:1: the label `here` is defined twice
-    "#]]);
-    check_body("jump @99999999", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "jump @99999999",
+        expect![[r#"
         3:6: the target is too far away
-    "#]]);
-    check_body("send0 r0, r1, r2, sideways \"foo\"", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "send0 r0, r1, r2, sideways \"foo\"",
+        expect![[r#"
         3:19: expected a site (not `sideways`); one of: public, lexical, private, super, initializer, own_initializer, super_initializer, mixin_initializer, enclosing, captures, slot, class_slot
-    "#]]);
-    check_body("load_constant r0, i8 128", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_constant r0, i8 128",
+        expect![[r#"
         3:22: this is no value of type `i8`
-    "#]]);
-    check_body("load_constant r0, 12x", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_constant r0, 12x",
+        expect![[r#"
         3:19: 12x is no number
-    "#]]);
-    check_body("load_constant r0, foo", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "load_constant r0, foo",
+        expect![[r#"
         3:19: expected a constant (not `foo`)
-    "#]]);
-    check_body("k1 = 5", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "k1 = 5",
+        expect![[r#"
         3:1: the next number is 0
-    "#]]);
-    check_body("registers any*253", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "registers any*253",
+        expect![[r#"
         3:11: there are more than 256 registers
-    "#]]);
-    check_body("catch r1 into r2 from a to b", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "catch r1 into r2 from a to b",
+        expect![[r#"
         3:29: expected `handler` (the line ends here)
-    "#]]);
-    check_body("ensure into r2 from a to @4294967296 handler @0\na:", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "ensure into r2 from a to @4294967296 handler @0\na:",
+        expect![[r#"
         3:26: there can be no such word
-    "#]]);
-    check_body("make_closure r0, r0, 256, fn0", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "make_closure r0, r0, 256, fn0",
+        expect![[r#"
         3:22: the count of `make_closure` cannot be 256
-    "#]]);
-    check_body("at 1", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "at 1",
+        expect![[r#"
         3:5: expected `:` (the line ends here)
-    "#]]);
-    check_body("word 0x123456789", expect![[r#"
+    "#]],
+    );
+    check_body(
+        "word 0x123456789",
+        expect![[r#"
         3:6: 0x123456789 is no possible word
-    "#]]);
-    check_body(&format!("load_constant r0, {}", "9".repeat(1001)), expect![[r#"
+    "#]],
+    );
+    check_body(
+        &format!("load_constant r0, {}", "9".repeat(1001)),
+        expect![[r#"
         3:19: this number has too many digits; write it in hexadecimal, with `0x`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

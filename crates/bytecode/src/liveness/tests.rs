@@ -99,7 +99,8 @@ impl Oracle<'_> {
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
                 let lost = instruction.opcode == Opcode::Unbox && jumped && written
-                    || instruction.opcode == Opcode::LeaveHome && self.reads(&instruction, register);
+                    || instruction.opcode == Opcode::LeaveHome
+                        && self.reads(&instruction, register);
                 paths.push((pc, (kept || written) && !lost));
             }
             for region in self.regions(pc) {
@@ -176,11 +177,14 @@ fn a_call_keeps_its_operands_but_not_its_window_or_destination() {
     code.emit(Opcode::Send1, &send);
     code.emit(Opcode::Return, &registers(&[2]));
     let function = code.finish(signature(FunctionKind::Method, 1, 7)).unwrap();
-    check(&function, expect![[r#"
+    check(
+        &function,
+        expect![[r#"
         0  load_integer   before {r0, r1} at {r0, r1}
         1  send1          before {r0, r1} at {r0, r1}
         3  return         before {r2} at {r2}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -197,11 +201,14 @@ fn a_handler_keeps_registers_alive_in_its_whole_region() {
     code.region((start, end), handler, Register(3), RegionKind::Catch(Register(1)));
     // r2, the destination, is an argument here: the handler still needs its old value.
     let function = code.finish(signature(FunctionKind::Method, 2, 7)).unwrap();
-    check(&function, expect![[r#"
+    check(
+        &function,
+        expect![[r#"
         0  send0          before {r0, r1, r2} at {r0, r1, r2}
         2  return         before {r0} at {r0}
         3  return         before {r2} at {r2}
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -212,9 +219,12 @@ fn closures_and_homes_are_always_traced() {
     code.emit(Opcode::Return, &registers(&[2]));
     let home = Some(Register(1));
     let function = code.finish(Signature { home, ..signature(FunctionKind::Block, 0, 3) }).unwrap();
-    check(&function, expect![[r#"
+    check(
+        &function,
+        expect![[r#"
         0  make_home      before {r0} at {r0}
         1  load_special   before {r0, r1} at {r0, r1}
         2  return         before {r0, r1, r2} at {r0, r1, r2}
-    "#]]);
+    "#]],
+    );
 }

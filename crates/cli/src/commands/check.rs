@@ -24,7 +24,11 @@ pub fn check(arguments: &Check) -> Result<Exit, Exit> {
         });
         exit = exit.and(result.unwrap_or_else(|exit| exit));
     }
-    if exit == Exit::Success && !arguments.json && arguments.dump.is_empty() && stderr().is_terminal() {
+    if exit == Exit::Success
+        && !arguments.json
+        && arguments.dump.is_empty()
+        && stderr().is_terminal()
+    {
         print_error("no mistakes found\n");
     }
     Ok(exit)

@@ -101,11 +101,7 @@ fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<E
     Ok(None)
 }
 
-fn evaluate_input(
-    session: &mut Session,
-    number: usize,
-    text: &str,
-) -> Result<Option<Exit>, Exit> {
+fn evaluate_input(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
     match session.evaluate(&format!("input {number}"), text).map_err(internal)? {
         Evaluation::Done | Evaluation::Failed => {}
         Evaluation::Unresolved => print("a promise that is not resolved yet\n"),

@@ -62,7 +62,8 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
              that loads this module"
         ));
     }
-    let mut methods = main.methods.iter().filter(|method| module.string(method.selector) == "main:");
+    let mut methods =
+        main.methods.iter().filter(|method| module.string(method.selector) == "main:");
     if methods.next().is_none() {
         return invalid(format!(
             "{name} in {path} has no method `main:` to start with\n  \
@@ -80,7 +81,8 @@ fn send(mut machine: Machine, module: RunnableModule, selector: &str) -> Result<
     let reply = machine.send(workspace, "usingPlatform:", &[platform]).map_err(internal)?;
     let Reply::Answer(workspace) = reply else { return Ok(Exit::Internal) };
     let selector = machine.string(selector).ok_or(Exit::Failure)?;
-    let reply = machine.send(workspace, "describe:sentTo:", &[selector, class]).map_err(internal)?;
+    let reply =
+        machine.send(workspace, "describe:sentTo:", &[selector, class]).map_err(internal)?;
     machine.flush();
     match reply {
         Reply::Answer(text) => match machine.text(text) {

@@ -125,9 +125,9 @@ impl Tester<'_> {
     fn module_failed(&mut self, path: &str, outcome: &Outcome) {
         let (word, message) = describe(outcome);
         self.counts.has_exited |= matches!(outcome, Outcome::Exit(_));
-        self.for_programs(|| {
-            json!({ "event": "module", "file": path, "outcome": word, "message": message })
-        });
+        self.for_programs(
+            || json!({ "event": "module", "file": path, "outcome": word, "message": message }),
+        );
         self.for_people(|| {
             let message = message.unwrap_or_default();
             format!("  {word}: the module cannot be made\n{}", indented(&message))
@@ -171,9 +171,10 @@ fn describe(outcome: &Outcome) -> (&'static str, Option<String>) {
             "unresolved",
             Some("its promise is not resolved, and nothing is left that could resolve it".into()),
         ),
-        Outcome::Exit(code) => {
-            ("exit", Some(format!("the program ended with exit code {code}; the other tests did not run")))
-        }
+        Outcome::Exit(code) => (
+            "exit",
+            Some(format!("the program ended with exit code {code}; the other tests did not run")),
+        ),
     }
 }
 

@@ -37,11 +37,7 @@ pub fn to_json(source: &Source, diagnostic: &Diagnostic) -> serde_json::Value {
         code: diagnostic.code.name(),
         message: &diagnostic.message,
         file: source.name(),
-        labels: diagnostic
-            .labels
-            .iter()
-            .map(|label| place(source, label))
-            .collect(),
+        labels: diagnostic.labels.iter().map(|label| place(source, label)).collect(),
         hint: diagnostic.hint.as_deref(),
     };
     serde_json::to_value(report).expect("a report has string keys and no failing parts")

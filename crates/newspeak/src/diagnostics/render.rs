@@ -19,10 +19,8 @@ pub enum Colour {
 
 /// The diagnostics as text, with a blank line between two of them.
 pub fn to_text(source: &Source, diagnostics: &[Diagnostic], colour: Colour) -> String {
-    let reports: Vec<_> = diagnostics
-        .iter()
-        .map(|diagnostic| report(source, diagnostic, colour))
-        .collect();
+    let reports: Vec<_> =
+        diagnostics.iter().map(|diagnostic| report(source, diagnostic, colour)).collect();
     reports.join("\n")
 }
 
@@ -32,9 +30,7 @@ fn report(source: &Source, diagnostic: &Diagnostic, colour: Colour) -> String {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level
-        .primary_title(&*diagnostic.message)
-        .id(diagnostic.code.name());
+    let title = level.primary_title(&*diagnostic.message).id(diagnostic.code.name());
     let mut group = title.elements(excerpts(source, &diagnostic.labels));
     if let Some(hint) = &diagnostic.hint {
         group = group.element(Level::HELP.message(&**hint));
@@ -62,10 +58,7 @@ fn excerpts<'a>(source: &'a Source, labels: &'a [Label]) -> Vec<Snippet<'a, Anno
             None => lines.push((line, vec![index])),
         }
     }
-    lines
-        .into_iter()
-        .map(|(line, members)| excerpt(source, labels, line, &members))
-        .collect()
+    lines.into_iter().map(|(line, members)| excerpt(source, labels, line, &members)).collect()
 }
 
 fn excerpt<'a>(
@@ -76,11 +69,7 @@ fn excerpt<'a>(
 ) -> Snippet<'a, Annotation<'a>> {
     let window = window(source, line, labels[members[0]].span);
     let annotations = members.iter().map(|&index| {
-        let kind = if index == 0 {
-            AnnotationKind::Primary
-        } else {
-            AnnotationKind::Context
-        };
+        let kind = if index == 0 { AnnotationKind::Primary } else { AnnotationKind::Context };
         let annotation = kind.span(within(window, labels[index].span).range());
         match &*labels[index].text {
             "" => annotation,
@@ -102,17 +91,12 @@ const WINDOW_BYTES: usize = 200;
 fn window(source: &Source, line: usize, focus: Span) -> Span {
     let whole = source.line_span(line);
     let end = (focus.start as usize + WINDOW_BYTES).min(whole.end as usize);
-    let end = (end..)
-        .find(|&end| source.text().is_char_boundary(end))
-        .unwrap_or(end);
+    let end = (end..).find(|&end| source.text().is_char_boundary(end)).unwrap_or(end);
     whole.to(Span::from(end..end))
 }
 
 /// A span relative to a window, clipped to it.
 fn within(window: Span, span: Span) -> Span {
     let clip = |offset: u32| offset.clamp(window.start, window.end) - window.start;
-    Span {
-        start: clip(span.start),
-        end: clip(span.end),
-    }
+    Span { start: clip(span.start), end: clip(span.end) }
 }

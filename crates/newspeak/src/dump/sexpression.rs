@@ -42,11 +42,7 @@ impl Sexpression {
 
     fn open_list(&mut self, head: &str, is_heading: bool) {
         self.open.push(self.pieces.len());
-        self.pieces.push(Piece::Open {
-            pieces: 0,
-            width: 0,
-            is_heading,
-        });
+        self.pieces.push(Piece::Open { pieces: 0, width: 0, is_heading });
         if !head.is_empty() {
             self.atom(head);
         }
@@ -71,11 +67,7 @@ impl Sexpression {
                     width += text.chars().count() + 1;
                     at += 1;
                 }
-                Piece::Open {
-                    pieces,
-                    width: inner,
-                    ..
-                } => {
+                Piece::Open { pieces, width: inner, .. } => {
                     width += inner + 1;
                     at += pieces;
                 }
@@ -87,11 +79,7 @@ impl Sexpression {
 
     /// The text, with a line end behind it.
     pub(super) fn finish(self) -> String {
-        let mut layout = Layout {
-            text: String::new(),
-            column: 0,
-            lists: Vec::new(),
-        };
+        let mut layout = Layout { text: String::new(), column: 0, lists: Vec::new() };
         for piece in &self.pieces {
             layout.piece(piece);
         }
@@ -123,20 +111,13 @@ impl Layout {
                 self.separate(true);
                 self.write(text);
             }
-            Piece::Open {
-                width, is_heading, ..
-            } => {
+            Piece::Open { width, is_heading, .. } => {
                 self.separate(*is_heading);
                 let outer = self.lists.last();
                 let is_flat =
                     outer.is_some_and(|list| list.is_flat) || self.column + width <= LINE_WIDTH;
                 let indentation = self.column + 2;
-                self.lists.push(List {
-                    is_flat,
-                    indentation,
-                    is_empty: true,
-                    is_head: true,
-                });
+                self.lists.push(List { is_flat, indentation, is_empty: true, is_head: true });
                 self.write("(");
             }
             Piece::Close => {
@@ -152,12 +133,7 @@ impl Layout {
             return;
         };
         list.is_head &= stays;
-        let List {
-            is_flat,
-            indentation,
-            is_empty,
-            is_head,
-        } = *list;
+        let List { is_flat, indentation, is_empty, is_head } = *list;
         list.is_empty = false;
         if is_empty {
             return;

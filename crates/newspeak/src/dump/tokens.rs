@@ -14,11 +14,7 @@ use crate::token::Token;
 /// ```
 pub fn tokens(source: &Source, tokens: &[Token]) -> String {
     let mut text = String::new();
-    let mut cursor = Cursor {
-        source,
-        offset: 0,
-        position: Position { line: 1, column: 1 },
-    };
+    let mut cursor = Cursor { source, offset: 0, position: Position { line: 1, column: 1 } };
     for token in tokens {
         let position = cursor.advance(token.span.start).to_string();
         let shown = source.slice(token.span).escape_debug();
@@ -41,12 +37,7 @@ impl Cursor<'_> {
         let offset = offset as usize;
         for character in self.source.text()[self.offset..offset].chars() {
             match character {
-                '\n' => {
-                    self.position = Position {
-                        line: self.position.line + 1,
-                        column: 1,
-                    }
-                }
+                '\n' => self.position = Position { line: self.position.line + 1, column: 1 },
                 _ => self.position.column += 1,
             }
         }

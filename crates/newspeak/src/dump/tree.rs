@@ -20,10 +20,7 @@ use crate::entities::{BlockId, ClassId, ExpressionId, List, MessageId, Name};
 
 /// The tree as text.
 pub fn ast(ast: &Ast) -> String {
-    let mut dump = Dump {
-        ast,
-        out: Sexpression::default(),
-    };
+    let mut dump = Dump { ast, out: Sexpression::default() };
     dump.class("class", ast.module);
     dump.out.finish()
 }
@@ -45,14 +42,8 @@ impl Dump<'_> {
             self.pattern("factory", &class.factory);
         }
         self.initialization(class);
-        class
-            .classes
-            .iter()
-            .for_each(|&nested| self.class("class", nested));
-        class
-            .methods
-            .iter()
-            .for_each(|&method| self.method("method", &self.ast[method]));
+        class.classes.iter().for_each(|&nested| self.class("class", nested));
+        class.methods.iter().for_each(|&method| self.method("method", &self.ast[method]));
         for &method in &class.class_methods {
             self.method("class-method", &self.ast[method]);
         }
@@ -63,14 +54,8 @@ impl Dump<'_> {
         if let Some(superclass) = &class.superclass {
             self.inheritance("superclass", superclass);
         }
-        class
-            .mixins
-            .iter()
-            .for_each(|mixin| self.inheritance("mixin", mixin));
-        class
-            .slots
-            .iter()
-            .for_each(|&slot| self.slot(&self.ast[slot]));
+        class.mixins.iter().for_each(|mixin| self.inheritance("mixin", mixin));
+        class.slots.iter().for_each(|&slot| self.slot(&self.ast[slot]));
         for &initializer in &class.initializers {
             self.out.open("initialize");
             self.expression(initializer);
@@ -141,9 +126,7 @@ impl Dump<'_> {
     // Expressions
 
     fn expressions(&mut self, list: List<ExpressionId>) {
-        self.ast[list]
-            .iter()
-            .for_each(|&expression| self.expression(expression));
+        self.ast[list].iter().for_each(|&expression| self.expression(expression));
     }
 
     fn expression(&mut self, id: ExpressionId) {
@@ -157,9 +140,7 @@ impl Dump<'_> {
             ExpressionKind::Cascade { receiver, messages } => {
                 self.out.open("cascade");
                 self.receiver(receiver);
-                self.ast[messages]
-                    .iter()
-                    .for_each(|&message| self.message(message));
+                self.ast[messages].iter().for_each(|&message| self.message(message));
                 self.out.close();
             }
             ExpressionKind::Array(elements) => {
@@ -176,10 +157,7 @@ impl Dump<'_> {
     fn sends(&mut self, id: ExpressionId) {
         let (first, sends) = self.ast.chain(id);
         let start = self.ast[first].kind;
-        if let ExpressionKind::Send {
-            receiver: Receiver::Implicit,
-            message,
-        } = start
+        if let ExpressionKind::Send { receiver: Receiver::Implicit, message } = start
             && self.ast[message].arguments.is_empty()
             && sends.is_empty()
         {
@@ -222,12 +200,7 @@ impl Dump<'_> {
     }
 
     fn message(&mut self, id: MessageId) {
-        let Message {
-            selector,
-            arguments,
-            is_eventual,
-            ..
-        } = self.ast[id];
+        let Message { selector, arguments, is_eventual, .. } = self.ast[id];
         if arguments.is_empty() && !is_eventual {
             return self.name(selector);
         }
@@ -261,10 +234,7 @@ impl Dump<'_> {
         self.out.open("block");
         if !block.parameters.is_empty() {
             self.out.open_heading("parameters");
-            block
-                .parameters
-                .iter()
-                .for_each(|parameter| self.name(parameter.name));
+            block.parameters.iter().for_each(|parameter| self.name(parameter.name));
             self.out.close();
         }
         self.body(&block.body);

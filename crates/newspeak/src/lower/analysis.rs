@@ -29,7 +29,8 @@ pub struct Analysis {
 impl Analysis {
     /// Analyses a module.
     pub fn of(ast: &Ast) -> Analysis {
-        let mut walk = Walk { ast, found: Analysis::default(), scopes: Vec::new(), depth: Depth::default() };
+        let mut walk =
+            Walk { ast, found: Analysis::default(), scopes: Vec::new(), depth: Depth::default() };
         walk.class(ast.module);
         walk.found
     }

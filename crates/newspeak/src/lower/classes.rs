@@ -275,12 +275,8 @@ impl Lowering<'_> {
             self.value(mixin.class, Some(part(3 + index)));
         }
         let count = (3 + class.mixins.len()) as i64;
-        let operands = [
-            destination.into(),
-            parts.into(),
-            count.into(),
-            i64::from(definition.0).into(),
-        ];
+        let operands =
+            [destination.into(), parts.into(), count.into(), i64::from(definition.0).into()];
         self.function().emit(Opcode::MakeClass, &operands);
         destination
     }
@@ -375,12 +371,7 @@ impl Lowering<'_> {
     }
 
     /// The initializers of the superclass and the mixins, each answering the object to go on with.
-    fn initialize_inherited(
-        &mut self,
-        class: &Class,
-        definition: DefinitionId,
-        object: Register,
-    ) {
+    fn initialize_inherited(&mut self, class: &Class, definition: DefinitionId, object: Register) {
         if !self.is_root(class) {
             let access = Access::SuperInitializer(definition);
             self.send_initializer(class.superclass.as_ref(), access, object);

@@ -243,7 +243,9 @@ impl Lowering<'_> {
                 let access = self.lexical_access(depth, selector);
                 Addressee { register: self.self_register(), access }
             }
-            Receiver::Super => Addressee { register: self.self_register(), access: self.super_access() },
+            Receiver::Super => {
+                Addressee { register: self.self_register(), access: self.super_access() }
+            }
             Receiver::Outer(name) => {
                 let depth = self.outer_depth(name)?;
                 let access = self.lexical_access(depth, selector);
@@ -314,10 +316,12 @@ impl Lowering<'_> {
         }
         self.position(message.selector_span);
         let selector = self.module.string(&ast[message.selector]);
-        self.emit_window(opcode, destination, (window, arguments.len() + 1), Site::Send {
-            selector,
-            access: addressee.access,
-        });
+        self.emit_window(
+            opcode,
+            destination,
+            (window, arguments.len() + 1),
+            Site::Send { selector, access: addressee.access },
+        );
         self.function().release_to(top);
     }
 
@@ -347,9 +351,11 @@ impl Lowering<'_> {
     pub fn operand(&mut self, id: ExpressionId, later: &[ExpressionId]) -> Register {
         let register = self.value(id, None);
         let is_variable = usize::from(register.0) < self.function().top
-            && self.function().variables.iter().any(|variable| {
-                variable.place == Place::Register(register)
-            });
+            && self
+                .function()
+                .variables
+                .iter()
+                .any(|variable| variable.place == Place::Register(register));
         if is_variable && later.iter().any(|&expression| self.may_assign(expression)) {
             let copy = self.function().allocate();
             self.function().emit_move(copy, register);
@@ -409,7 +415,9 @@ impl Lowering<'_> {
             let selector = &ast[ast[message].selector];
             let access = match addressee.access {
                 _ if index == 0 => addressee.access,
-                Access::Lexical | Access::Private(..) => self.cascade_access(receiver, first, selector),
+                Access::Lexical | Access::Private(..) => {
+                    self.cascade_access(receiver, first, selector)
+                }
                 access => access,
             };
             let top = self.function().top;

@@ -68,7 +68,8 @@ impl Inlined {
         };
         let conditional = |on_true, on_false| Inlined::Conditional { on_true, on_false };
         let looping = |goes_on: bool, has_body: bool| {
-            let condition = literal_block(ast, receiver).filter(|&b| ast[b].parameters.is_empty())?;
+            let condition =
+                literal_block(ast, receiver).filter(|&b| ast[b].parameters.is_empty())?;
             let body = if has_body { Some(block(0, 0)?) } else { None };
             Some(Inlined::While { condition, body, goes_on })
         };
@@ -104,7 +105,9 @@ impl Inlined {
     pub fn blocks(self) -> impl Iterator<Item = BlockId> {
         let pair = match self {
             Inlined::Conditional { on_true, on_false } => [on_true, on_false],
-            Inlined::And(block) | Inlined::Or(block) | Inlined::Repeat(block) => [Some(block), None],
+            Inlined::And(block) | Inlined::Or(block) | Inlined::Repeat(block) => {
+                [Some(block), None]
+            }
             Inlined::While { condition, body, .. } => [Some(condition), body],
             Inlined::Count { body, .. } => [Some(body), None],
             Inlined::NilTest { on_nil, on_value } => [on_nil, on_value],

@@ -57,8 +57,7 @@ impl Lowering<'_> {
         self.position(message.selector_span);
         let name = self.module.string(&ast[message.selector]);
         let count = arguments.len() as i64;
-        let operands =
-            [destination.into(), window.into(), count.into(), i64::from(name.0).into()];
+        let operands = [destination.into(), window.into(), count.into(), i64::from(name.0).into()];
         self.function().emit(Opcode::Primitive, &operands);
     }
 

@@ -59,7 +59,10 @@ pub fn compile(
 }
 
 /// Compiles a module whose source may be any bytes.
-pub fn compile_source(source: &Source, options: &CompileOptions) -> Result<Module, Vec<Diagnostic>> {
+pub fn compile_source(
+    source: &Source,
+    options: &CompileOptions,
+) -> Result<Module, Vec<Diagnostic>> {
     let parse = crate::parse(source);
     match parse.ast {
         Some(ast) => lower(&ast, source, options),
@@ -68,7 +71,11 @@ pub fn compile_source(source: &Source, options: &CompileOptions) -> Result<Modul
 }
 
 /// Lowers a tree to a module.
-pub fn lower(ast: &Ast, source: &Source, options: &CompileOptions) -> Result<Module, Vec<Diagnostic>> {
+pub fn lower(
+    ast: &Ast,
+    source: &Source,
+    options: &CompileOptions,
+) -> Result<Module, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         ast,
         source,
@@ -193,7 +200,9 @@ fn limit_text(error: &BuildError) -> String {
     match error {
         BuildError::JumpTooFar { .. } => "a jump would be too long".to_owned(),
         BuildError::TableFull { what, limit } => format!("it has more than {limit} {what}"),
-        BuildError::OperandOutOfRange { .. } => "an operand does not fit its instruction".to_owned(),
+        BuildError::OperandOutOfRange { .. } => {
+            "an operand does not fit its instruction".to_owned()
+        }
         BuildError::UnboundLabel(_) => "a label is missing".to_owned(),
     }
 }

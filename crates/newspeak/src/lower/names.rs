@@ -65,9 +65,9 @@ impl Lowering<'_> {
     pub fn outer_depth(&mut self, name: Identifier) -> Option<usize> {
         let text = &self.ast[name.name];
         let (innermost, _) = self.place_in_classes();
-        let found = (0..=innermost).rev().find(|&depth| {
-            self.classes.get(depth).is_some_and(|class| class.name == *text)
-        });
+        let found = (0..=innermost)
+            .rev()
+            .find(|&depth| self.classes.get(depth).is_some_and(|class| class.name == *text));
         if found.is_none() {
             let message = format!("no class around this code is called `{text}`");
             let names: Vec<String> = self.classes.iter().map(|class| class.name.clone()).collect();

@@ -38,12 +38,7 @@ impl Parser<'_> {
         let statements = self.take_operands(mark);
         self.close()?;
         let span = opening.to(self.previous.span);
-        Ok(Box::new(Body {
-            locals,
-            statements,
-            returned,
-            span,
-        }))
+        Ok(Box::new(Body { locals, statements, returned, span }))
     }
 
     /// The parameters of a block.
@@ -99,12 +94,7 @@ impl Parser<'_> {
         self.optional_type()?;
         let Initializer { is_mutable, value } = self.initializer()?;
         let span = name.span.to(self.previous.span);
-        Ok(Local {
-            name,
-            is_mutable,
-            initializer: value,
-            span,
-        })
+        Ok(Local { name, is_mutable, initializer: value, span })
     }
 
     /// The initialiser that a slot or local may have, with its period.
@@ -112,10 +102,7 @@ impl Parser<'_> {
         let is_mutable = !self.at(TokenKind::Equals);
         if is_mutable && !self.at(TokenKind::MutableEquals) {
             self.check_smalltalk_declaration()?;
-            return Ok(Initializer {
-                is_mutable,
-                value: None,
-            });
+            return Ok(Initializer { is_mutable, value: None });
         }
         self.advance();
         let outer_depth = self.around.initializer_depth;
@@ -136,8 +123,7 @@ impl Parser<'_> {
         while self.more_items() {
             let checkpoint = self.checkpoint();
             let parsed = if self.at(TokenKind::Caret) {
-                self.return_statement()
-                    .map(|statement| returned = Some(statement))
+                self.return_statement().map(|statement| returned = Some(statement))
             } else {
                 self.item()
             };
@@ -176,11 +162,7 @@ impl Parser<'_> {
     }
 
     fn end_of_item(&mut self) -> Parsed<()> {
-        if self.accept(TokenKind::Period) || self.at_end() {
-            Ok(())
-        } else {
-            self.no_period()
-        }
+        if self.accept(TokenKind::Period) || self.at_end() { Ok(()) } else { self.no_period() }
     }
 
     /// Whether an item begins here. Steps over what belongs to none.
@@ -210,25 +192,19 @@ impl Parser<'_> {
 
     /// The name on the left of an expression of the form `name = value`.
     fn compared_name(&self, expression: ExpressionId) -> Option<Identifier> {
-        let ExpressionKind::Send {
-            receiver: Receiver::Expression(left),
-            message,
-        } = self.nodes[expression].kind
+        let ExpressionKind::Send { receiver: Receiver::Expression(left), message } =
+            self.nodes[expression].kind
         else {
             return None;
         };
-        let ExpressionKind::Send {
-            receiver: Receiver::Implicit,
-            message: name,
-        } = self.nodes[left].kind
+        let ExpressionKind::Send { receiver: Receiver::Implicit, message: name } =
+            self.nodes[left].kind
         else {
             return None;
         };
         let name = self.nodes[name];
         let is_comparison = self.nodes.names[self.nodes[message].selector] == *"=";
-        (is_comparison && name.arguments.is_empty()).then_some(Identifier {
-            name: name.selector,
-            span: name.span,
-        })
+        (is_comparison && name.arguments.is_empty())
+            .then_some(Identifier { name: name.selector, span: name.span })
     }
 }

@@ -164,10 +164,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn unclosed_declarations(&mut self, opening: Span) {
-        let message = format!(
-            "expected `|` after the declarations, found {}",
-            self.found()
-        );
+        let message = format!("expected `|` after the declarations, found {}", self.found());
         self.complain(
             self.error_here(Code::UnclosedBracket, message)
                 .and_label(opening, "the declarations begin here")
@@ -183,8 +180,7 @@ impl Parser<'_> {
             TokenKind::Setter => diagnostic.with_hint(declaration),
             TokenKind::Keyword if self.peek(1) == TokenKind::Equals => {
                 let message = "`:=` declares nothing";
-                self.error_here(Code::SmalltalkAssignment, message)
-                    .with_hint(declaration)
+                self.error_here(Code::SmalltalkAssignment, message).with_hint(declaration)
             }
             _ => diagnostic.with_hint("an initialised declaration ends with a period"),
         })
@@ -203,10 +199,7 @@ impl Parser<'_> {
 
     pub(super) fn no_period_after_initializer(&mut self) {
         let diagnostic = self
-            .error_here(
-                Code::MissingPeriod,
-                "an initialised declaration ends with a period",
-            )
+            .error_here(Code::MissingPeriod, "an initialised declaration ends with a period")
             .and_label(self.previous.span.after(), "the period belongs here");
         self.complain(diagnostic);
     }
@@ -216,10 +209,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn malformed_type(&mut self, what: &str) -> Reported {
-        let message = format!(
-            "expected {what} in a type annotation, found {}",
-            self.found()
-        );
+        let message = format!("expected {what} in a type annotation, found {}", self.found());
         self.complain(self.error_here(Code::MalformedType, message))
     }
 
@@ -366,8 +356,7 @@ impl Parser<'_> {
             _ => "assign by `name:: …`".into(),
         };
         self.complain(
-            self.error_here(Code::SmalltalkAssignment, "`:=` assigns nothing")
-                .with_hint(hint),
+            self.error_here(Code::SmalltalkAssignment, "`:=` assigns nothing").with_hint(hint),
         )
     }
 

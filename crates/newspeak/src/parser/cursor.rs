@@ -24,15 +24,11 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn kind_at(&self, position: usize) -> TokenKind {
-        self.tokens
-            .get(position)
-            .map_or(TokenKind::EndOfFile, |token| token.kind)
+        self.tokens.get(position).map_or(TokenKind::EndOfFile, |token| token.kind)
     }
 
     pub(super) fn text_at(&self, position: usize) -> &'s str {
-        self.tokens
-            .get(position)
-            .map_or("", |token| &self.text[token.span.range()])
+        self.tokens.get(position).map_or("", |token| &self.text[token.span.range()])
     }
 
     pub(super) fn current_text(&self) -> &'s str {
@@ -88,11 +84,7 @@ impl<'s> Parser<'s> {
     }
 
     pub(super) fn expect(&mut self, kind: TokenKind, what: &str) -> Parsed<Token> {
-        if self.at(kind) {
-            Ok(self.advance())
-        } else {
-            Err(self.expected(what))
-        }
+        if self.at(kind) { Ok(self.advance()) } else { Err(self.expected(what)) }
     }
 
     pub(super) fn expect_identifier(&mut self, what: &str) -> Parsed<Identifier> {
@@ -108,14 +100,8 @@ impl<'s> Parser<'s> {
         if middle == end {
             self.advance();
         } else {
-            self.previous = Token {
-                span: Span { start, end: middle },
-                ..self.current
-            };
-            self.current = Token {
-                kind: rest,
-                span: Span { start: middle, end },
-            };
+            self.previous = Token { span: Span { start, end: middle }, ..self.current };
+            self.current = Token { kind: rest, span: Span { start: middle, end } };
         }
     }
 
@@ -194,9 +180,6 @@ impl<'s> Parser<'s> {
 impl From<Token> for Opening {
     fn from(token: Token) -> Opening {
         let closer = token.kind.closer().unwrap_or(TokenKind::EndOfFile);
-        Opening {
-            closer,
-            span: token.span,
-        }
+        Opening { closer, span: token.span }
     }
 }

@@ -120,10 +120,7 @@ impl Parser<'_> {
             } else {
                 self.optional_return_type()?;
             }
-            self.expect(
-                TokenKind::Equals,
-                "`=` between the head of the class and its definition",
-            )?;
+            self.expect(TokenKind::Equals, "`=` between the head of the class and its definition")?;
         }
         if !self.at(TokenKind::OpenParenthesis) {
             class.superclass = Some(self.inheritance()?);
@@ -159,11 +156,7 @@ impl Parser<'_> {
             TokenKind::Keyword => Some(self.keyword_message(false)?),
             _ => None,
         };
-        Ok(Inheritance {
-            class,
-            initializer,
-            span: start.to(self.previous.span),
-        })
+        Ok(Inheritance { class, initializer, span: start.to(self.previous.span) })
     }
 
     /// What evaluates to a superclass or mixin.
@@ -182,10 +175,7 @@ impl Parser<'_> {
         } else {
             Receiver::Implicit
         };
-        self.expect(
-            TokenKind::Identifier,
-            "the name of a superclass or mixin, or `(`",
-        )?;
+        self.expect(TokenKind::Identifier, "the name of a superclass or mixin, or `(`")?;
         let message = self.add_unary(false);
         Ok(self.add_send(receiver, message, start))
     }
@@ -202,10 +192,7 @@ impl Parser<'_> {
         self.members(class, Side::Instance);
         self.close()?;
         if self.accept(TokenKind::Colon) {
-            self.open(
-                TokenKind::OpenParenthesis,
-                "the `(` before the class methods",
-            )?;
+            self.open(TokenKind::OpenParenthesis, "the `(` before the class methods")?;
             self.members(class, Side::Class);
             self.close()?;
         }
@@ -256,13 +243,7 @@ impl Parser<'_> {
         self.optional_type()?;
         let Initializer { is_mutable, value } = self.initializer()?;
         let span = start.to(self.previous.span);
-        Ok(self.nodes.slots.add(Slot {
-            access,
-            name,
-            is_mutable,
-            initializer: value,
-            span,
-        }))
+        Ok(self.nodes.slots.add(Slot { access, name, is_mutable, initializer: value, span }))
     }
 
     /// The name of a slot or local.
@@ -318,24 +299,13 @@ impl Parser<'_> {
     /// A method whose access modifier was read; its first token is at `start`.
     fn method(&mut self, access: Access, start: Span) -> Parsed<MethodId> {
         let pattern = self.pattern()?;
-        self.expect(
-            TokenKind::Equals,
-            "`=` between the method's pattern and its body",
-        )?;
+        self.expect(TokenKind::Equals, "`=` between the method's pattern and its body")?;
         self.around.method_column = self.column(start.start);
         self.around.method_depth = self.depth();
-        let opening = self.open(
-            TokenKind::OpenParenthesis,
-            "the `(` before the method's body",
-        )?;
+        let opening = self.open(TokenKind::OpenParenthesis, "the `(` before the method's body")?;
         let body = self.body(Owner::Method, opening)?;
         let span = start.to(self.previous.span);
-        Ok(self.nodes.methods.add(Method {
-            access,
-            pattern,
-            body,
-            span,
-        }))
+        Ok(self.nodes.methods.add(Method { access, pattern, body, span }))
     }
 
     /// A selector with parameters, and perhaps a return type.
@@ -358,11 +328,7 @@ impl Parser<'_> {
         };
         let span = start.to(self.previous.span);
         self.optional_return_type()?;
-        Ok(Pattern {
-            selector,
-            parameters,
-            span,
-        })
+        Ok(Pattern { selector, parameters, span })
     }
 
     fn keyword_pattern(&mut self, parameters: &mut Vec<Identifier>) -> Parsed<Name> {

@@ -39,10 +39,7 @@ impl Parser<'_> {
     /// The setter send whose `name::` is the token at this position.
     fn add_setter_send(&mut self, position: usize, value: ExpressionId) -> ExpressionId {
         let token = self.tokens[position].span;
-        let target = self.identifier_at(Span {
-            end: token.end - 2,
-            ..token
-        });
+        let target = self.identifier_at(Span { end: token.end - 2, ..token });
         let span = token.to(self.previous.span);
         self.add(ExpressionKind::SetterSend { target, value }, span)
     }
@@ -113,10 +110,7 @@ impl Parser<'_> {
 
     /// A binary message, behind its operator.
     fn binary_message(&mut self, is_eventual: bool) -> Parsed<MessageId> {
-        let Identifier {
-            name: selector,
-            span,
-        } = self.identifier_at(self.previous.span);
+        let Identifier { name: selector, span } = self.identifier_at(self.previous.span);
         let argument = self.operand()?;
         let arguments = self.nodes.expression_lists.add(&[argument]);
         Ok(self.nodes.messages.add(Message {
@@ -155,13 +149,7 @@ impl Parser<'_> {
         let selector = self.take_selector(keywords);
         let arguments = self.take_operands(arguments);
         let span = selector_span.to(self.previous.span);
-        let message = Message {
-            selector,
-            arguments,
-            is_eventual,
-            selector_span,
-            span,
-        };
+        let message = Message { selector, arguments, is_eventual, selector_span, span };
         Ok(self.nodes.messages.add(message))
     }
 
@@ -171,8 +159,7 @@ impl Parser<'_> {
             [keyword] => self.nodes.names.intern(&self.text[keyword.range()]),
             keywords => {
                 self.selector.clear();
-                self.selector
-                    .extend(keywords.iter().map(|keyword| &self.text[keyword.range()]));
+                self.selector.extend(keywords.iter().map(|keyword| &self.text[keyword.range()]));
                 self.nodes.names.intern(&self.selector)
             }
         };
@@ -276,10 +263,7 @@ impl Parser<'_> {
         self.items();
         let elements = self.take_operands(mark);
         self.close()?;
-        Ok(self.add(
-            ExpressionKind::Array(elements),
-            start.to(self.previous.span),
-        ))
+        Ok(self.add(ExpressionKind::Array(elements), start.to(self.previous.span)))
     }
 
     fn block(&mut self) -> Parsed<ExpressionId> {
@@ -287,11 +271,7 @@ impl Parser<'_> {
         let parameters = self.block_parameters()?;
         let body = self.body(Owner::Block, start)?;
         let span = start.to(self.previous.span);
-        let block = self.nodes.blocks.add(Block {
-            parameters,
-            body,
-            span,
-        });
+        let block = self.nodes.blocks.add(Block { parameters, body, span });
         Ok(self.add(ExpressionKind::Block(block), span))
     }
 
@@ -301,10 +281,7 @@ impl Parser<'_> {
         let class = self.class(None, Access::Public, start)?;
         self.around = around;
         self.leave();
-        Ok(self.add(
-            ExpressionKind::ObjectLiteral(class),
-            start.to(self.previous.span),
-        ))
+        Ok(self.add(ExpressionKind::ObjectLiteral(class), start.to(self.previous.span)))
     }
 
     fn literal(&mut self) -> ExpressionId {

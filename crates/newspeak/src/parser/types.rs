@@ -18,11 +18,7 @@ use crate::token::TokenKind;
 impl Parser<'_> {
     /// The type annotation that may stand here.
     pub(super) fn optional_type(&mut self) -> Parsed<()> {
-        if self.at(TokenKind::Less) {
-            self.type_annotation()
-        } else {
-            Ok(())
-        }
+        if self.at(TokenKind::Less) { self.type_annotation() } else { Ok(()) }
     }
 
     /// The return type that may stand here.

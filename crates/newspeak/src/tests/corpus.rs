@@ -10,10 +10,8 @@ use crate::parser::parse;
 use crate::source::Source;
 
 /// Files of SOMns that are not SOMns programs, though named like some.
-const NO_PROGRAMS: &[&str] = &[
-    "LanguageFeatures/SlopStone.ns",
-    "LanguageFeatures/DoesNotUnderstand/",
-];
+const NO_PROGRAMS: &[&str] =
+    &["LanguageFeatures/SlopStone.ns", "LanguageFeatures/DoesNotUnderstand/"];
 
 #[test]
 fn the_core_library_of_somns_is_accepted() {
@@ -42,18 +40,11 @@ fn accept(path: &Path) {
     let source = read(path);
     let parse = parse(&source);
     let report = to_text(&source, &parse.diagnostics, Colour::None);
-    assert!(
-        parse.ast.is_some() && parse.diagnostics.is_empty(),
-        "{report}"
-    );
+    assert!(parse.ast.is_some() && parse.diagnostics.is_empty(), "{report}");
 }
 
 fn refuse(path: &Path) {
-    assert!(
-        parse(&read(path)).ast.is_none(),
-        "{} is accepted",
-        path.display()
-    );
+    assert!(parse(&read(path)).ast.is_none(), "{} is accepted", path.display());
 }
 
 fn is_no_program(path: &Path) -> bool {

@@ -123,13 +123,7 @@ fn parentheses() {
 #[test]
 fn setter_sends() {
     check_bodies(
-        &[
-            "a:: 1",
-            "a:: b:: c d + e",
-            "a:: b at: 1 put: 2",
-            "a:: (b:: c) d",
-            "^ a:: b",
-        ],
+        &["a:: 1", "a:: b:: c d + e", "a:: b at: 1 put: 2", "a:: (b:: c) d", "^ a:: b"],
         expect![[r#"
             a:: 1
                 (set a 1)
@@ -333,12 +327,8 @@ fn object_literals() {
 fn spans_cover_the_whole_phrase() {
     let text = "class A = ()(foo = ( ( aa bb ) + cc at: 'x'; dd ))";
     let ast = tree(text);
-    let spans: Vec<&str> = ast
-        .nodes
-        .expressions
-        .iter()
-        .map(|(_, node)| &text[node.span.range()])
-        .collect();
+    let spans: Vec<&str> =
+        ast.nodes.expressions.iter().map(|(_, node)| &text[node.span.range()]).collect();
     expect![[r#"
         [
             "aa",
@@ -394,13 +384,7 @@ fn chains_are_found_from_the_inside_out() {
     let method = &ast[ast[ast.module].methods[0]];
     let returned = method.body.returned.expect("a return").value;
     let (first, sends) = ast.chain(returned);
-    assert!(matches!(
-        ast[first].kind,
-        ExpressionKind::Send {
-            receiver: Receiver::Implicit,
-            ..
-        }
-    ));
+    assert!(matches!(ast[first].kind, ExpressionKind::Send { receiver: Receiver::Implicit, .. }));
     let selectors: Vec<&str> = sends
         .iter()
         .map(|&send| match ast[send].kind {

@@ -34,31 +34,16 @@ class Größe usingPlatform: p <Platform> = outer Größe Base new: p <: Mixin a
 /// Parses and shows a source in every way there is. Answers whether it is a program.
 fn exercise(source: &Source) -> bool {
     let tokens = tokenize(source).list;
-    assert!(
-        tokens
-            .windows(2)
-            .all(|pair| pair[0].span.end <= pair[1].span.start)
-    );
+    assert!(tokens.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
     dump::tokens(source, &tokens);
     let parse = parse(source);
-    for label in parse
-        .diagnostics
-        .iter()
-        .flat_map(|diagnostic| &diagnostic.labels)
-    {
+    for label in parse.diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
         assert!(label.span.start <= label.span.end);
-        assert!(
-            source.text().get(label.span.range()).is_some(),
-            "{:?}",
-            label
-        );
+        assert!(source.text().get(label.span.range()).is_some(), "{:?}", label);
     }
     to_text(source, &parse.diagnostics, Colour::None);
     to_json_lines(source, &parse.diagnostics);
-    assert_eq!(
-        parse.ast.is_none(),
-        parse.diagnostics.iter().any(|d| d.is_error())
-    );
+    assert_eq!(parse.ast.is_none(), parse.diagnostics.iter().any(|d| d.is_error()));
     parse.ast.is_some_and(|ast| !dump::ast(&ast).is_empty())
 }
 
@@ -69,13 +54,8 @@ fn accepts(text: &str) -> bool {
 /// Runs on the smallest stack that embedders are promised to get by with.
 fn on_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     const STACK_BYTES: usize = 512 * 1024;
-    let thread = std::thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(run);
-    thread
-        .expect("a thread can be started")
-        .join()
-        .expect("the thread does not panic")
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
+    thread.expect("a thread can be started").join().expect("the thread does not panic")
 }
 
 // Depth
@@ -98,13 +78,7 @@ const fn nest(
     levels: usize,
     inside: usize,
 ) -> Nest {
-    Nest {
-        open,
-        inner,
-        close,
-        levels,
-        inside,
-    }
+    Nest { open, inner, close, levels, inside }
 }
 
 const NESTS: &[Nest] = &[
@@ -114,13 +88,7 @@ const NESTS: &[Nest] = &[
     nest("{ 1. ", "a", ". 2 }", 1, 0),
     nest("a: (", "a", ")", 1, 0),
     nest("a b: 1 c: d + (", "a", ") e", 1, 0),
-    nest(
-        "x:: y:: a b <-: c: d + e (* *) foo: [ :a | | b = 1. | a. ^ ",
-        "a",
-        "]",
-        1,
-        0,
-    ),
+    nest("x:: y:: a b <-: c: d + e (* *) foo: [ :a | | b = 1. | a. ^ ", "a", "]", 1, 0),
     nest("[ | b = ", "a", ". | ]", 1, 0),
     nest("a b; c: (", "a", ")", 1, 0),
     nest("objL A new: ", "a", " ()()", 1, 1),
@@ -138,9 +106,7 @@ impl Nest {
     }
 
     fn text(&self, rounds: usize) -> String {
-        let Nest {
-            open, inner, close, ..
-        } = self;
+        let Nest { open, inner, close, .. } = self;
         module_with_body(&[&open.repeat(rounds), *inner, &close.repeat(rounds)].concat())
     }
 }
@@ -153,10 +119,7 @@ fn nesting_is_accepted_up_to_the_limit_and_refused_beyond() {
             rounds.map(|rounds| parse(&source(&nest.text(rounds))).diagnostics)
         });
         assert!(fits.is_empty(), "{}: {fits:?}", nest.open);
-        let codes: Vec<&str> = exceeds
-            .iter()
-            .map(|diagnostic| diagnostic.code.name())
-            .collect();
+        let codes: Vec<&str> = exceeds.iter().map(|diagnostic| diagnostic.code.name()).collect();
         assert_eq!(codes, ["nested-too-deeply"], "{}", nest.open);
     }
 }
@@ -164,11 +127,7 @@ fn nesting_is_accepted_up_to_the_limit_and_refused_beyond() {
 #[test]
 fn nested_text_can_be_dumped_and_dropped_on_a_small_stack() {
     for nest in NESTS {
-        assert!(
-            on_small_stack(|| accepts(&nest.text(nest.most()))),
-            "{}",
-            nest.open
-        );
+        assert!(on_small_stack(|| accepts(&nest.text(nest.most()))), "{}", nest.open);
     }
 }
 
@@ -176,24 +135,14 @@ fn nested_text_can_be_dumped_and_dropped_on_a_small_stack() {
 fn classes_and_types_nest_as_deep() {
     let classes = |depth: usize| ["class A = ()(".repeat(depth), ")".repeat(depth)].concat();
     let types = |depth: usize| {
-        format!(
-            "class A = ()(a: b <{}C{}> = ())",
-            "L[".repeat(depth),
-            "]".repeat(depth)
-        )
+        format!("class A = ()(a: b <{}C{}> = ())", "L[".repeat(depth), "]".repeat(depth))
     };
     on_small_stack(move || {
         assert!(accepts(&classes(MOST_NESTED - 1)));
         assert!(!accepts(&classes(MOST_NESTED + 1)));
         assert!(accepts(&types(MOST_NESTED - 1)));
         assert!(!accepts(&types(MOST_NESTED)));
-        for (open, close) in [
-            ("{", "}"),
-            ("[", "]"),
-            ("(", ")"),
-            ("[:", "]"),
-            ("[:A | ", "]"),
-        ] {
+        for (open, close) in [("{", "}"), ("[", "]"), ("(", ")"), ("[:", "]"), ("[:A | ", "]")] {
             accepts(&format!(
                 "class A = ()(a: b <{}C{}> = ())",
                 open.repeat(MANY),
@@ -213,14 +162,9 @@ fn bottomless_text_is_refused() {
             assert!(!accepts(&nest.text(rounds)));
             assert!(!accepts(&module_with_body(&nest.close.repeat(rounds))));
         }
-        for open in [
-            "class A = (",
-            "class A = ()(",
-            "class A = ()(a = (",
-            "(*",
-            "objL ",
-            "objL A a: ",
-        ] {
+        for open in
+            ["class A = (", "class A = ()(", "class A = ()(a = (", "(*", "objL ", "objL A a: "]
+        {
             assert!(!accepts(&open.repeat(rounds)));
             assert!(!accepts(&module_with_body(&open.repeat(rounds))));
         }
@@ -229,13 +173,7 @@ fn bottomless_text_is_refused() {
 
 #[test]
 fn brackets_that_never_match_take_linear_time() {
-    for (open, close) in [
-        ("(", "]"),
-        ("[", "}"),
-        ("{", ")"),
-        ("([{", ")]}"),
-        ("(", "]."),
-    ] {
+    for (open, close) in [("(", "]"), ("[", "}"), ("{", ")"), ("([{", ")]}"), ("(", "].")] {
         let text = [open.repeat(MANY), close.repeat(MANY)].concat();
         assert!(!accepts(&module_with_body(&text)));
         assert!(!accepts(&format!("class A = ({text}")));
@@ -276,67 +214,28 @@ fn chains_may_have_any_length() {
 #[test]
 fn declarations_may_be_many() {
     let many = |text: &str| text.repeat(MANY / 10);
-    assert!(accepts(&format!(
-        "class A = (| {} |)()",
-        many("a <B> = 1. ")
-    )));
+    assert!(accepts(&format!("class A = (| {} |)()", many("a <B> = 1. "))));
     assert!(accepts(&format!("class A = ({})()", many("a foo. "))));
     assert!(accepts(&format!("class A = ()({})", many("a = () "))));
-    assert!(accepts(&format!(
-        "class A = ()({})",
-        many("class B = ()() ")
-    )));
+    assert!(accepts(&format!("class A = ()({})", many("class B = ()() "))));
     assert!(accepts(&format!("class A = B {} ()()", many("<: C d: 1 "))));
     assert!(accepts(&format!("class A {} = ()()", many("a: b "))));
-    assert!(accepts(&format!(
-        "class A = ()(a ^ <A{}> = ())",
-        many(" | B")
-    )));
+    assert!(accepts(&format!("class A = ()(a ^ <A{}> = ())", many(" | B"))));
 }
 
 #[test]
 fn literals_may_be_long() {
     let long = 1 << 20;
-    assert!(accepts(&module_with_body(&format!(
-        "^ '{}'",
-        "x".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ '{}'",
-        "''".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ '{}'",
-        "\\n".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ {}",
-        "x".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ #{}",
-        "x:".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ a {} b",
-        "+".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ 1{}",
-        ".0".to_string() + &"1".repeat(long)
-    ))));
-    assert!(accepts(&module_with_body(&format!(
-        "^ 1e{}",
-        "1".repeat(long)
-    ))));
-    assert!(!accepts(&module_with_body(&format!(
-        "^ 16r{}.8",
-        "F".repeat(long)
-    ))));
-    assert!(!accepts(&module_with_body(&format!(
-        "^ {}r1",
-        "1".repeat(long)
-    ))));
+    assert!(accepts(&module_with_body(&format!("^ '{}'", "x".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ '{}'", "''".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ '{}'", "\\n".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ {}", "x".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ #{}", "x:".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ a {} b", "+".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ 1{}", ".0".to_string() + &"1".repeat(long)))));
+    assert!(accepts(&module_with_body(&format!("^ 1e{}", "1".repeat(long)))));
+    assert!(!accepts(&module_with_body(&format!("^ 16r{}.8", "F".repeat(long)))));
+    assert!(!accepts(&module_with_body(&format!("^ {}r1", "1".repeat(long)))));
     let numeral = module_with_body(&format!("^ {}", "7".repeat(long)));
     assert!(parse(&source(&numeral)).ast.is_some());
 }
@@ -348,14 +247,8 @@ fn mistakes_may_be_many() {
         "^ a. ", "; ", "| ",
     ] {
         exercise(&source(&module_with_body(&mistake.repeat(MANY / 10))));
-        exercise(&source(&format!(
-            "class A = ()(\n{})",
-            mistake.repeat(MANY / 10)
-        )));
-        exercise(&source(&format!(
-            "class A = (| {} |)()",
-            mistake.repeat(MANY / 10)
-        )));
+        exercise(&source(&format!("class A = ()(\n{})", mistake.repeat(MANY / 10))));
+        exercise(&source(&format!("class A = (| {} |)()", mistake.repeat(MANY / 10))));
     }
 }
 
@@ -372,12 +265,7 @@ fn a_program_cut_anywhere_is_refused() {
     for (end, _) in EVERYTHING.char_indices().filter(|&(end, _)| end < last) {
         // The class side is optional, and so is what stands behind it.
         let is_whole = EVERYTHING[end..].trim_start() == ": ( c = () )\n";
-        assert_eq!(
-            accepts(&EVERYTHING[..end]),
-            is_whole,
-            "{}",
-            &EVERYTHING[..end]
-        );
+        assert_eq!(accepts(&EVERYTHING[..end]), is_whole, "{}", &EVERYTHING[..end]);
     }
 }
 
@@ -386,15 +274,7 @@ fn a_program_with_any_byte_missing_doubled_or_garbled_is_survived() {
     for at in 0..EVERYTHING.len() {
         let (before, after) = EVERYTHING.as_bytes().split_at(at);
         let byte = after[0];
-        for middle in [
-            &[][..],
-            &[byte, byte],
-            &[byte ^ 0x80],
-            b"(",
-            b")",
-            b".",
-            b"'",
-        ] {
+        for middle in [&[][..], &[byte, byte], &[byte ^ 0x80], b"(", b")", b".", b"'"] {
             let bytes = [before, middle, &after[1..]].concat();
             exercise(&Source::from_bytes("test.ns", &bytes));
         }

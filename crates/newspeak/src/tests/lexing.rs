@@ -21,11 +21,7 @@ fn words(text: &str) -> String {
     let tokens = tokenize(&source).list;
     let word =
         |token: &crate::token::Token| format!("{}:{}", token.kind.name(), source.slice(token.span));
-    tokens[..tokens.len() - 1]
-        .iter()
-        .map(word)
-        .collect::<Vec<_>>()
-        .join(" ")
+    tokens[..tokens.len() - 1].iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -81,10 +77,7 @@ fn what_looks_like_an_operator_but_is_none() {
     assert_eq!(words("a- 1"), "identifier:a operator:- numeral:1");
     assert_eq!(words("a+-1"), "identifier:a operator:+- numeral:1");
     assert_eq!(words("a- -1"), "identifier:a operator:- numeral:-1");
-    assert_eq!(
-        words("value-value"),
-        "identifier:value operator:- identifier:value"
-    );
+    assert_eq!(words("value-value"), "identifier:value operator:- identifier:value");
     assert_eq!(words("0+1"), "numeral:0 operator:+ numeral:1");
     assert_eq!(words("0*1"), "numeral:0 operator:* numeral:1");
     assert_eq!(words("(**)"), "");
@@ -93,24 +86,17 @@ fn what_looks_like_an_operator_but_is_none() {
 
 #[test]
 fn comments_nest_and_stand_anywhere() {
-    assert_eq!(
-        words("(* a (* b *) ' c *)x(**)y"),
-        "identifier:x identifier:y"
-    );
-    assert_eq!(
-        words("a (* (* (* *) *) *) at: (* *) 1"),
-        "identifier:a keyword:at: numeral:1"
-    );
+    assert_eq!(words("(* a (* b *) ' c *)x(**)y"), "identifier:x identifier:y");
+    assert_eq!(words("a (* (* (* *) *) *) at: (* *) 1"), "identifier:a keyword:at: numeral:1");
     assert_eq!(words("(***)x"), "identifier:x");
     assert_eq!(words("(* *)(* *)"), "");
 }
 
 #[test]
 fn white_space_is_whatever_unicode_says() {
-    assert_eq!(
-        words("\u{feff}a\u{a0}b\u{2003}c\u{3000}\u{85}\r\n\t\u{b}\u{c}d"),
-        { "identifier:a identifier:b identifier:c identifier:d" }
-    );
+    assert_eq!(words("\u{feff}a\u{a0}b\u{2003}c\u{3000}\u{85}\r\n\t\u{b}\u{c}d"), {
+        "identifier:a identifier:b identifier:c identifier:d"
+    });
 }
 
 #[test]
@@ -141,14 +127,8 @@ fn symbols_of_every_form() {
     }
     assert_eq!(words("#foo:#bar"), "symbol:#foo: symbol:#bar");
     assert_eq!(words("#at:put:1"), "symbol:#at:put: numeral:1");
-    assert_eq!(
-        words("#foo.bar"),
-        "symbol:#foo punctuation:. identifier:bar"
-    );
-    assert_eq!(
-        words("{#+. #-}"),
-        "punctuation:{ symbol:#+ punctuation:. symbol:#- punctuation:}"
-    );
+    assert_eq!(words("#foo.bar"), "symbol:#foo punctuation:. identifier:bar");
+    assert_eq!(words("{#+. #-}"), "punctuation:{ symbol:#+ punctuation:. symbol:#- punctuation:}");
 }
 
 #[test]
@@ -190,13 +170,6 @@ fn character_values() {
 fn every_byte_belongs_to_a_token_or_a_blank() {
     let source = source("class A = (|a=1.|)(b:c=(^c<-:d (* x *) e;f))");
     let tokens = tokenize(&source).list;
-    assert!(
-        tokens
-            .windows(2)
-            .all(|pair| pair[0].span.end <= pair[1].span.start)
-    );
-    assert_eq!(
-        tokens.last().map(|token| token.kind),
-        Some(TokenKind::EndOfFile)
-    );
+    assert!(tokens.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
+    assert_eq!(tokens.last().map(|token| token.kind), Some(TokenKind::EndOfFile));
 }

@@ -340,10 +340,7 @@ fn unknown_characters() {
 
 #[test]
 fn bytes_that_are_not_utf8() {
-    let source = Source::from_bytes(
-        "test.ns",
-        b"class A = ()(\n foo = ( 'a\xff\xfeb'. \xc3 x ))",
-    );
+    let source = Source::from_bytes("test.ns", b"class A = ()(\n foo = ( 'a\xff\xfeb'. \xc3 x ))");
     let diagnostics = parse(&source).diagnostics;
     expect![[r#"
         error[invalid-utf8]: the source is not UTF-8 here
@@ -380,20 +377,8 @@ fn enormous_sources_are_refused() {
 #[test]
 fn at_most_a_hundred_errors_are_kept() {
     let diagnostics = parse(&source(&module_with_body(&"` ".repeat(100_000)))).diagnostics;
-    assert_eq!(
-        diagnostics
-            .iter()
-            .filter(|d| d.code.name() == "unexpected-character")
-            .count(),
-        100
-    );
-    assert_eq!(
-        diagnostics
-            .iter()
-            .filter(|d| d.code.name() == "too-many-errors")
-            .count(),
-        1
-    );
+    assert_eq!(diagnostics.iter().filter(|d| d.code.name() == "unexpected-character").count(), 100);
+    assert_eq!(diagnostics.iter().filter(|d| d.code.name() == "too-many-errors").count(), 1);
 }
 
 #[test]

@@ -35,11 +35,7 @@ fn all_combinations_of_parts() {
         assert_eq!(tokens[0].kind, TokenKind::Numeral, "{text}");
         assert_eq!(source.slice(tokens[0].span), text);
         assert_eq!(tokens.len(), 2, "{text}");
-        assert_eq!(
-            matches!(value(&text), NumeralValue::Double(_)),
-            is_double,
-            "{text}"
-        );
+        assert_eq!(matches!(value(&text), NumeralValue::Double(_)), is_double, "{text}");
         count += 1;
     };
     let signs = ["", "-"];
@@ -58,10 +54,7 @@ fn all_combinations_of_parts() {
                 for fraction in ["", ".0", ".04B", ".CAFE", ".ZZ"] {
                     for exponent in exponents {
                         let is_double = !fraction.is_empty() || !exponent.is_empty();
-                        check(
-                            format!("{radix}{sign}{digits}{fraction}{exponent}"),
-                            is_double,
-                        );
+                        check(format!("{radix}{sign}{digits}{fraction}{exponent}"), is_double);
                     }
                 }
             }
@@ -109,16 +102,11 @@ fn big_integers() {
 
 #[test]
 fn long_integers_are_read_by_halves() {
-    let text: String = (0..1000)
-        .map(|index| char::from(b'1' + (index % 9) as u8))
-        .collect();
+    let text: String = (0..1000).map(|index| char::from(b'1' + (index % 9) as u8)).collect();
     let expected: BigInt = text.parse().expect("a decimal number");
     assert_eq!(value(&text), NumeralValue::BigInteger(expected));
     let ones = BigInt::from(2).pow(1000) - 1;
-    assert_eq!(
-        value(&format!("2r{}", "1".repeat(1000))),
-        NumeralValue::BigInteger(ones)
-    );
+    assert_eq!(value(&format!("2r{}", "1".repeat(1000))), NumeralValue::BigInteger(ones));
 }
 
 #[test]
@@ -152,17 +140,11 @@ fn radix_doubles_are_the_nearest() {
         ("10r123456789.123456789e-5", 1234.567891234568),
         ("10r9007199254740993.0", 9007199254740992.0),
         ("10r9007199254740995.0", 9007199254740996.0),
-        (
-            "2r100000000000000000000000000000000000000000000000000001.1",
-            9007199254740994.0,
-        ),
+        ("2r100000000000000000000000000000000000000000000000000001.1", 9007199254740994.0),
         ("10r17976931348623157.0e292", f64::MAX),
         ("10r5e-324", f64::from_bits(1)),
         ("10r2e-324", 0.0),
-        (
-            "10r22250738585072011e-324",
-            f64::from_bits(0x000f_ffff_ffff_ffff),
-        ),
+        ("10r22250738585072011e-324", f64::from_bits(0x000f_ffff_ffff_ffff)),
         ("16r1e400", f64::INFINITY),
         ("16r0e99999999999", 0.0),
         ("16r1e99999999999", f64::INFINITY),
@@ -178,9 +160,7 @@ fn radix_doubles_are_the_nearest() {
 fn radix_ten_reads_as_decimal() {
     let mut state = 1u64;
     let mut random = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         state >> 33
     };
     for _ in 0..2000 {
@@ -225,10 +205,7 @@ fn defects() {
         ("16rff", Some(NumeralDefect::NoDigits)),
         ("0r1", Some(NumeralDefect::ImpossibleRadix)),
         ("10000r1", Some(NumeralDefect::ImpossibleRadix)),
-        (
-            "99999999999999999999r1",
-            Some(NumeralDefect::ImpossibleRadix),
-        ),
+        ("99999999999999999999r1", Some(NumeralDefect::ImpossibleRadix)),
         ("2r12", Some(NumeralDefect::DigitBeyondRadix('2'))),
         ("16rF.G", Some(NumeralDefect::DigitBeyondRadix('G'))),
         ("1e400", Some(NumeralDefect::Infinite)),

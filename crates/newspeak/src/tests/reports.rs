@@ -70,10 +70,11 @@ fn colour_is_optional() {
 #[test]
 fn codes_are_distinct_and_plain() {
     let mut names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
-    assert!(names.iter().all(|name| {
-        name.bytes()
-            .all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'8')
-    }));
+    assert!(
+        names
+            .iter()
+            .all(|name| { name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'8') })
+    );
     names.sort();
     names.dedup();
     assert_eq!(names.len(), Code::ALL.len());
@@ -81,18 +82,11 @@ fn codes_are_distinct_and_plain() {
 
 #[test]
 fn places_in_long_lines_are_shown_in_a_window() {
-    let text = format!(
-        "class A = ()( foo = ( {} ? {} ) )",
-        "a ".repeat(5000),
-        "b ".repeat(5000)
-    );
+    let text = format!("class A = ()( foo = ( {} ? {} ) )", "a ".repeat(5000), "b ".repeat(5000));
     let source = source(&text);
     let shown = to_text(&source, &parse(&source).diagnostics, Colour::None);
     assert!(shown.contains("test.ns:1:10024"), "{shown}");
-    assert!(
-        shown.lines().all(|line| line.chars().count() < 200),
-        "{shown}"
-    );
+    assert!(shown.lines().all(|line| line.chars().count() < 200), "{shown}");
 }
 
 #[test]

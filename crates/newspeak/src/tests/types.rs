@@ -48,14 +48,11 @@ const PLACES: &[&str] = &[
 #[test]
 fn every_type_in_every_place() {
     for place in PLACES {
-        let untyped = dump::ast(&tree(
-            &place.replace("^@", "").replace("^ @", "").replace('@', " "),
-        ));
+        let untyped =
+            dump::ast(&tree(&place.replace("^@", "").replace("^ @", "").replace('@', " ")));
         for annotation in TYPES {
             // A keyword cannot be told from `name:` inside a type.
-            let text = place
-                .replace('@', annotation)
-                .replace("name: String", "name : String");
+            let text = place.replace('@', annotation).replace("name: String", "name : String");
             assert_eq!(dump::ast(&tree(&text)), untyped, "{text}");
         }
     }

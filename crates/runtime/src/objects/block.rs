@@ -49,14 +49,14 @@ pub fn make_closure(
 /// Makes a context of `size` variables. *GC point.*
 pub fn make_context(thread: &mut Thread, size: usize) -> Result<Word, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
-    allocated(thread.mutator.allocate_array(known::CONTEXT, class, size, Word::NIL)).map(Object::word)
+    allocated(thread.mutator.allocate_array(known::CONTEXT, class, size, Word::NIL))
+        .map(Object::word)
 }
 
 /// The context in a word, if it is one that has a variable with this index.
 #[inline(always)]
 pub fn context(word: Word, index: usize) -> Option<Object> {
-    word.as_object()
-        .filter(|object| object.layout() == known::CONTEXT && index < object.length())
+    word.as_object().filter(|object| object.layout() == known::CONTEXT && index < object.length())
 }
 
 /// Makes the marker of the activation with this frame. *GC point.*

@@ -187,7 +187,8 @@ fn without_declarations(input: &Input, tree: &Ast, locals: &[Local]) -> String {
     let mut text = input.parts.text.clone();
     let (Some(first), Some(last)) = (locals.first(), locals.last()) else { return text };
     let last = place(last.span.end);
-    let bars = [text[last..].find('|').map(|bar| last + bar), text[..place(first.span.start)].rfind('|')];
+    let bars =
+        [text[last..].find('|').map(|bar| last + bar), text[..place(first.span.start)].rfind('|')];
     for bar in bars.into_iter().flatten() {
         text.replace_range(bar..bar + 1, " ");
     }

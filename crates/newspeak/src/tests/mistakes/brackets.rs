@@ -395,10 +395,7 @@ fn errors_without_each_token() -> Vec<usize> {
         let mut text = TIDY.to_string();
         text.replace_range(token.span.range(), " ");
         let diagnostics = parse(&source(&text)).diagnostics;
-        diagnostics
-            .iter()
-            .filter(|diagnostic| diagnostic.is_error())
-            .count()
+        diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).count()
     };
     tokens.iter().map(errors_without).collect()
 }
@@ -409,9 +406,5 @@ fn one_mistake_is_not_reported_as_many() {
     let mistakes: Vec<usize> = counts.into_iter().filter(|&count| count > 0).collect();
     let sum: usize = mistakes.iter().sum();
     assert!(mistakes.iter().all(|&count| count <= 4), "{mistakes:?}");
-    assert!(
-        sum * 10 <= mistakes.len() * 13,
-        "{sum} errors for {} mistakes",
-        mistakes.len()
-    );
+    assert!(sum * 10 <= mistakes.len() * 13, "{sum} errors for {} mistakes", mistakes.len());
 }

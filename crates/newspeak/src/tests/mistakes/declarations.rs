@@ -362,23 +362,11 @@ fn members() {
 
 #[test]
 fn types() {
-    for annotation in [
-        "< >",
-        "<A",
-        "<A B[>",
-        "<[:]>",
-        "<A | >",
-        "<3>",
-        "<{A B. 3}>",
-    ] {
+    for annotation in ["< >", "<A", "<A B[>", "<[:]>", "<A | >", "<3>", "<{A B. 3}>"] {
         let text = format!("class T = ()(\n foo: a {annotation} = ( a )\n bar = ( ^ ) )");
         let diagnostics = parse(&source(&text)).diagnostics;
         assert_eq!(diagnostics[0].code.name(), "malformed-type", "{text}");
-        assert_eq!(
-            diagnostics.last().map(|d| d.span().start > 20),
-            Some(true),
-            "{text}"
-        );
+        assert_eq!(diagnostics.last().map(|d| d.span().start > 20), Some(true), "{text}");
     }
     check_mistakes(
         "class T = ()( foo ^ Integer = () )",
