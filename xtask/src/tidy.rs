@@ -63,11 +63,12 @@ impl File {
     /// Whether it is part of what is delivered, rather than of a test, example or build.
     fn is_product(&self) -> bool {
         let parts = self.path.strip_prefix("crates/").unwrap_or("");
-        let is_source = parts.split('/').nth(1) == Some("src");
-        is_source
-            && !parts
-                .split('/')
-                .any(|part| part == "tests" || part == "tests.rs" || part == "testing")
+        parts.split('/').nth(1) == Some("src") && !self.is_test()
+    }
+
+    /// Whether it holds tests, or what only tests use.
+    fn is_test(&self) -> bool {
+        self.path.split('/').any(|part| ["tests", "tests.rs", "testing"].contains(&part))
     }
 
     /// Its lines, numbered from 1, without the tests at its end.

@@ -312,7 +312,7 @@ macro_rules! for_each_instruction {
     "if value is not nil: pc := target; if its class redefines the nil tests: pc := otherwise" "";
 22 ForEnter "for_enter" [counter: Use(Any) @ A, limit: Update(Any) @ B, step: Immediate @ C, exit: Target @ X, otherwise: Target @ Y] Branch
     "if counter is beyond limit in the direction of step: pc := exit; if either is unsuitable: pc := otherwise"
-    "Suitable are a small integer counter and a limit that is a small integer or a double; a double limit is rounded towards the counter's start, and step is not 0. Loops near the ends of the small integers are unsuitable.";
+    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) and a step but 0, away from the smallest and largest integers.";
 23 ForLoop "for_loop" [counter: Update(Any) @ A, limit: Use(Any) @ B, step: Immediate @ C, target: Target @ X] Branch
     "counter := counter + step; if it is not beyond limit: pc := target, after a poll"
     "Falls through if either is not a small integer.";

@@ -142,7 +142,7 @@ impl Machine<'_> {
 }
 
 /// Replaces the opcode of an instruction by an equivalent one.
-pub fn specialise_at(pc: *const AtomicU32, opcode: u8) {
+pub(crate) fn specialise_at(pc: *const AtomicU32, opcode: u8) {
     // SAFETY: the pc points at a code word, and code words are atomics. Whoever reads the word
     // before or after finds a form of the same instruction (see `crate::code`).
     let word = unsafe { &*pc };

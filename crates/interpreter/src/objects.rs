@@ -99,11 +99,11 @@ impl Machine<'_> {
         let (object, value) = (self.get(a(word)), self.get(b(word)));
         let site = self.site(self.word(1) & 0xFFFF);
         let entry = site.entry();
-        if let (Action::SlotIndex(index), Some(target)) = (entry.action, object.as_object()) {
-            if target.layout() == entry.layout {
-                target.set_slot(&mut self.thread.mutator, index as usize, value);
-                return self.jump(2);
-            }
+        if let (Action::SlotIndex(index), Some(target)) = (entry.action, object.as_object())
+            && target.layout() == entry.layout
+        {
+            target.set_slot(&mut self.thread.mutator, index as usize, value);
+            return self.jump(2);
         }
         self.slowly(|thread| {
             let stored = slot_of(thread, site, object).map(|index| {

@@ -190,7 +190,7 @@ impl Behavior {
 
     /// Whether this definition's text is part of this class: its own, or that of a mixin.
     pub fn applies(&self, definition: &Definition) -> bool {
-        self.definition == definition || self.mixins.iter().any(|&mixin| mixin == definition)
+        self.definition == definition || self.mixins.contains(&definition)
     }
 
     /// How far up the chain this definition's text is part of a class, and that class.

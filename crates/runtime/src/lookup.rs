@@ -248,7 +248,7 @@ fn resolve_send(
             .and_then(|start| visible_member(start, selector, Protected, Factories::All)),
         _ => return resolve_initializer(behavior, module, selector, access),
     };
-    found.map_or(Action::Missing, |member| action_of(member))
+    found.map_or(Action::Missing, action_of)
 }
 
 /// Which primary factories a search finds.

@@ -1,6 +1,6 @@
 //! Evaluates what somebody types: `squall eval` and `squall repl`.
 //!
-//! Each input becomes a module of its own ([`input`]) with accessors for the names it uses. What
+//! Each input becomes a module of its own (`input`) with accessors for the names it uses. What
 //! stays from one input to the next is a workspace object, `lib/Workspace.ns`, which holds the
 //! variables, evaluates, shows values and reports exceptions.
 

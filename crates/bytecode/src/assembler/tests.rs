@@ -1,3 +1,5 @@
+//! The assembler: every item, every operand, and located errors.
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The decoder: the effects of every instruction.
+
 use expect_test::expect;
 use proptest::prelude::*;
 

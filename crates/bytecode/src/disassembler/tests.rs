@@ -1,3 +1,5 @@
+//! The disassembler: golden texts, and texts that assemble to the same module.
+
 use proptest::prelude::*;
 
 use super::*;

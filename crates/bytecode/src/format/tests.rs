@@ -1,3 +1,5 @@
+//! The binary format: round trips, and images that are not modules.
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 

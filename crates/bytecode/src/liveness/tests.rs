@@ -1,3 +1,5 @@
+//! The frame maps of small functions.
+
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 

@@ -137,12 +137,12 @@ impl Lowering<'_> {
             self.function().emit_special(destination, special);
             return destination;
         }
-        if let Literal::Integer(value) = literal {
-            if i16::try_from(value).is_ok() {
-                let operands = [destination.into(), value.into()];
-                self.function().emit(Opcode::LoadInteger, &operands);
-                return destination;
-            }
+        if let Literal::Integer(value) = literal
+            && i16::try_from(value).is_ok()
+        {
+            let operands = [destination.into(), value.into()];
+            self.function().emit(Opcode::LoadInteger, &operands);
+            return destination;
         }
         let ast = self.ast;
         let constant = match literal {
@@ -191,15 +191,15 @@ impl Lowering<'_> {
         let ast = self.ast;
         let ExpressionKind::Send { receiver, message: id } = ast[send].kind else { return };
         let message = &ast[id];
-        if let (Source::Expression(receiver), true) = (source, self.trusted) {
-            if self.is_machine_mirror(receiver) {
-                return self.intrinsic(id, destination);
-            }
+        if let (Source::Expression(receiver), true) = (source, self.trusted)
+            && self.is_machine_mirror(receiver)
+        {
+            return self.intrinsic(id, destination);
         }
-        if self.function().mode == Mode::Inlined {
-            if let Some(inlined) = Inlined::of(ast, receiver, message) {
-                return self.inline(inlined, source, id, destination);
-            }
+        if self.function().mode == Mode::Inlined
+            && let Some(inlined) = Inlined::of(ast, receiver, message)
+        {
+            return self.inline(inlined, source, id, destination);
         }
         let register = match source {
             Source::Register(register) => register,
@@ -217,10 +217,11 @@ impl Lowering<'_> {
     ) -> Register {
         let ast = self.ast;
         let message = &ast[id];
-        if matches!(receiver, Receiver::Implicit) && message.arguments.is_empty() {
-            if let Some(found) = self.find_variable(message.selector) {
-                return self.read_variable(found, wanted);
-            }
+        if matches!(receiver, Receiver::Implicit)
+            && message.arguments.is_empty()
+            && let Some(found) = self.find_variable(message.selector)
+        {
+            return self.read_variable(found, wanted);
         }
         let destination = self.destination(wanted);
         let top = self.function().top;

@@ -123,10 +123,10 @@ impl Lowering<'_> {
 
     /// The register of a context that the function with index `owner` made.
     fn read_context(&mut self, context: ContextId, owner: usize) -> Register {
-        if owner == self.functions.len() - 1 {
-            if let Some(register) = self.function().context_register(context) {
-                return register;
-            }
+        if owner == self.functions.len() - 1
+            && let Some(register) = self.function().context_register(context)
+        {
+            return register;
         }
         let destination = self.function().allocate();
         self.read_item(Captured { item: Item::Context(context), owner }, destination);

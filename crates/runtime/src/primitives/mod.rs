@@ -3,7 +3,7 @@
 //! A primitive is a Rust function named by the keyword message that library modules send to
 //! `vmMirror`; `lib/PRIMITIVES.md` lists them all with their arguments, results and failures. They
 //! get their arguments in a window, which the collector updates, and answer an
-//! [`Outcome`](crate::outcome::Outcome). They never call guest code, block, or keep an object
+//! [`Outcome`]. They never call guest code, block, or keep an object
 //! across a GC point.
 //!
 //! One table per file, one file per kind of receiver.
