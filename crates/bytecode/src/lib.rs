@@ -12,7 +12,7 @@
 //! | [`decode`] | a view of each instruction, and what it does to registers |
 //! | [`register_set`] | sets of registers |
 //! | [`liveness`] | which registers the collector traces at each instruction |
-//! | [`format`] | the binary form of a module, decoded lazily |
+//! | [`mod@format`] | the binary form of a module, decoded lazily |
 //! | [`verifier`] | proves that a module is safe to run |
 //! | [`assembler`] | the text form of a module, read |
 //! | [`disassembler`] | the text form of a module, written |
