@@ -35,6 +35,9 @@ pub enum Format {
     /// Two slots, a key and a value. The value is kept alive as long as the key is alive for
     /// another reason; then nil takes the place of both (Hayes, "Ephemerons", OOPSLA 1997).
     Ephemeron = 5,
+    /// A fixed number of tagged slots, and words outside the heap that the runtime shows with
+    /// [`RootSource::visit_frames`](crate::RootSource::visit_frames): a strand with its stack.
+    Strand = 6,
 }
 
 impl Format {
@@ -53,7 +56,7 @@ impl Format {
     /// Whether the words after the header are tagged slots, their number fixed by the layout.
     #[inline(always)]
     pub const fn has_slots(self) -> bool {
-        matches!(self, Format::Slots | Format::Ephemeron)
+        matches!(self, Format::Slots | Format::Ephemeron | Format::Strand)
     }
 }
 
@@ -89,7 +92,7 @@ impl LayoutId {
     /// fixed slots, or an ephemeron has not just two.
     pub const fn new(format: Format, slots: u32, control: bool, number: u32) -> Option<LayoutId> {
         let slots_fit = match format {
-            Format::Slots | Format::Raw => slots <= LayoutId::MAX_SLOTS,
+            Format::Slots | Format::Raw | Format::Strand => slots <= LayoutId::MAX_SLOTS,
             Format::Ephemeron => slots == 2,
             Format::Array | Format::Bytes | Format::WeakArray => slots == 0,
         };
@@ -121,8 +124,9 @@ impl LayoutId {
             2 => Format::Bytes,
             3 => Format::Raw,
             4 => Format::WeakArray,
-            // 6 and 7 are never made: `new` takes a `Format`.
-            _ => Format::Ephemeron,
+            5 => Format::Ephemeron,
+            // 7 is never made: `new` takes a `Format`.
+            _ => Format::Strand,
         }
     }
 
@@ -172,6 +176,7 @@ mod tests {
             (Format::Raw, 1),
             (Format::WeakArray, 0),
             (Format::Ephemeron, 2),
+            (Format::Strand, 6),
         ] {
             for control in [false, true] {
                 for number in [1, 77, LayoutId::MAX_NUMBER] {

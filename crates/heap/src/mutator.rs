@@ -182,6 +182,14 @@ impl Mutator {
         }
     }
 
+    /// What belongs to `object` outside the heap has changed: the next collection is to scan it.
+    #[inline(always)]
+    pub fn remember(&mut self, object: Object) {
+        if self.is_unlogged(object) {
+            self.log(object);
+        }
+    }
+
     #[inline(always)]
     fn is_unlogged(&self, object: Object) -> bool {
         let address = object.address();

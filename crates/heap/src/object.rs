@@ -115,7 +115,9 @@ impl Object {
     pub fn size(self) -> usize {
         let layout = self.layout();
         match layout.format() {
-            Format::Slots | Format::Raw | Format::Ephemeron => size_of_slots(layout.slot_count()),
+            Format::Slots | Format::Raw | Format::Ephemeron | Format::Strand => {
+                size_of_slots(layout.slot_count())
+            }
             Format::Array | Format::WeakArray => size_of_array(self.length()),
             Format::Bytes => size_of_bytes(self.length()),
         }
@@ -224,7 +226,7 @@ fn fresh_hash() -> u32 {
     REQUESTS.fetch_add(1, Ordering::Relaxed).wrapping_mul(FACTOR)
 }
 
-/// Slots, of `Format::Slots` and `Format::Ephemeron`.
+/// Slots, of `Format::Slots`, `Format::Ephemeron` and `Format::Strand`.
 impl Object {
     /// The slot `index`.
     #[inline(always)]

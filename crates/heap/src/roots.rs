@@ -13,6 +13,7 @@
 //! 5. [`stop_ended`](RootSource::stop_ended) for every mutator, and they run again.
 
 use crate::collector::Tracer;
+use crate::object::Object;
 use crate::options::CollectionKind;
 use crate::word::Word;
 
@@ -38,6 +39,15 @@ pub unsafe trait RootSource: Send + Sync {
         kind: CollectionKind,
         visit: &mut dyn FnMut(&mut Word),
     );
+
+    /// Visits the words outside the heap that belong to `strand`, an object of the format
+    /// [`Strand`](crate::Format::Strand): if the strand runs, they are roots of its mutator, and
+    /// this visits none.
+    ///
+    /// Called whenever the object is scanned, at times by several collector threads at once. A
+    /// nursery collection scans it if it is young, or was
+    /// [remembered](crate::Mutator::remember) since the last collection.
+    fn visit_frames(&self, _strand: Object, _visit: &mut dyn FnMut(&mut Word)) {}
 
     /// Makes the mutator that attached with `context` come to a safepoint soon. Not called for
     /// mutators in native code.

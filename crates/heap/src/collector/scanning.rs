@@ -115,6 +115,12 @@ fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) {
         Format::Array => (FIRST_ELEMENT_OFFSET, object.length()),
         Format::Bytes | Format::Raw => return,
         Format::WeakArray | Format::Ephemeron => return heap().weak.discover(object),
+        Format::Strand => {
+            heap().roots().visit_frames(object, &mut |word| {
+                visit(WordSlot::at(std::ptr::from_mut(word) as usize));
+            });
+            (FIRST_SLOT_OFFSET, layout.slot_count())
+        }
     };
     for index in 0..count {
         visit(WordSlot::at(address + first + index * WORD_BYTES));
