@@ -17,6 +17,7 @@
 //! identifies an activation as long as it is active; only the strand's own native thread, or the
 //! collector while that thread stands, touches the words.
 
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 
@@ -29,57 +30,120 @@ pub const HALT: u8 = 254;
 /// The instruction that completes a return across chunks.
 pub const LEAVE_CHUNK: u8 = 255;
 
-/// Words before the first frame of a chunk, the site word included.
+/// Words before the first frame of a chunk that belong to the calling convention, the site word
+/// included.
 pub const CHUNK_HEADER: usize = 4;
-/// Where in a chunk a returned value is put.
+/// Where in a chunk's header a returned value is put.
 pub const CHUNK_RESULT: usize = 2;
+
+/// Words before that: the chunk below, and the length.
+const LINK: usize = 2;
+const BELOW: usize = 0;
+const LENGTH: usize = 1;
 
 /// The largest step by which a stack grows, in words.
 const LARGEST_CHUNK: usize = 128 * 1024;
 
-/// A strand's stack.
+/// A strand's stack: a list of chunks, the newest first.
+///
+/// Invariants: there is always a first chunk. `spare` is a chunk that was left, kept because a call
+/// at the end of a chunk is often followed by another.
 pub struct Stack {
-    chunks: Vec<Box<[u64]>>,
-    words: usize,
-    maximum: usize,
+    top: Chunk,
+    spare: Option<Chunk>,
+    words: u32,
+    maximum: u32,
     /// Whether the reserve beyond the maximum is in use, to handle an overflow.
     reserve_is_open: bool,
 }
 
+/// Memory of a chunk, owned by the stack it is part of.
+#[derive(Clone, Copy)]
+struct Chunk(NonNull<u64>);
+
+// SAFETY: a chunk is memory that belongs to its stack, wherever that goes.
+unsafe impl Send for Stack {}
+
 /// Words beyond the maximum for the `ensure:` blocks that run while an overflow unwinds.
-const RESERVE: usize = 16 * 1024;
+const RESERVE: u32 = 16 * 1024;
 
 /// The stack may not grow further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackOverflow;
 
+impl Chunk {
+    fn allocate(words: usize, below: Option<Chunk>) -> Chunk {
+        let memory = Box::leak(vec![0u64; words].into_boxed_slice());
+        memory[BELOW] = below.map_or(0, |chunk| chunk.0.as_ptr() as u64);
+        memory[LENGTH] = words as u64;
+        Chunk(NonNull::from(memory).cast())
+    }
+
+    fn word(self, index: usize) -> u64 {
+        // SAFETY: chunks have a link and a header, and live as long as their stack holds them.
+        unsafe { self.0.add(index).read() }
+    }
+
+    fn set(self, index: usize, value: u64) {
+        // SAFETY: as for `word`.
+        unsafe { self.0.add(index).write(value) }
+    }
+
+    fn length(self) -> usize {
+        self.word(LENGTH) as usize
+    }
+
+    fn below(self) -> Option<Chunk> {
+        NonNull::new(self.word(BELOW) as *mut u64).map(Chunk)
+    }
+
+    fn end(self) -> usize {
+        self.0.as_ptr() as usize + self.length() * size_of::<u64>()
+    }
+
+    fn contains(self, frame: *const Word) -> bool {
+        (self.0.as_ptr() as usize..self.end()).contains(&(frame as usize))
+    }
+
+    /// Where the first frame starts.
+    fn base(self) -> *mut Word {
+        // SAFETY: every chunk is longer than link and header.
+        unsafe { self.0.add(LINK + CHUNK_HEADER).as_ptr().cast() }
+    }
+
+    fn set_header(self, index: usize, value: u64) {
+        self.set(LINK + index, value);
+    }
+
+    fn free(self) {
+        let slice = std::ptr::slice_from_raw_parts_mut(self.0.as_ptr(), self.length());
+        // SAFETY: made by `Box::leak` in `allocate`, and the stack that owned it has let go of it.
+        drop(unsafe { Box::from_raw(slice) });
+    }
+}
+
 impl Stack {
     /// An empty stack that starts with `first` words and grows to `maximum` words at most.
     pub fn new(first: usize, maximum: usize) -> Stack {
-        let first = first.max(CHUNK_HEADER + 8);
-        let mut chunk = vec![0u64; first].into_boxed_slice();
-        chunk[CHUNK_HEADER - 1] = std::ptr::from_ref(exit_site()) as u64;
-        Stack {
-            chunks: vec![chunk],
-            words: first,
-            maximum: maximum.max(first),
-            reserve_is_open: false,
+        let first = first.max(LINK + CHUNK_HEADER + 8);
+        let top = Chunk::allocate(first, None);
+        top.set_header(CHUNK_HEADER - 1, std::ptr::from_ref(exit_site()) as u64);
+        let maximum = u32::try_from(maximum.max(first)).unwrap_or(u32::MAX - RESERVE);
+        Stack { top, spare: None, words: first as u32, maximum, reserve_is_open: false }
+    }
+
+    /// Where the strand's first frame starts, in a stack without other frames.
+    pub fn base(&self) -> *mut Word {
+        let mut chunk = self.top;
+        while let Some(below) = chunk.below() {
+            chunk = below;
         }
-    }
-
-    /// Where the strand's first frame starts.
-    pub fn base(&mut self) -> *mut Word {
-        self.chunks[0][CHUNK_HEADER..].as_mut_ptr().cast()
-    }
-
-    /// The address of the first chunk.
-    pub fn identity(&self) -> u64 {
-        self.chunks[0].as_ptr() as u64
+        chunk.base()
     }
 
     /// The first address beyond the current chunk.
     pub fn limit(&self) -> usize {
-        self.chunks.last().map_or(0, |chunk| chunk.as_ptr_range().end as usize)
+        self.top.end()
     }
 
     /// Makes room for a frame of `size` words that starts with `arguments`, called from `site` in
@@ -91,48 +155,69 @@ impl Stack {
         arguments: &[Word],
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
-        let last = self.chunks.last().map_or(0, |chunk| chunk.len());
-        let needed = CHUNK_HEADER + size.max(arguments.len());
-        let length = (last * 2).min(LARGEST_CHUNK).max(needed * 2);
+        let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
+        let length = (self.top.length() * 2).min(LARGEST_CHUNK).max(needed * 2);
+        let chunk = match self.spare.take() {
+            Some(spare) if spare.length() >= needed => spare,
+            spare => {
+                spare.into_iter().for_each(Chunk::free);
+                Chunk::allocate(length, None)
+            }
+        };
         let maximum = self.maximum + if self.reserve_is_open { RESERVE } else { 0 };
-        if self.words + length > maximum {
+        if self.words as usize + chunk.length() > maximum as usize {
             self.reserve_is_open = true;
+            chunk.free();
             return Err(StackOverflow);
         }
-        let mut chunk = vec![0u64; length].into_boxed_slice();
-        chunk[0] = caller as u64;
-        chunk[1] = std::ptr::from_ref(site) as u64;
-        chunk[CHUNK_HEADER - 1] = std::ptr::from_ref(boundary_site()) as u64;
-        for (place, argument) in chunk[CHUNK_HEADER..].iter_mut().zip(arguments) {
-            *place = argument.bits();
+        chunk.set(BELOW, self.top.0.as_ptr() as u64);
+        chunk.set_header(0, caller as u64);
+        chunk.set_header(1, std::ptr::from_ref(site) as u64);
+        chunk.set_header(CHUNK_HEADER - 1, std::ptr::from_ref(boundary_site()) as u64);
+        for (index, argument) in arguments.iter().enumerate() {
+            chunk.set(LINK + CHUNK_HEADER + index, argument.bits());
         }
-        let frame = chunk[CHUNK_HEADER..].as_mut_ptr().cast();
-        self.words += length;
-        self.chunks.push(chunk);
-        Ok(frame)
+        self.words += chunk.length() as u32;
+        self.top = chunk;
+        Ok(chunk.base())
     }
 
     /// Drops the chunks above the one that contains this frame.
     pub fn cut_to(&mut self, frame: *const Word) {
-        while self.chunks.len() > 1 {
-            let range = self.chunks[self.chunks.len() - 1].as_ptr_range();
-            if range.contains(&frame.cast()) {
-                return;
-            }
+        while self.top.below().is_some() && !self.top.contains(frame) {
             self.pop();
         }
     }
 
     /// How many words the chunks take.
     pub fn words(&self) -> usize {
-        self.words
+        self.words as usize
     }
 
-    /// Drops the last chunk.
+    /// Drops the last chunk, unless it is the only one.
     pub fn pop(&mut self) {
-        if let Some(chunk) = self.chunks.pop() {
-            self.words -= chunk.len();
+        if let Some(below) = self.top.below() {
+            self.words -= self.top.length() as u32;
             self.reserve_is_open &= self.words > self.maximum;
+            self.drop_spare();
+            self.spare = Some(self.top);
+            self.top = below;
+        }
+    }
+
+    /// Gives back memory that is not in use.
+    pub fn drop_spare(&mut self) {
+        self.spare.take().into_iter().for_each(Chunk::free);
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        self.drop_spare();
+        let mut next = Some(self.top);
+        while let Some(chunk) = next {
+            next = chunk.below();
+            chunk.free();
         }
     }
 }

@@ -6,16 +6,22 @@
 //! yet: [`Thread::window`] names them.
 //!
 //! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], which others
-//! set to zero to make the thread come to its next poll.
+//! set to zero to make the thread come to its next poll, and [`Thread::is_preempted`], by which they
+//! say what for.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{Mutator, Object, Word};
+use squall_scheduler::Worker;
 
-use crate::function::Function;
+use crate::function::{Function, Site};
 use crate::outcome::Failure;
 use crate::stack::{Activation, Stack};
+use crate::strand::StrandRef;
+use crate::timers::TimerKey;
+use crate::vat::VatRef;
 use crate::vm::Vm;
+use crate::worker::{self, Item};
 
 /// The registers of a tier, saved.
 #[derive(Clone, Copy)]
@@ -26,6 +32,19 @@ pub struct State {
     pub frame: *mut Word,
     /// The function.
     pub function: *const Function,
+}
+
+impl State {
+    /// Nothing runs.
+    pub const NONE: State =
+        State { pc: std::ptr::null(), frame: std::ptr::null_mut(), function: std::ptr::null() };
+
+    /// The activation, unless nothing runs yet.
+    pub fn activation(self) -> Option<Activation> {
+        // SAFETY: functions are immortal, and states hold their addresses or null.
+        let function: &'static Function = unsafe { self.function.as_ref() }?;
+        Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+    }
 }
 
 /// A run of words on the VM stack that the collector updates: arguments of a call in progress.
@@ -101,6 +120,21 @@ impl Window {
     }
 }
 
+/// Why a tier stopped running a strand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The first activation returned; the value is where the exit site says.
+    Returned,
+    /// The strand waits, or already goes on elsewhere: it is not the thread's any more.
+    Parked,
+    /// Others are to run first.
+    Preempted,
+    /// An exception was not handled; it is where a value would be.
+    Failed,
+    /// The strand was told to end.
+    Killed,
+}
+
 /// A native thread that runs guest code.
 #[repr(C)]
 pub struct Thread {
@@ -108,53 +142,75 @@ pub struct Thread {
     pub limit: AtomicUsize,
     /// The tier's registers.
     pub state: State,
+    /// The site of the primitive call in progress.
+    pub call_site: Option<&'static Site>,
     /// Whether the state stands before its instruction rather than in it.
     pub stands_before: bool,
+    /// Whether the strand was parked by the call in progress.
+    pub is_parked: bool,
+    /// Whether the strand gives way to others of its vat, rather than its vat to others.
+    pub yields: bool,
+    /// Whether the vat that runs here is to give way to others.
+    pub was_preempted: bool,
+    /// Whether somebody asked the strand that runs here to give way.
+    pub is_preempted: AtomicBool,
+    /// Why the tier stopped.
+    pub stop: Stop,
     /// Arguments of the primitive or call in progress.
     pub window: Window,
     /// The VM.
     pub vm: &'static Vm,
     /// The right to use the heap.
     pub mutator: Mutator,
-    /// The stack of the strand that runs.
-    pub stack: Stack,
+    /// The thread's part of the scheduler.
+    pub worker: Worker<Item, TimerKey>,
+    /// The strand that runs.
+    strand: Option<StrandRef>,
+    /// The vat that the strand which runs has made for itself.
+    pub new_vat: Option<VatRef>,
     /// Receiver and arguments of what an [`crate::outcome::Outcome`] asks for.
     pub message: Vec<Word>,
-    /// An object that the program keeps with the strand.
-    pub strand_local: Word,
-    /// The exit code, once the program asked to end.
-    pub exit: Option<i32>,
+    /// Strands that ran here since the last collection.
+    pub touched: Vec<StrandRef>,
+    /// Strands to be used next.
+    pub free_strands: Vec<StrandRef>,
 }
 
 impl Thread {
-    /// Attaches the calling native thread to the VM's heap. The box is the collector's way to the
-    /// thread's roots, so the thread must stay in it.
+    /// Attaches the calling native thread to the VM's heap and scheduler. The box is the
+    /// collector's way to the thread's roots, so the thread must stay in it.
     pub fn attach(vm: &'static Vm) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
+        let worker = vm.scheduler.join();
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
         // messages and other roots whenever a GC point is reached. The new mutator reaches none
         // before the thread is in its place.
         let mutator = unsafe { vm.heap.attach(context) };
-        let stack = Stack::new(vm.options.first_chunk_words, vm.options.max_stack_words);
-        let state =
-            State { pc: std::ptr::null(), frame: std::ptr::null_mut(), function: std::ptr::null() };
-        let mut thread = Box::write(
+        let thread = Box::write(
             place,
             Thread {
-                limit: AtomicUsize::new(0),
-                state,
+                limit: AtomicUsize::new(usize::MAX),
+                state: State::NONE,
+                call_site: None,
                 stands_before: false,
+                is_parked: false,
+                yields: false,
+                was_preempted: false,
+                is_preempted: AtomicBool::new(false),
+                stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
                 mutator,
-                stack,
+                worker,
+                strand: None,
+                new_vat: None,
                 message: Vec::new(),
-                strand_local: Word::NIL,
-                exit: None,
+                touched: Vec::new(),
+                free_strands: Vec::new(),
             },
         );
-        thread.reset_limit();
+        vm.add_thread(&thread);
         thread
     }
 
@@ -166,29 +222,80 @@ impl Thread {
 
     /// Sets the frame limit to the end of the stack's current chunk.
     pub fn reset_limit(&mut self) {
-        self.limit.store(self.stack.limit(), Ordering::Relaxed);
+        let limit = self.stack().limit();
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Asks the thread to poll; called by others, too.
+    pub fn request_poll(&self) {
+        self.limit.store(0, Ordering::Relaxed);
+    }
+
+    /// The strand that runs here.
+    #[inline(always)]
+    pub fn strand(&self) -> StrandRef {
+        self.strand.expect("guest code runs in a strand")
+    }
+
+    /// The strand that runs here, if one does.
+    pub fn running_strand(&self) -> Option<StrandRef> {
+        self.strand
+    }
+
+    /// The stack of the strand that runs here.
+    #[inline(always)]
+    pub fn stack(&mut self) -> &mut Stack {
+        // SAFETY: a running strand is its thread's, and the reference lives as long as that of the
+        // thread at most.
+        unsafe { &mut *std::ptr::from_mut(self.strand().stack()) }
+    }
+
+    /// Makes a strand the one that runs here.
+    pub fn enter_strand(&mut self, strand: StrandRef) {
+        self.strand = Some(strand);
+        self.state = strand.state.get();
+        self.stop = Stop::Returned;
+        self.is_parked = false;
+        self.window = Window::NONE;
+        self.reset_limit();
+    }
+
+    /// The state of a strand that is about to begin.
+    pub fn start_state(&mut self) {
+        self.state = worker::bottom(self.stack().base());
+    }
+
+    /// Forgets the strand that ran here, and answers it.
+    pub fn leave_strand(&mut self) -> StrandRef {
+        let strand = self.strand();
+        self.strand = None;
+        self.state = State::NONE;
+        self.window = Window::NONE;
+        strand
+    }
+
+    /// The activation the tier is in, if there is one. The state must be saved.
+    pub fn innermost(&self) -> Option<Activation> {
+        self.state.activation()
     }
 
     /// The activation the tier is in. The state must be saved.
     pub fn activation(&self) -> Activation {
-        // SAFETY: tiers save a live function before anything can ask for it.
-        let function: &'static Function = unsafe { &*self.state.function };
-        Activation { frame: self.state.frame, function, pc: function.pc_index(self.state.pc) }
+        self.innermost().expect("guest code has an activation")
     }
 
     /// The active calls, innermost first. The state must be saved.
     pub fn activations(&self) -> impl Iterator<Item = Activation> + use<> {
-        let first = (!self.state.function.is_null()).then(|| self.activation());
         // SAFETY: the frames are active and this thread is the one that owns them or, during a
         // collection, stands.
-        std::iter::successors(first, |activation| unsafe {
+        std::iter::successors(self.innermost(), |activation| unsafe {
             activation.caller().map(|(caller, _)| caller)
         })
     }
 
     /// Goes on at an instruction of an activation.
     pub fn resume_at(&mut self, activation: Activation, pc: usize) {
-        self.stack.cut_to(activation.frame);
+        self.stack().cut_to(activation.frame);
         self.reset_limit();
         self.window = Window::NONE;
         self.state = State {
@@ -198,9 +305,9 @@ impl Thread {
         };
     }
 
-    /// A number that no other live stack has; its tag is that of a small integer.
-    pub fn stack_identity(&self) -> u64 {
-        self.stack.identity()
+    /// A number that no other strand has; its tag is that of a small integer.
+    pub fn strand_identity(&self) -> u64 {
+        self.strand().identity.get()
     }
 
     /// The known layouts' class object, or that in the header.
@@ -209,6 +316,12 @@ impl Thread {
             Some(object) => object.class(),
             None => self.vm.class_of_layout(crate::known::immediate_layout(word)),
         }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.vm.remove_thread(self);
     }
 }
 

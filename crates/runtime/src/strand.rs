@@ -1,0 +1,488 @@
+//! Strands: green threads, the unit of scheduling.
+//!
+//! A strand is two things. The [`Strand`] is native memory at a fixed address: the VM stack, and
+//! where execution stands. The *strand object* is on the heap: what waits for the strand, and what
+//! the strand waits for, refer to it, so the collector finds the blocked strands that can still be
+//! woken, and knows the others to be lost. Each leads to the other.
+//!
+//! Protocol. A strand is in one of four phases:
+//!
+//! ```text
+//!   FREE ──make──▶ READY ──resume──▶ RUNNING ──park──▶ PARKED
+//!                    ▲                  │                 │
+//!                    ├────preempt───────┤                 │
+//!                    └──────────────────┼────claim────────┘
+//!   FREE ◀──────────finish──────────────┘
+//! ```
+//!
+//! - While it is ready, whoever takes it from a queue may resume it; queues hold it once.
+//! - While it runs, only its worker touches it.
+//! - While it is parked, only who has [claimed](StrandRef::claim) its ticket touches it, and then
+//!   makes it ready. A strand saves its state and takes a new ticket *before* it shows the ticket
+//!   to anybody, and does not touch itself afterwards, so it may go on elsewhere at once. Tickets
+//!   are never reused: one that was overtaken by another wake-up claims nothing.
+//! - The collector, while all workers stand, reads everything.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Object, Tracer, Word};
+
+use crate::function::Site;
+use crate::known::{self, KnownClass};
+use crate::outcome::Failure;
+use crate::roots::RootWord;
+use crate::stack::{Activation, Stack};
+use crate::thread::{State, Thread, allocated};
+use crate::vat::VatRef;
+
+/// The slots of a strand object.
+pub mod slots {
+    /// The lock for status and joiners, see [`crate::waiting::lock`].
+    pub const LOCK: usize = 0;
+    /// The address of the native part, or 0 once the strand has ended.
+    pub const NATIVE: usize = 1;
+    /// The object of the vat it belongs to, or nil if it has none yet.
+    pub const VAT: usize = 2;
+    /// While it is parked, what it is woken with; after its end, its result.
+    pub const VALUE: usize = 3;
+    /// The message it was started with.
+    pub const MESSAGE: usize = 4;
+    /// An object that the program keeps with the strand.
+    pub const LOCAL: usize = 5;
+    /// How it ended: a small integer, see [`super::Ending`].
+    pub const STATUS: usize = 6;
+    /// The first of those who wait for its end; the last follows.
+    pub const JOINERS: usize = 7;
+    /// What it waits for, for reports.
+    pub const WAITS_FOR: usize = 9;
+    /// How many there are.
+    pub const COUNT: u32 = 10;
+}
+
+/// How a strand ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i64)]
+pub enum Ending {
+    /// It has not.
+    Live = 0,
+    /// It returned a value.
+    Returned = 1,
+    /// An exception was not handled.
+    Failed = 2,
+    /// It was terminated.
+    Killed = 3,
+}
+
+/// What a parked strand finds when it goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Delivery {
+    /// The value that the call it waits in answers.
+    Value,
+    /// An exception to be signalled from that call.
+    Exception,
+    /// The channel or barrier it waited for was poisoned.
+    Poison,
+    /// Nothing: it is to end.
+    Kill,
+}
+
+/// Which strands of a vat run at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Model {
+    /// One at a time, on the native thread that owns the vat.
+    Exclusive,
+    /// In parallel with the vat's other strands.
+    Parallel,
+}
+
+/// How a strand that is resumed goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Standing {
+    /// It begins with its message.
+    New,
+    /// In a call, which the delivery completes.
+    InCall,
+    /// Before an instruction, none being in progress.
+    BeforeInstruction,
+}
+
+const FREE: u8 = 0;
+const READY: u8 = 1;
+const RUNNING: u8 = 2;
+const PARKED: u8 = 3;
+
+/// A strand's native part.
+pub struct Strand {
+    /// Where it stands, unless it runs.
+    pub state: Cell<State>,
+    /// The call it waits in.
+    pub site: Cell<Option<&'static Site>>,
+    stack: UnsafeCell<Stack>,
+    /// The strand object; the collector updates it.
+    pub object: RootWord,
+    ticket: AtomicU64,
+    /// The vat it belongs to; none as long as it is alone in it and nobody asked.
+    pub vat: Cell<Option<VatRef>>,
+    /// The next strand in the queue of its vat.
+    pub next: Cell<Option<StrandRef>>,
+    /// A number that no other strand has, as a small integer's bits.
+    pub identity: Cell<u64>,
+    /// When it parked, in the scheduler's ticks.
+    pub parked_at: Cell<u32>,
+    phase: AtomicU8,
+    /// Whether somebody asked it to end.
+    pub is_killed: AtomicBool,
+    /// The number of the worker that runs it, plus 1; else 0.
+    pub worker: AtomicU32,
+    /// Whether it is in the list of those that ran since the last collection.
+    touched: Cell<bool>,
+    /// Which strands run beside it.
+    pub model: Cell<Model>,
+    /// How it goes on.
+    pub standing: Cell<Standing>,
+    /// What it finds then.
+    pub delivery: Cell<Delivery>,
+    /// From 1, the least, to 80.
+    pub priority: Cell<u8>,
+}
+
+// SAFETY: the cells are accessed under the protocol in this file's head: by one thread at a time,
+// handed over through queues and the ticket, which synchronise.
+unsafe impl Sync for Strand {}
+
+/// The priority of ordinary strands.
+pub const ORDINARY_PRIORITY: u8 = 40;
+
+/// The address of a strand's native part, which stays where it is as long as the VM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StrandRef(NonNull<Strand>);
+
+// SAFETY: what it leads to is `Sync`.
+unsafe impl Send for StrandRef {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for StrandRef {}
+
+impl std::ops::Deref for StrandRef {
+    type Target = Strand;
+
+    #[inline(always)]
+    fn deref(&self) -> &Strand {
+        // SAFETY: strands live in slabs that are never freed.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl StrandRef {
+    /// The address, which is a multiple of 8.
+    pub fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
+    /// The strand at an address that [`StrandRef::address`] answered.
+    ///
+    /// # Safety
+    ///
+    /// It did.
+    pub unsafe fn from_address(address: usize) -> StrandRef {
+        // SAFETY: addresses of strands are not null.
+        StrandRef(unsafe { NonNull::new_unchecked(address as *mut Strand) })
+    }
+
+    /// The strand of a strand object; `None` if it has ended.
+    pub fn of_object(object: Object) -> Option<StrandRef> {
+        debug_assert!(object.layout() == known::STRAND);
+        // A strand that ends clears the slot, so this is null or a strand's address; the word of
+        // an aligned address is its bits.
+        NonNull::new(object.slot(slots::NATIVE).bits() as *mut Strand).map(StrandRef)
+    }
+
+    /// The strand object.
+    pub fn object(self) -> Object {
+        self.object.get().object_unchecked()
+    }
+
+    /// The stack.
+    ///
+    /// # Safety
+    ///
+    /// By the protocol, the strand is the caller's, who has no other reference to its stack.
+    #[expect(clippy::mut_from_ref, reason = "the protocol of the file's head gives exclusive access")]
+    pub unsafe fn stack(&self) -> &mut Stack {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.stack.get() }
+    }
+
+    /// Takes a new ticket and is parked with it; the state must have been saved.
+    pub fn park(self) -> u64 {
+        let ticket = self.ticket.load(Ordering::Relaxed) + 1;
+        self.phase.store(PARKED, Ordering::Relaxed);
+        // What others see of the ticket they see through a lock or a queue, which synchronises.
+        self.ticket.store(ticket, Ordering::Release);
+        ticket
+    }
+
+    /// The ticket that it is parked with, for wake-ups that are not about a certain wait.
+    pub fn current_ticket(self) -> u64 {
+        self.ticket.load(Ordering::Acquire)
+    }
+
+    /// Whether the caller is the one who wakes the strand from the wait with this ticket.
+    pub fn claim(self, ticket: u64) -> bool {
+        ticket & 1 == 1
+            && self
+                .ticket
+                .compare_exchange(ticket, ticket + 1, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// It may be resumed from now on.
+    pub fn set_ready(self) {
+        self.phase.store(READY, Ordering::Relaxed);
+    }
+
+    /// It runs from now on.
+    pub fn set_running(self, worker: u32) {
+        self.phase.store(RUNNING, Ordering::Relaxed);
+        self.worker.store(worker + 1, Ordering::Relaxed);
+    }
+
+    /// Whether it is running.
+    pub fn is_running(self) -> bool {
+        self.phase.load(Ordering::Relaxed) == RUNNING
+    }
+
+    /// Whether it is parked.
+    pub fn is_parked(self) -> bool {
+        self.phase.load(Ordering::Relaxed) == PARKED
+    }
+
+    fn is_free(self) -> bool {
+        self.phase.load(Ordering::Relaxed) == FREE
+    }
+
+    /// The active calls, innermost first, of a strand that stands.
+    pub fn activations(self) -> impl Iterator<Item = Activation> {
+        let first = (self.standing.get() != Standing::New).then(|| self.state.get().activation());
+        // SAFETY: the frames of a strand that stands are active.
+        std::iter::successors(first.flatten(), |activation| unsafe {
+            activation.caller().map(|(caller, _)| caller)
+        })
+    }
+
+    /// Shows the words in its frames to the collector.
+    pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(&mut Word)) {
+        if self.is_running() || self.is_free() {
+            return;
+        }
+        let before = self.standing.get() == Standing::BeforeInstruction;
+        crate::roots::visit_activations(self.activations(), before, visit);
+    }
+}
+
+/// All strands: slabs of native memory, with a list of those that are free.
+#[derive(Default)]
+pub struct Strands {
+    inner: Mutex<Slabs>,
+    identities: AtomicU64,
+}
+
+#[derive(Default)]
+struct Slabs {
+    slabs: Vec<&'static [Strand]>,
+    free: Vec<StrandRef>,
+}
+
+/// How many strands a slab has.
+const SLAB: usize = 128;
+
+/// How many free strands a thread takes and gives back at a time.
+const BATCH: usize = 32;
+
+impl Strands {
+    /// Takes free strands, making some if there are none.
+    fn refill(&self, thread_pool: &mut Vec<StrandRef>, first: usize, maximum: usize) {
+        let mut slabs = self.inner.lock();
+        if slabs.free.is_empty() {
+            let slab: Vec<Strand> = (0..SLAB).map(|_| Strand::new(first, maximum)).collect();
+            let slab: &'static [Strand] = Box::leak(slab.into_boxed_slice());
+            slabs.free.extend(slab.iter().rev().map(|strand| StrandRef(NonNull::from(strand))));
+            slabs.slabs.push(slab);
+        }
+        let rest = slabs.free.len().saturating_sub(BATCH);
+        thread_pool.extend(slabs.free.drain(rest..));
+    }
+
+    fn give_back(&self, strands: impl Iterator<Item = StrandRef>) {
+        self.inner.lock().free.extend(strands);
+    }
+
+    /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
+    /// is atomic.
+    pub fn all(&self) -> Vec<StrandRef> {
+        let slabs = self.inner.lock();
+        let strands = slabs.slabs.iter().flat_map(|slab| slab.iter());
+        let strands = strands.map(|strand| StrandRef(NonNull::from(strand)));
+        strands.filter(|strand| !strand.is_free()).collect()
+    }
+
+    /// Shows the strand objects that are roots in a full collection: of strands that are ready.
+    pub(crate) fn visit_ready(&self, visit: &mut dyn FnMut(&mut Word)) {
+        for strand in self.all().into_iter().filter(|strand| !strand.is_parked()) {
+            strand.object.visit(visit);
+        }
+    }
+
+    /// Follows the strand objects that survive; answers the strands whose objects are dead, so that
+    /// nothing can ever wake them.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> Vec<StrandRef> {
+        let mut lost = Vec::new();
+        for strand in self.all() {
+            let mut survives = true;
+            strand.object.visit(&mut |word| survives = tracer.update(word));
+            if !survives {
+                lost.push(strand);
+            }
+        }
+        lost
+    }
+}
+
+impl Strand {
+    fn new(first: usize, maximum: usize) -> Strand {
+        Strand {
+            state: Cell::new(State::NONE),
+            site: Cell::new(None),
+            stack: UnsafeCell::new(Stack::new(first, maximum)),
+            object: RootWord::default(),
+            ticket: AtomicU64::new(0),
+            vat: Cell::new(None),
+            next: Cell::new(None),
+            identity: Cell::new(0),
+            parked_at: Cell::new(0),
+            phase: AtomicU8::new(FREE),
+            is_killed: AtomicBool::new(false),
+            worker: AtomicU32::new(0),
+            touched: Cell::new(false),
+            model: Cell::new(Model::Exclusive),
+            standing: Cell::new(Standing::New),
+            delivery: Cell::new(Delivery::Value),
+            priority: Cell::new(ORDINARY_PRIORITY),
+        }
+    }
+}
+
+/// Makes a strand that will begin with the message in `thread.message[0]`. *GC point.*
+pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<StrandRef, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
+    if thread.free_strands.is_empty() {
+        let options = &thread.vm.options;
+        let (first, maximum) = (options.first_chunk_words, options.max_stack_words);
+        thread.vm.strands.refill(&mut thread.free_strands, first, maximum);
+    }
+    let Some(strand) = thread.free_strands.pop() else {
+        return Err(Failure::out_of_memory());
+    };
+    let zero = Word::from_small_integer_unchecked(0);
+    object.initialize_slot(slots::LOCK, zero);
+    object.initialize_slot(slots::NATIVE, Word::from_bits(strand.address() as u64));
+    object.initialize_slot(slots::STATUS, zero);
+    object.initialize_slot(slots::VAT, vat.map_or(Word::NIL, |vat| vat.object.get()));
+    object.initialize_slot(slots::MESSAGE, thread.message.first().copied().unwrap_or(Word::NIL));
+    strand.object.set(object.word());
+    strand.vat.set(vat);
+    strand.model.set(model);
+    strand.standing.set(Standing::New);
+    strand.delivery.set(Delivery::Value);
+    strand.priority.set(ORDINARY_PRIORITY);
+    strand.is_killed.store(false, Ordering::Relaxed);
+    let identity = thread.vm.strands.identities.fetch_add(1, Ordering::Relaxed);
+    strand.identity.set(identity << 3);
+    strand.set_ready();
+    touch(thread, strand);
+    Ok(strand)
+}
+
+/// Tells the collector that the strand has changed since the last collection.
+#[inline]
+pub fn touch(thread: &mut Thread, strand: StrandRef) {
+    if !strand.touched.replace(true) {
+        thread.touched.push(strand);
+    }
+    thread.mutator.remember(strand.object());
+}
+
+/// Shows the objects of the strands in this list, which is emptied, to the collector.
+pub(crate) fn visit_touched(touched: &mut Vec<StrandRef>, visit: &mut dyn FnMut(&mut Word)) {
+    for strand in touched.drain(..) {
+        strand.touched.set(false);
+        if !strand.is_free() {
+            strand.object.visit(visit);
+        }
+    }
+}
+
+/// Ends a strand that was running on this thread or is being disposed of: its native part is free.
+pub fn free(thread: &mut Thread, strand: StrandRef) {
+    let zero = Word::from_small_integer_unchecked(0);
+    strand.object().set_slot(&mut thread.mutator, slots::NATIVE, zero);
+    release(strand);
+    thread.free_strands.push(strand);
+    if thread.free_strands.len() > 2 * BATCH {
+        let vm = thread.vm;
+        vm.strands.give_back(thread.free_strands.drain(BATCH..));
+    }
+}
+
+/// Frees the native part of a strand whose object is dead. Called by the collector.
+pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
+    release(strand);
+    strands.give_back(std::iter::once(strand));
+}
+
+fn release(strand: StrandRef) {
+    // SAFETY: the strand has ended or is lost, and is the caller's.
+    let stack = unsafe { strand.stack() };
+    let base = stack.base();
+    stack.cut_to(base);
+    stack.drop_spare();
+    strand.vat.set(None);
+    strand.site.set(None);
+    strand.state.set(State::NONE);
+    // Whoever still has a ticket must not claim the next strand that lives here.
+    let ticket = strand.ticket.load(Ordering::Relaxed);
+    strand.ticket.store((ticket | 1) + 1, Ordering::Relaxed);
+    strand.phase.store(FREE, Ordering::Relaxed);
+}
+
+/// Sets how the strand of this object ended, and with what.
+pub fn set_ending(thread: &mut Thread, object: Object, ending: Ending, value: Word) {
+    object.set_slot(&mut thread.mutator, slots::VALUE, value);
+    let status = Word::from_small_integer_unchecked(ending as i64);
+    object.set_slot(&mut thread.mutator, slots::STATUS, status);
+}
+
+/// How the strand of this object ended.
+pub fn ending(object: Object) -> Ending {
+    match object.slot(slots::STATUS).as_small_integer() {
+        Some(1) => Ending::Returned,
+        Some(2) => Ending::Failed,
+        Some(3) => Ending::Killed,
+        _ => Ending::Live,
+    }
+}
+
+impl Strands {
+    /// Called with the kind of collection, for what only full ones look at.
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        if kind == CollectionKind::Full {
+            self.visit_ready(visit);
+        }
+    }
+}

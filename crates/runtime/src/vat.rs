@@ -1,0 +1,385 @@
+//! Vats: units of isolation and of ownership.
+//!
+//! A vat has objects that nobody else touches, a mailbox of messages, and strands. Like a strand it
+//! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
+//! *vat object* on the heap holds the mailbox, and is what far references refer to.
+//!
+//! Protocol. One word holds a lock and two flags, which change under the lock:
+//!
+//! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
+//! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
+//!
+//! Whoever adds a message or a ready strand schedules the vat if it is neither. The owner looks for
+//! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
+//! the lock, and it is held for a few instructions, so waiters spin.
+//!
+//! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
+//! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same.
+
+use std::cell::{Cell, UnsafeCell};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Object, Tracer, Word};
+
+use crate::known::{self, KnownClass};
+use crate::messages;
+use crate::outcome::Failure;
+use crate::roots::RootWord;
+use crate::strand::StrandRef;
+use crate::thread::{Thread, allocated};
+use crate::worker::Item;
+
+/// The slots of a vat object.
+pub mod slots {
+    /// The address of the native part.
+    pub const NATIVE: usize = 0;
+    /// The oldest message in the mailbox, or nil.
+    pub const FIRST: usize = 1;
+    /// The newest message in the mailbox, or nil.
+    pub const LAST: usize = 2;
+    /// How many there are.
+    pub const COUNT: u32 = 3;
+}
+
+const LOCKED: u32 = 1;
+const SCHEDULED: u32 = 2;
+const OWNED: u32 = 4;
+
+/// A vat's native part.
+pub struct Vat {
+    state: AtomicU32,
+    /// The number of the worker that owns it; means nothing if it is not owned.
+    pub owner: AtomicU32,
+    /// The vat object; the collector updates it.
+    pub object: RootWord,
+    /// The strand whose turn has begun and not ended.
+    pub turn: Cell<Option<StrandRef>>,
+    ready: UnsafeCell<ReadyList>,
+    /// Whether it is part of a slab only.
+    is_free: Cell<bool>,
+}
+
+// SAFETY: what is in cells is accessed under the lock, or by the owner (`turn`), or by the collector
+// while all workers stand.
+unsafe impl Sync for Vat {}
+
+/// The address of a vat's native part, which stays where it is as long as the VM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VatRef(NonNull<Vat>);
+
+// SAFETY: what it leads to is `Sync`.
+unsafe impl Send for VatRef {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for VatRef {}
+
+impl std::ops::Deref for VatRef {
+    type Target = Vat;
+
+    #[inline(always)]
+    fn deref(&self) -> &Vat {
+        // SAFETY: vats live in slabs that are never freed.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// Strands that are ready, by priority, the greatest first; within one, in order.
+#[derive(Default)]
+struct ReadyList {
+    queues: Vec<(u8, VecDeque<StrandRef>)>,
+}
+
+impl ReadyList {
+    fn push(&mut self, strand: StrandRef, first: bool) {
+        let priority = strand.priority.get();
+        let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
+            Ok(index) => &mut self.queues[index].1,
+            Err(index) => {
+                self.queues.insert(index, (priority, VecDeque::new()));
+                &mut self.queues[index].1
+            }
+        };
+        if first { queue.push_front(strand) } else { queue.push_back(strand) }
+    }
+
+    fn pop(&mut self) -> Option<StrandRef> {
+        self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|(_, queue)| queue.is_empty())
+    }
+
+    fn remove(&mut self, strand: StrandRef) -> bool {
+        self.queues.iter_mut().any(|(_, queue)| {
+            let place = queue.iter().position(|&other| other == strand);
+            place.is_some_and(|place| queue.remove(place).is_some())
+        })
+    }
+}
+
+/// What the owner of a vat is to do next.
+pub enum Work {
+    /// Resume this strand.
+    Strand(StrandRef),
+    /// Begin a turn with this message.
+    Turn(Object),
+    /// Nothing; the vat is not owned any more.
+    Nothing,
+}
+
+impl VatRef {
+    /// The address, which is a multiple of 8.
+    pub fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
+    /// The vat at an address that [`VatRef::address`] answered.
+    ///
+    /// # Safety
+    ///
+    /// It did.
+    pub unsafe fn from_address(address: usize) -> VatRef {
+        // SAFETY: addresses of vats are not null.
+        VatRef(unsafe { NonNull::new_unchecked(address as *mut Vat) })
+    }
+
+    /// The vat of a vat object.
+    pub fn of_object(object: Object) -> VatRef {
+        debug_assert!(object.layout() == known::VAT);
+        // SAFETY: `make` stored the address, and no guest code reaches the slots of vat objects.
+        unsafe { VatRef::from_address(object.slot(slots::NATIVE).bits() as usize) }
+    }
+
+    /// The vat object.
+    pub fn object(self) -> Object {
+        self.object.get().object_unchecked()
+    }
+
+    fn lock(self) -> u32 {
+        let mut spins = 0;
+        loop {
+            let state = self.state.load(Ordering::Relaxed) & !LOCKED;
+            let locked =
+                self.state.compare_exchange_weak(state, state | LOCKED, Ordering::Acquire, Ordering::Relaxed);
+            if locked.is_ok() {
+                return state;
+            }
+            crate::waiting::spin(&mut spins);
+        }
+    }
+
+    fn unlock(self, state: u32) {
+        self.state.store(state, Ordering::Release);
+    }
+
+    fn ready(&self) -> &mut ReadyList {
+        // SAFETY: called with the lock held.
+        unsafe { &mut *self.ready.get() }
+    }
+
+    /// Appends a message, and schedules the vat if need be.
+    pub fn post(self, thread: &mut Thread, message: Object) {
+        let state = self.lock();
+        let object = self.object();
+        match object.slot(slots::LAST).as_object() {
+            Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, message.word()),
+            None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
+        }
+        object.set_slot(&mut thread.mutator, slots::LAST, message.word());
+        self.unlock_scheduled(thread, state);
+    }
+
+    /// Adds a strand that is ready, and schedules the vat if need be.
+    pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
+        let state = self.lock();
+        self.ready().push(strand, first);
+        self.unlock_scheduled(thread, state);
+    }
+
+    /// Takes a strand from the ready ones; whether it was there.
+    pub fn remove_ready(self, strand: StrandRef) -> bool {
+        let state = self.lock();
+        let removed = self.ready().remove(strand);
+        self.unlock(state);
+        removed
+    }
+
+    fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
+        if state & (SCHEDULED | OWNED) == 0 {
+            self.unlock(state | SCHEDULED);
+            thread.worker.push(Item::vat(self));
+        } else {
+            self.unlock(state);
+        }
+    }
+
+    /// Takes ownership of a vat that was taken from a run queue.
+    pub fn own(self, worker: u32) {
+        let state = self.lock();
+        debug_assert!(state == SCHEDULED, "a vat in a run queue is scheduled");
+        self.owner.store(worker, Ordering::Relaxed);
+        self.unlock(OWNED);
+    }
+
+    /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    pub fn next_work(self, thread: &mut Thread) -> Work {
+        let state = self.lock();
+        if let Some(strand) = self.ready().pop() {
+            self.unlock(state);
+            return Work::Strand(strand);
+        }
+        if self.turn.get().is_none()
+            && let Some(message) = self.take_message(thread)
+        {
+            self.unlock(state);
+            return Work::Turn(message);
+        }
+        self.unlock(state & !OWNED);
+        Work::Nothing
+    }
+
+    fn take_message(self, thread: &mut Thread) -> Option<Object> {
+        let object = self.object();
+        let message = object.slot(slots::FIRST).as_object()?;
+        let next = message.element(messages::NEXT);
+        object.set_slot(&mut thread.mutator, slots::FIRST, next);
+        if next == Word::NIL {
+            object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
+        Some(message)
+    }
+
+    /// Lets go of a vat that has more to do: it goes to the end of the run queue.
+    pub fn yield_to_others(self, thread: &mut Thread) {
+        let state = self.lock();
+        let has_work = !self.ready().is_empty()
+            || self.turn.get().is_none() && self.object().slot(slots::FIRST) != Word::NIL;
+        let flags = if has_work { SCHEDULED } else { 0 };
+        self.unlock(state & !OWNED | flags);
+        if has_work {
+            thread.worker.push(Item::vat(self));
+        }
+    }
+
+    /// How many messages wait, for reports.
+    pub fn mailbox_length(self) -> usize {
+        let first = self.object().slot(slots::FIRST).as_object();
+        std::iter::successors(first, |message| message.element(messages::NEXT).as_object()).count()
+    }
+
+    /// Whether somebody will run it.
+    fn is_active(self) -> bool {
+        self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED) != 0
+    }
+}
+
+/// All vats.
+#[derive(Default)]
+pub struct Vats {
+    inner: Mutex<Slabs>,
+}
+
+#[derive(Default)]
+struct Slabs {
+    slabs: Vec<&'static [Vat]>,
+    free: Vec<VatRef>,
+    /// Made since the last collection.
+    young: Vec<VatRef>,
+}
+
+const SLAB: usize = 64;
+
+impl Vats {
+    fn take(&self) -> VatRef {
+        let mut inner = self.inner.lock();
+        let vat = inner.free.pop().unwrap_or_else(|| {
+            let slab: Vec<Vat> = (0..SLAB).map(|_| Vat::new()).collect();
+            let slab: &'static [Vat] = Box::leak(slab.into_boxed_slice());
+            inner.free.extend(slab[1..].iter().map(|vat| VatRef(NonNull::from(vat))));
+            inner.slabs.push(slab);
+            VatRef(NonNull::from(&slab[0]))
+        });
+        inner.young.push(vat);
+        vat
+    }
+
+    fn all(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
+        let vats = slabs.slabs.iter().flat_map(|slab| slab.iter());
+        vats.map(|vat| VatRef(NonNull::from(vat))).filter(|vat| !vat.is_free.get())
+    }
+
+    /// Shows the objects of vats to the collector: those made since the last collection, and in a
+    /// full one those that have something to do.
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let mut inner = self.inner.lock();
+        for vat in std::mem::take(&mut inner.young) {
+            vat.object.visit(visit);
+        }
+        if kind == CollectionKind::Full {
+            Vats::all(&inner).filter(|vat| vat.is_active()).for_each(|vat| vat.object.visit(visit));
+        }
+    }
+
+    /// Follows the vat objects that survive, and frees the vats of the others.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
+        let mut inner = self.inner.lock();
+        let mut dead = Vec::new();
+        for vat in Vats::all(&inner) {
+            let mut survives = true;
+            vat.object.visit(&mut |word| survives = tracer.update(word));
+            if !survives {
+                dead.push(vat);
+            }
+        }
+        for &vat in &dead {
+            vat.turn.set(None);
+            vat.is_free.set(true);
+        }
+        inner.free.extend(dead);
+    }
+}
+
+impl Vat {
+    fn new() -> Vat {
+        Vat {
+            state: AtomicU32::new(0),
+            owner: AtomicU32::new(0),
+            object: RootWord::default(),
+            turn: Cell::new(None),
+            ready: UnsafeCell::default(),
+            is_free: Cell::new(true),
+        }
+    }
+}
+
+/// Makes a vat without messages and strands. *GC point.*
+pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let object = allocated(thread.mutator.allocate_slots(known::VAT, class))?;
+    let vat = thread.vm.vats.take();
+    object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
+    vat.state.store(0, Ordering::Relaxed);
+    vat.object.set(object.word());
+    vat.is_free.set(false);
+    Ok(vat)
+}
+
+/// The vat that the running strand belongs to; the worker owns it if the strand is exclusive.
+/// *GC point.*
+pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
+    let strand = thread.strand();
+    if let Some(vat) = strand.vat.get() {
+        return Ok(vat);
+    }
+    let vat = make(thread)?;
+    vat.owner.store(thread.worker.id(), Ordering::Relaxed);
+    vat.state.store(OWNED, Ordering::Relaxed);
+    let object = strand.object();
+    object.set_slot(&mut thread.mutator, crate::strand::slots::VAT, vat.object.get());
+    strand.vat.set(Some(vat));
+    thread.new_vat = Some(vat);
+    Ok(vat)
+}

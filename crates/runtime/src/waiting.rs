@@ -1,0 +1,203 @@
+//! Waiting: how strands park and are woken, and the queues in which they wait.
+//!
+//! What strands wait for is an object with a lock and queues of *waiters* in its slots. A waiter
+//! stands for one wait of one strand: it has the ticket that the strand took for it
+//! ([`crate::strand`]). A strand may wait in several queues with the same ticket; the first who
+//! claims it wakes the strand, and the other waiters are then stale, to be skipped by whoever finds
+//! them.
+//!
+//! A primitive that may have to wait goes like this:
+//!
+//! 1. allocate what it needs (the waiter): no GC point comes after this;
+//! 2. [`lock`] the object; if it need not wait, do the work, [`unlock`], and answer;
+//! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
+//!    [`Outcome::Park`]: the strand may be running elsewhere by then.
+//!
+//! Who wakes another strand takes waiters with [`dequeue`], which claims them, and calls [`wake`].
+//!
+//! The lock is a slot of the object: 0 or 1, changed by compare-and-exchange. It is held for a few
+//! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
+//! processor away when that takes long.
+
+use squall_heap::{Mutator, Object, Word};
+
+use crate::known::{self, KnownClass};
+use crate::outcome::Failure;
+use crate::strand::{self, Delivery, Model, Standing, StrandRef};
+use crate::thread::{Thread, allocated};
+use crate::worker::Item;
+
+/// The slot that is the lock, in every object that has one.
+pub const LOCK: usize = 0;
+
+/// The slots of a waiter.
+pub mod waiter {
+    /// The strand object.
+    pub const STRAND: usize = 0;
+    /// The strand's ticket, a small integer.
+    pub const TICKET: usize = 1;
+    /// The next waiter of the queue, or nil.
+    pub const NEXT: usize = 2;
+    /// What the strand brings along: what it writes, for instance.
+    pub const VALUE: usize = 3;
+    /// Which of several alternatives this is, a small integer.
+    pub const INDEX: usize = 4;
+    /// How many there are.
+    pub const COUNT: u32 = 5;
+}
+
+const ZERO: Word = Word::from_small_integer_unchecked(0);
+const ONE: Word = Word::from_small_integer_unchecked(1);
+
+/// One more turn of a loop that waits for another native thread.
+#[inline]
+pub fn spin(spins: &mut u32) {
+    const PATIENCE: u32 = 64;
+    *spins += 1;
+    if *spins < PATIENCE { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
+/// Takes the lock of an object.
+#[inline]
+pub fn lock(mutator: &mut Mutator, object: Object) {
+    let mut spins = 0;
+    while object.compare_exchange_slot(mutator, LOCK, ZERO, ONE).is_err() {
+        spin(&mut spins);
+    }
+}
+
+/// Gives it back.
+#[inline]
+pub fn unlock(mutator: &mut Mutator, object: Object) {
+    // Stores into slots release what was written before.
+    object.set_slot(mutator, LOCK, ZERO);
+}
+
+/// Makes a waiter for the running strand, whose ticket follows. *GC point.*
+pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let waiter = allocated(thread.mutator.allocate_slots(known::WAITER, class))?;
+    waiter.initialize_slot(waiter::STRAND, thread.strand().object.get());
+    waiter.initialize_slot(waiter::TICKET, ZERO);
+    waiter.initialize_slot(waiter::INDEX, ZERO);
+    Ok(waiter)
+}
+
+/// Parks the running strand in the call in progress; answers its ticket. From the moment that the
+/// ticket can be seen by others, the caller does not touch the strand any more.
+pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
+    let strand = thread.strand();
+    strand::touch(thread, strand);
+    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
+    strand.state.set(thread.state);
+    strand.site.set(thread.call_site);
+    strand.standing.set(Standing::InCall);
+    strand.delivery.set(Delivery::Value);
+    strand.parked_at.set(thread.vm.ticks());
+    thread.is_parked = true;
+    strand.park()
+}
+
+/// Undoes [`park`], as the ticket was shown to nobody; or whether it was, and is claimed by now.
+pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
+    let strand = thread.strand();
+    if !strand.claim(ticket) {
+        return false;
+    }
+    strand.set_running(thread.worker.id());
+    thread.is_parked = false;
+    true
+}
+
+/// Gives a waiter its ticket and appends it to the queue at these slots of a locked object: the
+/// first waiter, and the last.
+pub fn enqueue(thread: &mut Thread, object: Object, queue: usize, waiter: Object, ticket: u64) {
+    let ticket = Word::from_small_integer_unchecked(ticket as i64);
+    waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    match object.slot(queue + 1).as_object() {
+        Some(last) => last.set_slot(&mut thread.mutator, waiter::NEXT, waiter.word()),
+        None => object.set_slot(&mut thread.mutator, queue, waiter.word()),
+    }
+    object.set_slot(&mut thread.mutator, queue + 1, waiter.word());
+}
+
+/// Takes the first waiter that is not stale from the queue at these slots of a locked object. The
+/// caller has claimed its strand, and must wake it.
+pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
+    loop {
+        let waiter = object.slot(queue).as_object()?;
+        let next = waiter.slot(waiter::NEXT);
+        object.set_slot(&mut thread.mutator, queue, next);
+        if next == Word::NIL {
+            object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
+        }
+        if claim(waiter) {
+            return Some(waiter);
+        }
+    }
+}
+
+/// Whether a waiter that is not stale is in the queue at these slots of a locked object.
+pub fn has_waiters(object: Object, queue: usize) -> bool {
+    let first = object.slot(queue).as_object();
+    std::iter::successors(first, |waiter| waiter.slot(waiter::NEXT).as_object())
+        .any(|waiter| strand_of(waiter).is_some_and(|s| s.current_ticket() == ticket_of(waiter)))
+}
+
+/// Whether the caller is the one to wake the waiter's strand.
+pub fn claim(waiter: Object) -> bool {
+    strand_of(waiter).is_some_and(|strand| strand.claim(ticket_of(waiter)))
+}
+
+fn ticket_of(waiter: Object) -> u64 {
+    waiter.slot(waiter::TICKET).as_small_integer().unwrap_or(0) as u64
+}
+
+/// The strand of a waiter, unless it has ended.
+pub fn strand_of(waiter: Object) -> Option<StrandRef> {
+    StrandRef::of_object(waiter.slot(waiter::STRAND).as_object()?)
+}
+
+/// Makes the strand of a claimed waiter ready, to find this value.
+pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
+    if let Some(strand) = strand_of(waiter) {
+        wake_strand(thread, strand, Delivery::Value, value);
+    }
+}
+
+/// Makes a claimed strand ready.
+pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    strand.delivery.set(delivery);
+    make_ready(thread, strand, false);
+}
+
+/// Puts a strand that nobody else has into the queue it belongs to.
+pub fn make_ready(thread: &mut Thread, strand: StrandRef, first: bool) {
+    strand.set_ready();
+    match (strand.model.get(), strand.vat.get()) {
+        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, first),
+        _ => thread.worker.push(Item::strand(strand)),
+    }
+}
+
+/// Takes all waiters from a queue of a locked object, as a list linked by their `NEXT` slots.
+pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
+    let first = object.slot(queue);
+    object.set_slot(&mut thread.mutator, queue, Word::NIL);
+    object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
+    first
+}
+
+/// Claims and wakes all strands of a list of waiters.
+pub fn wake_all(thread: &mut Thread, first: Word, delivery: Delivery, value: Word) {
+    let mut next = first.as_object();
+    while let Some(waiter) = next {
+        next = waiter.slot(waiter::NEXT).as_object();
+        if claim(waiter)
+            && let Some(strand) = strand_of(waiter)
+        {
+            wake_strand(thread, strand, delivery, value);
+        }
+    }
+}

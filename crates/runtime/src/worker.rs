@@ -1,0 +1,344 @@
+//! Workers: the loop in which a native thread takes what is ready and runs it.
+//!
+//! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It
+//! goes on until the program ends, or until what its caller waits for has come.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use squall_heap::{Object, Word};
+use squall_scheduler::{Hooks, Parked, WorkerId};
+
+use crate::calls;
+use crate::messages;
+use crate::outcome::Failure;
+use crate::promises;
+use crate::stack::{CHUNK_HEADER, CHUNK_RESULT, halt_code};
+use crate::strand::{self, Delivery, Ending, Model, Standing, StrandRef};
+use crate::thread::{State, Stop, Thread};
+use crate::timers::{self, TimerKey};
+use crate::unwind;
+use crate::vat::{self, VatRef, Work};
+use crate::vm::Vm;
+use crate::waiting;
+
+/// Something in a run queue: a vat, a strand, or the news that a timer is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Item(NonZeroUsize);
+
+const VAT: usize = 1;
+const TIMER: usize = 2;
+const KIND: usize = 3;
+
+impl Item {
+    /// A vat that is scheduled.
+    pub fn vat(vat: VatRef) -> Item {
+        Item::new(vat.address() | VAT)
+    }
+
+    /// A strand that is ready, and needs no owner.
+    pub fn strand(strand: StrandRef) -> Item {
+        Item::new(strand.address())
+    }
+
+    /// A timer is due.
+    pub fn timer(key: TimerKey) -> Item {
+        Item::new((key.0 as usize) << 2 | TIMER)
+    }
+
+    fn new(bits: usize) -> Item {
+        // Addresses are not null, and the other kinds have bits of their own.
+        Item(NonZeroUsize::new(bits).unwrap_or(NonZeroUsize::MIN))
+    }
+}
+
+/// How a program ends.
+#[derive(Default)]
+pub struct Ended {
+    is_ended: AtomicBool,
+    code: AtomicI64,
+}
+
+impl Ended {
+    /// The exit code, if the program has ended.
+    pub fn code(&self) -> Option<i32> {
+        // The acquire pairs with the release of `set`.
+        self.is_ended.load(Ordering::Acquire).then(|| self.code.load(Ordering::Relaxed) as i32)
+    }
+
+    /// The program ends with this code, unless it has ended already.
+    pub fn set(&self, code: i32) {
+        let none = self.code.compare_exchange(0, i64::from(code), Ordering::Relaxed, Ordering::Relaxed);
+        _ = none;
+        self.is_ended.store(true, Ordering::Release);
+    }
+
+    /// Takes back the end, for an embedder that goes on.
+    pub fn reset(&self) {
+        self.code.store(0, Ordering::Relaxed);
+        self.is_ended.store(false, Ordering::Release);
+    }
+}
+
+/// Why a worker's loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finished {
+    /// What the caller waited for has come.
+    Done,
+    /// The program asked to end with this exit code.
+    Exit(i32),
+    /// Nothing can run any more, and nothing will ever make something ready.
+    Stalled,
+}
+
+/// Runs what is ready until `is_done`, or the program ends, or nothing is left to run. *GC point.*
+pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
+    let vm = thread.vm;
+    loop {
+        if is_done(vm) {
+            return Finished::Done;
+        }
+        if let Some(code) = vm.ended.code() {
+            return Finished::Exit(code);
+        }
+        match thread.worker.try_next() {
+            Some(item) => run_item(thread, item),
+            None => {
+                vm.host.flush();
+                let Thread { mutator, worker, .. } = thread;
+                if mutator.native(|| worker.park()) == Parked::Stalled {
+                    return Finished::Stalled;
+                }
+            }
+        }
+    }
+}
+
+fn run_item(thread: &mut Thread, item: Item) {
+    let bits = item.0.get();
+    // SAFETY: `Item`'s makers put addresses of this kind there.
+    unsafe {
+        match bits & KIND {
+            VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
+            TIMER => timers::due(thread, TimerKey((bits >> 2) as u32)),
+            _ => run_alone(thread, StrandRef::from_address(bits)),
+        }
+    }
+}
+
+/// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
+fn run_alone(thread: &mut Thread, strand: StrandRef) {
+    thread.new_vat = None;
+    run_strand(thread, strand);
+    if let Some(vat) = thread.new_vat.take() {
+        run_owned(thread, vat);
+    }
+}
+
+fn run_vat(thread: &mut Thread, vat: VatRef) {
+    vat.own(thread.worker.id());
+    run_owned(thread, vat);
+}
+
+/// How many strands and turns of a vat are run before others get their turn.
+const BATCH: u32 = 64;
+
+fn run_owned(thread: &mut Thread, vat: VatRef) {
+    for _ in 0..BATCH {
+        if thread.vm.ended.code().is_some() {
+            return;
+        }
+        match vat.next_work(thread) {
+            Work::Strand(strand) => run_strand(thread, strand),
+            Work::Turn(message) => run_turn(thread, vat, message),
+            Work::Nothing => return,
+        }
+        if thread.was_preempted {
+            break;
+        }
+    }
+    thread.was_preempted = false;
+    vat.yield_to_others(thread);
+}
+
+/// Runs a turn on a strand that is kept for the next one, unless it parks.
+fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
+    thread.message.clear();
+    thread.message.push(message.word());
+    match strand::make(thread, Some(vat), Model::Exclusive) {
+        Ok(strand) => {
+            vat.turn.set(Some(strand));
+            run_strand(thread, strand);
+        }
+        Err(_) => {
+            let message = thread.message[0].object_unchecked();
+            let error = thread.vm.roots.out_of_memory.get();
+            promises::settle_result(thread, message, Ending::Failed, error);
+        }
+    }
+}
+
+/// Resumes a strand, and sees to what becomes of it.
+fn run_strand(thread: &mut Thread, strand: StrandRef) {
+    resume(thread, strand);
+    let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
+    let strand = thread.leave_strand();
+    match stop {
+        Stop::Parked => {}
+        Stop::Preempted => preempted(thread, strand),
+        Stop::Returned => finish(thread, strand, Ending::Returned),
+        Stop::Failed => finish(thread, strand, Ending::Failed),
+        Stop::Killed => finish(thread, strand, Ending::Killed),
+    }
+}
+
+/// Runs the strand until it stops.
+fn resume(thread: &mut Thread, strand: StrandRef) {
+    strand.set_running(thread.worker.id());
+    thread.enter_strand(strand);
+    match strand.standing.get() {
+        Standing::New => {
+            thread.start_state();
+            match strand.object().slot(strand::slots::MESSAGE).as_object() {
+                Some(message) => messages::begin(thread, message),
+                None => thread.state.pc = halt_code(),
+            }
+        }
+        Standing::InCall => deliver(thread, strand),
+        Standing::BeforeInstruction => {}
+    }
+    if strand.is_killed.load(Ordering::Relaxed) && !thread.is_parked {
+        unwind::kill(thread);
+    }
+    let tier = thread.vm.tier;
+    tier.run(thread);
+}
+
+/// Completes the call that the strand was parked in.
+fn deliver(thread: &mut Thread, strand: StrandRef) {
+    let value = strand.object().slot(strand::slots::VALUE);
+    let Some(site) = strand.site.take() else { return };
+    match strand.delivery.get() {
+        Delivery::Value => calls::complete(thread, site, value),
+        Delivery::Exception => {
+            let outcome = unwind::signal(thread, value);
+            calls::finish(thread, site, outcome);
+        }
+        Delivery::Poison => calls::fail(thread, site, Failure::with("Poisoned", value, Word::NIL)),
+        Delivery::Kill => {}
+    }
+}
+
+/// Puts a strand that was made to stop back into its queue.
+fn preempted(thread: &mut Thread, strand: StrandRef) {
+    strand::touch(thread, strand);
+    // Whoever pre-empted an exclusive strand wants its vat to yield, not the strand to lose its
+    // place in the vat.
+    let first = !thread.yields;
+    thread.yields = false;
+    thread.was_preempted |= first;
+    waiting::make_ready(thread, strand, first);
+}
+
+/// Ends a strand: who waits for it is woken, and the result goes where its message says.
+fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
+    // SAFETY: the strand has stopped on this thread, which put its result there.
+    let value = unsafe {
+        let base = strand.stack().base();
+        base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read()
+    };
+    let object = strand.object();
+    if let Some(vat) = strand.vat.get()
+        && vat.turn.get() == Some(strand)
+    {
+        vat.turn.set(None);
+    }
+    waiting::lock(&mut thread.mutator, object);
+    strand::set_ending(thread, object, ending, value);
+    let joiners = waiting::take_all(thread, object, strand::slots::JOINERS);
+    waiting::unlock(&mut thread.mutator, object);
+    let delivery = if ending == Ending::Failed { Delivery::Exception } else { Delivery::Value };
+    waiting::wake_all(thread, joiners, delivery, value);
+    let message = object.slot(strand::slots::MESSAGE);
+    strand::free(thread, strand);
+    if let Some(message) = message.as_object() {
+        promises::settle_result(thread, message, ending, value);
+    }
+}
+
+/// What the scheduler asks of the runtime.
+pub struct WorkerHooks;
+
+impl Hooks<TimerKey> for WorkerHooks {
+    fn start_worker(&self) {
+        let vm = Vm::of_process();
+        let worker = std::thread::Builder::new().name("worker".into()).spawn(move || {
+            let mut thread = Thread::attach(vm);
+            while work(&mut thread, |_| false) == Finished::Stalled {
+                vm.stalls.report(vm);
+            }
+        });
+        // Without another native thread, those that are there do the work.
+        drop(worker);
+    }
+
+    fn timer_due(&self, key: TimerKey) {
+        Vm::of_process().scheduler.inject(Item::timer(key));
+    }
+
+    fn preempt(&self, worker: WorkerId) {
+        Vm::of_process().preempt(worker);
+    }
+}
+
+/// Runs a function to its end on the calling thread, as a strand of the main vat that cannot wait:
+/// for the boot. *GC point.*
+pub fn run_function(
+    thread: &mut Thread,
+    function: &'static crate::function::Function,
+    arguments: &[Word],
+) -> Result<Word, Failure> {
+    thread.message.clear();
+    let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive)?;
+    strand.set_running(thread.worker.id());
+    thread.enter_strand(strand);
+    thread.start_state();
+    thread.message.clear();
+    thread.message.extend_from_slice(arguments);
+    calls::enter_message(thread, crate::stack::exit_site(), function);
+    let tier = thread.vm.tier;
+    tier.run(thread);
+    let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
+    // SAFETY: as in `finish`.
+    let value = unsafe { strand.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() };
+    let strand = thread.leave_strand();
+    strand::free(thread, strand);
+    match stop {
+        Stop::Returned => Ok(value),
+        _ => Err(Failure::new("NotSupported")),
+    }
+}
+
+/// Sends a message to an object of the main vat in a turn of its own, past visibility, and runs
+/// what is ready until the answer is there. Receiver and arguments are in the thread's message.
+/// *GC point.*
+pub fn call(thread: &mut Thread, selector: Word) -> Result<Finished, Failure> {
+    let vm = thread.vm;
+    let vat = match vm.main_vat() {
+        Some(vat) => vat,
+        None => vat::make(thread)?,
+    };
+    // SAFETY: the message is not changed before its words were copied.
+    let window = unsafe {
+        crate::thread::Window::new(thread.message.as_mut_ptr(), thread.message.len())
+    };
+    vm.embedder.begin();
+    let message = messages::make(thread, selector, promises::EMBEDDER, window)?;
+    vat.post(thread, message);
+    Ok(work(thread, |vm| vm.embedder.is_done()))
+}
+
+/// The state of a strand that has not begun: at the exit site's instruction.
+pub fn bottom(base: *mut Word) -> State {
+    State { pc: halt_code(), frame: base.wrapping_sub(CHUNK_HEADER), function: std::ptr::null() }
+}
