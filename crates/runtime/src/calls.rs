@@ -17,9 +17,11 @@ use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
 use crate::outcome::{Failure, Outcome};
 use crate::primitives::{Primitive, Shape};
+use crate::roots::RootWord;
 use crate::stack::halt_code;
 use crate::symbols::Symbol;
 use crate::thread::{State, Thread, Window, allocated};
+use crate::trace;
 use crate::unwind;
 
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
@@ -237,15 +239,11 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
 /// Signals the exception that goes with a failure.
 #[cold]
 pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
-    let prepared = match failure.reason {
-        "OutOfMemory" => thread.vm.roots.out_of_memory.get(),
-        "StackOverflow" => thread.vm.roots.stack_overflow.get(),
-        _ => Word::NIL,
-    };
-    if prepared != Word::NIL {
-        // These are signalled without running guest code, for which there may be no room.
-        let outcome = unwind::signal(thread, prepared);
-        return finish(thread, site, outcome);
+    let roots = &thread.vm.roots;
+    match failure.reason {
+        "OutOfMemory" => return signal_prepared(thread, site, &roots.out_of_memory),
+        "StackOverflow" => return signal_prepared(thread, site, &roots.stack_overflow),
+        _ => {}
     }
     let kernel = thread.vm.roots.kernel.get();
     thread.message.clear();
@@ -259,9 +257,17 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     send_message(thread, site, selector, Visibility::Protected);
 }
 
+/// Signals an exception that exists without running guest code, for which there may be no room.
+fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWord) {
+    thread.window = Window::NONE;
+    trace::record(thread, exception.get(), usize::MAX);
+    let outcome = unwind::signal(thread, exception.get());
+    finish(thread, site, outcome);
+}
+
 /// Ends the program because the VM itself cannot go on.
 fn fatal(thread: &mut Thread, what: &str) {
-    let trace = crate::trace::render(thread);
+    let trace = trace::render(thread);
     thread.vm.host.write_error(&format!("fatal: {what}\n{trace}"));
     exit(thread, 70);
 }

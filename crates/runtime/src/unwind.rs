@@ -18,10 +18,12 @@ use crate::behavior::Behavior;
 use crate::classes::behavior_of_class;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
+use crate::lookup::Action;
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::stack::Activation;
 use crate::thread::{State, Thread, Window, allocated};
+use crate::trace;
 use crate::vm::Vm;
 
 /// Where an unwinding ends.
@@ -35,7 +37,7 @@ enum Destination {
 
 /// Signals an exception from the activation in the saved state.
 ///
-/// If nothing catches it, the kernel is told: `uncaught: exception trace: string`.
+/// If nothing catches it, the kernel is sent `uncaught:`, which ends the program.
 pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
     match find_handler(thread, exception) {
         Some(destination) => unwind(thread, destination, exception),
@@ -202,17 +204,35 @@ fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
     }
 }
 
+/// Lets the kernel report an exception that nothing catches, or reports it itself if there may be no
+/// room for that, or if reporting is what fails.
+#[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
-    let trace = crate::trace::render(thread);
-    // The message is a root, so it keeps the exception while the string is made.
-    thread.message.clear();
-    thread.message.extend([thread.vm.roots.kernel.get(), exception]);
-    let trace = match crate::objects::string::make_string(thread, &trace) {
-        Ok(trace) => trace,
-        Err(_) => Word::NIL,
+    let vm = thread.vm;
+    let kernel = vm.roots.kernel.get();
+    let layout = known::layout_of(kernel);
+    let is_prepared =
+        [&vm.roots.out_of_memory, &vm.roots.stack_overflow].iter().any(|r| r.get() == exception);
+    let Some(behavior) = vm.behavior_of_layout(layout).filter(|_| !is_prepared) else {
+        return report(thread, exception);
     };
-    thread.message.push(trace);
-    Outcome::Send(thread.vm.symbol("uncaught:trace:"))
+    let entry = vm.lookups.public(layout, behavior, vm.symbol("uncaught:"));
+    let Action::Method(reporter) = entry.action else { return report(thread, exception) };
+    if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
+        return report(thread, exception);
+    }
+    thread.message.clear();
+    thread.message.extend([kernel, exception]);
+    Outcome::Call(reporter)
+}
+
+/// Reports an exception without running guest code, and ends the program.
+fn report(thread: &mut Thread, exception: Word) -> Outcome {
+    let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
+    let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
+    thread.vm.host.write_output(&format!("{name}\n"));
+    thread.vm.host.write_error(&trace::recorded(thread.vm, exception));
+    Outcome::Exit(1)
 }
 
 /// Leaves the innermost activation without a result: the state stands at the call that made it,
