@@ -93,9 +93,10 @@ impl Stack {
     ) -> Result<*mut Word, StackOverflow> {
         let last = self.chunks.last().map_or(0, |chunk| chunk.len());
         let needed = CHUNK_HEADER + size.max(arguments.len());
-        let length = (last * 2).min(LARGEST_CHUNK).max(needed * 2);
         let maximum = self.maximum + if self.reserve_is_open { RESERVE } else { 0 };
-        if self.words + length > maximum {
+        let room = maximum.saturating_sub(self.words);
+        let length = (last * 2).min(LARGEST_CHUNK).max(needed * 2).min(room);
+        if length < needed {
             self.reserve_is_open = true;
             return Err(StackOverflow);
         }
