@@ -13,15 +13,15 @@ use libtest_mimic::Trial;
 use crate::process::{Run, compare};
 
 pub fn trials() -> Vec<Trial> {
-    let mut trials = crate::trials_in("bytecode/asm", "sqasm", round_trip);
-    trials.extend(crate::trials_in("bytecode/verify", "sqasm", verify));
-    trials.extend(crate::trials_in("bytecode/run", "sqasm", run));
+    let mut trials = crate::trials_in("tests/bytecode/asm", "sqasm", round_trip);
+    trials.extend(crate::trials_in("tests/bytecode/verify", "sqasm", verify));
+    trials.extend(crate::trials_in("tests/bytecode/run", "sqasm", run));
     trials
 }
 
 fn read(path: &Path) -> Result<(String, String), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
+    let shown = crate::shown(path);
     Ok((text, shown))
 }
 

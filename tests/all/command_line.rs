@@ -21,7 +21,7 @@ use crate::compare_with_file;
 use crate::process::Run;
 
 pub fn trials() -> Vec<Trial> {
-    crate::trials_in("cli", "txt", run)
+    crate::trials_in("tests/cli", "txt", run)
 }
 
 fn run(path: &Path) -> Result<(), String> {

@@ -8,11 +8,11 @@ use crate::compare_with_file;
 use crate::process::Run;
 
 pub fn trials() -> Vec<Trial> {
-    crate::trials_in("compile", "ns", run)
+    crate::trials_in("tests/compile", "ns", run)
 }
 
 fn run(path: &Path) -> Result<(), String> {
-    let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
+    let shown = crate::shown(path);
     let run = Run::new(["disasm", &shown]);
     let result = run.execute();
     if result.exit != 0 {

@@ -1,4 +1,4 @@
-//! Programs that say in comments what they do: `tests/language`.
+//! Programs that say in comments what they do: `tests/language`, `examples`.
 //!
 //! | comment | meaning |
 //! |---|---|
@@ -20,21 +20,28 @@ use libtest_mimic::Trial;
 use crate::process::{Run, compare};
 
 pub fn trials() -> Vec<Trial> {
-    crate::trials_in("language", "ns", run)
+    let mut trials = crate::trials_in("tests/language", "ns", run);
+    trials.extend(crate::trials_in("examples", "ns", run));
+    trials
 }
 
 fn run(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let expectations = Expectations::of(&text);
-    let shown = path.strip_prefix(crate::root()).unwrap_or(path).display().to_string();
+    run_program(&text, &crate::shown(path))
+}
+
+/// Runs a program with this text, and compares what it does with what its comments say.
+pub fn run_program(text: &str, path: &str) -> Result<(), String> {
+    let expectations = Expectations::of(text);
     let mut words = vec!["run".to_owned()];
     words.extend(expectations.flags.iter().cloned());
     if let Some(every) = expectations.stress.filter(|_| std::env::var_os("SQUALL_STRESS").is_some())
     {
         words.push(format!("--gc-stress={every}"));
     }
-    let mut run =
-        Run::new(words.into_iter().chain([shown]).chain(expectations.arguments.iter().cloned()));
+    words.push(path.to_owned());
+    words.extend(expectations.arguments.iter().cloned());
+    let mut run = Run::new(words);
     run.input = expectations.input.clone();
     let result = run.execute();
     expectations.check(&run, &result).map_err(|problem| {

@@ -2,10 +2,11 @@
 //!
 //! | folder | a case is | what is compared |
 //! |---|---|---|
-//! | `tests/language/<topic>/*.ns` | a program | its output with the `expect:` comments in it |
-//! | `tests/compile/*.ns` | a module | its bytecode with the `.sqasm` file beside it |
+//! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/compile/*.ns` | a module | its bytecode or the diagnostics with the file beside it |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
-//! | `tests/cli/*.toml` | a command line | its output and exit code with what the file says |
+//! | `tests/cli/*.txt` | command lines | see [`command_line`] |
+//! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //!
 //! Every case runs `squall` in a process of its own, several at once. `BLESS=1` rewrites what is
 //! compared. `SQUALL_STRESS=1` in the environment reaches the machines under test: collections at
@@ -14,6 +15,7 @@
 mod bytecode;
 mod command_line;
 mod compile;
+mod documents;
 mod language;
 mod process;
 
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     trials.extend(compile::trials());
     trials.extend(bytecode::trials());
     trials.extend(command_line::trials());
+    trials.extend(documents::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
@@ -38,17 +41,27 @@ fn root() -> PathBuf {
     crate_folder.ancestors().nth(2).expect("the crate is two levels deep").to_owned()
 }
 
-/// A test per file with this extension below a folder of `tests`, named by its path.
-fn trials_in(folder: &str, extension: &str, run: fn(&Path) -> Result<(), String>) -> Vec<Trial> {
-    let tests = root().join("tests");
+/// A path as the project's folder sees it.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// The files with this extension in and below a folder of the project.
+fn files_in(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    collect(&tests.join(folder), extension, &mut files);
+    collect(&root().join(folder), extension, &mut files);
     files.sort();
+    files
+}
+
+/// A test per file with this extension below a folder of the project, named by its path.
+fn trials_in(folder: &str, extension: &str, run: fn(&Path) -> Result<(), String>) -> Vec<Trial> {
     let trial = |path: PathBuf| {
-        let name = path.strip_prefix(&tests).unwrap_or(&path).with_extension("");
-        Trial::test(name.display().to_string(), move || run(&path).map_err(Into::into))
+        let name = shown(&path.with_extension(""));
+        let name = name.strip_prefix("tests/").unwrap_or(&name).to_owned();
+        Trial::test(name, move || run(&path).map_err(Into::into))
     };
-    files.into_iter().map(trial).collect()
+    files_in(folder, extension).into_iter().map(trial).collect()
 }
 
 fn collect(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {

@@ -123,7 +123,7 @@ impl Scratch {
     }
 }
 
-/// Compares texts; the difference shows the first lines that are not equal.
+/// Compares texts; the difference shows the lines between equal beginnings and ends.
 pub fn compare(what: &str, expected: &str, actual: &str) -> std::result::Result<(), String> {
     if expected == actual {
         return Ok(());
@@ -131,13 +131,16 @@ pub fn compare(what: &str, expected: &str, actual: &str) -> std::result::Result<
     let (expected, actual): (Vec<&str>, Vec<&str>) =
         (expected.lines().collect(), actual.lines().collect());
     let same = expected.iter().zip(&actual).take_while(|(left, right)| left == right).count();
+    let ends = expected[same..].iter().rev().zip(actual[same..].iter().rev());
+    let same_end = ends.take_while(|(left, right)| left == right).count();
     let mut report = format!("{what} differs from line {} on:\n", same + 1);
     let mut show = |sign: char, lines: &[&str]| {
-        for line in lines.iter().skip(same).take(SHOWN) {
+        let lines = &lines[same..lines.len() - same_end];
+        for line in lines.iter().take(SHOWN) {
             _ = writeln!(report, "  {sign} {line}");
         }
-        if lines.len() > same + SHOWN {
-            _ = writeln!(report, "  {sign} … {} more", lines.len() - same - SHOWN);
+        if lines.len() > SHOWN {
+            _ = writeln!(report, "  {sign} … {} more", lines.len() - SHOWN);
         }
     };
     show('-', &expected);

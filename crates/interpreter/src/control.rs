@@ -145,7 +145,7 @@ impl Machine<'_> {
     fn jump_and_poll(&mut self, distance: isize) {
         self.jump(distance);
         if self.thread.must_poll() {
-            self.slowly(calls::poll_before_instruction);
+            self.slowly(calls::poll);
         }
     }
 

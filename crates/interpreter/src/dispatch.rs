@@ -1,10 +1,10 @@
 //! The dispatch loop: one line per instruction; what they do is in the handlers' modules.
 
 use squall_heap::Word;
-use squall_runtime::function::{Function, Site};
-use squall_runtime::stack::{CHUNK_HEADER, CHUNK_RESULT, exit_site};
+use squall_runtime::function::Site;
+use squall_runtime::stack::CHUNK_RESULT;
 use squall_runtime::thread::{State, Thread, Window};
-use squall_runtime::tier::{RunResult, Tier};
+use squall_runtime::tier::Tier;
 
 use crate::code::{self, general};
 use crate::machine::Machine;
@@ -14,48 +14,9 @@ use crate::{arithmetic, typed};
 pub struct Interpreter;
 
 impl Tier for Interpreter {
-    fn run(
-        &self,
-        thread: &mut Thread,
-        function: &'static Function,
-        arguments: &[Word],
-    ) -> RunResult {
-        assert_eq!(arguments.len(), function.arguments as usize, "a call passes all arguments");
-        start(thread, function, arguments);
-        let mut machine = Machine {
-            pc: thread.state.pc,
-            frame: thread.state.frame,
-            function: thread.state.function,
-            thread,
-        };
-        machine.run();
-        finish(machine.thread)
-    }
-}
-
-/// Makes the first frame.
-fn start(thread: &mut Thread, function: &'static Function, arguments: &[Word]) {
-    let base = thread.stack.base();
-    thread.stack.cut_to(base);
-    let bottom = base.wrapping_sub(CHUNK_HEADER);
-    thread.state = State { pc: std::ptr::null(), frame: bottom, function: std::ptr::null() };
-    thread.message.clear();
-    thread.message.extend_from_slice(arguments);
-    // SAFETY: the message stays as it is until its words are in the frame.
-    let window = unsafe { Window::new(thread.message.as_mut_ptr(), arguments.len()) };
-    thread.reset_limit();
-    squall_runtime::calls::enter(thread, exit_site(), function, window);
-}
-
-/// Takes the result from where the exit site has put it.
-fn finish(thread: &mut Thread) -> RunResult {
-    let base = thread.stack.base();
-    thread.stack.cut_to(base);
-    thread.state.function = std::ptr::null();
-    match thread.exit.take() {
-        Some(code) => RunResult::Exit(code),
-        // SAFETY: the bottom frame returned through the exit site, which put the result there.
-        None => RunResult::Value(unsafe { base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }),
+    fn run(&self, thread: &mut Thread) {
+        let State { pc, frame, function } = thread.state;
+        Machine { pc, frame, function, thread }.run();
     }
 }
 
@@ -199,7 +160,7 @@ impl Machine<'_> {
             let site: &'static Site = &*header.add(1).cast::<*const Site>().read();
             (header.cast::<*mut Word>().read(), site, header.add(CHUNK_RESULT).read())
         };
-        self.thread.stack.pop();
+        self.thread.stack().pop();
         self.thread.reset_limit();
         self.frame = caller;
         self.function = site.function;

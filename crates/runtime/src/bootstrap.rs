@@ -17,12 +17,12 @@ use squall_heap::Word;
 use crate::behavior::{Behavior, SlotContent};
 use crate::classes;
 use crate::known::KnownClass;
-use crate::lookup::Action;
 use crate::module::{Definition, LoadedModule};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
-use crate::tier::{RunResult, Tier};
+use crate::vat;
 use crate::vm::Vm;
+use crate::worker;
 
 /// Why the kernel did not come up: the library and the VM do not fit together.
 #[derive(Debug)]
@@ -43,8 +43,9 @@ impl From<Failure> for BootError {
 }
 
 /// Boots the kernel and makes the platform object.
-pub fn boot(thread: &mut Thread, tier: &dyn Tier) -> Result<(), BootError> {
+pub fn boot(thread: &mut Thread) -> Result<(), BootError> {
     let vm = thread.vm;
+    vm.set_main_vat(vat::make(thread)?);
     let module = library(vm, "Kernel")?;
     let kernel = main_definition(module)?;
     for known in KnownClass::ALL {
@@ -54,13 +55,13 @@ pub fn boot(thread: &mut Thread, tier: &dyn Tier) -> Result<(), BootError> {
     make_kernel_instance(thread, kernel_behavior)?;
     make_root_classes(thread, kernel)?;
     for known in KnownClass::ALL {
-        let class = run_accessor(thread, tier, kernel, known)?;
+        let class = run_accessor(thread, kernel, known)?;
         vm.roots.set_known_class(known, class);
     }
     adopt_kernel_class(thread, kernel)?;
-    initialize_kernel(thread, tier, kernel)?;
-    prepare_exceptions(thread, tier, kernel)?;
-    let platform = make_platform(thread, tier)?;
+    initialize_kernel(thread, kernel)?;
+    prepare_exceptions(thread, kernel)?;
+    let platform = make_platform(thread)?;
     vm.roots.platform.set(platform);
     Ok(())
 }
@@ -161,7 +162,6 @@ fn make_class(
 /// The class object of a known class, made by its accessor unless it exists.
 fn run_accessor(
     thread: &mut Thread,
-    tier: &dyn Tier,
     kernel: &'static Definition,
     known: KnownClass,
 ) -> Result<Word, BootError> {
@@ -171,31 +171,26 @@ fn run_accessor(
     }
     let definition = nested(kernel, known.name())?;
     let receiver = thread.vm.roots.kernel.get();
-    make_module_class(thread, tier, definition, receiver)
+    make_module_class(thread, definition, receiver)
 }
 
 /// Runs the accessor of a class definition. *GC point.*
 pub fn make_module_class(
     thread: &mut Thread,
-    tier: &dyn Tier,
     definition: &'static Definition,
     enclosing: Word,
 ) -> Result<Word, BootError> {
     let accessor = definition.bytecode().accessor;
     let accessor = accessor.ok_or_else(|| BootError("a class has no accessor".into()))?;
-    run(thread, tier, definition.module.function(accessor), &[enclosing])
+    run(thread, definition.module.function(accessor), &[enclosing])
 }
 
 fn run(
     thread: &mut Thread,
-    tier: &dyn Tier,
     function: &'static crate::function::Function,
     arguments: &[Word],
 ) -> Result<Word, BootError> {
-    match tier.run(thread, function, arguments) {
-        RunResult::Value(value) => Ok(value),
-        RunResult::Exit(code) => Err(BootError(format!("it exited with {code} while booting"))),
-    }
+    Ok(worker::run_function(thread, function, arguments)?)
 }
 
 /// Gives the kernel instance its class object, now that classes can be made.
@@ -209,68 +204,34 @@ fn adopt_kernel_class(thread: &mut Thread, kernel: &'static Definition) -> Resul
 }
 
 /// Runs the kernel's initializer on its instance.
-fn initialize_kernel(
-    thread: &mut Thread,
-    tier: &dyn Tier,
-    kernel: &'static Definition,
-) -> Result<(), BootError> {
+fn initialize_kernel(thread: &mut Thread, kernel: &'static Definition) -> Result<(), BootError> {
     let initializer = kernel.module.function(kernel.bytecode().own_initializer);
     let mut arguments = vec![Word::NIL; initializer.arguments as usize];
     arguments[0] = thread.vm.roots.kernel.get();
-    run(thread, tier, initializer, &arguments).map(|_| ())
+    run(thread, initializer, &arguments).map(|_| ())
 }
 
 /// Makes the exceptions that are signalled when there is no room to make one.
-fn prepare_exceptions(
-    thread: &mut Thread,
-    tier: &dyn Tier,
-    kernel: &'static Definition,
-) -> Result<(), BootError> {
+fn prepare_exceptions(thread: &mut Thread, kernel: &'static Definition) -> Result<(), BootError> {
     let vm = thread.vm;
     let roots = &vm.roots;
     for (name, root) in
         [("OutOfMemory", &roots.out_of_memory), ("StackOverflow", &roots.stack_overflow)]
     {
         let definition = nested(kernel, name)?;
-        let class = make_module_class(thread, tier, definition, vm.roots.kernel.get())?;
+        let class = make_module_class(thread, definition, vm.roots.kernel.get())?;
         let factory = definition.module.function(definition.bytecode().factory);
-        let exception = run(thread, tier, factory, &[class])?;
+        let exception = run(thread, factory, &[class])?;
         root.set(exception);
     }
     Ok(())
 }
 
 /// Makes the platform object with its factory, whose one argument is the kernel.
-fn make_platform(thread: &mut Thread, tier: &dyn Tier) -> Result<Word, BootError> {
+fn make_platform(thread: &mut Thread) -> Result<Word, BootError> {
     let vm = thread.vm;
     let definition = main_definition(library(vm, "Platform")?)?;
-    let class = make_module_class(thread, tier, definition, Word::NIL)?;
+    let class = make_module_class(thread, definition, Word::NIL)?;
     let factory = definition.module.function(definition.bytecode().factory);
-    run(thread, tier, factory, &[class, vm.roots.kernel.get()])
-}
-
-/// Sends a message that reaches public and protected members, as the first activation of the
-/// thread's strand. *GC point.*
-pub fn send(
-    thread: &mut Thread,
-    tier: &dyn Tier,
-    receiver: Word,
-    selector: &str,
-    arguments: &[Word],
-) -> Result<RunResult, BootError> {
-    let vm = thread.vm;
-    let layout = crate::known::layout_of(receiver);
-    let behavior = vm.behavior_of_layout(layout);
-    let behavior = behavior.ok_or_else(|| BootError("an object has no class".into()))?;
-    let message = [&[receiver], arguments].concat();
-    match vm.lookups.lexical(layout, behavior, vm.symbol(selector)).action {
-        Action::Method(function) if function.arguments as usize == message.len() => {
-            Ok(tier.run(thread, function, &message))
-        }
-        Action::Answer(word) => Ok(RunResult::Value(word)),
-        Action::LoadSlot(index) => {
-            Ok(RunResult::Value(receiver.object_unchecked().slot(index as usize)))
-        }
-        _ => Err(BootError(format!("{} has no method {selector}", behavior.name()))),
-    }
+    run(thread, factory, &[class, vm.roots.kernel.get()])
 }

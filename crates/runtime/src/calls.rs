@@ -7,6 +7,8 @@
 //! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
 //! are not yet part of a callee's frame, so that the collector finds them.
 
+use std::sync::atomic::Ordering;
+
 use squall_bytecode::module::Visibility;
 use squall_heap::{Object, Word};
 
@@ -17,9 +19,13 @@ use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
 use crate::outcome::{Failure, Outcome};
 use crate::primitives::{Primitive, Shape};
+use crate::promises;
+use crate::roots::RootWord;
 use crate::stack::halt_code;
+use crate::strand::Standing;
 use crate::symbols::Symbol;
-use crate::thread::{State, Thread, Window, allocated};
+use crate::thread::{State, Stop, Thread, Window, allocated};
+use crate::trace;
 use crate::unwind;
 
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
@@ -83,13 +89,9 @@ pub fn enter(
     function: &'static Function,
     window: Window,
 ) {
-    if thread.must_poll() {
-        thread.window = window;
-        poll(thread);
-    }
     let start = thread.state.frame.wrapping_add(usize::from(site.window));
     let end = start.wrapping_add(function.frame_words as usize);
-    let frame = if end as usize <= thread.stack.limit() {
+    let frame = if end as usize <= thread.stack().limit() {
         // SAFETY: the frame lies between the caller's and the limit; the word below it is the
         // site word, which the call destroys.
         unsafe {
@@ -102,7 +104,8 @@ pub fn enter(
     } else {
         let arguments: Vec<Word> = window.words().collect();
         let size = function.frame_words as usize;
-        match thread.stack.grow(thread.state.frame, site, &arguments, size) {
+        let caller = thread.state.frame;
+        match thread.stack().grow(caller, site, &arguments, size) {
             Ok(frame) => {
                 thread.reset_limit();
                 frame
@@ -112,6 +115,9 @@ pub fn enter(
     };
     thread.window = Window::NONE;
     thread.state = State { pc: function.code.as_ptr(), frame, function };
+    if thread.must_poll() {
+        poll(thread);
+    }
 }
 
 /// Writes the result of an instruction without a site, and goes on behind its words; or fails.
@@ -142,18 +148,38 @@ pub fn fail_here(thread: &mut Thread, failure: Failure) {
     fail(thread, site, failure);
 }
 
-/// Polls before the instruction in the state, none being in progress. *GC point.*
+/// Does what others asked this thread for, before the instruction in the state, none being in
+/// progress: afterwards the state may be that of a strand that stopped. *GC point.*
 #[cold]
-pub fn poll_before_instruction(thread: &mut Thread) {
+pub fn poll(thread: &mut Thread) {
     thread.stands_before = true;
-    poll(thread);
+    thread.mutator.safepoint();
+    // The limit comes first: who asks from now on is heard at the next poll.
+    thread.reset_limit();
+    let strand = thread.strand();
+    if strand.is_killed.load(Ordering::Relaxed) {
+        thread.stands_before = false;
+        return unwind::kill(thread);
+    }
+    let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
+    if asked || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+        preempt(thread);
+    }
     thread.stands_before = false;
 }
 
-/// Does what others asked this thread for. *GC point.*
-pub fn poll(thread: &mut Thread) {
-    thread.mutator.safepoint();
-    thread.reset_limit();
+/// Makes the strand stop before the instruction in the state, ready to go on.
+fn preempt(thread: &mut Thread) {
+    let strand = thread.strand();
+    strand.state.set(thread.state);
+    strand.standing.set(Standing::BeforeInstruction);
+    stop(thread, Stop::Preempted);
+}
+
+/// Makes the tier stop.
+pub fn stop(thread: &mut Thread, reason: Stop) {
+    thread.stop = reason;
+    thread.state.pc = halt_code();
 }
 
 /// Runs a primitive and does what it asks for.
@@ -164,6 +190,7 @@ pub fn run_primitive(
     window: Window,
 ) {
     thread.window = window;
+    thread.call_site = Some(site);
     if primitive.shape == Shape::Evaluate {
         return evaluate(thread, site, window);
     }
@@ -186,14 +213,20 @@ pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
         }
         Outcome::Fail(failure) => fail(thread, site, failure),
         Outcome::Resume => {}
+        Outcome::Park => stop(thread, Stop::Parked),
+        Outcome::Yield(value) => {
+            complete(thread, site, value);
+            thread.yields = true;
+            preempt(thread);
+        }
         Outcome::Exit(code) => exit(thread, code),
     }
 }
 
-/// Ends the program: the strand goes on at a `halt`.
+/// Ends the program.
 pub fn exit(thread: &mut Thread, code: i32) {
-    thread.exit = Some(code);
-    thread.state.pc = halt_code();
+    thread.vm.end(code);
+    stop(thread, Stop::Killed);
 }
 
 /// The thread's message as a window; its words are roots and do not move.
@@ -213,6 +246,36 @@ pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
         return fail(thread, site, Failure::argument(window.get(0)));
     }
     enter(thread, site, function, window);
+}
+
+/// Runs the closure in the thread's message with the other words as arguments.
+pub fn evaluate_message(thread: &mut Thread, site: &'static Site) {
+    let window = message_window(thread);
+    evaluate(thread, site, window);
+}
+
+/// Starts a function with the words of the thread's message.
+pub fn enter_message(thread: &mut Thread, site: &'static Site, function: &'static Function) {
+    let window = message_window(thread);
+    enter(thread, site, function, window);
+}
+
+/// Sends the thread's message as the send at the site `origin` would, to return to `site`.
+pub fn send_from(thread: &mut Thread, site: &'static Site, origin: &'static Site) {
+    let entry = look_up(thread, origin, thread.message[0]);
+    let window = message_window(thread);
+    if matches!(entry.action, Action::Missing) {
+        return match selector_of(origin) {
+            Some(selector) => not_understood_selector(thread, site, selector, window),
+            None => fail(thread, site, Failure::argument(window.get(0))),
+        };
+    }
+    perform(thread, site, entry.action, window);
+}
+
+/// Sends the thread's message, which reaches protected members as well.
+pub fn send_past_visibility(thread: &mut Thread, site: &'static Site, selector: Symbol) {
+    send_message(thread, site, selector, Visibility::Protected);
 }
 
 /// Sends the thread's message, which reaches members of at least this visibility: the VM's own
@@ -237,15 +300,11 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
 /// Signals the exception that goes with a failure.
 #[cold]
 pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
-    let prepared = match failure.reason {
-        "OutOfMemory" => thread.vm.roots.out_of_memory.get(),
-        "StackOverflow" => thread.vm.roots.stack_overflow.get(),
-        _ => Word::NIL,
-    };
-    if prepared != Word::NIL {
-        // These are signalled without running guest code, for which there may be no room.
-        let outcome = unwind::signal(thread, prepared);
-        return finish(thread, site, outcome);
+    let roots = &thread.vm.roots;
+    match failure.reason {
+        "OutOfMemory" => return signal_prepared(thread, site, &roots.out_of_memory),
+        "StackOverflow" => return signal_prepared(thread, site, &roots.stack_overflow),
+        _ => {}
     }
     let kernel = thread.vm.roots.kernel.get();
     thread.message.clear();
@@ -259,9 +318,17 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     send_message(thread, site, selector, Visibility::Protected);
 }
 
+/// Signals an exception that exists without running guest code, for which there may be no room.
+fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWord) {
+    thread.window = Window::NONE;
+    trace::record(thread, exception.get(), usize::MAX);
+    let outcome = unwind::signal(thread, exception.get());
+    finish(thread, site, outcome);
+}
+
 /// Ends the program because the VM itself cannot go on.
 fn fatal(thread: &mut Thread, what: &str) {
-    let trace = crate::trace::render(thread);
+    let trace = trace::render(thread);
     thread.vm.host.write_error(&format!("fatal: {what}\n{trace}"));
     exit(thread, 70);
 }
@@ -269,13 +336,20 @@ fn fatal(thread: &mut Thread, what: &str) {
 /// Tells a receiver that it has no such message.
 #[cold]
 pub fn not_understood(thread: &mut Thread, site: &'static Site, window: Window) {
+    match selector_of(site) {
+        Some(selector) => not_understood_selector(thread, site, selector, window),
+        None => fail(thread, site, Failure::argument(window.get(0))),
+    }
+}
+
+/// The selector of a send's site.
+pub fn selector_of(site: &Site) -> Option<Symbol> {
     let function = site.function();
     match function.bytecode().sites.get(site.index()) {
         Some(squall_bytecode::module::Site::Send { selector, .. }) => {
-            let selector = function.module.symbol(*selector);
-            not_understood_selector(thread, site, selector, window);
+            Some(function.module.symbol(*selector))
         }
-        _ => fail(thread, site, Failure::argument(window.get(0))),
+        _ => None,
     }
 }
 
@@ -354,30 +428,16 @@ pub fn primitive_of(site: &Site) -> &'static Primitive {
     unsafe { &*(site.callee as *const Primitive) }
 }
 
-/// Sends a message to be processed in a later turn: the kernel makes the promise and the turn.
+/// Sends a message to be processed in a later turn. *GC point.*
 pub fn send_eventually(
     thread: &mut Thread,
     site: &'static Site,
     window: Window,
     wants_result: bool,
 ) {
-    let function = site.function();
-    let selector = match &function.bytecode().sites[site.index()] {
-        squall_bytecode::module::Site::Send { selector, .. } => function.module.symbol(*selector),
-        _ => return fail(thread, site, Failure::argument(window.get(0))),
-    };
     thread.window = window;
-    match arguments_array(thread, selector, window) {
-        Ok((receiver, symbol, array)) => {
-            let kernel = thread.vm.roots.kernel.get();
-            let wants_result = Word::from_bool(wants_result);
-            thread.message.clear();
-            thread.message.extend([kernel, symbol, receiver, array, wants_result]);
-            let eventual = thread.vm.symbol("eventualSend:to:with:wantsResult:");
-            send_message(thread, site, eventual, Visibility::Protected);
-        }
-        Err(failure) => fail(thread, site, failure),
-    }
+    let sent = promises::send_eventually(thread, site, window, wants_result);
+    finish(thread, site, Outcome::from(sent));
 }
 
 /// A closure returns from an activation that was left: its receiver is asked what to answer.

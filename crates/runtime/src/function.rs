@@ -115,8 +115,9 @@ impl Function {
 
     /// Source file, line and column of the instruction at this index.
     pub fn position(&self, pc: usize) -> (&str, u32, u32) {
-        let (line, column) =
-            self.bytecode().position(pc).map_or((0, 0), |entry| (entry.line, entry.column));
+        // What comes before the first position prepares for it.
+        let entry = self.bytecode().position(pc).or(self.bytecode().lines.first().copied());
+        let (line, column) = entry.map_or((0, 0), |entry| (entry.line, entry.column));
         (self.module.bytecode.path_text(), line, column)
     }
 

@@ -199,6 +199,26 @@ pub const HOME: LayoutId = layout(Format::Slots, 2, 15);
 /// Pending unwindings, while an `ensure:` block runs. Never seen by guest code.
 pub const UNWIND: LayoutId = layout(Format::Slots, 4, 16);
 
+/// Strands: see [`crate::strand::slots`]. Never seen by guest code outside the library.
+pub const STRAND: LayoutId = layout(Format::Strand, crate::strand::slots::COUNT, 17);
+/// Vats: see [`crate::vat::slots`]. Never seen by guest code.
+pub const VAT: LayoutId = layout(Format::Slots, crate::vat::slots::COUNT, 18);
+/// Waiters: see [`crate::waiting::waiter`]. Never seen by guest code.
+pub const WAITER: LayoutId = layout(Format::Slots, crate::waiting::waiter::COUNT, 19);
+/// Messages: see [`crate::messages`]. Never seen by guest code.
+pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);
+/// References to objects of other vats: see [`crate::isolation`].
+pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, 2, 21);
+/// Promises: see [`crate::promises`].
+pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
+/// What happens when a promise is settled: see [`crate::promises`]. Never seen by guest code.
+pub const REACTION: LayoutId = layout(Format::Slots, crate::promises::reaction::COUNT, 23);
+/// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
+pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
+/// Mutexes, conditions and semaphores: see [`crate::locks`]. Never seen by guest code outside the
+/// library.
+pub const LOCK: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 25);
+
 /// The first layout number for classes that programs define.
 pub const FIRST_FREE_NUMBER: u32 = 32;
 

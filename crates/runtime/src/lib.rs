@@ -4,7 +4,9 @@
 //! |---|---|
 //! | what is loaded | [`module`], [`function`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`lookup`], [`known`] |
-//! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`], [`turns`] |
+//! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
+//! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
+//! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`] |
@@ -15,22 +17,32 @@
 pub mod behavior;
 pub mod bootstrap;
 pub mod calls;
+pub mod channels;
 pub mod classes;
 pub mod function;
 pub mod host;
+pub mod isolation;
 pub mod known;
+pub mod locks;
 pub mod lookup;
+pub mod messages;
 pub mod module;
 pub mod objects;
 pub mod outcome;
 pub mod permissions;
 pub mod primitives;
+pub mod promises;
 pub mod roots;
 pub mod stack;
+pub mod stalls;
+pub mod strand;
 pub mod symbols;
 pub mod thread;
 pub mod tier;
+pub mod timers;
 pub mod trace;
-pub mod turns;
 pub mod unwind;
+pub mod vat;
 pub mod vm;
+pub mod waiting;
+pub mod worker;

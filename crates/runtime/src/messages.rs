@@ -15,7 +15,7 @@ use squall_heap::{Object, Word};
 use crate::calls;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
-use crate::objects::block;
+use crate::objects::{block, string};
 use crate::outcome::Failure;
 use crate::stack::exit_site;
 use crate::thread::{Thread, Window, allocated};
@@ -71,10 +71,20 @@ pub fn begin(thread: &mut Thread, message: Object) {
         let site: &'static Site = unsafe { &*(kind.bits() as *const Site) };
         return calls::send_from(thread, exit_site(), site);
     }
-    match thread.vm.symbols().of_object(kind) {
-        Some(selector) => calls::send_message_past_visibility(thread, exit_site(), selector),
+    match string::Text::of(kind) {
+        Some(text) => {
+            let selector = thread.vm.symbol(&text.to_rust());
+            calls::send_past_visibility(thread, exit_site(), selector);
+        }
         None => calls::fail(thread, exit_site(), Failure::argument(kind)),
     }
+}
+
+/// Whether an exception that nothing catches in the running strand is to be reported: those of turns
+/// are told to whoever waits for the result.
+pub fn reports_errors(thread: &Thread) -> bool {
+    let message = thread.strand().object().slot(crate::strand::slots::MESSAGE);
+    message.as_object().is_none_or(|message| message.element(RESULT) == crate::promises::EMBEDDER)
 }
 
 /// Evaluates the closure in the thread's message with as many of the other words as it takes.

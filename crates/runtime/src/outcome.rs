@@ -27,6 +27,10 @@ pub enum Outcome {
     Fail(Failure),
     /// The stack was cut: execution goes on at [`crate::thread::Thread::state`].
     Resume,
+    /// The strand was parked: it goes on when somebody wakes it, with what that delivers.
+    Park,
+    /// It answers this, after other strands of the vat had their turn.
+    Yield(Word),
     /// The program ends with this exit code.
     Exit(i32),
 }

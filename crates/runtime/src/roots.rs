@@ -2,9 +2,15 @@
 //!
 //! | root | visited |
 //! |---|---|
-//! | known classes, the kernel, one-character strings, symbols, turns | at every collection |
+//! | known classes, the kernel, one-character strings, symbols, timers | at every collection |
+//! | the objects of strands that ran since the last collection, of vats made since then | at every collection |
+//! | the objects of strands that are ready, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
-//! | frames, by the live maps of their functions; arguments in progress | at every collection |
+//! | frames of strands that run, by the live maps of their functions; arguments in progress | at every collection |
+//!
+//! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
+//! object visits the frames. What only a strand that ran can have changed, the frames and the young
+//! object of a strand, needs no look in a nursery collection if it did not run since the last one.
 //!
 //! Constants never change once made, and everything that survives a collection is old, which is
 //! why a nursery collection needs only the new ones.
@@ -14,11 +20,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::register_set::RegisterSet;
-use squall_heap::{CollectionKind, RootSource, Word};
+use squall_heap::{CollectionKind, Object, RootSource, Tracer, Word};
 
 use crate::function::Constant;
 use crate::known::KnownClass;
 use crate::stack::Activation;
+use crate::strand::{self, StrandRef};
 use crate::symbols::Symbol;
 use crate::thread::Thread;
 use crate::vm::Vm;
@@ -75,7 +82,7 @@ impl RootWord {
         self.0.store(word.bits(), Ordering::Release);
     }
 
-    fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
         // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots.
         visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
     }
@@ -158,7 +165,10 @@ fn thread_of(context: usize) -> *mut Thread {
 unsafe impl RootSource for Roots {
     fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         self.vm.roots.visit(kind, visit);
-        self.vm.turns.visit(visit);
+        self.vm.strands.visit_roots(kind, visit);
+        self.vm.vats.visit_roots(kind, visit);
+        self.vm.timers.visit(visit);
+        self.vm.embedder.visit(visit);
         self.vm.symbols().visit_objects(visit);
     }
 
@@ -171,14 +181,25 @@ unsafe impl RootSource for Roots {
         // SAFETY: the context is a live thread's address and the thread stands, its state saved.
         let thread = unsafe { &mut *thread_of(context) };
         thread.message.iter_mut().for_each(&mut *visit);
-        visit(&mut thread.strand_local);
         thread.window.visit(visit);
-        for (depth, activation) in thread.activations().enumerate() {
-            let maps = activation.function.frame_maps();
-            match depth == 0 && thread.stands_before {
-                true => visit_registers(activation, &maps.before(activation.pc), visit),
-                false => visit_registers(activation, maps.at(activation.pc), visit),
-            }
+        strand::visit_touched(&mut thread.touched, visit);
+        if let Some(strand) = thread.running_strand() {
+            strand.object.visit(visit);
+            visit_activations(thread.activations(), thread.stands_before, visit);
+        }
+    }
+
+    fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(&mut Word)) {
+        if let Some(strand) = StrandRef::of_object(object) {
+            strand.visit_frames(visit);
+        }
+    }
+
+    fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
+        if kind == CollectionKind::Full {
+            let lost = self.vm.strands.update(tracer);
+            self.vm.stalls.lose(&self.vm.strands, lost);
+            self.vm.vats.update(tracer);
         }
     }
 
@@ -189,6 +210,22 @@ unsafe impl RootSource for Roots {
 
     fn stop_ended(&self, _context: usize) {
         // The thread resets its limit when it has polled.
+    }
+}
+
+/// Visits the words of these activations, innermost first, that are still needed. The innermost one
+/// stands in an instruction, or before one.
+pub(crate) fn visit_activations(
+    activations: impl Iterator<Item = Activation>,
+    before: bool,
+    visit: &mut dyn FnMut(&mut Word),
+) {
+    for (depth, activation) in activations.enumerate() {
+        let maps = activation.function.frame_maps();
+        match depth == 0 && before {
+            true => visit_registers(activation, &maps.before(activation.pc), visit),
+            false => visit_registers(activation, maps.at(activation.pc), visit),
+        }
     }
 }
 

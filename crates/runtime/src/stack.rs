@@ -156,20 +156,13 @@ impl Stack {
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
         let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
-        let length = (self.top.length() * 2).min(LARGEST_CHUNK).max(needed * 2);
-        let chunk = match self.spare.take() {
-            Some(spare) if spare.length() >= needed => spare,
-            spare => {
-                spare.into_iter().for_each(Chunk::free);
-                Chunk::allocate(length, None)
-            }
-        };
         let maximum = self.maximum + if self.reserve_is_open { RESERVE } else { 0 };
-        if self.words as usize + chunk.length() > maximum as usize {
+        let room = maximum.saturating_sub(self.words) as usize;
+        if needed > room {
             self.reserve_is_open = true;
-            chunk.free();
             return Err(StackOverflow);
         }
+        let chunk = self.take_chunk(needed, room);
         chunk.set(BELOW, self.top.0.as_ptr() as u64);
         chunk.set_header(0, caller as u64);
         chunk.set_header(1, std::ptr::from_ref(site) as u64);
@@ -180,6 +173,17 @@ impl Stack {
         self.words += chunk.length() as u32;
         self.top = chunk;
         Ok(chunk.base())
+    }
+
+    /// A chunk of at least `needed` words and at most `room`.
+    fn take_chunk(&mut self, needed: usize, room: usize) -> Chunk {
+        let fits = |chunk: &Chunk| (needed..=room).contains(&chunk.length());
+        if let Some(spare) = self.spare.take_if(|chunk| fits(chunk)) {
+            return spare;
+        }
+        self.drop_spare();
+        let length = (self.top.length() * 2).min(LARGEST_CHUNK).max(needed * 2).min(room);
+        Chunk::allocate(length, None)
     }
 
     /// Drops the chunks above the one that contains this frame.

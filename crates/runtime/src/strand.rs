@@ -212,7 +212,10 @@ impl StrandRef {
     /// # Safety
     ///
     /// By the protocol, the strand is the caller's, who has no other reference to its stack.
-    #[expect(clippy::mut_from_ref, reason = "the protocol of the file's head gives exclusive access")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the protocol of the file's head gives exclusive access"
+    )]
     pub unsafe fn stack(&self) -> &mut Stack {
         // SAFETY: the caller's promise.
         unsafe { &mut *self.stack.get() }

@@ -12,7 +12,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{Mutator, Object, Word};
-use squall_scheduler::Worker;
+use squall_scheduler::{Worker, WorkerId};
 
 use crate::function::{Function, Site};
 use crate::outcome::Failure;
@@ -164,6 +164,8 @@ pub struct Thread {
     pub mutator: Mutator,
     /// The thread's part of the scheduler.
     pub worker: Worker<Item, TimerKey>,
+    /// The worker's number, for others.
+    pub number: WorkerId,
     /// The strand that runs.
     strand: Option<StrandRef>,
     /// The vat that the strand which runs has made for itself.
@@ -183,6 +185,7 @@ impl Thread {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
         let worker = vm.scheduler.join();
+        let number = worker.id();
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
         // messages and other roots whenever a GC point is reached. The new mutator reaches none
         // before the thread is in its place.
@@ -203,6 +206,7 @@ impl Thread {
                 vm,
                 mutator,
                 worker,
+                number,
                 strand: None,
                 new_vat: None,
                 message: Vec::new(),
@@ -214,16 +218,28 @@ impl Thread {
         thread
     }
 
+    /// The number of the thread's worker.
+    #[inline]
+    pub fn worker_index(&self) -> u32 {
+        self.number.index() as u32
+    }
+
     /// Whether somebody asked for a poll.
     #[inline(always)]
     pub fn must_poll(&self) -> bool {
         self.limit.load(Ordering::Relaxed) == 0
     }
 
-    /// Sets the frame limit to the end of the stack's current chunk.
+    /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     pub fn reset_limit(&mut self) {
         let limit = self.stack().limit();
-        self.limit.store(limit, Ordering::Relaxed);
+        // Who asks for a poll first says what for, and then sets the limit. The swap orders our
+        // store before our look at what for, so that one of the two sees the other.
+        self.limit.swap(limit, Ordering::SeqCst);
+        let asked = self.is_preempted.load(Ordering::Relaxed) || self.vm.options.polls_always;
+        if asked || self.mutator.is_stop_requested() {
+            self.request_poll();
+        }
     }
 
     /// Asks the thread to poll; called by others, too.

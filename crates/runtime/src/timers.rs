@@ -74,13 +74,7 @@ impl Timers {
 }
 
 /// Wakes the strand that runs now, after a time, if it waits with this ticket then.
-pub fn wake_after(
-    thread: &mut Thread,
-    delay: Duration,
-    strand: Object,
-    ticket: u64,
-    value: Word,
-) {
+pub fn wake_after(thread: &mut Thread, delay: Duration, strand: Object, ticket: u64, value: Word) {
     let purpose = Purpose::Wake { strand: strand.word(), ticket, value };
     start(thread, delay, purpose);
 }

@@ -3,6 +3,9 @@
 //! A signalled exception remembers what was active, in a slot that only the VM knows: an array of
 //! functions and pcs, two elements for each activation. Functions are immortal, and their
 //! addresses read as small integers. Text is made of them only when somebody asks.
+//!
+//! Of a deep stack, both ends are kept: the inner one tells what went wrong, the outer one how the
+//! program got there.
 
 use std::fmt::Write;
 
@@ -11,58 +14,94 @@ use squall_heap::Word;
 use crate::behavior::SlotContent;
 use crate::function::Function;
 use crate::known::{self, KnownClass};
-use crate::stack::Activation;
-use crate::thread::{Thread, Window};
+use crate::thread::Thread;
 use crate::vm::Vm;
 
 /// How many activations at each end of a long stack a trace shows.
-const SHOWN: usize = 20;
+const SHOWN: usize = 16;
+
+/// How far a signal walks to find the outer end: signalling deep down must stay cheap.
+pub const SIGNAL_REACH: usize = 100_000;
 
 /// The active calls of a thread as text, a line each; the middle of a long stack is left out.
 pub fn render(thread: &Thread) -> String {
-    let activations: Vec<Activation> = thread.activations().collect();
+    let ends = Ends::of(thread, usize::MAX);
     let mut text = String::new();
-    let hidden = activations.len().saturating_sub(2 * SHOWN);
-    for (index, activation) in activations.iter().enumerate() {
-        if hidden > 0 && index == SHOWN {
-            _ = writeln!(text, "  … {hidden} more …");
-        }
-        if index < SHOWN || index >= SHOWN + hidden {
-            render_place(activation.function, activation.pc, &mut text);
-        }
-    }
+    render_places(ends.places().map(|place| (place.function, place.pc)), ends.hidden, &mut text);
     text
 }
 
-/// How many activations an exception remembers, so that signalling one deep down stays cheap.
-const RECORDED: usize = 32;
+/// An activation, as far as traces care.
+#[derive(Clone, Copy)]
+struct Place {
+    function: &'static Function,
+    pc: usize,
+}
 
-/// Makes the exception in the window's first word remember what is active. *GC point.*
+/// The activations at both ends of a stack, innermost first.
+struct Ends {
+    places: [Option<Place>; 2 * SHOWN],
+    /// How many activations are left out behind the first [`SHOWN`], if any; negative if nobody
+    /// counted them, and then there is no outer end.
+    hidden: Option<i64>,
+}
+
+impl Ends {
+    /// The ends of the stack of a thread, seen from at most `reach` activations.
+    fn of(thread: &Thread, reach: usize) -> Ends {
+        let mut places = [None; 2 * SHOWN];
+        let mut count = 0;
+        for activation in thread.activations().take(reach) {
+            // The outer half is a ring.
+            let index = if count < SHOWN { count } else { SHOWN + count % SHOWN };
+            places[index] = Some(Place { function: activation.function, pc: activation.pc });
+            count += 1;
+        }
+        if count <= 2 * SHOWN {
+            return Ends { places, hidden: None };
+        }
+        if count == reach {
+            places[SHOWN..].fill(None);
+            return Ends { places, hidden: Some(-1) };
+        }
+        places[SHOWN..].rotate_left(count % SHOWN);
+        Ends { places, hidden: Some((count - 2 * SHOWN) as i64) }
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().flatten().copied()
+    }
+}
+
+/// Makes an exception remember what is active, seen from at most `reach` activations. The exception
+/// must be reachable from a root. *GC point.*
 ///
 /// If there is no memory for that, it remembers nothing.
-pub fn record(thread: &mut Thread, window: Window) {
-    let Some(slot) = trace_slot(thread.vm, window.get(0)) else {
+pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
+    let Some(slot) = trace_slot(thread.vm, exception) else {
         return;
     };
-    let mut places = [Word::NIL; 2 * RECORDED];
-    let mut count = 0;
-    let mut activations = thread.activations();
-    // The places come first: a pair that lacks a place must not take an activation.
-    for (place, activation) in places.chunks_exact_mut(2).zip(activations.by_ref()) {
-        place[0] = Word::from_bits(std::ptr::from_ref(activation.function) as u64);
-        place[1] = Word::from_small_integer_unchecked(activation.pc as i64);
-        count += 2;
-    }
-    // One element more says that there are more activations.
-    let length = count + usize::from(activations.next().is_some());
+    let ends = Ends::of(thread, reach);
+    let length = 2 * ends.places().count() + usize::from(ends.hidden.is_some());
     let class = thread.vm.known_class(KnownClass::Array);
-    let array = thread.mutator.allocate_array(known::ARRAY, class, length, Word::NIL);
-    if let (Some(array), Some(exception)) = (array, window.get(0).as_object()) {
-        for (index, &place) in places[..count].iter().enumerate() {
-            array.initialize_element(index, place);
-        }
-        exception.set_slot(&mut thread.mutator, slot, array.word());
+    let mut scope = thread.mutator.scope();
+    let exception = scope.root(exception);
+    // What is reported may be that the heap is full.
+    let array =
+        scope.overcommit(|mutator| mutator.allocate_array(known::ARRAY, class, length, Word::NIL));
+    let (Some(array), Some(exception)) = (array, scope.get(exception).as_object()) else {
+        return;
+    };
+    for (index, place) in ends.places().enumerate() {
+        let function = Word::from_bits(std::ptr::from_ref(place.function) as u64);
+        array.initialize_element(2 * index, function);
+        let pc = Word::from_small_integer_unchecked(place.pc as i64);
+        array.initialize_element(2 * index + 1, pc);
     }
+    if let Some(hidden) = ends.hidden {
+        array.initialize_element(length - 1, Word::from_small_integer_unchecked(hidden));
+    }
+    exception.set_slot(&mut scope, slot, array.word());
 }
 
 /// What was active when an exception was last signalled, as text; empty if that was not recorded.
@@ -72,18 +111,37 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
     let Some(array) = array else {
         return String::new();
     };
-    let mut text = String::new();
-    for index in 0..array.length() / 2 {
+    let places = (0..array.length() / 2).map(|index| {
         // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches
         // neither the slot nor the array.
-        let function = unsafe { &*(array.element(2 * index).bits() as *const Function) };
+        let function: &Function = unsafe { &*(array.element(2 * index).bits() as *const Function) };
         let pc = array.element(2 * index + 1).as_small_integer().unwrap_or(0);
-        render_place(function, pc as usize, &mut text);
+        (function, pc as usize)
+    });
+    let hidden = match array.length() % 2 {
+        0 => None,
+        _ => array.element(array.length() - 1).as_small_integer(),
+    };
+    let mut text = String::new();
+    render_places(places, hidden, &mut text);
+    text
+}
+
+/// Appends the lines of a trace of which `hidden` activations are left out in the middle.
+fn render_places<'f>(
+    places: impl Iterator<Item = (&'f Function, usize)>,
+    hidden: Option<i64>,
+    text: &mut String,
+) {
+    for (index, (function, pc)) in places.enumerate() {
+        if let (SHOWN, Some(hidden)) = (index, hidden) {
+            _ = writeln!(text, "  … {hidden} more …");
+        }
+        render_place(function, pc, text);
     }
-    if array.length() % 2 != 0 {
+    if hidden.is_some_and(|hidden| hidden < 0) {
         text.push_str("  …\n");
     }
-    text
 }
 
 /// The index of the slot where an exception remembers what was active.

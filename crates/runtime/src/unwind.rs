@@ -11,18 +11,25 @@
 //! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
 //! themselves like any code.
 
+use std::sync::atomic::Ordering;
+
 use squall_bytecode::module::{Region, RegionKind};
 use squall_heap::{Object, Word};
 
 use crate::behavior::Behavior;
+use crate::calls;
 use crate::classes::behavior_of_class;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
+use crate::lookup::Action;
+use crate::messages;
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
-use crate::stack::Activation;
-use crate::thread::{State, Thread, Window, allocated};
+use crate::stack::{Activation, CHUNK_RESULT, exit_site};
+use crate::thread::{State, Stop, Thread, Window, allocated};
+use crate::trace;
 use crate::vm::Vm;
+use crate::worker;
 
 /// Where an unwinding ends.
 #[derive(Clone, Copy)]
@@ -31,11 +38,13 @@ enum Destination {
     Handler(*mut Word, usize),
     /// At the caller of the activation with this frame.
     CallerOf(*mut Word),
+    /// Nowhere: the strand stops, for this reason.
+    End(Stop),
 }
 
 /// Signals an exception from the activation in the saved state.
 ///
-/// If nothing catches it, the kernel is told: `uncaught: exception trace: string`.
+/// If nothing catches it, the kernel is sent `uncaught:`, which ends the program.
 pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
     match find_handler(thread, exception) {
         Some(destination) => unwind(thread, destination, exception),
@@ -49,6 +58,15 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
     Some(unwind(thread, Destination::CallerOf(frame), value))
 }
 
+/// Ends the strand: its `ensure:` blocks run, and nothing else.
+pub fn kill(thread: &mut Thread) {
+    thread.strand().is_killed.store(false, Ordering::Relaxed);
+    // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
+    let outcome = unwind(thread, Destination::End(Stop::Killed), Word::NIL);
+    let site = exit_site();
+    calls::finish(thread, site, outcome);
+}
+
 /// Continues the unwinding that a token stands for.
 pub fn resume(thread: &mut Thread, token: Word) -> Outcome {
     let Some(object) = token.as_object().filter(|object| object.layout() == known::UNWIND) else {
@@ -57,7 +75,11 @@ pub fn resume(thread: &mut Thread, token: Word) -> Outcome {
     let frame = object.slot(FRAME).bits() as *mut Word;
     let destination = match object.slot(REGION).as_small_integer() {
         Some(region) => Destination::Handler(frame, region as usize),
-        None => Destination::CallerOf(frame),
+        None => match object.slot(REGION) {
+            Word::TRUE => Destination::End(Stop::Failed),
+            Word::FALSE => Destination::End(Stop::Killed),
+            _ => Destination::CallerOf(frame),
+        },
     };
     unwind(thread, destination, object.slot(VALUE))
 }
@@ -103,6 +125,7 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
     let (last, handler) = match destination {
         Destination::Handler(frame, index) => (frame, Some(index)),
         Destination::CallerOf(frame) => (frame, None),
+        Destination::End(_) => (std::ptr::null_mut(), None),
     };
     for activation in thread.activations() {
         let stop = (activation.frame == last).then_some(handler).flatten();
@@ -117,8 +140,24 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
         }
         leave(thread, activation);
     }
-    // Destinations are found on the stack, so the walk cannot miss them.
-    Failure::new("LostUnwind").into()
+    match destination {
+        Destination::End(reason) => end(thread, reason, value),
+        // The others are found on the stack, so the walk cannot miss them.
+        _ => Failure::new("LostUnwind").into(),
+    }
+}
+
+/// Stops the strand, whose activations have all been left, with a result.
+fn end(thread: &mut Thread, reason: Stop, value: Word) -> Outcome {
+    let base = thread.stack().base();
+    thread.stack().cut_to(base);
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    thread.state = worker::bottom(base);
+    // SAFETY: the header of a stack's first chunk has a place for the result.
+    unsafe { thread.state.frame.add(CHUNK_RESULT).write(value) };
+    calls::stop(thread, reason);
+    Outcome::Resume
 }
 
 /// Records that an activation is not active any more.
@@ -162,6 +201,7 @@ fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Res
             (frame, Word::from_small_integer_unchecked(index as i64))
         }
         Destination::CallerOf(frame) => (frame, Word::NIL),
+        Destination::End(reason) => (std::ptr::null_mut(), Word::from_bool(reason == Stop::Failed)),
     };
     token.initialize_slot(FRAME, Word::from_bits(frame as u64));
     token.initialize_slot(REGION, region);
@@ -189,7 +229,7 @@ fn arrive(
 
 /// Does what a return instruction in this activation would do.
 fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
-    thread.stack.cut_to(activation.frame);
+    thread.stack().cut_to(activation.frame);
     thread.reset_limit();
     thread.window = Window::NONE;
     // SAFETY: below every active frame is the site of its call, whose window and destination lead
@@ -202,17 +242,39 @@ fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
     }
 }
 
+/// Ends a strand whose starter is told of its errors; otherwise lets the kernel report an exception
+/// that nothing catches, or reports it itself if there may be no
+/// room for that, or if reporting is what fails.
+#[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
-    let trace = crate::trace::render(thread);
-    // The message is a root, so it keeps the exception while the string is made.
-    thread.message.clear();
-    thread.message.extend([thread.vm.roots.kernel.get(), exception]);
-    let trace = match crate::objects::string::make_string(thread, &trace) {
-        Ok(trace) => trace,
-        Err(_) => Word::NIL,
+    let vm = thread.vm;
+    if !messages::reports_errors(thread) {
+        return unwind(thread, Destination::End(Stop::Failed), exception);
+    }
+    let kernel = vm.roots.kernel.get();
+    let layout = known::layout_of(kernel);
+    let is_prepared =
+        [&vm.roots.out_of_memory, &vm.roots.stack_overflow].iter().any(|r| r.get() == exception);
+    let Some(behavior) = vm.behavior_of_layout(layout).filter(|_| !is_prepared) else {
+        return report(thread, exception);
     };
-    thread.message.push(trace);
-    Outcome::Send(thread.vm.symbol("uncaught:trace:"))
+    let entry = vm.lookups.public(layout, behavior, vm.symbol("uncaught:"));
+    let Action::Method(reporter) = entry.action else { return report(thread, exception) };
+    if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
+        return report(thread, exception);
+    }
+    thread.message.clear();
+    thread.message.extend([kernel, exception]);
+    Outcome::Call(reporter)
+}
+
+/// Reports an exception without running guest code, and ends the program.
+fn report(thread: &mut Thread, exception: Word) -> Outcome {
+    let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
+    let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
+    thread.vm.host.write_output(&format!("{name}\n"));
+    thread.vm.host.write_error(&trace::recorded(thread.vm, exception));
+    Outcome::Exit(1)
 }
 
 /// Leaves the innermost activation without a result: the state stands at the call that made it,

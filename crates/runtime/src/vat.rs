@@ -162,8 +162,12 @@ impl VatRef {
         let mut spins = 0;
         loop {
             let state = self.state.load(Ordering::Relaxed) & !LOCKED;
-            let locked =
-                self.state.compare_exchange_weak(state, state | LOCKED, Ordering::Acquire, Ordering::Relaxed);
+            let locked = self.state.compare_exchange_weak(
+                state,
+                state | LOCKED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
             if locked.is_ok() {
                 return state;
             }
@@ -375,7 +379,7 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
         return Ok(vat);
     }
     let vat = make(thread)?;
-    vat.owner.store(thread.worker.id(), Ordering::Relaxed);
+    vat.owner.store(thread.worker_index(), Ordering::Relaxed);
     vat.state.store(OWNED, Ordering::Relaxed);
     let object = strand.object();
     object.set_slot(&mut thread.mutator, crate::strand::slots::VAT, vat.object.get());

@@ -5,9 +5,13 @@
 //! GC point or while another is taken.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
+use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::function::Constant;
@@ -19,10 +23,16 @@ use crate::objects::string;
 use crate::outcome::Failure;
 use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
+use crate::promises::Embedder;
 use crate::roots::{GlobalRoots, Roots};
+use crate::stalls::Stalls;
+use crate::strand::Strands;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::Thread;
-use crate::turns::Turns;
+use crate::tier::Tier;
+use crate::timers::{TimerKey, Timers};
+use crate::vat::{VatRef, Vats};
+use crate::worker::{Ended, Item, WorkerHooks};
 
 /// How to create a VM.
 pub struct VmOptions {
@@ -36,9 +46,15 @@ pub struct VmOptions {
     pub permissions: Permissions,
     /// The program's arguments; the first is the program itself.
     pub arguments: Vec<String>,
+    /// How many workers there are, and who decides.
+    pub scheduler: SchedulerOptions,
+    /// Whether every poll is a slow one: for repeatable runs, and to find what is wrong.
+    pub polls_always: bool,
     /// Whether to tell the host about sends that miss their inline cache.
     pub trace_caches: bool,
 }
+
+static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
 
 /// The virtual machine.
 pub struct Vm {
@@ -50,12 +66,29 @@ pub struct Vm {
     pub host: Box<dyn Host>,
     /// Lookup results.
     pub lookups: LookupTable,
-    /// Messages to be processed by the main vat in later turns.
-    pub turns: Turns,
+    /// Runs functions.
+    pub tier: &'static dyn Tier,
+    /// Who runs what, and when.
+    pub scheduler: Scheduler<Item, TimerKey>,
+    /// All strands.
+    pub strands: Strands,
+    /// All vats.
+    pub vats: Vats,
+    /// What is due later.
+    pub timers: Timers,
+    /// Whether the program has ended.
+    pub ended: Ended,
+    /// The embedder's message in progress.
+    pub embedder: Embedder,
+    /// What is known of strands that can never go on.
+    pub stalls: Stalls,
     /// Objects the VM itself refers to.
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
+    main_vat: OnceLock<VatRef>,
+    threads: Mutex<Vec<ThreadPointer>>,
+    started: Instant,
     symbols: &'static SymbolTable,
     behaviors: RwLock<Behaviors>,
     modules: Mutex<Vec<&'static LoadedModule>>,
@@ -81,16 +114,31 @@ struct Parts {
 
 impl Vm {
     /// Creates the VM of this process.
-    pub fn new(options: VmOptions, host: Box<dyn Host>) -> Result<&'static Vm, HeapError> {
+    pub fn new(
+        options: VmOptions,
+        host: Box<dyn Host>,
+        tier: &'static dyn Tier,
+    ) -> Result<&'static Vm, HeapError> {
         let heap = Heap::new(options.heap.clone())?;
+        let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,
             options,
             host,
             lookups: LookupTable::default(),
-            turns: Turns::default(),
+            tier,
+            scheduler,
+            strands: Strands::default(),
+            vats: Vats::default(),
+            timers: Timers::default(),
+            ended: Ended::default(),
+            embedder: Embedder::default(),
+            stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
+            main_vat: OnceLock::new(),
+            threads: Mutex::default(),
+            started: Instant::now(),
             symbols: Box::leak(Box::default()),
             behaviors: RwLock::default(),
             modules: Mutex::default(),
@@ -98,7 +146,37 @@ impl Vm {
             programs: Mutex::default(),
         }));
         heap.set_root_source(Box::new(Roots::new(vm)));
+        _ = PROCESS.set(vm);
         Ok(vm)
+    }
+
+    /// The VM of this process.
+    pub fn of_process() -> &'static Vm {
+        PROCESS.get().expect("there is a VM before there are threads of it")
+    }
+
+    /// The vat in which the program starts; none before the boot has made it.
+    pub fn main_vat(&self) -> Option<VatRef> {
+        self.main_vat.get().copied()
+    }
+
+    /// Makes a vat the one in which the program starts.
+    pub fn set_main_vat(&self, vat: VatRef) {
+        _ = self.main_vat.set(vat);
+    }
+
+    /// Milliseconds since the start, as the scheduler last looked.
+    pub fn ticks(&self) -> u32 {
+        self.scheduler.now() as u32
+    }
+
+    /// Ends the program with this exit code.
+    pub fn end(&self, code: i32) {
+        self.ended.set(code);
+        self.scheduler.stop();
+        for thread in self.threads.lock().iter() {
+            thread.request_poll();
+        }
     }
 
     /// All symbols.
@@ -174,6 +252,49 @@ impl Vm {
     pub fn define_constant(&self, constant: &'static Constant, object: Word) {
         constant.set(object);
         self.roots.add_constant(constant);
+    }
+}
+
+/// The native threads that run guest code.
+impl Vm {
+    pub(crate) fn add_thread(&self, thread: &Thread) {
+        self.threads.lock().push(ThreadPointer(std::ptr::from_ref(thread)));
+    }
+
+    pub(crate) fn remove_thread(&self, thread: &Thread) {
+        let thread = ThreadPointer(std::ptr::from_ref(thread));
+        self.threads.lock().retain(|other| *other != thread);
+    }
+
+    /// Asks the strand that runs on a worker to give way.
+    pub fn preempt(&self, worker: WorkerId) {
+        for thread in self.threads.lock().iter() {
+            thread.preempt(worker);
+        }
+    }
+}
+
+/// A thread as others see it: they ask it to poll.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ThreadPointer(*const Thread);
+
+// SAFETY: only the atomic parts of the thread are accessed, and a thread removes itself from the
+// list, under the list's lock, before it goes.
+unsafe impl Send for ThreadPointer {}
+
+impl ThreadPointer {
+    fn request_poll(self) {
+        // SAFETY: see above; the field is an atomic.
+        unsafe { &(*self.0).limit }.store(0, Ordering::Relaxed);
+    }
+
+    fn preempt(self, worker: WorkerId) {
+        // SAFETY: see above; the number never changes, and the other fields are atomics.
+        let (number, is_preempted) = unsafe { ((*self.0).number, &(*self.0).is_preempted) };
+        if number == worker {
+            is_preempted.store(true, Ordering::Relaxed);
+            self.request_poll();
+        }
     }
 }
 

@@ -104,7 +104,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     if !strand.claim(ticket) {
         return false;
     }
-    strand.set_running(thread.worker.id());
+    strand.set_running(thread.worker_index());
     thread.is_parked = false;
     true
 }

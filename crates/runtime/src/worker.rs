@@ -15,10 +15,10 @@ use crate::outcome::Failure;
 use crate::promises;
 use crate::stack::{CHUNK_HEADER, CHUNK_RESULT, halt_code};
 use crate::strand::{self, Delivery, Ending, Model, Standing, StrandRef};
-use crate::thread::{State, Stop, Thread};
+use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
 use crate::unwind;
-use crate::vat::{self, VatRef, Work};
+use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
 use crate::waiting;
 
@@ -28,9 +28,13 @@ pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
+const NOTHING: usize = 3;
 const KIND: usize = 3;
 
 impl Item {
+    /// Nothing; makes a worker that is parked look around.
+    pub const NOTHING: Item = Item(NonZeroUsize::new(NOTHING).expect("not zero"));
+
     /// A vat that is scheduled.
     pub fn vat(vat: VatRef) -> Item {
         Item::new(vat.address() | VAT)
@@ -53,10 +57,18 @@ impl Item {
 }
 
 /// How a program ends.
-#[derive(Default)]
 pub struct Ended {
     is_ended: AtomicBool,
     code: AtomicI64,
+}
+
+/// In place of an exit code: the program has not ended.
+const LIVE: i64 = i64::MIN;
+
+impl Default for Ended {
+    fn default() -> Ended {
+        Ended { is_ended: AtomicBool::new(false), code: AtomicI64::new(LIVE) }
+    }
 }
 
 impl Ended {
@@ -68,15 +80,9 @@ impl Ended {
 
     /// The program ends with this code, unless it has ended already.
     pub fn set(&self, code: i32) {
-        let none = self.code.compare_exchange(0, i64::from(code), Ordering::Relaxed, Ordering::Relaxed);
-        _ = none;
+        let code = i64::from(code);
+        _ = self.code.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed);
         self.is_ended.store(true, Ordering::Release);
-    }
-
-    /// Takes back the end, for an embedder that goes on.
-    pub fn reset(&self) {
-        self.code.store(0, Ordering::Relaxed);
-        self.is_ended.store(false, Ordering::Release);
     }
 }
 
@@ -120,6 +126,7 @@ fn run_item(thread: &mut Thread, item: Item) {
     unsafe {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
+            NOTHING => {}
             TIMER => timers::due(thread, TimerKey((bits >> 2) as u32)),
             _ => run_alone(thread, StrandRef::from_address(bits)),
         }
@@ -136,7 +143,7 @@ fn run_alone(thread: &mut Thread, strand: StrandRef) {
 }
 
 fn run_vat(thread: &mut Thread, vat: VatRef) {
-    vat.own(thread.worker.id());
+    vat.own(thread.worker_index());
     run_owned(thread, vat);
 }
 
@@ -194,7 +201,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
 
 /// Runs the strand until it stops.
 fn resume(thread: &mut Thread, strand: StrandRef) {
-    strand.set_running(thread.worker.id());
+    strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     match strand.standing.get() {
         Standing::New => {
@@ -300,7 +307,7 @@ pub fn run_function(
 ) -> Result<Word, Failure> {
     thread.message.clear();
     let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive)?;
-    strand.set_running(thread.worker.id());
+    strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
     thread.message.clear();
@@ -320,20 +327,17 @@ pub fn run_function(
 }
 
 /// Sends a message to an object of the main vat in a turn of its own, past visibility, and runs
-/// what is ready until the answer is there. Receiver and arguments are in the thread's message.
-/// *GC point.*
-pub fn call(thread: &mut Thread, selector: Word) -> Result<Finished, Failure> {
+/// what is ready until the answer is there. The words are receiver and arguments. *GC point.*
+pub fn call(thread: &mut Thread, selector: &str, words: &[Word]) -> Result<Finished, Failure> {
     let vm = thread.vm;
-    let vat = match vm.main_vat() {
-        Some(vat) => vat,
-        None => vat::make(thread)?,
-    };
+    thread.message.clear();
+    thread.message.extend_from_slice(words);
+    let selector = vm.name_word(thread, vm.symbol(selector))?;
     // SAFETY: the message is not changed before its words were copied.
-    let window = unsafe {
-        crate::thread::Window::new(thread.message.as_mut_ptr(), thread.message.len())
-    };
+    let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
     vm.embedder.begin();
     let message = messages::make(thread, selector, promises::EMBEDDER, window)?;
+    let vat = vm.main_vat().ok_or(Failure::new("NotSupported"))?;
     vat.post(thread, message);
     Ok(work(thread, |vm| vm.embedder.is_done()))
 }

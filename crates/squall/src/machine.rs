@@ -9,11 +9,10 @@ use squall_heap::{Handle, HeapError, Word};
 use squall_interpreter::Interpreter;
 use squall_runtime::bootstrap::{self, BootError};
 use squall_runtime::module::LoadedModule;
-use squall_runtime::objects::{block, string};
+use squall_runtime::objects::string;
 use squall_runtime::thread::Thread;
-use squall_runtime::tier::{RunResult, Tier};
-use squall_runtime::turns::NextTurn;
 use squall_runtime::vm::Vm;
+use squall_runtime::worker::{self, Finished};
 
 use crate::compiler::RunnableModule;
 use crate::host::{Embedding, EmbeddingRef};
@@ -82,9 +81,9 @@ impl Machine {
             verify_all: options.verify_all,
             prepared: Default::default(),
         }));
-        let vm = Vm::new(options.for_runtime(), Box::new(EmbeddingRef(embedding)))?;
+        let vm = Vm::new(options.for_runtime(), Box::new(EmbeddingRef(embedding)), &Interpreter)?;
         let mut thread = Thread::attach(vm);
-        bootstrap::boot(&mut thread, &Interpreter)?;
+        bootstrap::boot(&mut thread)?;
         Ok(Machine { vm, thread, embedding })
     }
 
@@ -115,30 +114,11 @@ impl Machine {
         }
     }
 
-    /// Runs turns until the program ends or nothing is left that could ever run.
+    /// Runs what is ready until the program ends or nothing is left that could ever run.
     pub fn run_turns(&mut self) -> Reply<()> {
-        loop {
-            match self.vm.turns.next() {
-                NextTurn::Run(closure) => {
-                    if let RunResult::Exit(code) = self.run_turn(closure) {
-                        return Reply::Exit(code);
-                    }
-                }
-                NextTurn::Wait(time) => {
-                    self.vm.host.flush();
-                    self.thread.mutator.native(|| std::thread::sleep(time));
-                }
-                NextTurn::Idle => return Reply::Answer(()),
-            }
-        }
-    }
-
-    fn run_turn(&mut self, turn: Word) -> RunResult {
-        match block::closure(turn) {
-            Some(closure) => {
-                Interpreter.run(&mut self.thread, block::closure_function(closure), &[turn])
-            }
-            None => RunResult::Value(Word::NIL),
+        match worker::work(&mut self.thread, |_| false) {
+            Finished::Exit(code) => Reply::Exit(code),
+            Finished::Done | Finished::Stalled => Reply::Answer(()),
         }
     }
 
@@ -191,13 +171,16 @@ impl Machine {
         selector: &str,
         arguments: &[Handle],
     ) -> Result<Reply<Handle>, BootError> {
-        let words: Vec<Word> =
-            arguments.iter().map(|&argument| self.thread.mutator.get(argument)).collect();
-        let receiver = self.thread.mutator.get(receiver);
-        let result = bootstrap::send(&mut self.thread, &Interpreter, receiver, selector, &words)?;
-        Ok(match result {
-            RunResult::Value(word) => Reply::Answer(self.thread.mutator.push_root(word)),
-            RunResult::Exit(code) => Reply::Exit(code),
+        let words = std::iter::once(receiver).chain(arguments.iter().copied());
+        let words: Vec<Word> = words.map(|handle| self.thread.mutator.get(handle)).collect();
+        let finished = worker::call(&mut self.thread, selector, &words)?;
+        Ok(match finished {
+            Finished::Exit(code) => Reply::Exit(code),
+            Finished::Stalled => Reply::Exit(self.deadlock()),
+            Finished::Done => {
+                let result = self.vm.embedder.take().map_or(Word::NIL, |(_, value)| value);
+                Reply::Answer(self.thread.mutator.push_root(result))
+            }
         })
     }
 
@@ -217,8 +200,7 @@ impl Machine {
     fn class_of(&mut self, module: &'static LoadedModule) -> Result<Handle, BootError> {
         let definition = module.main_definition();
         let definition = definition.ok_or_else(|| BootError("a module has no class".into()))?;
-        let class =
-            bootstrap::make_module_class(&mut self.thread, &Interpreter, definition, Word::NIL)?;
+        let class = bootstrap::make_module_class(&mut self.thread, definition, Word::NIL)?;
         Ok(self.thread.mutator.push_root(class))
     }
 

@@ -3,6 +3,7 @@
 use squall_heap::{CollectionKind, HeapOptions, Stress};
 use squall_runtime::permissions::Permissions;
 use squall_runtime::vm::VmOptions;
+pub use squall_scheduler::SchedulerOptions;
 
 /// The choices.
 #[derive(Clone, Debug)]
@@ -17,6 +18,10 @@ pub struct Options {
     pub tiny_stacks: bool,
     /// Whether modules are verified even if our own compiler made them. Other ones always are.
     pub verify_all: bool,
+    /// How many workers there are, and who decides what they run.
+    pub scheduler: SchedulerOptions,
+    /// Whether strands are pre-empted at every occasion, to find what is wrong then.
+    pub polls_always: bool,
     /// The program's arguments; the first is the program's path.
     pub arguments: Vec<String>,
     /// What to report while the program runs.
@@ -50,6 +55,8 @@ impl Default for Options {
             heap: HeapOptions::default(),
             max_stack: DEFAULT_MAX_STACK,
             tiny_stacks: false,
+            scheduler: SchedulerOptions::default(),
+            polls_always: false,
             verify_all: cfg!(debug_assertions),
             arguments: Vec::new(),
             tracing: Tracing::default(),
@@ -73,6 +80,8 @@ impl Options {
                 false => FIRST_CHUNK_WORDS,
             },
             permissions: self.permissions,
+            polls_always: self.polls_always || self.scheduler.seed.is_some(),
+            scheduler: self.scheduler,
             arguments: self.arguments,
             trace_caches: self.tracing.caches,
         }

@@ -64,7 +64,7 @@ pub fn make_home(thread: &mut Thread, frame: *mut Word) -> Result<Word, Failure>
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::HOME, class))?;
     object.initialize_slot(0, Word::from_bits(frame as u64));
-    object.initialize_slot(1, Word::from_bits(thread.stack_identity()));
+    object.initialize_slot(1, Word::from_bits(thread.strand_identity()));
     Ok(object.word())
 }
 
@@ -77,7 +77,7 @@ pub fn is_home(word: Word) -> bool {
 pub fn home_frame(thread: &Thread, marker: Word) -> Option<*mut Word> {
     let object = marker.as_object().filter(|object| object.layout() == known::HOME)?;
     let frame = object.slot(0);
-    let here = object.slot(1).bits() == thread.stack_identity();
+    let here = object.slot(1).bits() == thread.strand_identity();
     (frame != Word::NIL && here).then_some(frame.bits() as *mut Word)
 }
 

@@ -17,7 +17,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
     Primitive::ordinary("blockArity:", arity),
     Primitive::ordinary("signal:", |thread, window| {
-        trace::record(thread, window);
+        trace::record(thread, window.get(0), trace::SIGNAL_REACH);
         unwind::signal(thread, window.get(0))
     }),
     Primitive::ordinary("stackTraceOf:", |thread, window| {

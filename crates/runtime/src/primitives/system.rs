@@ -82,7 +82,7 @@ fn memory_statistics(thread: &mut Thread) -> Result<Word, Failure> {
     let time = heap.nursery.total + heap.full.total;
     let numbers = [
         heap.used_bytes as u64,
-        (thread.stack.words() * WORD_BYTES) as u64,
+        (thread.stack().words() * WORD_BYTES) as u64,
         freed,
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
     ];
