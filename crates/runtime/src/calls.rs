@@ -162,7 +162,8 @@ pub fn poll(thread: &mut Thread) {
         return unwind::kill(thread);
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
-    if asked || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+    let held = strand.is_suspended.load(Ordering::Relaxed);
+    if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
         preempt(thread);
     }
     thread.stands_before = false;

@@ -1,7 +1,341 @@
-//! Channels: rendezvous of processes.
+//! Channels: synchronous and buffered communication between processes, and the choice between
+//! several channels (Hoare, "Communicating Sequential Processes", CACM 1978; `alt` and poison as in
+//! occam-π).
+//!
+//! A channel without a buffer joins a writer and a reader: whoever comes first waits for the other.
+//! A buffer lets writers go on while it has room. A poisoned channel fails everybody, in both
+//! directions, for good.
+//!
+//! A channel is shared by vats, so all of it is behind its lock ([`crate::waiting`]), and what goes
+//! through it is a value.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use squall_heap::{Object, Word};
+
+use crate::known::{self, KnownClass};
+use crate::outcome::{Failure, Outcome};
+use crate::strand::Delivery;
+use crate::thread::{Thread, Window, allocated};
+use crate::timers;
+use crate::waiting::{self, waiter};
 
 /// The slots of a channel.
 pub mod slots {
+    /// The lock.
+    pub const LOCK: usize = 0;
+    /// True once it is poisoned.
+    pub const POISONED: usize = 1;
+    /// The first of the strands that wait to read; the last follows.
+    pub const READERS: usize = 2;
+    /// The first of the strands that wait to write; the last follows.
+    pub const WRITERS: usize = 4;
+    /// The array of what is under way, or nil for a channel without a buffer.
+    pub const BUFFER: usize = 6;
+    /// The index of the oldest element in the buffer.
+    pub const FIRST: usize = 7;
+    /// How many elements the buffer holds.
+    pub const HELD: usize = 8;
     /// How many there are.
-    pub const COUNT: u32 = 8;
+    pub const COUNT: u32 = 9;
+}
+
+use slots::{BUFFER, FIRST, HELD, POISONED, READERS, WRITERS};
+
+/// The largest buffer.
+pub const MAX_BUFFER: usize = 1 << 20;
+
+/// Makes a channel with a buffer of this size. *GC point.*
+pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
+    let vm = thread.vm;
+    let mut buffer = Word::NIL;
+    if capacity > 0 {
+        let class = vm.known_class(KnownClass::Array);
+        let array = thread.mutator.allocate_array(known::ARRAY, class, capacity, Word::NIL);
+        buffer = allocated(array)?.word();
+    }
+    let class = vm.known_class(KnownClass::Object);
+    let mut scope = thread.mutator.scope();
+    let buffer = scope.root(buffer);
+    let channel = allocated(scope.allocate_slots(known::CHANNEL, class))?;
+    channel.initialize_slot(slots::LOCK, index_word(0));
+    channel.initialize_slot(POISONED, Word::FALSE);
+    channel.initialize_slot(BUFFER, scope.get(buffer));
+    channel.initialize_slot(FIRST, index_word(0));
+    channel.initialize_slot(HELD, index_word(0));
+    Ok(channel.word())
+}
+
+/// The channel in a word.
+pub fn channel(word: Word) -> Result<Object, Failure> {
+    let object = word.as_object().filter(|object| object.layout() == known::CHANNEL);
+    object.ok_or(Failure::argument(word))
+}
+
+fn index_word(index: usize) -> Word {
+    Word::from_small_integer_unchecked(index as i64)
+}
+
+fn index_slot(channel: Object, slot: usize) -> usize {
+    channel.slot(slot).as_small_integer().unwrap_or(0) as usize
+}
+
+/// What a look at a locked channel finds; it is unlocked by then.
+enum Look {
+    /// It is done; the call answers this.
+    Done(Word),
+    /// It is poisoned.
+    Poisoned,
+    /// One has to wait. The channel is still locked.
+    Wait,
+}
+
+/// Reads from the channel in the window. *GC point.*
+pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let source = channel(window.get(0))?;
+    waiting::lock(&mut thread.mutator, source);
+    match try_read(thread, source) {
+        Look::Wait => waiting::unlock(&mut thread.mutator, source),
+        look => return Ok(answer(look, source)),
+    }
+    let waiter = waiting::make_waiter(thread)?;
+    let source = window.get(0).object_unchecked();
+    waiting::lock(&mut thread.mutator, source);
+    Ok(match try_read(thread, source) {
+        Look::Wait => wait(thread, source, READERS, waiter),
+        look => answer(look, source),
+    })
+}
+
+/// Writes the window's second word to the channel in the first. *GC point.*
+pub fn write(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let target = channel(window.get(0))?;
+    waiting::lock(&mut thread.mutator, target);
+    match try_write(thread, target, window.get(1)) {
+        Look::Wait => waiting::unlock(&mut thread.mutator, target),
+        look => return Ok(answer(look, target)),
+    }
+    let waiter = waiting::make_waiter(thread)?;
+    let (target, value) = (window.get(0).object_unchecked(), window.get(1));
+    waiter.initialize_slot(waiter::VALUE, value);
+    waiting::lock(&mut thread.mutator, target);
+    Ok(match try_write(thread, target, value) {
+        Look::Wait => wait(thread, target, WRITERS, waiter),
+        look => answer(look, target),
+    })
+}
+
+/// Parks the strand in a queue of a locked channel, and unlocks it.
+fn wait(thread: &mut Thread, channel: Object, queue: usize, waiter: Object) -> Outcome {
+    let ticket = waiting::park(thread, channel.word());
+    waiting::enqueue(thread, channel, queue, waiter, ticket);
+    waiting::unlock(&mut thread.mutator, channel);
+    Outcome::Park
+}
+
+fn answer(look: Look, channel: Object) -> Outcome {
+    match look {
+        Look::Done(value) => Outcome::Return(value),
+        _ => Failure::with("Poisoned", channel.word(), Word::NIL).into(),
+    }
+}
+
+/// Takes an element from a locked channel, if one is there.
+fn try_read(thread: &mut Thread, channel: Object) -> Look {
+    if channel.slot(POISONED) == Word::TRUE {
+        waiting::unlock(&mut thread.mutator, channel);
+        return Look::Poisoned;
+    }
+    let writer = waiting::dequeue(thread, channel, WRITERS);
+    let brought = writer.map(|writer| writer.slot(waiter::VALUE));
+    let value = match channel.slot(BUFFER).as_object() {
+        Some(buffer) => match take_element(thread, channel, buffer) {
+            Some(oldest) => {
+                if let Some(value) = brought {
+                    append_element(thread, channel, buffer, value);
+                }
+                Some(oldest)
+            }
+            None => brought,
+        },
+        None => brought,
+    };
+    let Some(value) = value else { return Look::Wait };
+    waiting::unlock(&mut thread.mutator, channel);
+    if let Some(writer) = writer {
+        waiting::wake(thread, writer, writer.slot(waiter::VALUE));
+    }
+    Look::Done(value)
+}
+
+/// Gives an element to a locked channel, if somebody waits for it or there is room.
+fn try_write(thread: &mut Thread, channel: Object, value: Word) -> Look {
+    if channel.slot(POISONED) == Word::TRUE {
+        waiting::unlock(&mut thread.mutator, channel);
+        return Look::Poisoned;
+    }
+    if let Some(reader) = waiting::dequeue(thread, channel, READERS) {
+        waiting::unlock(&mut thread.mutator, channel);
+        hand_over(thread, reader, value);
+        return Look::Done(value);
+    }
+    let buffer = channel.slot(BUFFER).as_object();
+    let Some(buffer) = buffer.filter(|buffer| index_slot(channel, HELD) < buffer.length()) else {
+        return Look::Wait;
+    };
+    append_element(thread, channel, buffer, value);
+    waiting::unlock(&mut thread.mutator, channel);
+    Look::Done(value)
+}
+
+fn take_element(thread: &mut Thread, channel: Object, buffer: Object) -> Option<Word> {
+    let (first, held) = (index_slot(channel, FIRST), index_slot(channel, HELD));
+    if held == 0 {
+        return None;
+    }
+    let value = buffer.element(first);
+    buffer.set_element(&mut thread.mutator, first, Word::NIL);
+    let next = (first + 1) % buffer.length();
+    channel.set_slot(&mut thread.mutator, FIRST, index_word(next));
+    channel.set_slot(&mut thread.mutator, HELD, index_word(held - 1));
+    Some(value)
+}
+
+fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: Word) {
+    let (first, held) = (index_slot(channel, FIRST), index_slot(channel, HELD));
+    buffer.set_element(&mut thread.mutator, (first + held) % buffer.length(), value);
+    channel.set_slot(&mut thread.mutator, HELD, index_word(held + 1));
+}
+
+/// Wakes a claimed reader with an element. One that waits for several channels finds the pair it
+/// brought, filled with index and element.
+fn hand_over(thread: &mut Thread, reader: Object, value: Word) {
+    match reader.slot(waiter::VALUE).as_object() {
+        Some(pair) => {
+            fill(thread, pair, reader.slot(waiter::INDEX), value);
+            waiting::wake(thread, reader, pair.word());
+        }
+        None => waiting::wake(thread, reader, value),
+    }
+}
+
+fn fill(thread: &mut Thread, pair: Object, index: Word, value: Word) {
+    pair.set_element(&mut thread.mutator, 0, index);
+    pair.set_element(&mut thread.mutator, 1, value);
+}
+
+/// Poisons the channel in a word: who waits there, or comes later, fails.
+pub fn poison(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
+    let channel = channel(word)?;
+    waiting::lock(&mut thread.mutator, channel);
+    channel.set_slot(&mut thread.mutator, POISONED, Word::TRUE);
+    let readers = waiting::take_all(thread, channel, READERS);
+    let writers = waiting::take_all(thread, channel, WRITERS);
+    waiting::unlock(&mut thread.mutator, channel);
+    for waiters in [readers, writers] {
+        waiting::wake_all(thread, waiters, Delivery::Poison, word);
+    }
+    Ok(Word::NIL)
+}
+
+/// How long a choice waits for one of its channels.
+#[derive(Clone, Copy)]
+pub enum Patience {
+    /// Not at all.
+    None,
+    /// For a time.
+    Until(Duration),
+    /// For ever.
+    Endless,
+}
+
+/// Where a fair choice begins to look. What it is does not matter, as long as it changes.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads from whichever of several channels has something first: answers an array of the channel's
+/// index, from 1, and the element; or nil if patience ends. The window's first word is the array of
+/// channels. *GC point.*
+///
+/// Of several that are ready, a fair choice takes each in its turn, the other kind the first.
+pub fn choose(
+    thread: &mut Thread,
+    window: Window,
+    is_fair: bool,
+    patience: Patience,
+) -> Result<Outcome, Failure> {
+    let count = prepare_choice(thread, window)?;
+    let start = if is_fair { TURN.fetch_add(1, Ordering::Relaxed) } else { 0 };
+    let order = (0..count).map(|index| (start + index) % count.max(1));
+    for index in order.clone() {
+        let channel = thread.message[1 + 2 * index].object_unchecked();
+        waiting::lock(&mut thread.mutator, channel);
+        match try_read(thread, channel) {
+            Look::Wait => waiting::unlock(&mut thread.mutator, channel),
+            look => return Ok(chosen(thread, look, index)),
+        }
+    }
+    if matches!(patience, Patience::None) {
+        return Ok(Outcome::Return(Word::NIL));
+    }
+    // From here on there is no GC point, and the window may be somebody else's any moment.
+    let strand = thread.strand().object();
+    let ticket = waiting::park(thread, window.get(0));
+    for index in order {
+        let channel = thread.message[1 + 2 * index].object_unchecked();
+        let waiter = thread.message[2 + 2 * index].object_unchecked();
+        waiting::lock(&mut thread.mutator, channel);
+        if is_ready(channel) {
+            waiting::unlock(&mut thread.mutator, channel);
+            // Somebody came in between. If nobody has woken the strand, it looks again.
+            return match waiting::unpark(thread, ticket) {
+                true => choose(thread, window, is_fair, patience),
+                false => Ok(Outcome::Park),
+            };
+        }
+        waiting::enqueue(thread, channel, READERS, waiter, ticket);
+        waiting::unlock(&mut thread.mutator, channel);
+    }
+    if let Patience::Until(delay) = patience {
+        timers::wake_after(thread, delay, strand, ticket, Word::NIL);
+    }
+    Ok(Outcome::Park)
+}
+
+/// Puts into the thread's message: the pair for the result, then each channel with a waiter.
+fn prepare_choice(thread: &mut Thread, window: Window) -> Result<usize, Failure> {
+    let channels =
+        window.get(0).as_object().filter(|object| object.layout().format().has_elements());
+    let count = channels.ok_or(Failure::argument(window.get(0)))?.length();
+    let class = thread.vm.known_class(KnownClass::Array);
+    let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
+    thread.message.clear();
+    thread.message.push(pair.word());
+    for index in 0..count {
+        let element = window.get(0).object_unchecked().element(index);
+        thread.message.push(channel(element)?.word());
+        let waiter = waiting::make_waiter(thread)?;
+        waiter.initialize_slot(waiter::VALUE, thread.message[0]);
+        waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
+        thread.message.push(waiter.word());
+    }
+    Ok(count)
+}
+
+fn chosen(thread: &mut Thread, look: Look, index: usize) -> Outcome {
+    match look {
+        Look::Done(value) => {
+            let pair = thread.message[0].object_unchecked();
+            fill(thread, pair, index_word(index + 1), value);
+            Outcome::Return(pair.word())
+        }
+        look => answer(look, thread.message[1 + 2 * index].object_unchecked()),
+    }
+}
+
+/// Whether a read of this locked channel would not wait.
+fn is_ready(channel: Object) -> bool {
+    channel.slot(POISONED) == Word::TRUE
+        || index_slot(channel, HELD) > 0
+        || waiting::has_waiters(channel, WRITERS)
 }

@@ -189,6 +189,7 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
             known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => {
                 return true;
             }
+            known::CHANNEL | known::SHARED_LOCK => return true,
             known::BLOCK => return false,
             _ => {}
         }

@@ -218,6 +218,9 @@ pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUN
 /// Mutexes, conditions and semaphores: see [`crate::locks`]. Never seen by guest code outside the
 /// library.
 pub const LOCK: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 25);
+/// Barriers and buckets, which vats share: see [`crate::locks`]. Never seen by guest code outside the
+/// library.
+pub const SHARED_LOCK: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 26);
 
 /// The first layout number for classes that programs define.
 pub const FIRST_FREE_NUMBER: u32 = 32;

@@ -36,6 +36,7 @@ pub mod roots;
 pub mod stack;
 pub mod stalls;
 pub mod strand;
+pub mod strands;
 pub mod symbols;
 pub mod thread;
 pub mod tier;

@@ -138,6 +138,8 @@ pub struct Strand {
     phase: AtomicU8,
     /// Whether somebody asked it to end.
     pub is_killed: AtomicBool,
+    /// Whether somebody asked that it does not go on.
+    pub is_suspended: AtomicBool,
     /// The number of the worker that runs it, plus 1; else 0.
     pub worker: AtomicU32,
     /// Whether it is in the list of those that ran since the last collection.
@@ -370,6 +372,7 @@ impl Strand {
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
+            is_suspended: AtomicBool::new(false),
             worker: AtomicU32::new(0),
             touched: Cell::new(false),
             model: Cell::new(Model::Exclusive),
@@ -405,6 +408,7 @@ pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<St
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
     strand.is_killed.store(false, Ordering::Relaxed);
+    strand.is_suspended.store(false, Ordering::Relaxed);
     let identity = thread.vm.strands.identities.fetch_add(1, Ordering::Relaxed);
     strand.identity.set(identity << 3);
     strand.set_ready();

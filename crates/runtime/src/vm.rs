@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
@@ -26,7 +25,7 @@ use crate::primitives::files::OpenFiles;
 use crate::promises::Embedder;
 use crate::roots::{GlobalRoots, Roots};
 use crate::stalls::Stalls;
-use crate::strand::Strands;
+use crate::strand::{StrandRef, Strands};
 use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::Thread;
 use crate::tier::Tier;
@@ -88,7 +87,6 @@ pub struct Vm {
     pub files: OpenFiles,
     main_vat: OnceLock<VatRef>,
     threads: Mutex<Vec<ThreadPointer>>,
-    started: Instant,
     symbols: &'static SymbolTable,
     behaviors: RwLock<Behaviors>,
     modules: Mutex<Vec<&'static LoadedModule>>,
@@ -138,7 +136,6 @@ impl Vm {
             files: OpenFiles::default(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),
-            started: Instant::now(),
             symbols: Box::leak(Box::default()),
             behaviors: RwLock::default(),
             modules: Mutex::default(),
@@ -266,6 +263,14 @@ impl Vm {
         self.threads.lock().retain(|other| *other != thread);
     }
 
+    /// Makes the worker on which a strand runs, if it does, poll.
+    pub fn preempt_strand(&self, strand: StrandRef) {
+        let worker = strand.worker.load(Ordering::Relaxed);
+        for thread in self.threads.lock().iter().filter(|thread| thread.number() + 1 == worker) {
+            thread.request_poll();
+        }
+    }
+
     /// Asks the strand that runs on a worker to give way.
     pub fn preempt(&self, worker: WorkerId) {
         for thread in self.threads.lock().iter() {
@@ -283,6 +288,11 @@ struct ThreadPointer(*const Thread);
 unsafe impl Send for ThreadPointer {}
 
 impl ThreadPointer {
+    fn number(self) -> u32 {
+        // SAFETY: see above; the number never changes.
+        unsafe { (*self.0).number }.index() as u32
+    }
+
     fn request_poll(self) {
         // SAFETY: see above; the field is an atomic.
         unsafe { &(*self.0).limit }.store(0, Ordering::Relaxed);

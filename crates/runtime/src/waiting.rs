@@ -19,6 +19,8 @@
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
 
+use std::sync::atomic::Ordering;
+
 use squall_heap::{Mutator, Object, Word};
 
 use crate::known::{self, KnownClass};
@@ -181,6 +183,17 @@ pub fn make_ready(thread: &mut Thread, strand: StrandRef, first: bool) {
     }
 }
 
+/// Whether a strand that would go on now was suspended: it is then parked until it is resumed.
+pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
+    if !strand.is_suspended.load(Ordering::Relaxed) || strand.is_killed.load(Ordering::Relaxed) {
+        return false;
+    }
+    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
+    strand.is_suspended.store(false, Ordering::Relaxed);
+    strand.park();
+    true
+}
+
 /// Takes all waiters from a queue of a locked object, as a list linked by their `NEXT` slots.
 pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
     let first = object.slot(queue);
@@ -190,14 +203,19 @@ pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
 }
 
 /// Claims and wakes all strands of a list of waiters.
-pub fn wake_all(thread: &mut Thread, first: Word, delivery: Delivery, value: Word) {
+///
+/// Answers how many there were.
+pub fn wake_all(thread: &mut Thread, first: Word, delivery: Delivery, value: Word) -> i64 {
     let mut next = first.as_object();
+    let mut count = 0;
     while let Some(waiter) = next {
         next = waiter.slot(waiter::NEXT).as_object();
         if claim(waiter)
             && let Some(strand) = strand_of(waiter)
         {
             wake_strand(thread, strand, delivery, value);
+            count += 1;
         }
     }
+    count
 }

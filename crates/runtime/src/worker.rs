@@ -187,6 +187,9 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
 
 /// Resumes a strand, and sees to what becomes of it.
 fn run_strand(thread: &mut Thread, strand: StrandRef) {
+    if waiting::is_held_up(thread, strand) {
+        return;
+    }
     resume(thread, strand);
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     let strand = thread.leave_strand();

@@ -10,9 +10,11 @@
 
 pub mod arithmetic;
 pub mod arrays;
+pub mod channels;
 pub mod control;
 pub mod decimal;
 pub mod files;
+pub mod locks;
 pub mod modules;
 pub mod numbers;
 pub mod objects;
@@ -71,8 +73,10 @@ pub fn find(name: &str) -> &'static Primitive {
 /// One table per kind of receiver.
 static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
+    channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,
+    locks::PRIMITIVES,
     modules::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,

@@ -1,0 +1,74 @@
+//! Channels, barriers and buckets: what processes share.
+
+use squall_heap::Word;
+
+use super::strands::duration_argument;
+use super::{Primitive, answer, arrays};
+use crate::channels::{self, Patience};
+use crate::classes::is_value;
+use crate::locks;
+use crate::objects::number::size_argument;
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("newChannel:", |thread, window| {
+        answer(capacity(window.get(0)).and_then(|capacity| channels::make(thread, capacity)))
+    }),
+    Primitive::ordinary("readChannel:", |thread, window| outcome(channels::read(thread, window))),
+    Primitive::ordinary("channel:write:", write),
+    Primitive::ordinary("poisonChannel:", |thread, window| {
+        answer(channels::poison(thread, window.get(0)))
+    }),
+    Primitive::ordinary("chooseOf:fairly:within:", choose),
+    Primitive::ordinary("newBarrier:", |thread, window| {
+        answer(capacity(window.get(0)).and_then(|count| locks::make(thread, count as i64, true)))
+    }),
+    Primitive::ordinary("barrierSynchronize:", |thread, window| {
+        outcome(locks::synchronize(thread, window))
+    }),
+    Primitive::ordinary("barrierEnrol:", |thread, window| {
+        answer(locks::enrol(thread, window.get(0), 1))
+    }),
+    Primitive::ordinary("barrierResign:", |thread, window| {
+        answer(locks::enrol(thread, window.get(0), -1))
+    }),
+    Primitive::ordinary("newBucket", |thread, _| answer(locks::make(thread, 0, true))),
+    Primitive::ordinary("bucketFallInto:", |thread, window| {
+        outcome(locks::fall_into(thread, window))
+    }),
+    Primitive::ordinary("bucketFlush:", |thread, window| {
+        answer(locks::signal_all(thread, window.get(0)))
+    }),
+];
+
+/// The outcome of a primitive that may wait.
+pub(super) fn outcome(result: Result<Outcome, Failure>) -> Outcome {
+    result.unwrap_or_else(Outcome::Fail)
+}
+
+fn capacity(word: Word) -> Result<usize, Failure> {
+    let capacity = size_argument(word)?;
+    if capacity > channels::MAX_BUFFER { Err(Failure::argument(word)) } else { Ok(capacity) }
+}
+
+fn write(thread: &mut Thread, window: Window) -> Outcome {
+    if !is_value(thread.vm, window.get(1)) {
+        return arrays::not_a_value(thread, window.get(1)).into();
+    }
+    outcome(channels::write(thread, window))
+}
+
+/// The third argument is nil for ever, or milliseconds.
+fn choose(thread: &mut Thread, window: Window) -> Outcome {
+    let patience = match window.get(2) {
+        Word::NIL => Ok(Patience::Endless),
+        limit => duration_argument(limit).map(|time| match time.is_zero() {
+            true => Patience::None,
+            false => Patience::Until(time),
+        }),
+    };
+    let is_fair = window.get(1) == Word::TRUE;
+    outcome(patience.and_then(|patience| channels::choose(thread, window, is_fair, patience)))
+}

@@ -1,0 +1,53 @@
+//! Mutexes, conditions and semaphores: what the strands of one vat share.
+
+use squall_heap::Word;
+
+use super::channels::outcome;
+use super::strands::duration_argument;
+use super::{Primitive, answer};
+use crate::locks;
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("newLock:", |thread, window| {
+        answer(count(window.get(0)).and_then(|number| locks::make(thread, number, false)))
+    }),
+    Primitive::ordinary("mutex:lock:", lock),
+    Primitive::ordinary("mutexUnlock:", |thread, window| {
+        answer(locks::unlock_mutex(thread, window.get(0), 1))
+    }),
+    Primitive::ordinary("mutexDepth:", |thread, window| {
+        answer(locks::depth_of_mutex(thread, window.get(0)))
+    }),
+    Primitive::ordinary("mutexIsLocked:", |_, window| answer(locks::is_locked(window.get(0)))),
+    Primitive::ordinary("condition:await:within:", await_condition),
+    Primitive::ordinary("conditionSignalOne:", |thread, window| {
+        answer(locks::signal_one(thread, window.get(0)))
+    }),
+    Primitive::ordinary("conditionSignalAll:", |thread, window| {
+        answer(locks::signal_all(thread, window.get(0)))
+    }),
+    Primitive::ordinary("semaphoreWait:", |thread, window| outcome(locks::acquire(thread, window))),
+    Primitive::ordinary("semaphoreSignal:", |thread, window| {
+        answer(locks::release(thread, window.get(0)))
+    }),
+];
+
+fn count(word: Word) -> Result<i64, Failure> {
+    word.as_small_integer().filter(|number| *number >= 0).ok_or(Failure::argument(word))
+}
+
+fn lock(thread: &mut Thread, window: Window) -> Outcome {
+    outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
+}
+
+/// The third argument is nil for ever, or milliseconds.
+fn await_condition(thread: &mut Thread, window: Window) -> Outcome {
+    let patience = match window.get(2) {
+        Word::NIL => Ok(None),
+        limit => duration_argument(limit).map(Some),
+    };
+    outcome(patience.and_then(|patience| locks::await_condition(thread, window, patience)))
+}

@@ -1,0 +1,100 @@
+//! What strands do to each other: wait for the end, end, hold up, let go on.
+
+use std::sync::atomic::Ordering;
+
+use squall_heap::{Object, Word};
+
+use crate::outcome::{Failure, Outcome};
+use crate::strand::{self, Delivery, Ending, Model, StrandRef, slots};
+use crate::thread::{Thread, Window};
+use crate::unwind;
+use crate::waiting;
+
+/// Waits for the end of the strand in the window's first word; answers its result, or signals the
+/// exception that ended it. *GC point.*
+pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let waiter = waiting::make_waiter(thread)?;
+    let object = window.get(0).as_object();
+    let object = object.filter(|object| object.layout() == crate::known::STRAND);
+    let object = object.ok_or(Failure::argument(window.get(0)))?;
+    waiting::lock(&mut thread.mutator, object);
+    let ending = strand::ending(object);
+    if ending == Ending::Live {
+        let ticket = waiting::park(thread, object.word());
+        waiting::enqueue(thread, object, slots::JOINERS, waiter, ticket);
+        waiting::unlock(&mut thread.mutator, object);
+        return Ok(Outcome::Park);
+    }
+    waiting::unlock(&mut thread.mutator, object);
+    let value = object.slot(slots::VALUE);
+    Ok(match ending {
+        Ending::Failed => unwind::signal(thread, value),
+        _ => Outcome::Return(value),
+    })
+}
+
+/// Makes the strand of this object end: its `ensure:` blocks run, and nothing else. Answers whether
+/// it had not ended.
+pub fn terminate(thread: &mut Thread, object: Object) -> Word {
+    let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
+    strand.is_killed.store(true, Ordering::Relaxed);
+    if strand.claim(strand.current_ticket()) {
+        waiting::wake_strand(thread, strand, Delivery::Kill, Word::NIL);
+    } else {
+        ask_to_poll(thread, strand);
+    }
+    Word::TRUE
+}
+
+/// Makes a strand that runs come to its next poll.
+fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
+    if thread.running_strand() == Some(strand) {
+        return thread.request_poll();
+    }
+    thread.vm.preempt_strand(strand);
+}
+
+/// Holds up the strand of this object until it is resumed: itself at once, another one that is ready
+/// or waits when it would go on.
+pub fn suspend(thread: &mut Thread, object: Object) -> Outcome {
+    let Some(strand) = StrandRef::of_object(object) else { return Outcome::Return(Word::FALSE) };
+    if thread.running_strand() == Some(strand) {
+        waiting::park(thread, Word::NIL);
+        return Outcome::Park;
+    }
+    strand.is_suspended.store(true, Ordering::Relaxed);
+    ask_to_poll(thread, strand);
+    Outcome::Return(Word::TRUE)
+}
+
+/// Lets a suspended strand go on; answers whether it was suspended.
+pub fn resume(thread: &mut Thread, object: Object) -> Word {
+    let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
+    if strand.is_suspended.swap(false, Ordering::Relaxed) {
+        return Word::TRUE;
+    }
+    // A strand that suspended itself waits for nothing.
+    let waits = object.slot(slots::WAITS_FOR) != Word::NIL;
+    if waits || !strand.claim(strand.current_ticket()) {
+        return Word::FALSE;
+    }
+    waiting::make_ready(thread, strand, false);
+    Word::TRUE
+}
+
+/// The priority of a strand; 0 if it has ended.
+pub fn priority(object: Object) -> Word {
+    let priority = StrandRef::of_object(object).map_or(0, |strand| strand.priority.get());
+    Word::from_small_integer_unchecked(i64::from(priority))
+}
+
+/// Changes the priority of a strand.
+pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
+    let Some(strand) = StrandRef::of_object(object) else { return };
+    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    let was_ready = vat.is_some_and(|vat| vat.remove_ready(strand));
+    strand.priority.set(priority);
+    if let Some(vat) = vat.filter(|_| was_ready) {
+        vat.add_ready(thread, strand, false);
+    }
+}
