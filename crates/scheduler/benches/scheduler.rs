@@ -1,0 +1,2 @@
+//! Measures the scheduler: `cargo bench -p squall-scheduler -- [name …]`.
+fn main() {}

@@ -1,0 +1,47 @@
+//! Time since the scheduler was made: the machine's, or virtual.
+//!
+//! Virtual time is a number that the only worker advances, so that a seeded run sees the same times
+//! again. It is an atomic only because other threads may ask for it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Where time comes from. Times are durations since the scheduler was made.
+pub(crate) enum Clock {
+    Real(Instant),
+    /// Nanoseconds.
+    Virtual(AtomicU64),
+}
+
+impl Clock {
+    pub(crate) fn real() -> Clock {
+        Clock::Real(Instant::now())
+    }
+
+    pub(crate) fn seeded() -> Clock {
+        Clock::Virtual(AtomicU64::new(0))
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        match self {
+            Clock::Real(start) => start.elapsed(),
+            // Relaxed: a time orders nothing.
+            Clock::Virtual(nanoseconds) => {
+                Duration::from_nanos(nanoseconds.load(Ordering::Relaxed))
+            }
+        }
+    }
+
+    /// Lets virtual time go on to `time`, unless it is later already. Real time needs no help.
+    pub(crate) fn advance_to(&self, time: Duration) {
+        if let Clock::Virtual(nanoseconds) = self {
+            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            nanoseconds.fetch_max(time, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets virtual time pass.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.advance_to(self.now().saturating_add(by));
+    }
+}

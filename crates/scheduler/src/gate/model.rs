@@ -1,0 +1,1 @@
+//! The gate, in all interleavings of small programs (loom).

@@ -1,0 +1,277 @@
+//! The monitor: a thread that looks after time and fairness, so that no worker has to.
+//!
+//! It delivers due timers, ends slices, and sees where an item waits while a worker is idle. It is
+//! started when it is first needed, and sleeps whenever it can (`watch.rs`): without a timer and
+//! without an item that waits, it does not wake.
+//!
+//! It *looks* at the workers in intervals. Looks are frequent at first, for an idle worker should
+//! soon help, and become rare while they change nothing (as in the monitor of Go). If no worker is
+//! idle, only slices matter.
+//!
+//! Whether an item has waited since the last look is told without touching the item: a queue is first
+//! in, first out, so if fewer items were begun since than were waiting then, one of these
+//! still waits. Programs that switch often and quickly thus never look as if they needed help.
+
+use std::time::Duration;
+
+use crate::Scheduler;
+use crate::sync::Ordering;
+use crate::watch::{Progress, Request, Watch};
+
+/// The shortest interval between two looks. Waking a thread takes about 50 microseconds until it
+/// runs, so an item that waits for less is better left where it is.
+const SHORTEST_INTERVAL: Duration = Duration::from_micros(250);
+
+/// How many looks in a row change nothing before the interval is doubled.
+const PATIENCE: u32 = 8;
+
+/// The monitor thread.
+pub(crate) fn run<T, P>(scheduler: &'static Scheduler<T, P>)
+where
+    T: Copy + Send + 'static,
+    P: Send + 'static,
+{
+    let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
+    let mut observations = vec![Observation::default(); scheduler.watches.len()];
+    let mut pace = Pace::new(slice);
+    while !scheduler.is_stopped() {
+        let now = scheduler.clock.now();
+        scheduler.deliver_timers(now);
+        let has_changed = look(scheduler, &mut observations, now, slice);
+        pace.count(has_changed);
+        let deadline = scheduler.timers.next_deadline();
+        let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
+        if is_needed(scheduler) {
+            let interval = pace.interval(scheduler.parking.has_idle());
+            let interval = until_deadline.map_or(interval, |until| interval.min(until));
+            scheduler.gate.pause(Some(interval));
+        } else {
+            scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
+            pace.quicken();
+        }
+    }
+}
+
+/// Whether some item may wait behind another.
+fn is_needed<T: Copy + Send + 'static, P: Send + 'static>(scheduler: &Scheduler<T, P>) -> bool {
+    let is_unwatched = |watch: &Watch| watch.is_excused();
+    // If all workers are parked, one of them has been woken for what was injected.
+    let is_injected = scheduler.has_injected() && scheduler.parking.active() > 0;
+    is_injected || !scheduler.watches.iter().all(|watch| is_unwatched(watch))
+}
+
+/// Looks at every worker; whether that got an idle one to help.
+fn look<T: Copy + Send + 'static, P: Send + 'static>(
+    scheduler: &'static Scheduler<T, P>,
+    observations: &mut [Observation],
+    now: Duration,
+    slice: Duration,
+) -> bool {
+    // Relaxed: it paces workers, and orders nothing.
+    scheduler.looks.fetch_add(1, Ordering::Relaxed);
+    let mut has_changed = false;
+    for (id, observation) in scheduler.worker_ids().zip(observations) {
+        let watch = &scheduler.watches[id.index()];
+        let sight = Sight {
+            progress: watch.progress(),
+            queued: scheduler.stealers[id.index()].len(),
+            is_excused: watch.is_excused(),
+            has_injected: scheduler.has_injected(),
+            has_idle: scheduler.parking.has_idle(),
+        };
+        let measure = observation.judge(sight, now, slice);
+        has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
+        match measure {
+            Measure::None => {}
+            Measure::Wake => scheduler.wake(),
+            Measure::Ask(request) => {
+                watch.ask(sight.progress.count, request);
+                scheduler.hooks.preempt(id);
+            }
+        }
+    }
+    has_changed
+}
+
+/// What the monitor sees of a worker.
+#[derive(Clone, Copy)]
+struct Sight {
+    progress: Progress,
+    queued: usize,
+    is_excused: bool,
+    has_injected: bool,
+    /// Whether another worker could help.
+    has_idle: bool,
+}
+
+/// What the monitor does about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Measure {
+    None,
+    /// Wakes an idle worker, to steal.
+    Wake,
+    Ask(Request),
+}
+
+/// What the monitor remembers of a worker.
+#[derive(Clone, Default)]
+struct Observation {
+    /// The item that ran, and since when, as far as was seen.
+    count: u64,
+    since: Duration,
+    /// How many items waited behind it.
+    waiting: u64,
+}
+
+impl Observation {
+    fn judge(&mut self, sight: Sight, now: Duration, slice: Duration) -> Measure {
+        let Progress { count, runs, has_next } = sight.progress;
+        let begun = count - self.count;
+        let has_waited = self.waiting > begun;
+        if begun > 0 || !runs {
+            (self.count, self.since) = (count, now);
+        }
+        self.waiting = sight.queued as u64 + u64::from(has_next);
+        if !runs {
+            return Measure::None;
+        }
+        let is_over = now - self.since >= slice;
+        match (self.waiting > 0, sight.has_injected) {
+            (false, false) if is_over && !sight.is_excused => Measure::Ask(Request::Share),
+            (false, false) => Measure::None,
+            _ if is_over => Measure::Ask(Request::Preempt),
+            (true, _) if has_waited && sight.has_idle && sight.queued > 0 => Measure::Wake,
+            (true, _) if has_waited && sight.has_idle => Measure::Ask(Request::Share),
+            _ => Measure::None,
+        }
+    }
+}
+
+/// How often the monitor looks.
+struct Pace {
+    interval: Duration,
+    slice: Duration,
+    /// How many looks in a row have changed nothing.
+    idle_looks: u32,
+}
+
+impl Pace {
+    fn new(slice: Duration) -> Pace {
+        Pace { interval: SHORTEST_INTERVAL, slice, idle_looks: 0 }
+    }
+
+    fn quicken(&mut self) {
+        self.interval = SHORTEST_INTERVAL;
+        self.idle_looks = 0;
+    }
+
+    /// A look was made.
+    fn count(&mut self, has_changed: bool) {
+        if has_changed {
+            return self.quicken();
+        }
+        self.idle_looks += 1;
+        if self.idle_looks == PATIENCE {
+            self.idle_looks = 0;
+            self.interval = (self.interval * 2).min(self.slice);
+        }
+    }
+
+    /// How long to wait until the next look.
+    fn interval(&self, has_idle: bool) -> Duration {
+        // Half a slice: an item that has just begun at one look is over its slice at the third.
+        if has_idle { self.interval } else { self.interval.max(self.slice / 2) }
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    const SLICE: Duration = Duration::from_millis(10);
+
+    fn sight(count: u64, has_next: bool, queued: usize) -> Sight {
+        Sight {
+            progress: Progress { count, runs: true, has_next },
+            queued,
+            is_excused: false,
+            has_injected: false,
+            has_idle: true,
+        }
+    }
+
+    /// Judges sights a millisecond apart.
+    fn judge(sights: &[Sight]) -> Vec<Measure> {
+        let mut observation = Observation::default();
+        let times = (1..).map(Duration::from_millis);
+        sights.iter().zip(times).map(|(sight, now)| observation.judge(*sight, now, SLICE)).collect()
+    }
+
+    #[test]
+    fn an_item_that_waited_since_the_last_look_gets_help() {
+        let measures = judge(&[sight(1, false, 2), sight(2, false, 2)]);
+        assert_eq!(measures, [Measure::None, Measure::Wake]);
+    }
+
+    #[test]
+    fn items_that_were_all_begun_since_get_none() {
+        let measures = judge(&[sight(1, true, 3), sight(5, true, 3), sight(9, true, 3)]);
+        assert_eq!(measures, [Measure::None; 3]);
+    }
+
+    #[test]
+    fn without_idle_workers_there_is_no_help() {
+        let busy = Sight { has_idle: false, ..sight(1, false, 2) };
+        assert_eq!(judge(&[busy, busy]), [Measure::None; 2]);
+    }
+
+    #[test]
+    fn the_next_slot_is_shared_when_it_waits() {
+        let measures = judge(&[sight(1, true, 0), sight(1, true, 0)]);
+        assert_eq!(measures, [Measure::None, Measure::Ask(Request::Share)]);
+    }
+
+    #[test]
+    fn a_slice_ends_if_something_waits() {
+        let waiting = Sight { has_idle: false, ..sight(1, false, 1) };
+        let injected = Sight { has_injected: true, ..sight(1, false, 0) };
+        for sight in [waiting, injected] {
+            let measures = judge(&[sight; 11]);
+            assert_eq!(measures[..10], [Measure::None; 10]);
+            assert_eq!(measures[10], Measure::Ask(Request::Preempt));
+        }
+    }
+
+    #[test]
+    fn a_worker_that_runs_on_alone_is_asked_for_an_excuse_once() {
+        let alone = sight(1, false, 0);
+        let excused = Sight { is_excused: true, ..alone };
+        let mut sights = [alone; 11];
+        assert_eq!(judge(&sights)[9..], [Measure::None, Measure::Ask(Request::Share)]);
+        sights[10] = excused;
+        assert_eq!(judge(&sights)[10], Measure::None);
+    }
+
+    #[test]
+    fn nothing_is_asked_of_a_worker_that_runs_nothing() {
+        let mut sights = [sight(1, false, 3); 20];
+        sights.iter_mut().for_each(|sight| sight.progress.runs = false);
+        assert_eq!(judge(&sights), [Measure::None; 20]);
+    }
+
+    #[test]
+    fn looks_become_rare_while_they_change_nothing() {
+        let mut pace = Pace::new(SLICE);
+        let intervals: Vec<u128> = (0..60)
+            .map(|_| {
+                pace.count(false);
+                pace.interval(true).as_micros()
+            })
+            .collect();
+        assert_eq!(intervals[6..8], [250, 500]);
+        assert_eq!(intervals[59], 10_000);
+        pace.count(true);
+        assert_eq!(pace.interval(true), SHORTEST_INTERVAL);
+        assert_eq!(pace.interval(false), SLICE / 2);
+    }
+}

@@ -1,0 +1,41 @@
+//! What an embedder chooses: how many workers, how long a time slice, and whether a seed decides.
+
+use std::fmt;
+use std::thread;
+use std::time::Duration;
+
+/// How a scheduler works.
+#[derive(Clone, Debug)]
+pub struct SchedulerOptions {
+    /// How many workers there may be, at least one. A seeded scheduler has one whatever this says.
+    pub workers: usize,
+    /// How long an item runs before others get their turn.
+    pub slice: Duration,
+    /// The seed of a repeatable run: every decision is drawn from it, and time is virtual.
+    pub seed: Option<u64>,
+}
+
+impl Default for SchedulerOptions {
+    /// A worker for each core, slices of ten milliseconds, no seed.
+    fn default() -> SchedulerOptions {
+        let workers = thread::available_parallelism().map_or(1, usize::from);
+        SchedulerOptions { workers, slice: Duration::from_millis(10), seed: None }
+    }
+}
+
+/// The number of a worker, below [`SchedulerOptions::workers`]. The first to join is number 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct WorkerId(pub(crate) usize);
+
+impl WorkerId {
+    /// The number, to index tables with.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl fmt::Display for WorkerId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "worker {}", self.0)
+    }
+}

@@ -1,0 +1,346 @@
+//! Parking: where workers wait for work, who wakes them, and when nothing can come any more.
+//!
+//! # States of a worker
+//!
+//! ```text
+//!             join                    park, nothing there
+//!  (absent) ───────▶ PRESENT ─────────────────────────────────▶ PARKED
+//!                       ▲                                         │
+//!                       └─────────────────────────────────────────┘
+//!                         verdict: search, stop, stall
+//! ```
+//!
+//! A present worker runs items, or looks for some. A parked worker sleeps at its own condition
+//! variable until it is given a *verdict*; who gives it also takes the worker off the list of the
+//! parked, so each verdict goes to one worker and each worker has one at most. All of that happens
+//! under one lock. The atomics beside it are what others read without the lock.
+//!
+//! # At most one searcher
+//!
+//! Looking through other workers' queues costs them cache misses, so one worker at a time does it:
+//! the one with the *token* `searching`. A woken worker is handed the token by its waker. Nobody is
+//! woken while somebody searches, for the searcher will find what there is. When it has found
+//! something and leaves a surplus, it wakes the next (the scheduler of Go does likewise).
+//!
+//! # No lost wake-up
+//!
+//! Somebody makes an item visible (in the injector) while a worker is about to park:
+//!
+//! ```text
+//!   waker                              parker
+//!   W1  item becomes visible           P1  gives up the token, if it has it
+//!   W2  fence (SeqCst)                 P2  joins the parked, idle += 1     (under the lock)
+//!   W3  reads searching and idle       P3  fence (SeqCst)
+//!   W4  wakes, if none searches        P4  looks once more; leaves if there is an item
+//!       and some are idle              P5  waits for a verdict             (releases the lock)
+//! ```
+//!
+//! The fences are ordered. If W2 comes first, P4 sees the item. If P3 comes first, W3 sees that the
+//! worker is idle; and if it sees a token, that is another worker's, which comes to its own P4 later.
+//! A worker that is being started is one that has not reached P4.
+//!
+//! Items in a worker's own queue need none of this: their owner is present, and does not park before
+//! the queue is empty. That others do not help is a matter of speed, which the monitor looks after.
+//!
+//! # Stall
+//!
+//! A *source* is anything that may make work without being work: a timer, or an operation outside.
+//! The program is stalled if all workers are parked, the injector is empty and there is no source.
+//! That can become true in three ways, and each looks for it under the lock: a worker parks, the last
+//! source ends, a worker leaves. One worker gets the verdict. It is not given again before some worker
+//! has run an item. A source that makes an item injects it before it ends; its end is a release
+//! and the look acquires it, so the item is seen.
+//!
+//! # Stop
+//!
+//! Stopping is for ever. It is set under the lock, so a parker either sees it or gets a verdict.
+
+use std::time::Duration;
+
+use crate::WorkerId;
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
+
+#[cfg(all(test, feature = "loom"))]
+mod model;
+
+/// Where workers wait.
+pub(crate) struct Parking {
+    crew: Mutex<Crew>,
+    /// One for each worker.
+    verdict_given: Box<[Condvar]>,
+    /// How many workers could be woken or started, or fewer: not more than one of the latter counts.
+    /// Written under the lock.
+    idle: AtomicUsize,
+    /// Whether some worker has the token.
+    searching: AtomicBool,
+    /// How many workers are present and not parked. Written under the lock; a hint.
+    active: AtomicUsize,
+    /// Timers and operations outside that have not ended.
+    sources: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+struct Crew {
+    /// The parked, with those who parked last at the end: their caches are warm.
+    parked: Vec<WorkerId>,
+    verdicts: Box<[Option<Verdict>]>,
+    /// How many workers have ever joined: the next one's number.
+    joined: usize,
+    /// How many of them have not left.
+    present: usize,
+    /// Whether a worker was asked for that has not joined yet.
+    is_starting: bool,
+    /// Whether a worker was told of a stall, and none has run anything since.
+    stall_told: bool,
+}
+
+/// Why a parked worker wakes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// There may be work. From a waker: with the token.
+    Search {
+        has_token: bool,
+    },
+    Stop,
+    Stall,
+    TimedOut,
+}
+
+/// What became of an attempt to wake a worker.
+#[must_use]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wake {
+    /// Somebody looks for work, or will do so soon.
+    Searched,
+    /// The caller has to start a worker.
+    Start,
+    /// All workers are busy.
+    AllBusy,
+}
+
+/// What a worker says of itself when it parks.
+pub(crate) struct Parker {
+    pub(crate) id: WorkerId,
+    /// Whether it has run an item since it parked last.
+    pub(crate) has_run: bool,
+    /// How long it waits at most.
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl Parking {
+    pub(crate) fn new(workers: usize) -> Parking {
+        let crew = Crew {
+            parked: Vec::with_capacity(workers),
+            verdicts: vec![None; workers].into(),
+            joined: 0,
+            present: 0,
+            is_starting: false,
+            stall_told: false,
+        };
+        Parking {
+            crew: Mutex::new(crew),
+            verdict_given: (0..workers).map(|_| Condvar::new()).collect(),
+            idle: AtomicUsize::new(0),
+            searching: AtomicBool::new(false),
+            active: AtomicUsize::new(0),
+            sources: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// A new worker is present. `None` if there are as many as there may be.
+    pub(crate) fn join(&self) -> Option<WorkerId> {
+        let mut crew = lock(&self.crew);
+        if crew.joined == crew.verdicts.len() {
+            return None;
+        }
+        let id = WorkerId(crew.joined);
+        crew.joined += 1;
+        crew.present += 1;
+        crew.is_starting = false;
+        self.publish(&crew);
+        Some(id)
+    }
+
+    /// A present worker is no longer.
+    pub(crate) fn leave(&self, has_run: bool, has_work: impl Fn() -> bool) {
+        let mut crew = lock(&self.crew);
+        crew.present -= 1;
+        crew.stall_told &= !has_run;
+        self.publish(&crew);
+        self.tell_stall(&mut crew, has_work);
+    }
+
+    /// Blocks until there may be work. `has_work` says whether there is some that every worker can
+    /// take; it must not block.
+    pub(crate) fn park(&self, parker: Parker, has_work: impl Fn() -> bool) -> Verdict {
+        let Parker { id, has_run, timeout } = parker;
+        let mut crew = lock(&self.crew);
+        // Relaxed, here and elsewhere under the lock: that orders it.
+        if self.stopped.load(Ordering::Relaxed) {
+            return Verdict::Stop;
+        }
+        crew.stall_told &= !has_run;
+        crew.parked.push(id);
+        self.publish(&crew);
+        fence(Ordering::SeqCst);
+        if has_work() {
+            self.unpark(crew, id);
+            return Verdict::Search { has_token: false };
+        }
+        self.tell_stall(&mut crew, has_work);
+        self.await_verdict(crew, id, timeout)
+    }
+
+    /// Wakes a worker, or has one started, to look for items that became visible before.
+    pub(crate) fn wake(&self) -> Wake {
+        // Pairs with the fence of `park`: W2 of the protocol.
+        fence(Ordering::SeqCst);
+        if self.searching.load(Ordering::Relaxed) {
+            return Wake::Searched;
+        }
+        if self.idle.load(Ordering::Relaxed) == 0 {
+            return Wake::AllBusy;
+        }
+        let mut crew = lock(&self.crew);
+        if self.stopped.load(Ordering::Relaxed) {
+            return Wake::Searched;
+        }
+        if crew.parked.is_empty() {
+            return self.ask_for_worker(&mut crew);
+        }
+        // Acquire and release: what the last searcher found out is known to the next.
+        if !self.searching.swap(true, Ordering::AcqRel) {
+            self.give_verdict(&mut crew, Verdict::Search { has_token: true });
+        }
+        Wake::Searched
+    }
+
+    /// Takes the token; whether it was free.
+    pub(crate) fn begin_search(&self) -> bool {
+        !self.searching.load(Ordering::Relaxed) && !self.searching.swap(true, Ordering::AcqRel)
+    }
+
+    /// Gives the token back. Who does that and has not found anything must park, or search again.
+    pub(crate) fn end_search(&self) {
+        self.searching.store(false, Ordering::Release);
+    }
+
+    /// Whether a worker could be woken or started. A hint.
+    #[inline]
+    pub(crate) fn has_idle(&self) -> bool {
+        self.idle.load(Ordering::Relaxed) != 0
+    }
+
+    /// How many workers are present and not parked. A hint.
+    pub(crate) fn active(&self) -> usize {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Whether all is over. A hint; [`Parking::park`] knows.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Sends all workers home, for ever.
+    pub(crate) fn stop(&self) {
+        let mut crew = lock(&self.crew);
+        self.stopped.store(true, Ordering::Relaxed);
+        while !crew.parked.is_empty() {
+            self.give_verdict(&mut crew, Verdict::Stop);
+        }
+    }
+
+    /// The workers that have joined so far.
+    pub(crate) fn joined(&self) -> impl Iterator<Item = WorkerId> + use<> {
+        (0..lock(&self.crew).joined).map(WorkerId)
+    }
+
+    /// Something begins that may make work.
+    pub(crate) fn begin_source(&self) {
+        // Relaxed: who begins a source is a worker or in a source, either of which rules out a stall.
+        self.sources.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many things may make work. A hint.
+    pub(crate) fn sources(&self) -> usize {
+        self.sources.load(Ordering::Relaxed)
+    }
+
+    /// Ends `count` sources. What they made has been injected.
+    pub(crate) fn end_sources(&self, count: usize, has_work: impl Fn() -> bool) {
+        // Release pairs with the acquire of `tell_stall`.
+        if self.sources.fetch_sub(count, Ordering::AcqRel) == count {
+            self.tell_stall(&mut lock(&self.crew), has_work);
+        }
+    }
+
+    /// Gives a worker the verdict of a stall, if there is one that nobody knows of.
+    fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) {
+        let all_parked = crew.present > 0 && crew.parked.len() == crew.present;
+        if !all_parked || crew.stall_told || self.stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        if self.sources.load(Ordering::Acquire) == 0 && !has_work() {
+            crew.stall_told = true;
+            self.give_verdict(crew, Verdict::Stall);
+        }
+    }
+
+    /// Takes the worker that parked last off the list, and wakes it.
+    fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) {
+        let id = crew.parked.pop().expect("the caller has seen a parked worker");
+        crew.verdicts[id.0] = Some(verdict);
+        self.publish(crew);
+        self.verdict_given[id.0].notify_one();
+    }
+
+    fn await_verdict(
+        &self,
+        mut crew: MutexGuard<'_, Crew>,
+        id: WorkerId,
+        timeout: Option<Duration>,
+    ) -> Verdict {
+        loop {
+            if let Some(verdict) = crew.verdicts[id.0].take() {
+                return verdict;
+            }
+            let given = &self.verdict_given[id.0];
+            let Some(timeout) = timeout else {
+                crew = given.wait(crew).unwrap_or_else(|poison| poison.into_inner());
+                continue;
+            };
+            let waited = given.wait_timeout(crew, timeout);
+            let (woken, result) = waited.unwrap_or_else(|poison| poison.into_inner());
+            crew = woken;
+            if result.timed_out() && crew.verdicts[id.0].is_none() {
+                self.unpark(crew, id);
+                return Verdict::TimedOut;
+            }
+        }
+    }
+
+    /// Takes a worker without a verdict off the list.
+    fn unpark(&self, mut crew: MutexGuard<'_, Crew>, id: WorkerId) {
+        crew.parked.retain(|parked| *parked != id);
+        self.publish(&crew);
+    }
+
+    fn ask_for_worker(&self, crew: &mut Crew) -> Wake {
+        if crew.joined == crew.verdicts.len() || crew.is_starting {
+            return Wake::AllBusy;
+        }
+        crew.is_starting = true;
+        self.publish(crew);
+        Wake::Start
+    }
+
+    /// Writes what is read without the lock.
+    fn publish(&self, crew: &Crew) {
+        let may_start = crew.joined > 0 && crew.joined < crew.verdicts.len() && !crew.is_starting;
+        // Relaxed: the fences of the protocol order it where it matters.
+        self.idle.store(crew.parked.len() + usize::from(may_start), Ordering::Relaxed);
+        self.active.store(crew.present - crew.parked.len(), Ordering::Relaxed);
+    }
+}

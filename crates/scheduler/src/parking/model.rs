@@ -1,0 +1,1 @@
+//! The parking, in all interleavings of small programs (loom).

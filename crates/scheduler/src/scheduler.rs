@@ -1,0 +1,203 @@
+//! What all workers share, and what any thread may ask for.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crossbeam_deque::{Injector, Stealer, Worker as Queue};
+use crossbeam_utils::CachePadded;
+
+use crate::clock::Clock;
+use crate::gate::{Gate, Kick};
+use crate::monitor;
+use crate::parking::{Parking, Wake};
+use crate::seeded::Seeded;
+use crate::sync::{AtomicU64, Ordering};
+use crate::timers::Timers;
+use crate::watch::Watch;
+use crate::{Hooks, SchedulerOptions, TimerId, Worker, WorkerId};
+
+/// A scheduler of items `T`, with timers that carry a `P`.
+///
+/// It is shared by its workers and the monitor for ever, hence the `'static` in most methods. All of
+/// them may be called from any thread.
+pub struct Scheduler<T, P> {
+    pub(crate) options: SchedulerOptions,
+    pub(crate) hooks: Box<dyn Hooks<P>>,
+    pub(crate) injector: Injector<T>,
+    /// One for each worker, as the watches are.
+    pub(crate) stealers: Box<[Stealer<T>]>,
+    pub(crate) watches: Box<[CachePadded<Watch>]>,
+    pub(crate) parking: CachePadded<Parking>,
+    pub(crate) gate: Gate,
+    pub(crate) timers: Timers<P>,
+    pub(crate) clock: Clock,
+    /// How often the monitor has looked: the only clock of workers.
+    pub(crate) looks: CachePadded<AtomicU64>,
+    /// The queues of the workers that have not joined.
+    queues: std::sync::Mutex<Vec<Option<Queue<T>>>>,
+}
+
+impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
+    /// A scheduler without workers. No thread is started.
+    pub fn new(options: SchedulerOptions, hooks: impl Hooks<P> + 'static) -> Scheduler<T, P> {
+        let is_seeded = options.seed.is_some();
+        let workers = if is_seeded { 1 } else { options.workers.max(1) };
+        let queues: Vec<Queue<T>> = (0..workers).map(|_| Queue::new_fifo()).collect();
+        Scheduler {
+            options,
+            hooks: Box::new(hooks),
+            injector: Injector::new(),
+            stealers: queues.iter().map(Queue::stealer).collect(),
+            watches: queues.iter().map(|_| CachePadded::new(Watch::new())).collect(),
+            parking: CachePadded::new(Parking::new(workers)),
+            gate: Gate::new(),
+            timers: Timers::new(),
+            clock: if is_seeded { Clock::seeded() } else { Clock::real() },
+            looks: CachePadded::new(AtomicU64::new(0)),
+            queues: std::sync::Mutex::new(queues.into_iter().map(Some).collect()),
+        }
+    }
+
+    /// The calling thread becomes a worker. The process's main thread should be the first; the others
+    /// are asked for by [`Hooks::start_worker`].
+    ///
+    /// # Panics
+    ///
+    /// If there are as many workers as there may be.
+    pub fn join(&'static self) -> Worker<T, P> {
+        let id = self.parking.join().expect("a thread joins when it is asked for");
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = queues[id.index()].take().expect("each worker joins once");
+        Worker::new(self, id, queue, self.options.seed.map(Seeded::new))
+    }
+
+    /// Makes an item ready, from any thread. An idle worker is woken at once, or another one started.
+    ///
+    /// A worker [pushes](Worker::push), which is cheaper; so should the first item of all be, for no
+    /// second worker to be started for it.
+    pub fn inject(&'static self, item: T) {
+        self.injector.push(item);
+        self.wake();
+    }
+
+    /// Ends everything: workers that park or ask for the next item are told, parked ones are woken,
+    /// running ones are asked to come to a poll, and the monitor ends.
+    pub fn stop(&self) {
+        self.parking.stop();
+        self.gate.kick_if_started();
+        self.parking.joined().for_each(|worker| self.hooks.preempt(worker));
+    }
+
+    /// Whether [`Scheduler::stop`] was called.
+    pub fn is_stopped(&self) -> bool {
+        self.parking.is_stopped()
+    }
+
+    /// Has `payload` delivered by [`Hooks::timer_due`] once `delay` has passed. Of timers with the same
+    /// deadline, the one made first comes first.
+    pub fn add_timer(&'static self, delay: Duration, payload: P) -> TimerId {
+        self.parking.begin_source();
+        let deadline = self.clock.now().saturating_add(delay);
+        let added = self.timers.add(deadline, payload);
+        if added.is_first && !self.is_seeded() {
+            self.start_monitor_if(self.gate.kick());
+        }
+        added.id
+    }
+
+    /// Takes a timer back. `None` if its payload was delivered, or is being so.
+    pub fn cancel_timer(&self, timer: TimerId) -> Option<P> {
+        let payload = self.timers.cancel(timer)?;
+        self.end_sources(1);
+        Some(payload)
+    }
+
+    /// Visits the payloads of all timers, in the order in which they will be due. `visit` must not call
+    /// the scheduler.
+    pub fn for_each_timer(&self, visit: &mut dyn FnMut(&mut P)) {
+        self.timers.for_each(visit);
+    }
+
+    /// Something outside begins (an operation of the system, a callout) that may inject an item: until
+    /// it ends, a scheduler without work is not stalled.
+    pub fn begin_outside(&self) {
+        self.parking.begin_source();
+    }
+
+    /// What began by [`Scheduler::begin_outside`] has ended, and has injected what it was to inject.
+    pub fn end_outside(&self) {
+        self.end_sources(1);
+    }
+
+    /// Milliseconds since the scheduler was made; virtual ones if there is a seed.
+    ///
+    /// Reads the clock, which takes some 25 ns: a time that the monitor maintains would stand still
+    /// while it sleeps.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a seed takes the decisions.
+    pub fn is_seeded(&self) -> bool {
+        self.options.seed.is_some()
+    }
+
+    /// Gives the runtime what is due.
+    pub(crate) fn deliver_timers(&self, now: Duration) {
+        if self.timers.next_deadline().is_none_or(|deadline| deadline > now) {
+            return;
+        }
+        let mut taken = 0;
+        self.hooks.timers_due(&mut || {
+            let payload = self.timers.take_due(now);
+            taken += usize::from(payload.is_some());
+            payload
+        });
+        self.end_sources(taken);
+    }
+
+    /// Sees to it that items made visible before are looked for.
+    pub(crate) fn wake(&'static self) {
+        match self.parking.wake() {
+            Wake::Searched => {}
+            Wake::Start => self.hooks.start_worker(),
+            Wake::AllBusy => self.recall_monitor(),
+        }
+    }
+
+    /// Makes the monitor watch again.
+    pub(crate) fn recall_monitor(&'static self) {
+        // Without workers there is nothing to watch: the first one looks at the injector.
+        if !self.is_seeded() && self.parking.active() > 0 {
+            self.start_monitor_if(self.gate.recall());
+        }
+    }
+
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.injector.is_empty()
+    }
+
+    /// How often the monitor has looked.
+    pub(crate) fn looks(&self) -> u64 {
+        // Relaxed: it paces workers, and orders nothing.
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<T, P> {
+        (0..self.watches.len()).map(WorkerId)
+    }
+
+    fn end_sources(&self, count: usize) {
+        if count > 0 {
+            self.parking.end_sources(count, || self.has_injected());
+        }
+    }
+
+    fn start_monitor_if(&'static self, kick: Kick) {
+        if kick == Kick::Start {
+            let builder = std::thread::Builder::new().name("squall-monitor".to_owned());
+            let thread = builder.spawn(|| monitor::run(self));
+            thread.expect("the system has a thread for the monitor");
+        }
+    }
+}

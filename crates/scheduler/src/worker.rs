@@ -1,0 +1,347 @@
+//! A worker: a native thread's own part of the scheduler.
+//!
+//! It has a *next slot* for the item that was made ready last, a FIFO *queue* that others may steal
+//! from, and a few numbers. The next slot is the worker's alone, an ordinary variable: two items that
+//! make each other ready cost two moves and a relaxed store of progress per switch. Nobody can steal
+//! from it; if its item waits for long, the monitor has the worker move it to the queue.
+//!
+//! Invariant: if an item runs on this worker and another waits, the worker has not excused the monitor
+//! (see `watch.rs`).
+
+use crossbeam_deque::{Steal, Worker as Queue};
+
+use crate::parking::{Parker, Verdict};
+use crate::search::SearchRight;
+use crate::seeded::Seeded;
+use crate::watch::{Progress, Request};
+use crate::{Scheduler, WorkerId};
+
+/// How many items in a row come from the next slot while others are in the queue. A pair that talks
+/// gets a good deal of its talk done while its data are in the cache; the others wait for some
+/// microseconds.
+const NEXT_IN_A_ROW: u32 = 16;
+
+/// After how many items the injector is looked at before the queue, so that a queue which never gets
+/// empty does not keep it waiting. A prime, as in the scheduler of Go, so as not to go in step with
+/// the program's own rhythm.
+const INJECTOR_INTERVAL: u64 = 61;
+
+/// With how many items in the queue a push wakes another worker. Below, a program of few items that
+/// talk to each other would have them carried to and fro between caches, at a system call each;
+/// if they are coarse, the monitor notices soon.
+const CROWDED_QUEUE: usize = 8;
+
+/// A native thread that runs items. Made by [`Scheduler::join`].
+///
+/// Dropping it makes the thread an ordinary one again. What it had in its queue is injected.
+pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
+    pub(crate) scheduler: &'static Scheduler<T, P>,
+    id: WorkerId,
+    next: Option<T>,
+    pub(crate) queue: Queue<T>,
+    /// How many items were begun. It is the number of the one that runs.
+    pub(crate) count: u64,
+    /// Whether an item runs: from its `try_next` to the following one.
+    is_running: bool,
+    /// Whether the monitor is excused. The same as in the watch.
+    is_excused: bool,
+    /// How many items may yet be taken from the next slot before the queue gets its turn.
+    next_budget: u32,
+    /// With which count the injector is looked at first.
+    injector_due: u64,
+    /// During which look of the monitor this worker woke another.
+    woke_during: Option<u64>,
+    /// The count when it parked last.
+    parked_at: u64,
+    pub(crate) search_right: SearchRight,
+    seeded: Option<Box<Seeded<T>>>,
+}
+
+/// Why [`Worker::park`] returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parked {
+    /// There may be work.
+    Woken,
+    /// The scheduler was stopped.
+    Stopped,
+    /// All workers are parked, nothing is ready, and nothing is expected: the program is deadlocked, or
+    /// finished. One worker is told, once; it may inject or push something, stop, or park again.
+    Stalled,
+}
+
+impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
+    pub(crate) fn new(
+        scheduler: &'static Scheduler<T, P>,
+        id: WorkerId,
+        queue: Queue<T>,
+        seeded: Option<Seeded<T>>,
+    ) -> Worker<T, P> {
+        Worker {
+            scheduler,
+            id,
+            next: None,
+            queue,
+            count: 0,
+            is_running: false,
+            is_excused: true,
+            next_budget: NEXT_IN_A_ROW,
+            injector_due: INJECTOR_INTERVAL,
+            woke_during: None,
+            parked_at: 0,
+            search_right: SearchRight::new(id),
+            seeded: seeded.map(Box::new),
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> WorkerId {
+        self.id
+    }
+
+    /// Its scheduler.
+    pub fn scheduler(&self) -> &'static Scheduler<T, P> {
+        self.scheduler
+    }
+
+    /// Makes an item ready: it comes to the end of this worker's queue.
+    #[inline]
+    pub fn push(&mut self, item: T) {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.push(item);
+        }
+        self.enqueue(item);
+        self.recall_if_waiting();
+    }
+
+    /// Makes an item ready: it runs next on this worker, usually. The one for which that was said before
+    /// comes to the queue.
+    #[inline]
+    pub fn push_next(&mut self, item: T) {
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.push_next(item);
+        }
+        if let Some(displaced) = self.next.replace(item) {
+            self.enqueue(displaced);
+        }
+        self.publish();
+        self.recall_if_waiting();
+    }
+
+    /// The item to run now. The one that ran has ended, waits for something, or was pushed again.
+    ///
+    /// `None` says that there is nothing for this worker: it should [park](Worker::park).
+    #[inline]
+    pub fn try_next(&mut self) -> Option<T> {
+        if self.next_budget != 0
+            && let Some(item) = self.next.take()
+        {
+            self.next_budget -= 1;
+            return Some(self.begin(item));
+        }
+        self.next_in_turn()
+    }
+
+    /// Blocks until there may be work. Returns at once if there is something to run.
+    pub fn park(&mut self) -> Parked {
+        if self.has_own() && !self.scheduler.is_stopped() {
+            return Parked::Woken;
+        }
+        self.give_up_search();
+        self.excuse();
+        let has_run = self.count != self.parked_at;
+        self.parked_at = self.count;
+        // With a seed, real time stands in for virtual time while something is outside.
+        let deadline = self.seeded.as_ref().and_then(|_| self.scheduler.timers.next_deadline());
+        let timeout = deadline.map(|deadline| deadline.saturating_sub(self.scheduler.clock.now()));
+        let parker = Parker { id: self.id, has_run, timeout };
+        match self.scheduler.parking.park(parker, || self.scheduler.has_injected()) {
+            Verdict::Stop => return Parked::Stopped,
+            Verdict::Stall => return Parked::Stalled,
+            Verdict::TimedOut => self.scheduler.clock.advance_to(deadline.unwrap_or_default()),
+            Verdict::Search { has_token } => self.search_right.grant(has_token),
+        }
+        Parked::Woken
+    }
+
+    /// Whether there is anything for this worker to run, beside what runs.
+    pub fn has_waiting(&self) -> bool {
+        self.has_own() || self.scheduler.has_injected()
+    }
+
+    /// Whether what runs should make place, asked in the slow path of a poll. If so, the runtime pushes
+    /// it and asks for the next.
+    ///
+    /// With a seed, the generator says so; then it should be asked in every poll.
+    pub fn should_preempt(&mut self) -> bool {
+        if self.scheduler.is_stopped() {
+            return true;
+        }
+        if let Some(seeded) = &mut self.seeded {
+            return seeded.should_preempt(self.scheduler);
+        }
+        match self.scheduler.watches[self.id.0].request(self.count) {
+            Request::None => false,
+            Request::Share | Request::Preempt if !self.has_waiting() => {
+                self.excuse();
+                false
+            }
+            Request::Preempt => true,
+            Request::Share => {
+                self.share();
+                false
+            }
+        }
+    }
+
+    /// Lets others steal what was to run next here: before this thread goes where it cannot poll.
+    pub fn share(&mut self) {
+        if let Some(next) = self.next.take() {
+            self.queue.push(next);
+            self.publish();
+        }
+        if !self.queue.is_empty() && self.scheduler.parking.has_idle() {
+            self.scheduler.wake();
+        }
+    }
+
+    fn next_in_turn(&mut self) -> Option<T> {
+        self.next_budget = NEXT_IN_A_ROW;
+        self.is_running = false;
+        if self.scheduler.is_stopped() {
+            return None;
+        }
+        if self.seeded.is_some() {
+            return self.next_by_decision();
+        }
+        let found = self
+            .injected_in_turn()
+            .or_else(|| self.queue.pop())
+            .or_else(|| self.next.take())
+            .or_else(|| self.next_elsewhere());
+        match found {
+            Some(item) => Some(self.begin(item)),
+            None => {
+                self.publish();
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn next_by_decision(&mut self) -> Option<T> {
+        let item = self.seeded.as_mut()?.next(self.scheduler)?;
+        self.count += 1;
+        Some(item)
+    }
+
+    /// An item from the injector, if it was not looked at for long.
+    fn injected_in_turn(&mut self) -> Option<T> {
+        if self.count < self.injector_due {
+            return None;
+        }
+        self.injector_due = self.count + INJECTOR_INTERVAL;
+        loop {
+            match self.scheduler.injector.steal() {
+                Steal::Success(item) => return Some(item),
+                Steal::Empty => return None,
+                Steal::Retry => {}
+            }
+        }
+    }
+
+    /// An item is taken, and will run.
+    #[inline]
+    fn begin(&mut self, item: T) -> T {
+        self.count += 1;
+        self.is_running = true;
+        self.publish();
+        if self.is_excused {
+            self.recall_behind();
+        }
+        item
+    }
+
+    #[inline]
+    fn enqueue(&mut self, item: T) {
+        self.queue.push(item);
+        if self.scheduler.parking.has_idle() && self.queue.len() > CROWDED_QUEUE {
+            self.wake_for_crowd();
+        }
+    }
+
+    /// Wakes another worker, but only once between two looks of the monitor: waking takes longer than
+    /// eight small items do.
+    #[cold]
+    fn wake_for_crowd(&mut self) {
+        let look = Some(self.scheduler.looks());
+        if self.woke_during != look {
+            self.woke_during = look;
+            self.scheduler.wake();
+        }
+    }
+
+    #[inline]
+    fn publish(&self) {
+        let has_next = self.next.is_some();
+        let progress = Progress { count: self.count, runs: self.is_running, has_next };
+        self.scheduler.watches[self.id.0].set_progress(progress);
+    }
+
+    /// Something waits now. If an item runs, the monitor has to watch it.
+    #[inline]
+    fn recall_if_waiting(&mut self) {
+        if self.is_excused && self.is_running {
+            self.recall();
+        }
+    }
+
+    /// An item begins. If others wait behind it, the monitor has to watch it.
+    #[cold]
+    fn recall_behind(&mut self) {
+        if self.has_waiting() {
+            self.recall();
+        }
+    }
+
+    #[cold]
+    fn recall(&mut self) {
+        self.is_excused = false;
+        self.scheduler.watches[self.id.0].withdraw_excuse();
+        self.scheduler.recall_monitor();
+    }
+
+    /// Nothing waits: the monitor need not watch this worker.
+    fn excuse(&mut self) {
+        if !self.is_excused {
+            self.is_excused = true;
+            self.scheduler.watches[self.id.0].excuse();
+        }
+    }
+
+    /// Whether anything waits here.
+    fn has_own(&self) -> bool {
+        match &self.seeded {
+            Some(seeded) => seeded.has_waiting(),
+            None => self.next.is_some() || !self.queue.is_empty(),
+        }
+    }
+}
+
+impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
+    fn drop(&mut self) {
+        self.give_up_search();
+        let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
+        let queued = std::iter::from_fn(|| self.queue.pop());
+        for item in self.next.take().into_iter().chain(queued).chain(seeded) {
+            self.scheduler.injector.push(item);
+        }
+        self.is_running = false;
+        self.publish();
+        self.excuse();
+        let scheduler = self.scheduler;
+        scheduler.parking.leave(self.count != self.parked_at, || scheduler.has_injected());
+        if scheduler.has_injected() {
+            scheduler.wake();
+        }
+    }
+}
