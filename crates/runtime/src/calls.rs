@@ -223,7 +223,7 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
     let vm = thread.vm;
     let layout = known::layout_of(thread.message[0]);
     let Some(behavior) = vm.behavior_of_layout(layout) else {
-        return fatal(thread, "a message was sent to an object without a class");
+        return fail(thread, site, Failure::argument(thread.message[0]));
     };
     let entry = match least {
         Visibility::Public => vm.lookups.public(layout, behavior, selector),
@@ -246,8 +246,9 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
         _ => {}
     }
     let kernel = thread.vm.roots.kernel.get();
+    let (first, second) = (presentable(thread, failure.first), presentable(thread, failure.second));
     thread.message.clear();
-    thread.message.extend([kernel, Word::NIL, failure.first, failure.second]);
+    thread.message.extend([kernel, Word::NIL, first, second]);
     let reason = thread.vm.symbol(failure.reason);
     match string::symbol_object(thread, reason) {
         Ok(symbol) => thread.message[1] = symbol,
@@ -255,6 +256,13 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     }
     let selector = thread.vm.symbol("signalFailure:with:with:");
     send_message(thread, site, selector, Visibility::Protected);
+}
+
+/// The word, or nil for what is no object of the language: a context or a marker, which bytecode
+/// from a stranger may use as one.
+fn presentable(thread: &Thread, word: Word) -> Word {
+    let is_object = thread.vm.behavior_of_layout(known::layout_of(word)).is_some();
+    if is_object { word } else { Word::NIL }
 }
 
 /// Signals an exception that exists without running guest code, for which there may be no room.
