@@ -110,7 +110,8 @@ fn behavior_for(
     parts: Window,
 ) -> Result<Result<&'static Behavior, BehaviorFault>, Failure> {
     let superclass = match parts.get(2) {
-        Word::NIL => None,
+        // Only `Top`, the first class of all, has none.
+        Word::NIL if vm.known_class(KnownClass::Top) == Word::NIL => None,
         class => Some(class_argument(vm, class)?),
     };
     let mixins: Result<Vec<_>, _> = (FIRST_MIXIN..parts.len())
