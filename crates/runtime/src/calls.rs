@@ -22,6 +22,7 @@ use crate::stack::halt_code;
 use crate::symbols::Symbol;
 use crate::thread::{State, Thread, Window, allocated};
 use crate::trace;
+use crate::tracing::{self, Tracing};
 use crate::unwind;
 
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
@@ -37,7 +38,10 @@ pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'st
     let Some(behavior) = vm.behavior_of_layout(layout) else { return CacheEntry::empty() };
     let description = &function.bytecode().sites[site.index()];
     let entry = vm.lookups.site(layout, behavior, function.module, description);
-    site.remember(entry);
+    match vm.options.tracing {
+        Tracing { sends: false, caches: false, .. } => site.remember(entry),
+        _ => tracing::remember(thread, site, behavior, entry),
+    }
     entry
 }
 
@@ -229,6 +233,9 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
         Visibility::Public => vm.lookups.public(layout, behavior, selector),
         _ => vm.lookups.lexical(layout, behavior, selector),
     };
+    if vm.options.tracing.sends {
+        tracing::sent(thread, site, behavior, selector);
+    }
     let window = message_window(thread);
     if matches!(entry.action, Action::Missing) {
         return not_understood_selector(thread, site, selector, window);

@@ -7,7 +7,7 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`], [`turns`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
-//! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`] |
+//! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
 //!
 //! Invariants: primitives never re-enter a tier; guest objects are reached through roots after
 //! every GC point; what inline caches point at is immortal and immutable.
@@ -31,6 +31,7 @@ pub mod symbols;
 pub mod thread;
 pub mod tier;
 pub mod trace;
+pub mod tracing;
 pub mod turns;
 pub mod unwind;
 pub mod vm;

@@ -22,6 +22,7 @@ use crate::primitives::files::OpenFiles;
 use crate::roots::{GlobalRoots, Roots};
 use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::Thread;
+use crate::tracing::Tracing;
 use crate::turns::Turns;
 
 /// How to create a VM.
@@ -36,8 +37,8 @@ pub struct VmOptions {
     pub permissions: Permissions,
     /// The program's arguments; the first is the program itself.
     pub arguments: Vec<String>,
-    /// Whether to tell the host about sends that miss their inline cache.
-    pub trace_caches: bool,
+    /// What to report while the program runs.
+    pub tracing: Tracing,
 }
 
 /// The virtual machine.
