@@ -99,3 +99,15 @@ impl Gate {
         state.is_kicked = false;
     }
 }
+
+/// What tests wait for.
+#[cfg(all(test, not(feature = "loom")))]
+impl Gate {
+    pub(crate) fn is_started(&self) -> bool {
+        lock(&self.state).is_started
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Relaxed)
+    }
+}

@@ -256,7 +256,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.is_running = true;
         self.publish();
         if self.is_excused {
-            self.recall_behind();
+            self.begin_unwatched();
         }
         item
     }
@@ -297,7 +297,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// An item begins. If others wait behind it, the monitor has to watch it.
     #[cold]
-    fn recall_behind(&mut self) {
+    fn begin_unwatched(&mut self) {
+        // Woken to search, and something was pushed meanwhile: others may search.
+        self.give_up_search();
         if self.has_waiting() {
             self.recall();
         }
