@@ -6,6 +6,7 @@
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
+//! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
 //!
@@ -14,6 +15,7 @@
 //! every allocation, and tiny stacks. A case that fails says how to repeat it.
 
 mod bytecode;
+mod colours;
 mod command_line;
 mod compile;
 mod documents;
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
     trials.extend(language::trials());
     trials.extend(compile::trials());
     trials.extend(bytecode::trials());
+    trials.extend(colours::trials());
     trials.extend(command_line::trials());
     trials.extend(documents::trials());
     trials.extend(hostile::trials());
