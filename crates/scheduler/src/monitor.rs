@@ -34,6 +34,8 @@ where
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
     let mut observations = vec![Observation::default(); scheduler.watches.len()];
     let mut pace = Pace::new(slice);
+    // After a rest it stays up for one interval: who called it may call again at once.
+    let mut lingers = false;
     while !scheduler.is_stopped() {
         let now = scheduler.clock.now();
         scheduler.deliver_timers(now);
@@ -41,12 +43,13 @@ where
         pace.count(has_changed);
         let deadline = scheduler.timers.next_deadline();
         let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
-        if is_needed(scheduler) {
+        if lingers || is_needed(scheduler) {
             let interval = pace.interval(scheduler.parking.has_idle());
             let interval = until_deadline.map_or(interval, |until| interval.min(until));
             scheduler.gate.pause(Some(interval));
+            lingers = false;
         } else {
-            scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
+            lingers = scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
             pace.quicken();
         }
     }

@@ -15,11 +15,12 @@ use crate::{Hooks, Parked, Scheduler, SchedulerOptions, Worker, WorkerId};
 
 type TestScheduler = Scheduler<usize, usize>;
 type TestWorker = Worker<usize, usize>;
+type Body = dyn Fn(&mut TestWorker, usize) + Send + Sync;
 
 /// A runtime whose items are numbers; what they do is one function for all.
 struct Runtime {
     scheduler: OnceLock<&'static TestScheduler>,
-    body: Box<dyn Fn(&mut TestWorker, usize) + Send + Sync>,
+    body: Box<Body>,
     started: AtomicUsize,
     stalls: AtomicUsize,
     /// Payloads of timers, as they came due. A payload is also injected.
@@ -56,9 +57,13 @@ impl Runtime {
         first.iter().for_each(|item| worker.push(*item));
         self.work(&mut worker);
         drop(worker);
-        for thread in self.threads.lock().unwrap().drain(..) {
-            thread.join().unwrap();
-        }
+        self.join_threads();
+    }
+
+    /// Waits for the workers that were started. None is any more when one of them has ended.
+    fn join_threads(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap());
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
     /// What a worker does until all is over.

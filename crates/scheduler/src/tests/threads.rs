@@ -156,14 +156,15 @@ fn after_a_stop_nothing_runs() {
 }
 
 #[test]
-fn what_a_leaving_worker_had_others_run() {
+fn what_a_leaving_worker_had_another_runs() {
     let tally = Tally::new(10);
     let counts = Arc::clone(&tally);
-    let runtime = Runtime::new(with_workers(3), move |_, item| counts.count(item));
+    let runtime = Runtime::new(with_workers(2), move |_, item| counts.count(item));
     let mut leaving = runtime.scheduler().join();
     (0..9).for_each(|item| leaving.push(item));
     leaving.push_next(9);
     drop(leaving);
-    runtime.run(&[]);
+    runtime.join_threads();
     tally.check_each_once();
+    assert_eq!(runtime.stalls(), 1);
 }
