@@ -61,6 +61,10 @@ pub struct Arguments {
     #[arg(long)]
     quick: bool,
 
+    /// How often each program is run, instead of what its group says
+    #[arg(long, value_name = "COUNT")]
+    repetitions: Option<usize>,
+
     /// Hold each program back until the machine is idle, for 20 seconds at most
     #[arg(long)]
     wait: bool,
@@ -86,6 +90,7 @@ fn measure_all(arguments: &Arguments) -> Result<bool, String> {
         scratch: scratch.0.clone(),
         awfy: arguments.awfy.as_deref().map(absolute),
         quick: arguments.quick,
+        repetitions: arguments.repetitions,
         only: arguments.only.clone(),
     };
     let mut results = Results::new(Machine::describe(), arguments.quick);

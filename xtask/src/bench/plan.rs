@@ -27,6 +27,8 @@ pub struct Settings {
     pub awfy: Option<PathBuf>,
     /// Whether small sizes will do.
     pub quick: bool,
+    /// How often each program is run, if not as often as its group says.
+    pub repetitions: Option<usize>,
     /// The systems to run; if empty, all.
     pub only: Vec<String>,
 }
@@ -168,7 +170,7 @@ impl Words<'_> {
             report: system.report,
             iterations,
             warm_up,
-            repetitions,
+            repetitions: settings.repetitions.unwrap_or(repetitions),
             limit: Duration::from_secs(system.limit),
             peers: self.tools(),
         })
@@ -261,8 +263,13 @@ mod tests {
     fn plan(word: &str, quick: bool) -> Result<(Vec<Program>, Vec<Omission>), String> {
         let text = MANIFEST.replace("COMMAND", word);
         let group = manifest::parse(&text).expect("well-formed");
-        let settings =
-            Settings { scratch: std::env::temp_dir(), awfy: None, quick, only: Vec::new() };
+        let settings = Settings {
+            scratch: std::env::temp_dir(),
+            awfy: None,
+            quick,
+            repetitions: None,
+            only: Vec::new(),
+        };
         programs(&group, &Peers::find(Path::new("/bin/squall")), &settings)
     }
 
