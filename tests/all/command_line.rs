@@ -11,7 +11,8 @@
 //! Lines of the standard output stand as they are, those of the standard error output behind
 //! `err: `, both in the order of their stream. `exit:` is left out for 0. A line `< text` behind
 //! the command is a line of its input. `{scratch}` stands for a folder that is empty at first, and
-//! what lasts a while is compared as `{time}`. `BLESS=1` rewrites the files.
+//! what lasts a while is compared as `{time}`, and a place in the library as `{place}`. `BLESS=1`
+//! rewrites the files.
 
 use std::path::Path;
 
@@ -89,7 +90,7 @@ impl Recorded {
         for line in &self.input {
             text += &format!("< {line}\n").replace("<  \n", "<\n");
         }
-        let stable = |stream: &str| without_times(&run.scratch.conceal(stream));
+        let stable = |stream: &str| without_places(&without_times(&run.scratch.conceal(stream)));
         text += &stable(&result.output);
         text +=
             &stable(&result.error).lines().map(|line| format!("err: {line}\n")).collect::<String>();
@@ -112,6 +113,18 @@ fn without_times(text: &str) -> String {
         without_microseconds(&shown.join(" ")) + "\n"
     };
     text.lines().map(line).collect()
+}
+
+/// The text with `{place}` for lines and columns of the library.
+fn without_places(text: &str) -> String {
+    let mut pieces = text.split("(lib/");
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (place, rest) = piece.split_once(')').unwrap_or((piece, ""));
+        let file = place.split(':').next().unwrap_or_default();
+        shown += &format!("(lib/{file}:{{place}}){rest}");
+    }
+    shown
 }
 
 fn without_microseconds(line: &str) -> String {

@@ -1,4 +1,7 @@
-//! What the compiler makes of modules: `tests/compile/*.ns` and the `.sqasm` files beside them.
+//! What the compiler makes of modules: `tests/compile`.
+//!
+//! Beside each `.ns` file is what it leads to: the bytecode, in a file with the extension `.sqasm`,
+//! or for what is wrong the diagnostics, in a file with the extension `.txt`. `BLESS=1` writes them.
 
 use std::path::Path;
 
@@ -12,12 +15,12 @@ pub fn trials() -> Vec<Trial> {
 }
 
 fn run(path: &Path) -> Result<(), String> {
-    let shown = crate::shown(path);
-    let run = Run::new(["disasm", &shown]);
+    let run = Run::new(["check", "--dump=bytecode", &crate::shown(path)]);
     let result = run.execute();
-    if result.exit != 0 {
-        return Err(format!("{}\nrepeat with\n  {}", result.error, run.repetition()));
-    }
-    compare_with_file(&path.with_extension("sqasm"), &result.output)
+    let (extension, actual) = match result.exit {
+        0 => ("sqasm", result.error + &result.output),
+        _ => ("txt", result.error),
+    };
+    compare_with_file(&path.with_extension(extension), &actual)
         .map_err(|problem| format!("{problem}\nrepeat with\n  {}", run.repetition()))
 }

@@ -3,20 +3,25 @@
 //! | folder | a case is | what is compared |
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
-//! | `tests/compile/*.ns` | a module | its bytecode or the diagnostics with the file beside it |
+//! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
+//! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
+//! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
 //!
 //! Every case runs `squall` in a process of its own, several at once. `BLESS=1` rewrites what is
 //! compared. `SQUALL_STRESS=1` in the environment reaches the machines under test: collections at
 //! every allocation, and tiny stacks. A case that fails says how to repeat it.
 
 mod bytecode;
+mod colours;
 mod command_line;
 mod compile;
 mod documents;
+mod hostile;
 mod language;
+mod mutation;
 mod process;
 
 use std::path::{Path, PathBuf};
@@ -30,8 +35,10 @@ fn main() -> ExitCode {
     trials.extend(language::trials());
     trials.extend(compile::trials());
     trials.extend(bytecode::trials());
+    trials.extend(colours::trials());
     trials.extend(command_line::trials());
     trials.extend(documents::trials());
+    trials.extend(hostile::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::io::{Read, Write as _};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// What a process did.
@@ -15,6 +16,10 @@ pub struct Result {
     pub error: String,
     /// Its exit code; 128 and more for one that was killed.
     pub exit: i32,
+    /// The signal that killed it.
+    pub signal: Option<i32>,
+    /// Whether that was sent here, since it took too long.
+    pub was_stopped: bool,
 }
 
 /// A run of `squall` to be made.
@@ -25,16 +30,19 @@ pub struct Run {
     pub input: String,
     /// A folder that is removed afterwards; `{scratch}` in arguments stands for it.
     pub scratch: Scratch,
+    /// How long it may take.
+    pub patience: Duration,
 }
 
-/// Longer than this, no test runs: machines under stress are slow.
+/// Longer than this, no process runs: machines under stress are slow.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Run {
     /// A run with these arguments.
     pub fn new(arguments: impl IntoIterator<Item = impl Into<String>>) -> Run {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        Run { arguments, input: String::new(), scratch: Scratch::new() }
+        let (input, scratch) = (String::new(), Scratch::new());
+        Run { arguments, input, scratch, patience: PATIENCE }
     }
 
     /// Runs `squall` in the project's folder.
@@ -50,11 +58,13 @@ impl Run {
         drop(input);
         let output = reader(child.stdout.take().expect("it is piped"));
         let error = reader(child.stderr.take().expect("it is piped"));
-        let exit = wait(&mut child);
+        let (status, was_stopped) = wait(&mut child, self.patience);
+        let exit = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
         let text = |reader: std::thread::JoinHandle<Vec<u8>>| {
             String::from_utf8_lossy(&reader.join().expect("readers do not panic")).into_owned()
         };
-        Result { output: text(output), error: text(error), exit }
+        let signal = status.signal();
+        Result { output: text(output), error: text(error), exit, signal, was_stopped }
     }
 
     /// The command line that repeats the run.
@@ -73,14 +83,16 @@ fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u
     })
 }
 
-fn wait(child: &mut Child) -> i32 {
+/// How the process ended, and whether it was killed for taking too long.
+fn wait(child: &mut Child, patience: Duration) -> (ExitStatus, bool) {
     let begin = Instant::now();
+    let mut was_stopped = false;
     loop {
         if let Some(status) = child.try_wait().expect("the child is ours") {
-            use std::os::unix::process::ExitStatusExt;
-            return status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+            return (status, was_stopped);
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > patience {
+            was_stopped = true;
             _ = child.kill();
         }
         std::thread::sleep(Duration::from_millis(2));

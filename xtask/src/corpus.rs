@@ -101,29 +101,53 @@ fn judge(rows: &[Row], squall: &Path, options: &[String], patience: Duration) ->
     verdicts.into_inner().expect("no worker panics").into_iter().flatten().collect()
 }
 
+/// The rows of one group together.
+struct Group {
+    name: &'static str,
+    is_required: bool,
+    passed: usize,
+    all: usize,
+    /// The tests in the rows that passed, for groups of test modules.
+    tests: usize,
+    time: Duration,
+}
+
+impl Group {
+    fn add(&mut self, row: &Row, verdict: &Verdict) {
+        self.all += 1;
+        self.time += verdict.time;
+        if verdict.problem.is_none() {
+            self.passed += 1;
+            self.tests += row.expectation.tests();
+        }
+    }
+
+    fn print(&self) {
+        let passed = format!("{}/{}", self.passed, self.all);
+        let tests = if self.tests == 0 { String::new() } else { self.tests.to_string() };
+        let note = if self.is_required { "" } else { "  (not required yet)" };
+        let seconds = self.time.as_secs_f64();
+        println!("{:<34} {passed:>9} {tests:>6} {seconds:>9.1}{note}", self.name);
+    }
+}
+
 /// Prints what failed and a line per group; answers whether all rows that must pass do.
 fn report(rows: &[Row], verdicts: &[Verdict]) -> bool {
-    let mut groups: Vec<(&str, bool, usize, usize, Duration)> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
     for (row, verdict) in rows.iter().zip(verdicts) {
         if let Some(problem) = &verdict.problem {
             let note = if row.is_required { "FAILED" } else { "not yet" };
             println!("{note}: {}: {problem}\n  repeat with {}", row.full_name(), verdict.line);
         }
-        if groups.last().is_none_or(|group| group.0 != row.group) {
-            groups.push((row.group, row.is_required, 0, 0, Duration::ZERO));
+        if groups.last().is_none_or(|group| group.name != row.group) {
+            let (name, is_required, time) = (row.group, row.is_required, Duration::ZERO);
+            groups.push(Group { name, is_required, passed: 0, all: 0, tests: 0, time });
         }
-        let group = groups.last_mut().expect("one was just pushed");
-        group.2 += usize::from(verdict.problem.is_none());
-        group.3 += 1;
-        group.4 += verdict.time;
+        groups.last_mut().expect("one was just pushed").add(row, verdict);
     }
-    println!("\n{:<44} {:>9} {:>10}", "group", "passed", "seconds");
-    for (group, is_required, passed, all, time) in &groups {
-        let note = if *is_required { "" } else { "  (not required yet)" };
-        let passed = format!("{passed}/{all}");
-        println!("{group:<44} {passed:>9} {:>10.1}{note}", time.as_secs_f64());
-    }
-    groups.iter().all(|(_, is_required, passed, all, _)| !is_required || passed == all)
+    println!("\n{:<34} {:>9} {:>6} {:>9}", "group", "passed", "tests", "seconds");
+    groups.iter().for_each(Group::print);
+    groups.iter().all(|group| !group.is_required || group.passed == group.all)
 }
 
 /// The shell command that repeats a run.

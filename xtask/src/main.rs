@@ -7,8 +7,10 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
+mod bench;
 mod corpus;
 mod steps;
 mod tidy;
@@ -38,6 +40,8 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// Measurements, of Squall and of others
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -7,7 +7,7 @@ use crate::options::{CollectionKind, HeapError, HeapOptions, Stress};
 use crate::roots::RootSource;
 use crate::safepoint::Safepoints;
 use crate::sizing::Sizing;
-use crate::statistics::{HeapStatistics, Pauses};
+use crate::statistics::{CollectionReport, HeapStatistics, Pauses};
 use crate::weak::{Finalizable, WeakObjects};
 use crate::word::Word;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +35,8 @@ struct Record {
     began: Option<Instant>,
     /// Bytes allocated before the last collection.
     allocated: u64,
+    /// Bytes in use before the last collection.
+    before: usize,
     /// Bytes in use after the last collection.
     used: usize,
     /// Bytes in use after the last full collection.
@@ -151,6 +153,7 @@ impl Heap {
         self.weak.begin_collection();
         let mut record = self.record();
         record.allocated += used.saturating_sub(record.used) as u64;
+        record.before = used;
     }
 
     pub(crate) fn stop_begins(&self) {
@@ -179,6 +182,9 @@ impl Heap {
                 self.full_collections.fetch_add(1, Ordering::Relaxed);
             }
         }
+        let (bytes_before, bytes_after) = (record.before, record.used);
+        drop(record);
+        self.roots().collected(&CollectionReport { kind, pause, bytes_before, bytes_after });
     }
 
     fn record(&self) -> MutexGuard<'_, Record> {
@@ -193,6 +199,7 @@ impl Record {
             full: Pauses::new(),
             began: None,
             allocated: 0,
+            before: 0,
             used: 0,
             live: 0,
         }

@@ -41,7 +41,7 @@ pub use object::{
 };
 pub use options::{CollectionKind, HeapError, HeapOptions, Stress};
 pub use roots::RootSource;
-pub use statistics::{HeapStatistics, PauseStatistics};
+pub use statistics::{CollectionReport, HeapStatistics, PauseStatistics};
 pub use weak::Finalizable;
 pub use word::{
     SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_DOUBLE, TAG_MASK, TAG_POINTER,

@@ -10,11 +10,13 @@
 //! 3. [`visit_conditional_roots`](RootSource::visit_conditional_roots), again and again until it
 //!    and the ephemerons keep nothing more alive;
 //! 4. [`visit_weak_roots`](RootSource::visit_weak_roots): what is dead now is forgotten;
-//! 5. [`stop_ended`](RootSource::stop_ended) for every mutator, and they run again.
+//! 5. [`collected`](RootSource::collected) once;
+//! 6. [`stop_ended`](RootSource::stop_ended) for every mutator, and they run again.
 
 use crate::collector::Tracer;
 use crate::object::Object;
 use crate::options::CollectionKind;
+use crate::statistics::CollectionReport;
 use crate::word::Word;
 
 /// The runtime as the collector sees it. Registered once, with
@@ -63,4 +65,7 @@ pub unsafe trait RootSource: Send + Sync {
     /// Visits words that keep nothing alive. [`Tracer::update`] says for each whether its object
     /// survives, and follows it to its new place.
     fn visit_weak_roots(&self, _kind: CollectionKind, _tracer: &mut Tracer<'_>) {}
+
+    /// Hears what the collection did.
+    fn collected(&self, _report: &CollectionReport) {}
 }

@@ -3,6 +3,7 @@
 //! The median comes from a histogram with sixteen bins per power of two, so that it is exact to
 //! about 6% however many pauses there were.
 
+use crate::options::CollectionKind;
 use std::time::Duration;
 
 /// A summary of all collections so far.
@@ -38,6 +39,19 @@ pub struct PauseStatistics {
     pub max: Duration,
     /// All together.
     pub total: Duration,
+}
+
+/// One collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionReport {
+    /// How much was collected.
+    pub kind: CollectionKind,
+    /// From the decision to stop the mutators to their release.
+    pub pause: Duration,
+    /// Bytes in use before.
+    pub bytes_before: usize,
+    /// Bytes in use after.
+    pub bytes_after: usize,
 }
 
 /// Bins per power of two, as a power of two.

@@ -19,7 +19,12 @@ use crate::code::{self, general};
 use crate::machine::{a, c, specialise_at};
 
 /// Rewrites the send in the state for the entry that its lookup found.
+///
+/// A report of every message needs every one of them to take the slow path.
 pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
+    if thread.vm.options.tracing.sends {
+        return;
+    }
     let pc = thread.state.pc;
     let general = opcode(pc);
     match entry.action {

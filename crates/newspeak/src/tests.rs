@@ -7,6 +7,7 @@ mod expressions;
 mod hostile;
 mod lexing;
 mod lexing_mistakes;
+mod limits;
 mod mistakes;
 mod numerals;
 mod reports;

@@ -231,6 +231,14 @@ impl Behavior {
     pub fn name(&self) -> &'static str {
         self.definition.name_text()
     }
+
+    /// The class's name, with the side.
+    pub fn full_name(&self) -> String {
+        match self.side {
+            Side::Instance => self.name().to_owned(),
+            Side::Class => format!("{} class", self.name()),
+        }
+    }
 }
 
 fn cell<T>(value: Option<T>) -> OnceLock<T> {

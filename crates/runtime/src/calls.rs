@@ -26,6 +26,7 @@ use crate::strand::Standing;
 use crate::symbols::Symbol;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
+use crate::tracing::{self, Tracing};
 use crate::unwind;
 
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
@@ -41,7 +42,10 @@ pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'st
     let Some(behavior) = vm.behavior_of_layout(layout) else { return CacheEntry::empty() };
     let description = &function.bytecode().sites[site.index()];
     let entry = vm.lookups.site(layout, behavior, function.module, description);
-    site.remember(entry);
+    match vm.options.tracing {
+        Tracing { sends: false, caches: false, .. } => site.remember(entry),
+        _ => tracing::remember(thread, site, behavior, entry),
+    }
     entry
 }
 
@@ -285,12 +289,15 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
     let vm = thread.vm;
     let layout = known::layout_of(thread.message[0]);
     let Some(behavior) = vm.behavior_of_layout(layout) else {
-        return fatal(thread, "a message was sent to an object without a class");
+        return fail(thread, site, Failure::argument(thread.message[0]));
     };
     let entry = match least {
         Visibility::Public => vm.lookups.public(layout, behavior, selector),
         _ => vm.lookups.lexical(layout, behavior, selector),
     };
+    if vm.options.tracing.sends {
+        tracing::sent(thread, site, behavior, selector);
+    }
     let window = message_window(thread);
     if matches!(entry.action, Action::Missing) {
         return not_understood_selector(thread, site, selector, window);
@@ -308,8 +315,9 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
         _ => {}
     }
     let kernel = thread.vm.roots.kernel.get();
+    let (first, second) = (presentable(thread, failure.first), presentable(thread, failure.second));
     thread.message.clear();
-    thread.message.extend([kernel, Word::NIL, failure.first, failure.second]);
+    thread.message.extend([kernel, Word::NIL, first, second]);
     let reason = thread.vm.symbol(failure.reason);
     match string::symbol_object(thread, reason) {
         Ok(symbol) => thread.message[1] = symbol,
@@ -317,6 +325,13 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     }
     let selector = thread.vm.symbol("signalFailure:with:with:");
     send_message(thread, site, selector, Visibility::Protected);
+}
+
+/// The word, or nil for what is no object of the language: a context or a marker, which bytecode
+/// from a stranger may use as one.
+fn presentable(thread: &Thread, word: Word) -> Word {
+    let is_object = thread.vm.behavior_of_layout(known::layout_of(word)).is_some();
+    if is_object { word } else { Word::NIL }
 }
 
 /// Signals an exception that exists without running guest code, for which there may be no room.

@@ -110,13 +110,19 @@ fn behavior_for(
     parts: Window,
 ) -> Result<Result<&'static Behavior, BehaviorFault>, Failure> {
     let superclass = match parts.get(2) {
-        Word::NIL => None,
+        Word::NIL if may_be_root(vm, definition) => None,
         class => Some(class_argument(vm, class)?),
     };
     let mixins: Result<Vec<_>, _> = (FIRST_MIXIN..parts.len())
         .map(|index| class_argument(vm, parts.get(index)).map(|behavior| behavior.definition))
         .collect();
     Ok(vm.behavior(definition, superclass, &mixins?))
+}
+
+/// Whether a class may do without a superclass: its objects understand nothing of what the machine
+/// itself sends, so only the kernel has such classes.
+fn may_be_root(vm: &Vm, definition: &Definition) -> bool {
+    vm.library_module("Kernel").is_some_and(|kernel| std::ptr::eq(kernel, definition.module))
 }
 
 /// The applied mixins as an array, or nil if there are none.

@@ -9,7 +9,7 @@
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
-//! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`] |
+//! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
 //!
 //! Invariants: primitives never re-enter a tier; guest objects are reached through roots after
 //! every GC point; what inline caches point at is immortal and immutable.
@@ -42,6 +42,7 @@ pub mod thread;
 pub mod tier;
 pub mod timers;
 pub mod trace;
+pub mod tracing;
 pub mod unwind;
 pub mod vat;
 pub mod vm;

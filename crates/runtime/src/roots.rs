@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::register_set::RegisterSet;
-use squall_heap::{CollectionKind, Object, RootSource, Tracer, Word};
+use squall_heap::{CollectionKind, CollectionReport, Object, RootSource, Tracer, Word};
 
 use crate::function::Constant;
 use crate::known::KnownClass;
@@ -28,6 +28,7 @@ use crate::stack::Activation;
 use crate::strand::{self, StrandRef};
 use crate::symbols::Symbol;
 use crate::thread::Thread;
+use crate::tracing;
 use crate::vm::Vm;
 
 /// Words that the VM refers to on behalf of no thread.
@@ -210,6 +211,12 @@ unsafe impl RootSource for Roots {
 
     fn stop_ended(&self, _context: usize) {
         // The thread resets its limit when it has polled.
+    }
+
+    fn collected(&self, report: &CollectionReport) {
+        if self.vm.options.tracing.collections {
+            tracing::collected(self.vm, report);
+        }
     }
 }
 

@@ -30,6 +30,7 @@ use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::Thread;
 use crate::tier::Tier;
 use crate::timers::{TimerKey, Timers};
+use crate::tracing::Tracing;
 use crate::vat::{VatRef, Vats};
 use crate::worker::{Ended, Item, WorkerHooks};
 
@@ -49,8 +50,8 @@ pub struct VmOptions {
     pub scheduler: SchedulerOptions,
     /// Whether every poll is a slow one: for repeatable runs, and to find what is wrong.
     pub polls_always: bool,
-    /// Whether to tell the host about sends that miss their inline cache.
-    pub trace_caches: bool,
+    /// What to report while the program runs.
+    pub tracing: Tracing,
 }
 
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();

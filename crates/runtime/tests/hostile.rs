@@ -19,6 +19,7 @@ use squall_runtime::permissions::Permissions;
 use squall_runtime::primitives::all;
 use squall_runtime::thread::Thread;
 use squall_runtime::tier::RunResult;
+use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::{Vm, VmOptions};
 
 /// Primitives that end the program or stop it for long if they do what they should.
@@ -170,7 +171,7 @@ fn primitives_survive_any_argument() {
         first_chunk_words: 1 << 10,
         permissions: Permissions::default(),
         arguments: vec!["hostile.ns".to_owned()],
-        trace_caches: false,
+        tracing: Tracing::default(),
     };
     let vm = Vm::new(options, Box::new(host)).unwrap();
     let mut thread = Thread::attach(vm);

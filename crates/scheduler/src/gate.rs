@@ -72,19 +72,19 @@ impl Gate {
         if self.resting.load(Ordering::Relaxed) { self.kick() } else { Kick::Done }
     }
 
-    /// Called by the monitor. Sleeps until a kick or the timeout, unless it `is_needed`.
-    pub(crate) fn rest(&self, is_needed: impl Fn() -> bool, timeout: Option<Duration>) {
+    /// Called by the monitor. Sleeps until a kick or the timeout, unless it `is_needed`. Whether there
+    /// was a kick or a need.
+    pub(crate) fn rest(&self, is_needed: impl Fn() -> bool, timeout: Option<Duration>) -> bool {
         // M1 and M2 of the protocol in `watch.rs`.
         self.resting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if !is_needed() {
-            self.pause(timeout);
-        }
+        let is_wanted = is_needed() || self.pause(timeout);
         self.resting.store(false, Ordering::Relaxed);
+        is_wanted
     }
 
-    /// Called by the monitor. Sleeps until a kick or the timeout.
-    pub(crate) fn pause(&self, timeout: Option<Duration>) {
+    /// Called by the monitor. Sleeps until a kick or the timeout; whether it was a kick.
+    pub(crate) fn pause(&self, timeout: Option<Duration>) -> bool {
         let mut state = lock(&self.state);
         while !state.is_kicked {
             let Some(timeout) = timeout else {
@@ -96,6 +96,18 @@ impl Gate {
             state = waited.unwrap_or_else(|poison| poison.into_inner()).0;
             break;
         }
-        state.is_kicked = false;
+        std::mem::take(&mut state.is_kicked)
+    }
+}
+
+/// What tests wait for.
+#[cfg(all(test, not(feature = "loom")))]
+impl Gate {
+    pub(crate) fn is_started(&self) -> bool {
+        lock(&self.state).is_started
+    }
+
+    pub(crate) fn is_resting(&self) -> bool {
+        self.resting.load(Ordering::Relaxed)
     }
 }

@@ -38,6 +38,8 @@ mod scheduler;
 mod search;
 mod seeded;
 mod sync;
+#[cfg(all(test, not(feature = "loom")))]
+mod tests;
 mod timers;
 mod watch;
 mod worker;

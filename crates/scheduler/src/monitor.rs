@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::Scheduler;
 use crate::sync::Ordering;
-use crate::watch::{Progress, Request, Watch};
+use crate::watch::{Progress, Request};
 
 /// The shortest interval between two looks. Waking a thread takes about 50 microseconds until it
 /// runs, so an item that waits for less is better left where it is.
@@ -34,6 +34,8 @@ where
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
     let mut observations = vec![Observation::default(); scheduler.watches.len()];
     let mut pace = Pace::new(slice);
+    // After a rest it stays up for one interval: who called it may call again at once.
+    let mut lingers = false;
     while !scheduler.is_stopped() {
         let now = scheduler.clock.now();
         scheduler.deliver_timers(now);
@@ -41,12 +43,13 @@ where
         pace.count(has_changed);
         let deadline = scheduler.timers.next_deadline();
         let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
-        if is_needed(scheduler) {
+        if lingers || is_needed(scheduler) {
             let interval = pace.interval(scheduler.parking.has_idle());
             let interval = until_deadline.map_or(interval, |until| interval.min(until));
             scheduler.gate.pause(Some(interval));
+            lingers = false;
         } else {
-            scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
+            lingers = scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
             pace.quicken();
         }
     }
@@ -54,10 +57,9 @@ where
 
 /// Whether some item may wait behind another.
 fn is_needed<T: Copy + Send + 'static, P: Send + 'static>(scheduler: &Scheduler<T, P>) -> bool {
-    let is_unwatched = |watch: &Watch| watch.is_excused();
     // If all workers are parked, one of them has been woken for what was injected.
     let is_injected = scheduler.has_injected() && scheduler.parking.active() > 0;
-    is_injected || !scheduler.watches.iter().all(|watch| is_unwatched(watch))
+    is_injected || !scheduler.watches.iter().all(|watch| watch.is_excused())
 }
 
 /// Looks at every worker; whether that got an idle one to help.
@@ -137,11 +139,11 @@ impl Observation {
         }
         let is_over = now - self.since >= slice;
         match (self.waiting > 0, sight.has_injected) {
+            (true, _) if has_waited && sight.has_idle && sight.queued > 0 => Measure::Wake,
+            (true, _) if has_waited && sight.has_idle => Measure::Ask(Request::Share),
             (false, false) if is_over && !sight.is_excused => Measure::Ask(Request::Share),
             (false, false) => Measure::None,
             _ if is_over => Measure::Ask(Request::Preempt),
-            (true, _) if has_waited && sight.has_idle && sight.queued > 0 => Measure::Wake,
-            (true, _) if has_waited && sight.has_idle => Measure::Ask(Request::Share),
             _ => Measure::None,
         }
     }
@@ -240,6 +242,11 @@ mod tests {
             assert_eq!(measures[..10], [Measure::None; 10]);
             assert_eq!(measures[10], Measure::Ask(Request::Preempt));
         }
+    }
+
+    #[test]
+    fn help_is_better_than_the_end_of_a_slice() {
+        assert_eq!(judge(&[sight(1, false, 1); 12])[11], Measure::Wake);
     }
 
     #[test]

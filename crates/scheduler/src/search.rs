@@ -68,14 +68,22 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     #[cold]
     pub(crate) fn next_elsewhere(&mut self) -> Option<T> {
         let found = self.injected().or_else(|| self.search());
+        match found {
+            Some(_) => self.conclude_search(),
+            None => self.give_up_search(),
+        }
+        found
+    }
+
+    /// Gives the token back, if this worker has it, since something was found. If more is left, that is
+    /// the next searcher's, which nobody has woken while there was this one.
+    pub(crate) fn conclude_search(&mut self) {
         if self.search_right.has_token {
             self.give_up_search();
-            // The next searcher looks after what is left; waking it is left to who finds something.
-            if found.is_some() && (!self.queue.is_empty() || self.scheduler.has_injected()) {
+            if !self.queue.is_empty() || self.scheduler.has_injected() {
                 self.scheduler.wake();
             }
         }
-        found
     }
 
     /// Gives the token back, if this worker has it.

@@ -193,13 +193,18 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Lets others steal what was to run next here: before this thread goes where it cannot poll.
-    pub fn share(&mut self) {
-        if let Some(next) = self.next.take() {
-            self.queue.push(next);
-            self.publish();
+    /// Gives everything that waits here to the other workers. For an item that will not poll for long,
+    /// for it blocks or is in foreign code: what waits behind it would wait as long.
+    pub fn hand_over(&mut self) {
+        if self.seeded.is_some() {
+            return;
         }
-        if !self.queue.is_empty() && self.scheduler.parking.has_idle() {
+        let has_own = self.has_own();
+        let queued = std::iter::from_fn(|| self.queue.pop());
+        queued.chain(self.next.take()).for_each(|item| self.scheduler.injector.push(item));
+        self.publish();
+        self.excuse();
+        if has_own {
             self.scheduler.wake();
         }
     }
@@ -225,6 +230,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
                 None
             }
         }
+    }
+
+    /// Lets others steal what was to run next here.
+    fn share(&mut self) {
+        self.next.take().into_iter().for_each(|next| self.queue.push(next));
+        self.publish();
+        self.scheduler.wake();
     }
 
     #[cold]
@@ -256,7 +268,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.is_running = true;
         self.publish();
         if self.is_excused {
-            self.recall_behind();
+            self.begin_unwatched();
         }
         item
     }
@@ -297,7 +309,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// An item begins. If others wait behind it, the monitor has to watch it.
     #[cold]
-    fn recall_behind(&mut self) {
+    fn begin_unwatched(&mut self) {
+        // Woken to search, and found without searching.
+        self.conclude_search();
         if self.has_waiting() {
             self.recall();
         }

@@ -29,7 +29,8 @@ pub mod surroundings;
 pub mod testing;
 
 pub use machine::{Machine, Reply, StartError};
-pub use options::{Options, Tracing};
+pub use options::Options;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::permissions::{Grant, Permissions};
+pub use squall_runtime::tracing::Tracing;
 pub use surroundings::Surroundings;

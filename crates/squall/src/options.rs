@@ -2,6 +2,7 @@
 
 use squall_heap::{CollectionKind, HeapOptions, Stress};
 use squall_runtime::permissions::Permissions;
+use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::VmOptions;
 pub use squall_scheduler::SchedulerOptions;
 
@@ -26,17 +27,6 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// What to report while the program runs.
     pub tracing: Tracing,
-}
-
-/// What to report on the standard error output while a program runs.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tracing {
-    /// Every message sent.
-    pub sends: bool,
-    /// Every miss of an inline cache.
-    pub caches: bool,
-    /// Every collection.
-    pub collections: bool,
 }
 
 /// Deep recursion is a program's own business until it threatens the machine.
@@ -83,7 +73,7 @@ impl Options {
             polls_always: self.polls_always || self.scheduler.seed.is_some(),
             scheduler: self.scheduler,
             arguments: self.arguments,
-            trace_caches: self.tracing.caches,
+            tracing: self.tracing,
         }
     }
 }

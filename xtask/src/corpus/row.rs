@@ -106,6 +106,11 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
 }
 
 impl Expectation {
+    /// How many tests must be successful, if it is about tests.
+    pub fn tests(&self) -> usize {
+        if let Expectation::Tests(count) = self { *count } else { 0 }
+    }
+
     fn problem(&self, output: &str) -> Option<String> {
         let has = |test: &dyn Fn(&str) -> bool| output.lines().any(test);
         let (is_met, wanted) = match self {

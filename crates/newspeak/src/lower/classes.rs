@@ -13,10 +13,11 @@ use squall_bytecode::module::{
     Access, ClassDefinition, FunctionKind, Method, Side, Site, Slot, Visibility,
 };
 
-use super::function::{Captured, FunctionScope, Home};
+use super::function::{Captured, FunctionScope, Home, nth};
 use super::{ClassScope, Lowering, visibility};
 use crate::ast::{Class, ExpressionKind, Identifier, Inheritance, Receiver};
 use crate::entities::{ClassId, MethodId};
+use crate::source::Span;
 
 /// What a class without a superclass clause inherits from.
 const DEFAULT_SUPERCLASS: &str = "Object";
@@ -180,6 +181,7 @@ impl Lowering<'_> {
         let suffix = if side == Side::Class { " class" } else { "" };
         let name = format!("{class}{suffix}>>{}", &ast[method.pattern.selector]);
         self.open_method(name, side, &method.pattern.parameters, method.span.start);
+        self.function().span = method.pattern.span;
         let locals = self.body_declarations(&method.body, &method.pattern.parameters);
         self.open_scope(&locals);
         if self.statements(&method.body, None) {
@@ -191,7 +193,8 @@ impl Lowering<'_> {
     /// Opens a function with a receiver and parameters, in the innermost class.
     fn open_method(&mut self, name: String, side: Side, parameters: &[Identifier], key: u32) {
         let depth = self.classes.len().saturating_sub(1);
-        let mut function = FunctionScope::new(FunctionKind::Method, name, depth, side);
+        let span = Span::from(key as usize..key as usize);
+        let mut function = FunctionScope::new(FunctionKind::Method, (name, span), depth, side);
         function.parameters = parameters.len() as u8;
         self.functions.push(function);
         let first = self.function().allocate_many(parameters.len());
@@ -259,7 +262,7 @@ impl Lowering<'_> {
     ) -> Register {
         let destination = self.function().allocate();
         let parts = self.function().allocate_many(3 + class.mixins.len());
-        let part = |index: usize| Register(parts.0.saturating_add(index as u8));
+        let part = |index: usize| nth(parts, index);
         let receiver = self.self_register();
         self.function().emit_move(part(0), receiver);
         self.captures_context(captured, part(1));

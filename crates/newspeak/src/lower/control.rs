@@ -18,7 +18,7 @@ use squall_bytecode::module::{Access, Site};
 
 use super::Lowering;
 use super::expressions::Source;
-use super::function::{Captured, ColdContext, ContextId, Home, Mode, Variable};
+use super::function::{Captured, ColdContext, ContextId, Home, Mode, Variable, nth};
 use super::inlining::{Inlined, literal_block};
 use crate::ast::ExpressionKind;
 use crate::entities::{BlockId, ExpressionId, MessageId};
@@ -534,7 +534,7 @@ impl Lowering<'_> {
         let window = self.open_window(arguments.len() + 1);
         self.function().emit_move(window, receiver);
         for (index, &argument) in arguments.iter().enumerate() {
-            let place = Register(window.0.saturating_add(index as u8 + 1));
+            let place = nth(window, index + 1);
             match (&blocks[index], evaluated) {
                 (Some((function, captured)), _) => self.make_closure(*function, captured, place),
                 (None, Some((at, register))) if at == index => {

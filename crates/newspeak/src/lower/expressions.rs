@@ -10,7 +10,7 @@ use squall_bytecode::instructions::{Opcode, Special};
 use squall_bytecode::module::{Access, Constant, FunctionKind, Site};
 
 use super::Lowering;
-use super::function::{Captured, Declaration, FunctionScope, Home, Item, Mode, Place};
+use super::function::{Captured, Declaration, FunctionScope, Home, Item, Mode, Place, nth};
 use super::inlining::Inlined;
 use crate::ast::{Block, Body, ExpressionKind, Identifier, Literal, Message, Receiver};
 use crate::diagnostics::{Code, Diagnostic};
@@ -313,7 +313,7 @@ impl Lowering<'_> {
         let window = self.open_window(arguments.len() + 1);
         self.function().emit_move(window, addressee.register);
         for (index, &argument) in arguments.iter().enumerate() {
-            self.value(argument, Some(Register(window.0.saturating_add(index as u8 + 1))));
+            self.value(argument, Some(nth(window, index + 1)));
         }
         self.position(message.selector_span);
         let selector = self.module.string(&ast[message.selector]);
@@ -551,7 +551,7 @@ impl Lowering<'_> {
                 // Parameters never change, so closures copy them.
                 needs_context: false,
                 is_assignable: false,
-                value: Some(Register(first.0.saturating_add(index as u8))),
+                value: Some(nth(first, index)),
             })
             .collect()
     }
@@ -681,7 +681,8 @@ impl Lowering<'_> {
             _ => format!("block in {}", around.name),
         };
         let (depth, side) = self.place_in_classes();
-        let mut function = FunctionScope::new(FunctionKind::Block, name, depth, side);
+        let mut function =
+            FunctionScope::new(FunctionKind::Block, (name, block.span.before()), depth, side);
         function.mode = mode;
         function.parameters = block.parameters.len() as u8;
         self.functions.push(function);
@@ -715,7 +716,7 @@ impl Lowering<'_> {
         let top = self.function().top;
         let range = self.function().allocate_many(captured.len());
         for (index, &item) in captured.iter().enumerate() {
-            self.read_item(item, Register(range.0.saturating_add(index as u8)));
+            self.read_item(item, nth(range, index));
         }
         let operands = [
             destination.into(),

@@ -15,6 +15,7 @@ use squall_bytecode::module::{FunctionKind, Side};
 use super::analysis::Key;
 use super::control::ColdPath;
 use crate::entities::Name;
+use crate::source::Span;
 
 /// Variables of a scope beyond this many registers go to contexts.
 const MOST_VARIABLES_IN_REGISTERS: usize = 160;
@@ -22,6 +23,12 @@ const MOST_VARIABLES_IN_REGISTERS: usize = 160;
 const MOST_IN_CONTEXT: usize = 255;
 /// Registers a function can have.
 pub const MOST_REGISTERS: usize = 255;
+
+/// The register so many places behind `first`; beyond the last one, the last one: the function's size
+/// then tells that it cannot be encoded.
+pub fn nth(first: Register, index: usize) -> Register {
+    Register((usize::from(first.0) + index).min(MOST_REGISTERS) as u8)
+}
 
 /// Whether blocks of control structures are inlined; see [`super::control`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,6 +119,8 @@ pub struct FunctionScope {
     pub kind: FunctionKind,
     /// Its name, for traces.
     pub name: String,
+    /// What to point at if it is too large.
+    pub span: Span,
     /// How deeply nested the class is whose text this is: an index into the open classes.
     pub class_depth: usize,
     /// Which side of that class.
@@ -144,11 +153,17 @@ pub struct FunctionScope {
 
 impl FunctionScope {
     /// An empty function whose receiver is in register 0.
-    pub fn new(kind: FunctionKind, name: String, class_depth: usize, side: Side) -> FunctionScope {
+    pub fn new(
+        kind: FunctionKind,
+        (name, span): (String, Span),
+        class_depth: usize,
+        side: Side,
+    ) -> FunctionScope {
         FunctionScope {
             builder: FunctionBuilder::new(),
             kind,
             name,
+            span,
             class_depth,
             side,
             mode: Mode::Inlined,

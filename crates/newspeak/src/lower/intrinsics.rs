@@ -5,6 +5,7 @@ use squall_bytecode::instructions::{Opcode, Special};
 use squall_bytecode::module::RegionKind;
 
 use super::Lowering;
+use super::function::nth;
 use super::inlining::literal_block;
 use crate::ast::{ExpressionKind, Receiver};
 use crate::entities::{BlockId, ExpressionId, MessageId};
@@ -52,7 +53,7 @@ impl Lowering<'_> {
         let arguments = &ast[message.arguments];
         let window = self.open_window(arguments.len());
         for (index, &argument) in arguments.iter().enumerate() {
-            self.value(argument, Some(Register(window.0.saturating_add(index as u8))));
+            self.value(argument, Some(nth(window, index)));
         }
         self.position(message.selector_span);
         let name = self.module.string(&ast[message.selector]);

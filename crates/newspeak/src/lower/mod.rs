@@ -174,16 +174,19 @@ impl Lowering<'_> {
         };
         let too_large = function.size > MOST_REGISTERS;
         match function.builder.finish(signature) {
-            Ok(function) if !too_large => self.module.function(function),
-            Ok(_) => self.report_limit(&function.name, "it needs too many registers at once"),
-            Err(error) => self.report_limit(&function.name, &limit_text(&error)),
+            _ if too_large => self.report_limit(
+                &function.name,
+                function.span,
+                "it needs too many registers at once",
+            ),
+            Ok(function) => self.module.function(function),
+            Err(error) => self.report_limit(&function.name, function.span, &limit_text(&error)),
         }
     }
 
-    fn report_limit(&mut self, name: &str, reason: &str) -> FunctionId {
-        let span = self.ast[self.classes.last().map_or(self.ast.module, |_| self.ast.module)].span;
+    fn report_limit(&mut self, name: &str, span: Span, reason: &str) -> FunctionId {
         let message = format!("`{name}` is too large: {reason}");
-        let diagnostic = Diagnostic::error(Code::TooLarge, message, span.before())
+        let diagnostic = Diagnostic::error(Code::TooLarge, message, span)
             .with_hint("split it into several methods");
         self.reporter.report(diagnostic);
         FunctionId(0)

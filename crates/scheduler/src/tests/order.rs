@@ -1,0 +1,129 @@
+//! One worker: what comes first, and that nothing waits for ever.
+
+use super::*;
+
+fn worker() -> TestWorker {
+    Runtime::new(with_workers(1), |_, _| ()).scheduler().join()
+}
+
+/// The items that are taken, at most `most` of them; `again` is called after each.
+fn take(worker: &mut TestWorker, most: usize, again: fn(&mut TestWorker, usize)) -> Vec<usize> {
+    let mut taken = Vec::new();
+    while taken.len() < most {
+        let Some(item) = worker.try_next() else { break };
+        taken.push(item);
+        again(worker, item);
+    }
+    taken
+}
+
+#[test]
+fn the_queue_is_first_in_first_out() {
+    let mut worker = worker();
+    (0..5).for_each(|item| worker.push(item));
+    assert_eq!(take(&mut worker, 9, |_, _| ()), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn what_is_next_overtakes_and_what_was_next_queues() {
+    let mut worker = worker();
+    worker.push(0);
+    worker.push_next(1);
+    worker.push_next(2);
+    assert_eq!(take(&mut worker, 9, |_, _| ()), [2, 0, 1]);
+}
+
+#[test]
+fn a_pair_that_talks_lets_the_queue_have_its_turn() {
+    let mut worker = worker();
+    worker.push(7);
+    worker.push_next(0);
+    let taken = take(&mut worker, 100, |worker, item| {
+        if item < 2 {
+            worker.push_next(1 - item);
+        }
+    });
+    assert_eq!(taken.iter().position(|item| *item == 7), Some(16));
+    assert_eq!(taken.len(), 100);
+}
+
+#[test]
+fn a_busy_queue_lets_the_injector_have_its_turn() {
+    let mut worker = worker();
+    worker.push(0);
+    worker.push(1);
+    worker.scheduler().inject(7);
+    let taken = take(&mut worker, 200, |worker, item| worker.push(item));
+    let first = taken.iter().position(|item| *item == 7);
+    assert_eq!(first, Some(61));
+    assert_eq!(taken.len(), 200);
+}
+
+#[test]
+fn a_pair_that_talks_lets_the_injector_have_its_turn() {
+    let mut worker = worker();
+    worker.push_next(0);
+    worker.scheduler().inject(7);
+    let taken = take(&mut worker, 200, |worker, item| worker.push_next(1 - item.min(1)));
+    assert!(taken.contains(&7));
+}
+
+#[test]
+fn waiting_is_what_is_not_running() {
+    let mut worker = worker();
+    assert!(!worker.has_waiting());
+    worker.push(0);
+    worker.push_next(1);
+    assert_eq!(worker.try_next(), Some(1));
+    assert!(worker.has_waiting());
+    assert_eq!(worker.try_next(), Some(0));
+    assert!(!worker.has_waiting());
+    worker.scheduler().inject(2);
+    assert!(worker.has_waiting());
+    assert_eq!(worker.park(), Parked::Woken);
+    assert_eq!(worker.try_next(), Some(2));
+    assert_eq!(worker.try_next(), None);
+}
+
+#[test]
+fn a_stall_is_told_once_for_all_that_ran() {
+    let mut worker = worker();
+    assert_eq!(worker.park(), Parked::Stalled);
+    worker.push(0);
+    assert_eq!(worker.try_next(), Some(0));
+    assert_eq!(worker.try_next(), None);
+    assert_eq!(worker.park(), Parked::Stalled);
+    let scheduler = worker.scheduler();
+    let other = thread::spawn(move || scheduler.inject(1));
+    // Not another stall: nothing ran.
+    assert_eq!(worker.park(), Parked::Woken);
+    other.join().unwrap();
+    assert_eq!(worker.try_next(), Some(1));
+}
+
+#[test]
+fn while_something_is_outside_there_is_no_stall() {
+    let mut worker = worker();
+    let scheduler = worker.scheduler();
+    scheduler.begin_outside();
+    let other = thread::spawn(move || {
+        scheduler.inject(0);
+        scheduler.end_outside();
+    });
+    while worker.try_next().is_none() {
+        assert_eq!(worker.park(), Parked::Woken);
+    }
+    other.join().unwrap();
+    assert_eq!(worker.try_next(), None);
+    assert_eq!(worker.park(), Parked::Stalled);
+}
+
+#[test]
+fn the_end_of_what_was_outside_may_be_a_stall() {
+    let mut worker = worker();
+    let scheduler = worker.scheduler();
+    scheduler.begin_outside();
+    let other = thread::spawn(move || scheduler.end_outside());
+    assert_eq!(worker.park(), Parked::Stalled);
+    other.join().unwrap();
+}

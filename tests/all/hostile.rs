@@ -1,0 +1,144 @@
+//! Modules from a stranger: programs damaged at random.
+//!
+//! Each is refused with a located error, or runs to an end of its own, whichever that is: no crash,
+//! no panic. Refusing is tried in this process, since decoder and verifier are safe code; what they
+//! accept is run in a process of its own with little memory, and stopped if it takes long, as an
+//! endless loop is no mistake of the machine.
+//!
+//! `SQUALL_HOSTILE=N` tries N times as much, with other seeds.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use libtest_mimic::Trial;
+use squall_bytecode::assembler::assemble;
+use squall_bytecode::format;
+use squall_bytecode::module::Module;
+use squall_bytecode::verifier::{Trust, verify};
+use squall_newspeak::{CompileOptions, compile};
+
+use crate::mutation::{Random, damage_bytes, damage_module};
+use crate::process::Run;
+
+/// Damaged modules per program, and how many of them run.
+const TRIED: u64 = 120;
+const RUN: usize = 8;
+
+/// Longer than this, no damaged program runs.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+pub fn trials() -> Vec<Trial> {
+    let programs = programs().iter().enumerate();
+    let trials = programs.map(|(number, program)| {
+        let name = format!("hostile/{}", crate::shown(&program.path));
+        Trial::test(name, move || program.attack(number as u64).map_err(Into::into))
+    });
+    trials.collect()
+}
+
+/// A correct program.
+struct Program {
+    path: PathBuf,
+    module: Module,
+    bytes: Vec<u8>,
+}
+
+/// All programs of the examples and of the other tests.
+fn programs() -> &'static [Program] {
+    static PROGRAMS: OnceLock<Vec<Program>> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let mut files = crate::files_in("examples", "ns");
+        files.extend(crate::files_in("tests/language", "ns"));
+        files.extend(crate::files_in("tests/bytecode/run", "sqasm"));
+        files.into_iter().filter_map(Program::read).collect()
+    })
+}
+
+impl Program {
+    fn read(path: PathBuf) -> Option<Program> {
+        let text = std::fs::read_to_string(&path).ok()?;
+        let module = match path.extension()? == "ns" {
+            true => compile(&text, &crate::shown(&path), &CompileOptions::default()).ok()?,
+            false => assemble(&text).ok()?,
+        };
+        let bytes = format::encode(&module).ok()?;
+        Some(Program { path, module, bytes })
+    }
+
+    fn attack(&self, number: u64) -> Result<(), String> {
+        let times = std::env::var("SQUALL_HOSTILE").ok().and_then(|times| times.parse().ok());
+        for round in times.map_or(0..1, |times: u64| 1..times + 1) {
+            let first = (number << 32) + round * TRIED;
+            let mut left = RUN;
+            for seed in first..first + TRIED {
+                let bytes = self.damaged(seed);
+                if !is_accepted(&bytes).map_err(|problem| report(&problem, seed, &bytes))? {
+                    continue;
+                }
+                if left > 0 {
+                    left -= 1;
+                    run(seed, &bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A damaged module file.
+    fn damaged(&self, seed: u64) -> Vec<u8> {
+        let mut random = Random(seed);
+        let programs = programs();
+        let donor = &programs[random.below(programs.len())];
+        if random.below(4) == 0 {
+            return damage_bytes(&mut random, &self.bytes, &donor.bytes);
+        }
+        let mut module = self.module.clone();
+        damage_module(&mut random, &mut module, &donor.module);
+        format::encode(&module).unwrap_or_default()
+    }
+}
+
+/// Whether decoder and verifier accept these bytes; wrong is only how they refuse.
+fn is_accepted(bytes: &[u8]) -> Result<bool, String> {
+    let judge = || match format::decode(bytes) {
+        Ok(module) => verify(&module, Trust::Untrusted).map_err(|errors| errors.len()),
+        Err(_) => Err(1),
+    };
+    match std::panic::catch_unwind(judge) {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(errors)) if errors > 0 => Ok(false),
+        Ok(Err(_)) => Err("it is refused without an error".to_owned()),
+        Err(_) => Err("the decoder or the verifier panics".to_owned()),
+    }
+}
+
+fn run(seed: u64, bytes: &[u8]) -> Result<(), String> {
+    let mut words = vec!["run", "--max-heap=24M", "--max-stack=2M"];
+    if seed.is_multiple_of(4) {
+        words.push("--gc-stress=16");
+    }
+    words.push("{scratch}/module.sqb");
+    let mut run = Run::new(words);
+    run.patience = PATIENCE;
+    let path = run.scratch.path().join("module.sqb");
+    std::fs::write(&path, bytes).map_err(|error| error.to_string())?;
+    let result = run.execute();
+    let is_bug =
+        result.error.contains("This is a bug in Squall") || result.error.starts_with("fatal: ");
+    if !is_bug && (result.was_stopped || result.signal.is_none()) {
+        return Ok(());
+    }
+    let how = result.signal.map_or(String::new(), |signal| format!("signal {signal}\n"));
+    let options = run.arguments[1..run.arguments.len() - 1].join(" ");
+    Err(report(&format!("{how}{}\noptions: {options}", result.error), seed, bytes))
+}
+
+/// Keeps the module, so that somebody can look at it.
+fn report(problem: &str, seed: u64, bytes: &[u8]) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{seed}.sqb"));
+    match std::fs::write(&path, bytes) {
+        Ok(()) => format!("{problem}\nseed {seed}; the module is {}", path.display()),
+        Err(_) => format!("{problem}\nseed {seed}"),
+    }
+}

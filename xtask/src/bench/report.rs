@@ -1,0 +1,156 @@
+//! Runs a program and reads its results: one reader for each kind of report.
+
+use std::collections::BTreeMap;
+
+use super::manifest::Report;
+use super::measure::{self, Run};
+use super::plan::Program;
+use super::results::{Key, Sample};
+
+/// The samples of one run, without those that do not count.
+pub fn samples(program: &Program) -> Result<Vec<Sample>, String> {
+    let run = measure::run(&mut program.command(), program.limit)?;
+    let samples = match program.report {
+        Report::Lines => from_lines(&run.output)?,
+        Report::Harness => from_harness(&run.output, program)?,
+        Report::Process => from_process(&run, program)?,
+        Report::Text => {
+            println!("\n{}\n\n```text\n{}```", program.name(), run.output);
+            return Ok(Vec::new());
+        }
+    };
+    Ok(without_warm_up(samples, program.warm_up))
+}
+
+/// Lines of `RESULT`, workload, system, detail, then values and their units.
+fn from_lines(output: &str) -> Result<Vec<Sample>, String> {
+    let mut samples = Vec::new();
+    for line in output.lines().filter_map(|line| line.strip_prefix("RESULT\t")) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [workload, system, detail, figures @ ..] = fields.as_slice() else {
+            return Err(format!("fields are missing: {line}"));
+        };
+        for figure in figures.chunks(2) {
+            let [value, unit] = figure else { return Err(format!("a unit is missing: {line}")) };
+            let value = value.parse().map_err(|_| format!("`{value}` is not a number: {line}"))?;
+            let key = Key::new(workload, system, detail, unit);
+            samples.push(Sample { key, value });
+        }
+    }
+    if samples.is_empty() { Err("it printed no results".to_owned()) } else { Ok(samples) }
+}
+
+/// The lines of a harness, which ends with a total unless a result was wrong.
+fn from_harness(output: &str, program: &Program) -> Result<Vec<Sample>, String> {
+    let times: Vec<f64> = output
+        .lines()
+        .filter_map(|line| line.split_once("runtime: ")?.1.strip_suffix("us")?.parse().ok())
+        .collect();
+    let is_complete = output.lines().any(|line| line.starts_with("Total Runtime:"));
+    if !is_complete || times.len() != program.iterations {
+        let (all, found) = (program.iterations, times.len());
+        return Err(format!("{found} of {all} iterations ended with the right result"));
+    }
+    let key = Key::new(&program.workload, &program.system, "", "ms");
+    Ok(times.into_iter().map(|time| Sample { key: key.clone(), value: time / 1000.0 }).collect())
+}
+
+/// The time of the run, and the memory of another one. The process must have printed something.
+fn from_process(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
+    if run.output.trim().is_empty() {
+        return Err("it printed nothing".to_owned());
+    }
+    let sample = |detail, unit, value| Sample {
+        key: Key::new(&program.workload, &program.system, detail, unit),
+        value,
+    };
+    let mut samples = vec![sample("time", "ms", run.time.as_secs_f64() * 1000.0)];
+    if let Some(mut command) = program.command_with_memory() {
+        let run = measure::run(&mut command, program.limit)?;
+        let peak = run.error.lines().find_map(|line| line.strip_prefix("peak ")?.parse().ok());
+        let kibibytes: f64 = peak.ok_or("GNU time did not tell the memory")?;
+        samples.push(sample("peak memory", "MiB", kibibytes / 1024.0));
+    }
+    Ok(samples)
+}
+
+/// Without the first so many samples of each key.
+fn without_warm_up(samples: Vec<Sample>, count: usize) -> Vec<Sample> {
+    let mut seen: BTreeMap<Key, usize> = BTreeMap::new();
+    let counts = |sample: &Sample| {
+        let seen = seen.entry(sample.key.clone()).or_default();
+        *seen += 1;
+        *seen > count
+    };
+    samples.into_iter().filter(counts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn program(report: Report, script: &str) -> Program {
+        Program {
+            group: "group".to_owned(),
+            workload: "Queens".to_owned(),
+            system: "shell".to_owned(),
+            builds: Vec::new(),
+            line: ["sh", "-c", script].map(str::to_owned).into(),
+            folder: PathBuf::from("/"),
+            environment: BTreeMap::new(),
+            report,
+            iterations: 2,
+            warm_up: 1,
+            repetitions: 1,
+            limit: Duration::from_secs(60),
+            peers: BTreeSet::new(),
+        }
+    }
+
+    fn values(report: Report, script: &str) -> Result<Vec<f64>, String> {
+        let samples = samples(&program(report, script))?;
+        Ok(samples.into_iter().map(|sample| sample.value).collect())
+    }
+
+    const FIRST: &str = "echo 'Queens: iterations=1 runtime: 1500us'; ";
+    const SECOND: &str = "echo 'Queens: iterations=1 runtime: 2500us'; ";
+    const TOTAL: &str = "echo 'Total Runtime: 4000us'; ";
+
+    #[test]
+    fn harnesses_print_microseconds() {
+        let script = [FIRST, SECOND, TOTAL].concat();
+        assert_eq!(values(Report::Harness, &script), Ok(vec![2.5]));
+    }
+
+    #[test]
+    fn a_harness_with_a_wrong_result_fails() {
+        for script in [[FIRST, SECOND, "exit 1"], [FIRST, SECOND, ""], [FIRST, "", TOTAL]] {
+            assert!(values(Report::Harness, &script.concat()).is_err(), "{script:?}");
+        }
+    }
+
+    #[test]
+    fn lines_may_have_several_figures() {
+        let line = r"printf 'RESULT\tspawn\tgo\tall\t3\tus\t80\tB\n'; ";
+        assert_eq!(values(Report::Lines, &line.repeat(2)), Ok(vec![3.0, 80.0]));
+    }
+
+    #[test]
+    fn lines_that_are_wrong_fail() {
+        for fields in [r"spawn", r"spawn\tgo\tall\t3", r"spawn\tgo\tall\tfast\tus"] {
+            let script = format!(r"printf 'RESULT\t{fields}\n'");
+            assert!(values(Report::Lines, &script).is_err(), "{fields}");
+        }
+        assert!(values(Report::Lines, "echo nothing").is_err());
+    }
+
+    #[test]
+    fn a_process_must_do_something() {
+        assert!(values(Report::Process, "true").is_err());
+        assert!(values(Report::Process, "echo hello").is_ok());
+    }
+}

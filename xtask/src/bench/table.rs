@@ -1,0 +1,304 @@
+//! Results as Markdown: tables of medians (and minima) and of ratios, and what is missing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::manifest::{Group, Rows};
+use super::results::{Results, Series};
+
+/// The tables of a group; nothing but its heading if nothing was measured.
+pub fn of_group(group: &Group, results: &Results) -> String {
+    let grid = Grid::new(group, results);
+    let mut text = format!("\n## {}\n", group.title);
+    if grid.lines.is_empty() {
+        return text;
+    }
+    match group.rows {
+        Rows::Systems => text += &grid.by_system(),
+        Rows::Workloads => {
+            text += &grid.by_workload();
+            if let Some(baseline) = grid.baseline {
+                text += &grid.ratios(baseline, group.geomean);
+            }
+        }
+    }
+    text
+}
+
+/// The versions of what was run.
+pub fn of_versions(results: &Results) -> String {
+    let mut text = "\nVersions:\n\n".to_owned();
+    for (name, version) in &results.versions {
+        _ = writeln!(text, "- {name}: {version}");
+    }
+    text
+}
+
+/// What was left out and what failed, with the reasons. One reason is told once.
+pub fn of_omissions(results: &Results) -> String {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for omission in &results.omissions {
+        let note = if omission.is_failure { "FAILED: " } else { "" };
+        let reason = format!("{}: {note}{}", omission.group, omission.reason);
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, what)) if what.contains(&omission.what.as_str()) => {}
+            Some((_, what)) => what.push(&omission.what),
+            None => reasons.push((reason, vec![&omission.what])),
+        }
+    }
+    let mut text = if reasons.is_empty() { String::new() } else { "\nLeft out:\n\n".to_owned() };
+    for (reason, what) in reasons {
+        _ = writeln!(text, "- {reason} ({})", what.join(", "));
+    }
+    text
+}
+
+/// What a row of workloads is about: workload, detail and unit.
+type Line<'r> = (&'r str, &'r str, &'r str);
+
+/// The series of a group by what they are about and by system.
+struct Grid<'r> {
+    lines: Vec<Line<'r>>,
+    systems: Vec<&'r str>,
+    baseline: Option<&'r str>,
+    cells: BTreeMap<(Line<'r>, &'r str), &'r Series>,
+}
+
+impl<'r> Grid<'r> {
+    /// Systems come in the order of the manifest, then those that only programs know.
+    fn new(group: &'r Group, results: &'r Results) -> Grid<'r> {
+        let mut lines = Vec::new();
+        let mut systems: Vec<&str> =
+            group.systems.iter().map(|system| system.name.as_str()).collect();
+        let mut cells = BTreeMap::new();
+        for series in results.of_group(&group.name) {
+            let key = &series.key;
+            let line = (key.workload.as_str(), key.detail.as_str(), key.unit.as_str());
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+            if !systems.contains(&key.system.as_str()) {
+                systems.push(&key.system);
+            }
+            cells.insert((line, key.system.as_str()), series);
+        }
+        systems.retain(|system| cells.keys().any(|(_, other)| other == system));
+        let baseline = group.baseline.as_deref().filter(|name| systems.contains(name));
+        Grid { lines, systems, baseline, cells }
+    }
+
+    fn median(&self, line: Line<'r>, system: &'r str) -> Option<f64> {
+        self.cells.get(&(line, system)).map(|series| series.median())
+    }
+
+    /// None if one of the two is missing, or too small to be told from nothing.
+    fn ratio(&self, line: Line<'r>, system: &'r str, baseline: &'r str) -> Option<f64> {
+        let [mine, other] = [system, baseline].map(|name| self.median(line, name));
+        Some(mine.filter(|&time| time > 0.0)? / other.filter(|&time| time > 0.0)?)
+    }
+
+    /// A row for each line: medians and minima.
+    fn by_workload(&self) -> String {
+        let mut table = Table::new("median (minimum)", &self.systems);
+        for &line in &self.lines {
+            let figures = self.systems.iter().map(|&system| self.figures(line, system));
+            table.row(&self.label(line), figures);
+        }
+        table.text
+    }
+
+    /// A row for each line: medians divided by the baseline's.
+    fn ratios(&self, baseline: &'r str, has_mean: bool) -> String {
+        let mut table = Table::new(&format!("ratio to {baseline}"), &self.systems);
+        for &line in &self.lines {
+            let ratios = self.systems.iter().map(|&system| {
+                self.ratio(line, system, baseline).map_or(NOTHING.to_owned(), figure)
+            });
+            table.row(&self.label(line), ratios);
+        }
+        if has_mean {
+            let means = self.systems.iter().map(|&system| self.mean(system, baseline));
+            table.row("**geometric mean**", means);
+        }
+        table.text
+    }
+
+    /// The geometric mean of the ratios; tells how many there are if some are missing.
+    fn mean(&self, system: &'r str, baseline: &'r str) -> String {
+        let ratios = self.lines.iter().filter_map(|&line| self.ratio(line, system, baseline));
+        let ratios: Vec<f64> = ratios.collect();
+        let mean = geometric_mean(&ratios).map_or(NOTHING.to_owned(), figure);
+        match ratios.len() {
+            count if count == self.lines.len() => format!("**{mean}**"),
+            count => format!("{mean} (of {count})"),
+        }
+    }
+
+    /// A row for each system: medians, minima and ratios.
+    fn by_system(&self) -> String {
+        let labels = self.lines.iter().map(|&line| self.label(line)).collect::<Vec<_>>();
+        let ratio = self.baseline.map(|name| format!("ratio to {name}"));
+        let heads = labels.iter().flat_map(|label| [Some(label), ratio.as_ref()]);
+        let heads: Vec<&str> = heads.flatten().map(String::as_str).collect();
+        let mut table = Table::new("median (minimum)", &heads);
+        for &system in &self.systems {
+            let cells = self.lines.iter().flat_map(|&line| {
+                let ratio = self.baseline.map(|baseline| {
+                    self.ratio(line, system, baseline).map_or(NOTHING.to_owned(), figure)
+                });
+                [Some(self.figures(line, system)), ratio]
+            });
+            table.row(system, cells.flatten());
+        }
+        table.text
+    }
+
+    /// What a line is about, without what all of them have in common.
+    fn label(&self, (workload, detail, unit): Line<'r>) -> String {
+        let is_only = self.lines.iter().all(|line| line.0 == workload);
+        match (is_only, detail) {
+            (_, "") => format!("{workload}, {unit}"),
+            (true, _) => format!("{detail}, {unit}"),
+            (false, _) => format!("{workload}: {detail}, {unit}"),
+        }
+    }
+
+    fn figures(&self, line: Line<'r>, system: &'r str) -> String {
+        self.cells.get(&(line, system)).map_or(NOTHING.to_owned(), |series| {
+            format!("{} ({})", figure(series.median()), figure(series.minimum()))
+        })
+    }
+}
+
+const NOTHING: &str = "–";
+
+/// A Markdown table.
+struct Table {
+    text: String,
+}
+
+impl Table {
+    fn new(corner: &str, heads: &[&str]) -> Table {
+        let mut table = Table { text: "\n".to_owned() };
+        table.row(corner, heads.iter().map(|head| (*head).to_owned()));
+        table.text += &format!("|---|{}\n", "--:|".repeat(heads.len()));
+        table
+    }
+
+    fn row(&mut self, label: &str, cells: impl Iterator<Item = String>) {
+        let cells: Vec<_> = cells.collect();
+        self.text += &format!("| {label} | {} |\n", cells.join(" | "));
+    }
+}
+
+/// A number with three digits that mean something.
+fn figure(value: f64) -> String {
+    let decimals = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        1.0.. => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// The n-th root of the product of n numbers; none of none.
+fn geometric_mean(values: &[f64]) -> Option<f64> {
+    let sum: f64 = values.iter().map(|value| value.ln()).sum();
+    (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::machine::Machine;
+    use crate::bench::manifest;
+    use crate::bench::results::{Key, Omission, Sample};
+
+    fn group(rows: &str) -> Group {
+        let system = |name| format!("[[system]]\nname='{name}'\ncommand=[]\nreport='lines'\n");
+        let head = format!("title='T'\nbaseline='java'\ngeomean=true\nrows='{rows}'\n");
+        let mut group =
+            manifest::parse(&(head + &system("squall") + &system("java"))).expect("well-formed");
+        group.name = "group".to_owned();
+        group
+    }
+
+    fn results(samples: &[(&str, &str, f64)]) -> Results {
+        let mut results = Results::new(Machine::describe(), true);
+        let samples = samples.iter().map(|&(workload, system, value)| Sample {
+            key: Key::new(workload, system, "", "ms"),
+            value,
+        });
+        results.add("group", samples.collect());
+        results
+    }
+
+    #[test]
+    fn workloads_have_ratios_and_a_mean() {
+        let results = results(&[
+            ("a", "java", 2.0),
+            ("a", "squall", 10.0),
+            ("a", "squall", 30.0),
+            ("b", "squall", 80.0),
+            ("b", "java", 5.0),
+        ]);
+        let expected = "\n## T\n
+| median (minimum) | squall | java |
+|---|--:|--:|
+| a, ms | 20.0 (10.0) | 2.00 (2.00) |
+| b, ms | 80.0 (80.0) | 5.00 (5.00) |
+
+| ratio to java | squall | java |
+|---|--:|--:|
+| a, ms | 10.0 | 1.00 |
+| b, ms | 16.0 | 1.00 |
+| **geometric mean** | **12.6** | **1.00** |
+";
+        assert_eq!(of_group(&group("workloads"), &results), expected);
+    }
+
+    #[test]
+    fn gaps_show() {
+        let results = results(&[("a", "java", 2.0), ("a", "squall", 6.0), ("b", "java", 1.0)]);
+        let text = of_group(&group("workloads"), &results);
+        assert!(text.contains("| b, ms | – | 1.00 (1.00) |"), "{text}");
+        assert!(text.contains("| **geometric mean** | 3.00 (of 1) | **1.00** |"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_divided_by_nothing() {
+        let results = results(&[("a", "java", 0.0), ("a", "squall", 6.0)]);
+        let text = of_group(&group("workloads"), &results);
+        assert!(text.contains("| **geometric mean** | – (of 0) | – (of 0) |"), "{text}");
+    }
+
+    #[test]
+    fn systems_can_be_rows() {
+        let results = results(&[("a", "squall", 3.0), ("a", "java", 2.0)]);
+        let expected = "\n## T\n
+| median (minimum) | a, ms | ratio to java |
+|---|--:|--:|
+| squall | 3.00 (3.00) | 1.50 |
+| java | 2.00 (2.00) | 1.00 |
+";
+        assert_eq!(of_group(&group("systems"), &results), expected);
+    }
+
+    #[test]
+    fn without_baseline_there_are_no_ratios() {
+        let text = of_group(&group("workloads"), &results(&[("a", "squall", 3.0)]));
+        assert!(!text.contains("ratio"), "{text}");
+    }
+
+    #[test]
+    fn a_reason_is_told_once() {
+        let mut results = results(&[]);
+        for system in ["luajit", "lua", "luajit"] {
+            let omission = Omission::left_out("group", system, "no such tool".to_owned());
+            results.omissions.push(omission);
+        }
+        let expected = "\nLeft out:\n\n- group: no such tool (luajit, lua)\n";
+        assert_eq!(of_omissions(&results), expected);
+    }
+}
