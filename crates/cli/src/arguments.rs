@@ -204,6 +204,14 @@ pub struct MachineArguments {
     #[arg(long, value_name = "SIZE", value_parser = size, env = "SQUALL_MAX_STACK", hide_env_values = true, help_heading = "Machine")]
     pub max_stack: Option<usize>,
 
+    /// How many native threads run the program [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), env = "SQUALL_WORKERS", hide_env_values = true, help_heading = "Machine")]
+    pub workers: Option<u16>,
+
+    /// Make the run repeatable: this number decides what runs when, and time is simulated
+    #[arg(long, value_name = "N", env = "SQUALL_SEED", hide_env_values = true, help_heading = "Machine")]
+    pub seed: Option<u64>,
+
     /// Report on the standard error output what happens
     #[arg(
         long,
@@ -233,7 +241,7 @@ pub struct MachineArguments {
     )]
     pub gc_stress: Option<u32>,
 
-    /// Make life hard for the machine: collections at every allocation, and tiny stacks
+    /// Make life hard for the machine: collections at every allocation, tiny stacks, slow polls
     #[arg(long, env = "SQUALL_STRESS", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
     pub stress: bool,
 }
@@ -256,6 +264,7 @@ impl MachineArguments {
             permissions: self.permissions(),
             heap: HeapOptions { max_heap: self.max_heap, ..HeapOptions::default() },
             tiny_stacks: self.stress,
+            polls_always: self.stress,
             arguments,
             tracing: Tracing {
                 sends: self.trace.contains(&Trace::Send),
@@ -265,6 +274,10 @@ impl MachineArguments {
             ..Options::default()
         };
         options.verify_all |= self.verify;
+        options.scheduler.seed = self.seed;
+        if let Some(workers) = self.workers {
+            options.scheduler.workers = usize::from(workers);
+        }
         if let Some(bytes) = self.max_stack {
             options.max_stack = bytes;
         }

@@ -344,7 +344,7 @@ fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWor
 
 /// Ends the program because the VM itself cannot go on.
 fn fatal(thread: &mut Thread, what: &str) {
-    let trace = trace::render(thread);
+    let trace = trace::render(thread.activations());
     thread.vm.host.write_error(&format!("fatal: {what}\n{trace}"));
     exit(thread, 70);
 }

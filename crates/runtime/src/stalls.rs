@@ -1,26 +1,176 @@
-//! Stalls: what is known of strands that can never go on.
+//! Stalls: strands that wait for what cannot happen, and the report about them.
+//!
+//! When nothing is ready and nothing is expected from outside, every strand that is left waits for
+//! another one: a *deadlock*, which ends the program. A strand that no root reaches can never be
+//! woken, whatever the others do: the collector finds it, and frees it. It is *lost*; the program goes
+//! on, and hears of it at its end.
+//!
+//! What a strand waits for is in its object, and says in some cases who could wake it: the strand to
+//! be joined, or the holder of a mutex. Where that leads back, the report names the cycle.
 
-use crate::strand::{self, StrandRef, Strands};
+use std::fmt::Write;
+
+use parking_lot::Mutex;
+use squall_heap::{Object, Word};
+
+use crate::known;
+use crate::locks;
+use crate::strand::{self, Model, Standing, StrandRef, Strands, slots};
+use crate::trace;
 use crate::vm::Vm;
 
-/// What is to be reported.
+/// The exit code of a program that waits for something that cannot happen.
+pub const DEADLOCK: i32 = 1;
+
+/// How many strands a report describes in full.
+const DESCRIBED: usize = 32;
+
+/// How many strands, and steps from one to the next, the search for a cycle looks at.
+const LOOKED_AT: usize = 1000;
+
+/// What is known of strands that can never go on.
 #[derive(Default)]
-pub struct Stalls;
+pub struct Stalls(Mutex<Lost>);
+
+#[derive(Default)]
+struct Lost {
+    count: usize,
+    descriptions: Vec<String>,
+}
 
 impl Stalls {
-    /// Nothing can run any more, and nothing outside will change that.
+    /// Says that nothing can run any more, and what every strand waits for. All workers are parked,
+    /// but for the caller.
     pub fn report(&self, vm: &Vm) {
-        vm.host.write_error("deadlock: nothing is left that could run\n");
-        vm.end(DEADLOCK);
+        let mut text = String::from("deadlock: nothing is left that could run\n");
+        describe_all(vm, &mut text);
+        vm.host.write_error(&text);
     }
 
-    /// The collector found strands that nothing can wake.
+    /// The collector found strands that nothing can wake. What they refer to may be gone.
     pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
+        let mut inner = self.0.lock();
         for strand in lost {
+            inner.count += 1;
+            if inner.descriptions.len() < DESCRIBED {
+                let trace = trace::render(strand.activations());
+                inner.descriptions.push(format!("{}\n{trace}", name(strand)));
+            }
             strand::free_lost(strands, strand);
+        }
+    }
+
+    /// Says which strands were lost, if any were.
+    pub fn report_lost(&self, vm: &Vm) {
+        let inner = self.0.lock();
+        if inner.count > 0 {
+            let verb = if inner.count == 1 { "strand was" } else { "strands were" };
+            let mut text = format!("{} {verb} lost, waiting for what nobody had\n", inner.count);
+            inner.descriptions.iter().for_each(|description| text.push_str(description));
+            describe_rest(inner.count, &mut text);
+            vm.host.write_error(&text);
         }
     }
 }
 
-/// The exit code of a program that waits for something that cannot happen.
-pub const DEADLOCK: i32 = 1;
+/// Describes all strands and what they wait for. The caller sees to it that none runs.
+pub fn describe_all(vm: &Vm, text: &mut String) {
+    let strands = vm.strands.all();
+    for &strand in strands.iter().take(DESCRIBED) {
+        describe(vm, strand, text);
+    }
+    describe_rest(strands.len(), text);
+    if let Some(cycle) = find_cycle(&strands) {
+        let names: Vec<String> = cycle.into_iter().map(name).collect();
+        _ = writeln!(text, "cycle: {} → {}", names.join(" → "), names[0]);
+    }
+}
+
+fn describe_rest(count: usize, text: &mut String) {
+    if count > DESCRIBED {
+        _ = writeln!(text, "  … and {} more", count - DESCRIBED);
+    }
+}
+
+fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
+    _ = write!(text, "{}", name(strand));
+    if strand.is_parked() {
+        let since = vm.ticks().wrapping_sub(strand.parked_at.get());
+        let waits_for = waits_for(strand.object().slot(slots::WAITS_FOR));
+        _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
+    } else if strand.standing.get() == Standing::New {
+        _ = writeln!(text, " has not begun");
+    } else {
+        _ = writeln!(text, " is ready");
+    }
+    text.push_str(&trace::render(strand.activations()));
+}
+
+/// What a strand is called in reports.
+fn name(strand: StrandRef) -> String {
+    let kind = match (strand.model.get(), strand.vat.get()) {
+        (Model::Parallel, _) => "thread",
+        (Model::Exclusive, None) => "process",
+        (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",
+        (Model::Exclusive, Some(_)) => "strand",
+    };
+    format!("{kind} {}", strand.identity.get() >> 3)
+}
+
+/// What a strand waits for, with its preposition.
+fn waits_for(what: Word) -> String {
+    let Some(object) = what.as_object() else {
+        return if what == Word::NIL { "to be resumed" } else { "for a time" }.into();
+    };
+    match object.layout() {
+        known::CHANNEL => format!("for {}", numbered("a channel", object)),
+        known::STRAND => match StrandRef::of_object(object) {
+            Some(strand) => format!("for the end of {}", name(strand)),
+            None => "for a strand that has ended".into(),
+        },
+        known::LOCK => match holder(object) {
+            Some(strand) => format!("for a mutex that {} holds", name(strand)),
+            None => format!("for {}", numbered("a lock", object)),
+        },
+        known::SHARED_LOCK => format!("for {}", numbered("a barrier or bucket", object)),
+        _ => "for one of several channels".into(),
+    }
+}
+
+/// Objects that several strands wait for can be told by their hash.
+fn numbered(what: &str, object: Object) -> String {
+    format!("{what} (#{:x})", object.identity_hash())
+}
+
+/// The strand that holds a mutex, unless it has ended.
+fn holder(lock: Object) -> Option<StrandRef> {
+    let holder = lock.slot(locks::slots::HOLDER).as_object()?;
+    (holder.layout() == known::STRAND).then(|| StrandRef::of_object(holder)).flatten()
+}
+
+/// The strand that could wake this one, as far as one can tell.
+fn waker(strand: StrandRef) -> Option<StrandRef> {
+    let what = strand.object().slot(slots::WAITS_FOR).as_object().filter(|_| strand.is_parked())?;
+    match what.layout() {
+        known::STRAND => StrandRef::of_object(what),
+        known::LOCK => holder(what),
+        _ => None,
+    }
+}
+
+/// Strands each of which waits for the next one, and the last for the first.
+fn find_cycle(strands: &[StrandRef]) -> Option<Vec<StrandRef>> {
+    for &start in strands.iter().take(LOOKED_AT) {
+        let mut path = vec![start];
+        while let Some(next) = path.last().copied().and_then(waker) {
+            if next == start {
+                return Some(path);
+            }
+            if path.contains(&next) || path.len() == LOOKED_AT {
+                break;
+            }
+            path.push(next);
+        }
+    }
+    None
+}

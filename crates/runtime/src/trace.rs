@@ -14,6 +14,7 @@ use squall_heap::Word;
 use crate::behavior::SlotContent;
 use crate::function::Function;
 use crate::known::{self, KnownClass};
+use crate::stack::Activation;
 use crate::thread::Thread;
 use crate::vm::Vm;
 
@@ -23,9 +24,9 @@ const SHOWN: usize = 16;
 /// How far a signal walks to find the outer end: signalling deep down must stay cheap.
 pub const SIGNAL_REACH: usize = 100_000;
 
-/// The active calls of a thread as text, a line each; the middle of a long stack is left out.
-pub fn render(thread: &Thread) -> String {
-    let ends = Ends::of(thread, usize::MAX);
+/// Active calls, innermost first, as text, a line each; the middle of a long stack is left out.
+pub fn render(activations: impl Iterator<Item = Activation>) -> String {
+    let ends = Ends::of(activations, usize::MAX);
     let mut text = String::new();
     render_places(ends.places().map(|place| (place.function, place.pc)), ends.hidden, &mut text);
     text
@@ -47,11 +48,11 @@ struct Ends {
 }
 
 impl Ends {
-    /// The ends of the stack of a thread, seen from at most `reach` activations.
-    fn of(thread: &Thread, reach: usize) -> Ends {
+    /// The ends of a stack, of which at most `reach` activations are looked at.
+    fn of(activations: impl Iterator<Item = Activation>, reach: usize) -> Ends {
         let mut places = [None; 2 * SHOWN];
         let mut count = 0;
-        for activation in thread.activations().take(reach) {
+        for activation in activations.take(reach) {
             // The outer half is a ring.
             let index = if count < SHOWN { count } else { SHOWN + count % SHOWN };
             places[index] = Some(Place { function: activation.function, pc: activation.pc });
@@ -81,7 +82,7 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     let Some(slot) = trace_slot(thread.vm, exception) else {
         return;
     };
-    let ends = Ends::of(thread, reach);
+    let ends = Ends::of(thread.activations(), reach);
     let length = 2 * ends.places().count() + usize::from(ends.hidden.is_some());
     let class = thread.vm.known_class(KnownClass::Array);
     let mut scope = thread.mutator.scope();

@@ -22,7 +22,7 @@ use crate::objects::string;
 use crate::outcome::Failure;
 use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
-use crate::promises::Embedder;
+use crate::promises::{Embedder, Unhandled};
 use crate::roots::{GlobalRoots, Roots};
 use crate::stalls::Stalls;
 use crate::strand::{StrandRef, Strands};
@@ -80,6 +80,8 @@ pub struct Vm {
     pub ended: Ended,
     /// The embedder's message in progress.
     pub embedder: Embedder,
+    /// Broken promises that nobody cares for.
+    pub unhandled: Unhandled,
     /// What is known of strands that can never go on.
     pub stalls: Stalls,
     /// Objects the VM itself refers to.
@@ -132,6 +134,7 @@ impl Vm {
             timers: Timers::default(),
             ended: Ended::default(),
             embedder: Embedder::default(),
+            unhandled: Unhandled::default(),
             stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
@@ -262,6 +265,15 @@ impl Vm {
     pub(crate) fn remove_thread(&self, thread: &Thread) {
         let thread = ThreadPointer(std::ptr::from_ref(thread));
         self.threads.lock().retain(|other| *other != thread);
+    }
+
+    /// Makes the embedder's thread, which attached first, look around.
+    pub fn summon_embedder(&self) {
+        let first = self.threads.lock().first().copied();
+        if let Some(first) = first {
+            // SAFETY: the embedder's thread stays as long as the VM works for it.
+            self.scheduler.summon(unsafe { (*first.0).number });
+        }
     }
 
     /// Makes the worker on which a strand runs, if it does, poll.

@@ -28,13 +28,9 @@ pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
-const NOTHING: usize = 3;
 const KIND: usize = 3;
 
 impl Item {
-    /// Nothing; makes a worker that is parked look around.
-    pub const NOTHING: Item = Item(NonZeroUsize::new(NOTHING).expect("not zero"));
-
     /// A vat that is scheduled.
     pub fn vat(vat: VatRef) -> Item {
         Item::new(vat.address() | VAT)
@@ -126,7 +122,6 @@ fn run_item(thread: &mut Thread, item: Item) {
     unsafe {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
-            NOTHING => {}
             TIMER => timers::due(thread, TimerKey((bits >> 2) as u32)),
             _ => run_alone(thread, StrandRef::from_address(bits)),
         }
@@ -170,6 +165,9 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
 
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
 fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
+    if promises::attend(thread, vat, message) {
+        return;
+    }
     thread.message.clear();
     thread.message.push(message.word());
     match strand::make(thread, Some(vat), Model::Exclusive) {
@@ -180,7 +178,7 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
         Err(_) => {
             let message = thread.message[0].object_unchecked();
             let error = thread.vm.roots.out_of_memory.get();
-            promises::settle_result(thread, message, Ending::Failed, error);
+            promises::settle_result(thread, Some(vat), message, Ending::Failed, error);
         }
     }
 }
@@ -258,7 +256,8 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
         base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read()
     };
     let object = strand.object();
-    if let Some(vat) = strand.vat.get()
+    let vat = strand.vat.get();
+    if let Some(vat) = vat
         && vat.turn.get() == Some(strand)
     {
         vat.turn.set(None);
@@ -272,7 +271,7 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let message = object.slot(strand::slots::MESSAGE);
     strand::free(thread, strand);
     if let Some(message) = message.as_object() {
-        promises::settle_result(thread, message, ending, value);
+        promises::settle_result(thread, vat, message, ending, value);
     }
 }
 
@@ -284,9 +283,7 @@ impl Hooks<TimerKey> for WorkerHooks {
         let vm = Vm::of_process();
         let worker = std::thread::Builder::new().name("worker".into()).spawn(move || {
             let mut thread = Thread::attach(vm);
-            while work(&mut thread, |_| false) == Finished::Stalled {
-                vm.stalls.report(vm);
-            }
+            work(&mut thread, |_| false);
         });
         // Without another native thread, those that are there do the work.
         drop(worker);

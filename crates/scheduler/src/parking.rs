@@ -181,6 +181,9 @@ impl Parking {
             return Verdict::Stop;
         }
         crew.stall_told &= !has_run;
+        if let Some(verdict) = crew.verdicts[id.0].take() {
+            return verdict;
+        }
         crew.parked.push(id);
         self.publish(&crew);
         fence(Ordering::SeqCst);
@@ -284,13 +287,30 @@ impl Parking {
         }
         if self.sources.load(Ordering::Acquire) == 0 && !has_work() {
             crew.stall_told = true;
-            self.give_verdict(crew, Verdict::Stall);
+            // The first worker is the one that the embedder waits for.
+            let first = crew.parked.iter().copied().min_by_key(|id| id.0);
+            let first = first.expect("all workers are parked, and there are some");
+            self.give_verdict_to(crew, first, Verdict::Stall);
+        }
+    }
+
+    /// Makes a worker look around: wakes it if it is parked, or else lets it not park the next time.
+    pub(crate) fn summon(&self, id: WorkerId) {
+        let mut crew = lock(&self.crew);
+        if crew.verdicts[id.0].is_none() {
+            self.give_verdict_to(&mut crew, id, Verdict::Search { has_token: false });
         }
     }
 
     /// Takes the worker that parked last off the list, and wakes it.
     fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) {
-        let id = crew.parked.pop().expect("the caller has seen a parked worker");
+        let id = *crew.parked.last().expect("the caller has seen a parked worker");
+        self.give_verdict_to(crew, id, verdict);
+    }
+
+    /// Takes a parked worker off the list, and wakes it.
+    fn give_verdict_to(&self, crew: &mut Crew, id: WorkerId, verdict: Verdict) {
+        crew.parked.retain(|parked| *parked != id);
         crew.verdicts[id.0] = Some(verdict);
         self.publish(crew);
         self.verdict_given[id.0].notify_one();

@@ -80,6 +80,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.wake();
     }
 
+    /// Makes a worker return from [`Worker::park`](crate::Worker::park), now or the next time, for it
+    /// to look at something that the scheduler does not know of.
+    pub fn summon(&self, worker: WorkerId) {
+        self.parking.summon(worker);
+    }
+
     /// Ends everything: workers that park or ask for the next item are told, parked ones are woken,
     /// running ones are asked to come to a poll, and the monitor ends.
     pub fn stop(&self) {

@@ -10,6 +10,8 @@ use squall_interpreter::Interpreter;
 use squall_runtime::bootstrap::{self, BootError};
 use squall_runtime::module::LoadedModule;
 use squall_runtime::objects::string;
+use squall_runtime::strands;
+use squall_runtime::promises;
 use squall_runtime::thread::Thread;
 use squall_runtime::vm::Vm;
 use squall_runtime::worker::{self, Finished};
@@ -65,10 +67,12 @@ pub enum Reply<T> {
     Answer(T),
     /// The program asked the machine to end with this exit code.
     Exit(i32),
+    /// There is no answer: the message waited for what cannot happen. That was reported, and its
+    /// processing was ended.
+    Stalled,
 }
 
-/// The exit code of a program that waits for something that cannot happen.
-pub const DEADLOCK: i32 = 1;
+pub use squall_runtime::stalls::DEADLOCK;
 
 impl Machine {
     /// Starts the machine of this process.
@@ -96,21 +100,28 @@ impl Machine {
     pub fn run_program(&mut self) -> i32 {
         let code = match self.start_program() {
             Ok(Reply::Exit(code)) => code,
-            Ok(Reply::Answer(())) => self.deadlock(),
+            Ok(Reply::Stalled) => DEADLOCK,
+            Ok(Reply::Answer(())) => {
+                self.vm.stalls.report(self.vm);
+                DEADLOCK
+            }
             Err(error) => {
                 self.vm.host.write_error(&format!("{error}\n"));
                 INTERNAL_ERROR
             }
         };
+        promises::report_unhandled(self.vm);
         self.vm.host.flush();
+        self.vm.stalls.report_lost(self.vm);
         code
     }
 
     fn start_program(&mut self) -> Result<Reply<()>, BootError> {
         let platform = self.platform();
         match self.send(platform, "start", &[])? {
-            Reply::Exit(code) => Ok(Reply::Exit(code)),
             Reply::Answer(_) => Ok(self.run_turns()),
+            Reply::Exit(code) => Ok(Reply::Exit(code)),
+            Reply::Stalled => Ok(Reply::Stalled),
         }
     }
 
@@ -122,12 +133,15 @@ impl Machine {
         }
     }
 
-    fn deadlock(&mut self) -> i32 {
-        self.vm.host.write_error(
-            "deadlock: `main:` answered a promise that is not resolved, and nothing is left that \
-             could resolve it\n",
-        );
-        DEADLOCK
+    /// Reports what the main vat's turn, and all other strands, wait for, and ends the turn.
+    fn abandon_turn(&mut self) {
+        self.vm.stalls.report(self.vm);
+        let turn = self.vm.main_vat().and_then(|vat| vat.turn.get());
+        if let Some(strand) = turn {
+            strands::terminate(&mut self.thread, strand.object());
+            // If the `ensure:` blocks of the turn wait as well, that is that.
+            worker::work(&mut self.thread, |vm| vm.embedder.is_done());
+        }
     }
 }
 
@@ -176,7 +190,10 @@ impl Machine {
         let finished = worker::call(&mut self.thread, selector, &words)?;
         Ok(match finished {
             Finished::Exit(code) => Reply::Exit(code),
-            Finished::Stalled => Reply::Exit(self.deadlock()),
+            Finished::Stalled => {
+                self.abandon_turn();
+                Reply::Stalled
+            }
             Finished::Done => {
                 let result = self.vm.embedder.take().map_or(Word::NIL, |(_, value)| value);
                 Reply::Answer(self.thread.mutator.push_root(result))

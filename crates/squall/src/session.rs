@@ -76,8 +76,10 @@ impl Session {
 
     fn run(&mut self, class: Handle) -> Result<Evaluation, BootError> {
         let object = answer(self.machine.send(class, "in:", &[self.workspace])?)?;
-        if let Reply::Exit(code) = self.machine.send(self.workspace, "evaluate:", &[object])? {
-            return Ok(Evaluation::Exit(code));
+        match self.machine.send(self.workspace, "evaluate:", &[object])? {
+            Reply::Answer(_) => {}
+            Reply::Exit(code) => return Ok(Evaluation::Exit(code)),
+            Reply::Stalled => return Ok(Evaluation::Failed),
         }
         if let Reply::Exit(code) = self.machine.run_turns() {
             return Ok(Evaluation::Exit(code));
@@ -114,6 +116,7 @@ fn answer(reply: Reply<Handle>) -> Result<Handle, BootError> {
     match reply {
         Reply::Answer(object) => Ok(object),
         Reply::Exit(code) => Err(BootError(format!("the workspace exited with {code}"))),
+        Reply::Stalled => Err(BootError("the workspace waits for ever".into())),
     }
 }
 

@@ -112,6 +112,7 @@ impl TestRun {
         match machine.send(class, "usingPlatform:", &[platform])? {
             Reply::Answer(framework) => Ok(TestRun { machine, framework }),
             Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
+            Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
         }
     }
 
@@ -144,8 +145,10 @@ impl TestRun {
 
     /// Has the framework do something, with all turns that come of it, and asks how it went.
     fn tell(&mut self, selector: &str, arguments: &[Handle]) -> Result<Outcome, BootError> {
-        if let Reply::Exit(code) = self.machine.send(self.framework, selector, arguments)? {
-            return Ok(Outcome::Exit(code));
+        match self.machine.send(self.framework, selector, arguments)? {
+            Reply::Answer(_) => {}
+            Reply::Exit(code) => return Ok(Outcome::Exit(code)),
+            Reply::Stalled => return Ok(Outcome::Error("it waits for ever".to_owned())),
         }
         if let Reply::Exit(code) = self.machine.run_turns() {
             return Ok(Outcome::Exit(code));
@@ -163,6 +166,7 @@ impl TestRun {
         match self.machine.send(self.framework, selector, &[])? {
             Reply::Answer(object) => Ok(self.machine.text(object).unwrap_or_default()),
             Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
+            Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
         }
     }
 }

@@ -93,5 +93,6 @@ fn send(mut machine: Machine, module: RunnableModule, selector: &str) -> Result<
             None => Ok(Exit::Failure),
         },
         Reply::Exit(code) => Ok(Exit::Program(code)),
+        Reply::Stalled => Ok(Exit::Failure),
     }
 }

@@ -22,7 +22,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         print(thread, window, |host, text| host.write_error(text))
     }),
     Primitive::ordinary("printStackTrace", |thread, _| {
-        let text = trace::render(thread);
+        let text = trace::render(thread.activations());
         let vm = thread.vm;
         thread.mutator.native(|| vm.host.write_error(&text));
         Outcome::Return(Word::NIL)
