@@ -262,9 +262,9 @@ impl Machine<'_> {
         }
         let entry = self.site(self.word(1) & 0xFFFF).entry();
         let layout = left.object_unchecked().layout();
-        // Boxed numbers are the same if their values are, which the primitive knows to compare.
+        // What is the same if its contents are, the primitive knows to compare.
         let known = entry.layout == layout
-            && !matches!(layout, known::LARGE_INTEGER | known::BOXED_DOUBLE)
+            && !matches!(layout, known::LARGE_INTEGER | known::BOXED_DOUBLE | known::FAR_REFERENCE)
             && matches!(entry.action, Action::Primitive(primitive) if primitive.shape == Shape::Identical);
         known.then_some(left == right)
     }

@@ -6,8 +6,8 @@
 use squall_bytecode::module::Side;
 use squall_heap::{Format, LayoutId, Object, Word};
 
-use crate::behavior::{Behavior, BehaviorFault, SlotContent};
-use crate::known::{self, KnownClass};
+use crate::behavior::{Behavior, BehaviorFault, CLASS_OBJECT_SLOTS, SlotContent};
+use crate::known::{self, FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
 use crate::objects::string;
@@ -37,6 +37,36 @@ fn behavior_slot(class: Object) -> &'static Behavior {
     // SAFETY: `make_class` stored the address of an immortal behavior, and no guest code reaches
     // the slots of class objects.
     unsafe { &*(class.slot(BEHAVIOR).bits() as *const Behavior) }
+}
+
+/// The behavior of an object that guest code knows, without a look into a table.
+pub fn behavior_of(vm: &Vm, object: Object) -> Option<&'static Behavior> {
+    let layout = object.layout();
+    match object.class().as_object() {
+        // Instances of the known classes share constant layouts with what only the VM knows.
+        Some(class) if layout.number() >= FIRST_FREE_NUMBER && is_class_object(vm, class) => {
+            let behavior = behavior_slot(class);
+            if behavior.layout == layout { Some(behavior) } else { vm.behavior_of_layout(layout) }
+        }
+        _ => vm.behavior_of_layout(layout),
+    }
+}
+
+/// Whether this is a class object. Direct instances of `Class` are none, and have no slots.
+fn is_class_object(vm: &Vm, object: Object) -> bool {
+    object.class() == vm.known_class(KnownClass::Class)
+        && object.layout().slot_count() == CLASS_OBJECT_SLOTS
+}
+
+/// Whether instances of a class object go to other vats, as they are or as copies.
+fn is_shared(class: Object) -> bool {
+    let behavior = behavior_slot(class);
+    behavior.is_value || behavior.is_transfer
+}
+
+/// Whether an object travels between vats by copy.
+pub fn is_transfer(vm: &Vm, object: Object) -> bool {
+    behavior_of(vm, object).is_some_and(|behavior| behavior.is_transfer)
 }
 
 /// The superclass of a class object.
@@ -84,7 +114,8 @@ pub fn make_class(
         Ok(behavior) => behavior,
         Err(fault) => return Err(class_fault(thread, definition, fault)),
     };
-    if (behavior.is_value || behavior.is_transfer) && !is_value(vm, parts.get(0)) {
+    let is_shared = behavior.is_value || behavior.is_transfer;
+    if is_shared && !(is_value(vm, parts.get(0)) && captures_values(vm, parts.get(1))) {
         return Err(Failure::with("NotAValue", vm.name_word(thread, definition.name)?, Word::NIL));
     }
     let mixins = mixin_array(thread, parts)?;
@@ -195,13 +226,15 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
             known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => {
                 return true;
             }
-            known::CHANNEL | known::SHARED_LOCK => return true,
-            known::BLOCK => return false,
+            known::CHANNEL | known::SHARED_LOCK | known::FAR_REFERENCE => return true,
+            known::BLOCK | known::ARRAY | known::PROMISE => return false,
             _ => {}
         }
-        let Some(behavior) = vm.behavior_of_layout(layout) else { return false };
+        let Some(behavior) = behavior_of(vm, object) else { return false };
         let class = match behavior.side {
-            Side::Class => object,
+            // What the class of an object literal captured was checked if it is one of values.
+            Side::Class if captures(object) == Word::NIL || is_shared(object) => object,
+            Side::Class => return false,
             _ if behavior.definition.instances_are_values.get().is_some() => return true,
             Side::Instance if behavior.is_value => match object.class().as_object() {
                 Some(class) => class,
@@ -214,6 +247,13 @@ pub fn is_value(vm: &Vm, word: Word) -> bool {
             None => return true,
         }
     }
+}
+
+/// Whether the variables that an object literal's class captured can be shared: copies of values. A
+/// variable that is assigned later is in a context of its own.
+fn captures_values(vm: &Vm, captures: Word) -> bool {
+    let Some(context) = captures.as_object() else { return true };
+    (0..context.length()).all(|index| is_value(vm, context.element(index)))
 }
 
 /// Whether an object is the instance of a module's class and holds only values for good.

@@ -48,11 +48,17 @@ pub enum KnownClass {
     Block,
     /// What can be signalled and caught.
     Exception,
+    /// References to objects of other vats.
+    FarReference,
+    /// Results that are not there yet.
+    Promise,
+    /// Several promises as one; the first slot has that.
+    PromiseGroup,
 }
 
 impl KnownClass {
     /// Every known class; a class comes after its superclass.
-    pub const ALL: [KnownClass; 18] = {
+    pub const ALL: [KnownClass; 21] = {
         use KnownClass::*;
         [
             Top,
@@ -73,6 +79,9 @@ impl KnownClass {
             TransferArray,
             Block,
             Exception,
+            FarReference,
+            Promise,
+            PromiseGroup,
         ]
     };
 
@@ -87,7 +96,7 @@ impl KnownClass {
 
     /// The name of the class in the kernel module.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 18] = [
+        const NAMES: [&str; 21] = [
             "Top",
             "Thing",
             "Object",
@@ -106,6 +115,9 @@ impl KnownClass {
             "TransferArray",
             "Block",
             "Exception",
+            "FarReference",
+            "Promise",
+            "PromiseGroup",
         ];
         NAMES[self as usize]
     }
@@ -124,6 +136,8 @@ impl KnownClass {
             KnownClass::ValueArray => VALUE_ARRAY,
             KnownClass::TransferArray => TRANSFER_ARRAY,
             KnownClass::Block => BLOCK,
+            KnownClass::FarReference => FAR_REFERENCE,
+            KnownClass::Promise => PROMISE,
             _ => return None,
         })
     }
@@ -155,6 +169,8 @@ impl KnownClass {
                 | KnownClass::String
                 | KnownClass::Symbol
                 | KnownClass::Block
+                | KnownClass::FarReference
+                | KnownClass::Promise
         )
     }
 }
@@ -208,11 +224,9 @@ pub const WAITER: LayoutId = layout(Format::Slots, crate::waiting::waiter::COUNT
 /// Messages: see [`crate::messages`]. Never seen by guest code.
 pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);
 /// References to objects of other vats: see [`crate::isolation`].
-pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, 2, 21);
+pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, crate::isolation::slots::COUNT, 21);
 /// Promises: see [`crate::promises`].
 pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
-/// What happens when a promise is settled: see [`crate::promises`]. Never seen by guest code.
-pub const REACTION: LayoutId = layout(Format::Slots, crate::promises::reaction::COUNT, 23);
 /// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
 pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
 /// Mutexes, conditions and semaphores: see [`crate::locks`]. Never seen by guest code outside the

@@ -2,7 +2,7 @@
 //!
 //! | root | visited |
 //! |---|---|
-//! | known classes, the kernel, one-character strings, symbols, timers | at every collection |
+//! | known classes, the kernel, one-character strings, symbols, timers, promises to report | at every collection |
 //! | the objects of strands that ran since the last collection, of vats made since then | at every collection |
 //! | the objects of strands that are ready, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
@@ -170,6 +170,7 @@ unsafe impl RootSource for Roots {
         self.vm.vats.visit_roots(kind, visit);
         self.vm.timers.visit(visit);
         self.vm.embedder.visit(visit);
+        self.vm.unhandled.visit(visit);
         self.vm.symbols().visit_objects(visit);
     }
 

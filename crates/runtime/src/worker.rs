@@ -315,6 +315,11 @@ pub fn run_function(
     calls::enter_message(thread, crate::stack::exit_site(), function);
     let tier = thread.vm.tier;
     tier.run(thread);
+    while thread.stop == Stop::Preempted {
+        // There is nobody to give way to.
+        thread.enter_strand(strand);
+        tier.run(thread);
+    }
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     // SAFETY: as in `finish`.
     let value = unsafe { strand.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() };

@@ -1,1 +1,157 @@
 //! Isolation: what becomes of a reference that goes from one vat to another.
+//!
+//! | what goes | what arrives |
+//! |---|---|
+//! | a value | the same object |
+//! | a far reference to an object of the vat it goes to | that object |
+//! | any other far reference | the same |
+//! | a promise | a promise of the other vat, which follows it |
+//! | a transfer object or array | a copy, see [`transfer`] |
+//! | anything else | a far reference to it |
+//!
+//! Only the vat an object belongs to may look at what changes in it. So a transfer object or a promise
+//! is wrapped by its own vat; everything else may be wrapped anywhere.
+
+mod transfer;
+
+use squall_heap::{Object, Word};
+
+use crate::classes;
+use crate::known::{self, KnownClass};
+use crate::outcome::Failure;
+use crate::primitives::objects::identical;
+use crate::promises;
+use crate::thread::{Thread, allocated};
+use crate::vat::VatRef;
+use crate::vm::Vm;
+
+/// The slots of a far reference.
+pub mod slots {
+    /// The object of the vat that the target belongs to.
+    pub const VAT: usize = 0;
+    /// The target.
+    pub const TARGET: usize = 1;
+    /// How many there are.
+    pub const COUNT: u32 = 2;
+}
+
+/// How a word goes to another vat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Passage {
+    /// As it is.
+    Same,
+    /// As what a far reference leads to, or as it is.
+    Far,
+    /// As a promise that follows it.
+    Promise,
+    /// As a copy.
+    Copy,
+    /// As a far reference.
+    Reference,
+}
+
+/// The word as the other vat may have it. Both vats are reachable from roots; copies and promises are
+/// those of the vat we are in. *GC point.*
+pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
+    let Some(object) = word.as_object() else { return Ok(word) };
+    match passage(thread.vm, object) {
+        Passage::Same => Ok(word),
+        _ if from == to => Ok(word),
+        Passage::Far if vat_of(object) == to => Ok(target_of(object)),
+        Passage::Far => Ok(word),
+        Passage::Promise => wrap_promise(thread, object, from, to),
+        Passage::Copy => transfer::copy(thread, object, from, to),
+        Passage::Reference => make_far_reference(thread, word, from),
+    }
+}
+
+/// Whether only its own vat may wrap this.
+pub fn is_own_affair(vm: &Vm, word: Word) -> bool {
+    let passage = word.as_object().map(|object| passage(vm, object));
+    matches!(passage, Some(Passage::Copy | Passage::Promise))
+}
+
+fn passage(vm: &Vm, object: Object) -> Passage {
+    match object.layout() {
+        known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => Passage::Same,
+        known::FAR_REFERENCE => Passage::Far,
+        known::PROMISE => Passage::Promise,
+        known::ARRAY | known::BLOCK => Passage::Reference,
+        known::TRANSFER_ARRAY => Passage::Copy,
+        _ if classes::is_transfer(vm, object) => Passage::Copy,
+        _ if classes::is_value(vm, object.word()) => Passage::Same,
+        _ => Passage::Reference,
+    }
+}
+
+/// The far reference in a word, if it is one.
+#[inline]
+pub fn far_reference(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| object.layout() == known::FAR_REFERENCE)
+}
+
+/// The vat that a far reference leads to.
+pub fn vat_of(far: Object) -> VatRef {
+    VatRef::of_object(far.slot(slots::VAT).object_unchecked())
+}
+
+/// The object that a far reference leads to, for its own vat.
+pub fn target_of(far: Object) -> Word {
+    far.slot(slots::TARGET)
+}
+
+/// Makes a far reference to an object of a vat, which must be reachable from a root. *GC point.*
+pub fn make_far_reference(thread: &mut Thread, target: Word, vat: VatRef) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::FarReference);
+    let mut scope = thread.mutator.scope();
+    let target = scope.root(target);
+    let far = allocated(scope.allocate_slots(known::FAR_REFERENCE, class))?;
+    far.initialize_slot(slots::VAT, vat.object.get());
+    far.initialize_slot(slots::TARGET, scope.get(target));
+    Ok(far.word())
+}
+
+/// Whether two far references lead to the same object.
+pub fn same_target(mut left: Object, mut right: Object) -> bool {
+    loop {
+        if left.slot(slots::VAT) != right.slot(slots::VAT) {
+            return false;
+        }
+        let (left_target, right_target) = (target_of(left), target_of(right));
+        // An actor can be made of a far reference.
+        match (far_reference(left_target), far_reference(right_target)) {
+            (Some(l), Some(r)) => (left, right) = (l, r),
+            _ => return identical(left_target, right_target),
+        }
+    }
+}
+
+/// The object at the end of a far reference, for hash codes and reports.
+pub fn final_target(mut far: Object) -> Word {
+    loop {
+        let target = target_of(far);
+        match far_reference(target) {
+            Some(next) => far = next,
+            None => return target,
+        }
+    }
+}
+
+fn wrap_promise(
+    thread: &mut Thread,
+    promise: Object,
+    from: VatRef,
+    to: VatRef,
+) -> Result<Word, Failure> {
+    let depth = thread.mutator.root_depth();
+    let original = thread.mutator.push_root(promise.word());
+    let made = promises::make(thread, to, promise.slot(promises::slots::ORIGIN));
+    let result = made.map(|made| {
+        let kept = thread.mutator.push_root(made.word());
+        let original = thread.mutator.get(original).object_unchecked();
+        promises::follow(thread, from, made, original);
+        thread.mutator.get(kept)
+    });
+    thread.mutator.truncate_roots(depth);
+    result
+}

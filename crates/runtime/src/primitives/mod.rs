@@ -18,6 +18,7 @@ pub mod locks;
 pub mod modules;
 pub mod numbers;
 pub mod objects;
+pub mod promises;
 pub mod reflection;
 pub mod strands;
 pub mod strings;
@@ -80,6 +81,7 @@ static TABLES: &[&[Primitive]] = &[
     modules::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    promises::PRIMITIVES,
     reflection::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,

@@ -6,6 +6,7 @@ use super::arithmetic::mix;
 use super::{Primitive, Shape, answer};
 use crate::behavior::Behavior;
 use crate::classes::{behavior_of_class, is_value};
+use crate::isolation;
 use crate::known;
 use crate::objects::string::{Text, symbol_object};
 use crate::outcome::{Failure, Outcome};
@@ -47,8 +48,9 @@ pub fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure
     behavior_of_class(vm, class).ok_or(Failure::argument(class))
 }
 
-/// Whether two words stand for the same object; boxed numbers have no identity but their value.
-fn identical(left: Word, right: Word) -> bool {
+/// Whether two words stand for the same object; boxed numbers have no identity but their value, far
+/// references none but that of their target.
+pub fn identical(left: Word, right: Word) -> bool {
     if left == right {
         return true;
     }
@@ -62,6 +64,7 @@ fn identical(left: Word, right: Word) -> bool {
             left.length() == right.length()
                 && (0..left.length()).all(|index| left.byte(index) == right.byte(index))
         }
+        known::FAR_REFERENCE => isolation::same_target(left, right),
         _ => false,
     }
 }
@@ -78,6 +81,7 @@ fn identity_hash(word: Word) -> u32 {
         known::BOXED_DOUBLE => mix(object.raw(0)),
         known::LARGE_INTEGER => (0..object.length())
             .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
+        known::FAR_REFERENCE => mix(u64::from(identity_hash(isolation::final_target(object)))),
         _ => object.identity_hash(),
     }
 }

@@ -1,27 +1,95 @@
 //! Promises: results that are not there yet.
+//!
+//! A promise belongs to a vat, its *owner*; its outcome is an object of that vat. It is settled once:
+//! *resolved* with an object, or *broken* with an error. It may be decided before: then it *follows*
+//! another promise, or its outcome is on the way through the owner's mailbox.
+//!
+//! What is to happen when a promise is settled is in a list of *reactions*. A reaction is the message
+//! that it becomes, linked through the messages' own links, so settling allocates nothing:
+//!
+//! | kind of the message | reaction | becomes |
+//! |---|---|---|
+//! | nil | callbacks: the receiver for an object, the argument for an error | a turn that evaluates the closure with the outcome; without one, the outcome passes on to the result |
+//! | a send site, a symbol | a message for the outcome | the message, to the outcome; an error passes on to the result |
+//! | [`RESOLVE`] | the result follows the promise | the settling of the result |
+//!
+//! In a mailbox, [`RESOLVE`] and [`BREAK`] are the kinds of messages which settle the promise that is
+//! their result with the receiver.
+//!
+//! Reactions become due in the order of registration; then those of the promises that follow, generation
+//! by generation. The promises still to be settled are in a list, linked like the reactions, so that
+//! chains of any length take constant native stack.
+//!
+//! Isolation. A promise may be settled from any vat: state and reactions change under the lock. What
+//! is copied on the way to another vat, though, is read by its own vat only, so an outcome that
+//! travels by copy spreads from a promise in a turn of its owner.
+
+mod origins;
+mod reactions;
+mod sends;
+mod settling;
 
 use parking_lot::Mutex;
-use squall_heap::{Object, Word};
+use squall_heap::{Flag, Object, Word};
 
-use crate::function::Site;
+use crate::known::{self, KnownClass};
 use crate::messages;
 use crate::outcome::Failure;
 use crate::strand::Ending;
-use crate::thread::{Thread, Window};
-use crate::vat;
-use crate::worker::Item;
+use crate::thread::{Thread, allocated};
+use crate::vat::VatRef;
+use crate::vm::Vm;
+
+pub use origins::{Unhandled, caller_origin, origin_of, report_unhandled};
+pub use reactions::{add_callbacks, add_reaction};
+pub use sends::{attend, send_eventually};
+pub use settling::{break_with, follow, resolve};
 
 /// The slots of a promise.
 pub mod slots {
+    /// The lock for all the others, see [`crate::waiting::lock`].
+    pub const LOCK: usize = 0;
+    /// A small integer, see [`super::State`].
+    pub const STATE: usize = 1;
+    /// The object that it is resolved with, or the error.
+    pub const OUTCOME: usize = 2;
+    /// The owner's vat object.
+    pub const OWNER: usize = 3;
+    /// The first reaction, or nil.
+    pub const FIRST: usize = 4;
+    /// The last reaction, or nil.
+    pub const LAST: usize = 5;
+    /// Where it comes from, for reports: the address of a site, or nil.
+    pub const ORIGIN: usize = 6;
     /// How many there are.
     pub const COUNT: u32 = 7;
 }
 
-/// The slots of a reaction.
-pub mod reaction {
-    /// How many there are.
-    pub const COUNT: u32 = 5;
+/// Where a group of promises has its promise.
+const GROUP_PROMISE: usize = 0;
+
+/// What is known of a promise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i64)]
+pub enum State {
+    /// Nothing.
+    Unresolved = 0,
+    /// What its outcome will be that of.
+    Decided = 1,
+    /// It is resolved with its outcome.
+    Resolved = 2,
+    /// It is broken with its outcome.
+    Broken = 3,
 }
+
+/// The kind of a message that resolves a promise; among reactions, that of following.
+pub const RESOLVE: Word = Word::TRUE;
+/// The kind of a message that breaks a promise.
+pub const BREAK: Word = Word::FALSE;
+/// The argument of a message, where there is one.
+const ARGUMENT: usize = messages::RECEIVER + 1;
+/// Set in promises that are recorded as broken without anybody who cares.
+const RECORDED: Flag = Flag::First;
 
 /// In place of a promise, in messages that the embedder sent.
 pub const EMBEDDER: Word = Word::TRUE;
@@ -58,27 +126,70 @@ impl Embedder {
     }
 }
 
-/// The strand of this message has ended. *GC point.*
-pub fn settle_result(thread: &mut Thread, message: Object, ending: Ending, value: Word) {
-    match message.element(messages::RESULT) {
-        EMBEDDER => {
-            thread.vm.embedder.set(ending, value);
-            thread.vm.scheduler.inject(Item::NOTHING);
-        }
-        _ => {}
+/// The promise in a word: a promise itself, or that of a group.
+pub fn promise_in(vm: &Vm, word: Word) -> Option<Object> {
+    let object = word.as_object()?;
+    if object.layout() == known::PROMISE {
+        return Some(object);
+    }
+    if object.class() != vm.known_class(KnownClass::PromiseGroup) {
+        return None;
+    }
+    object.slot(GROUP_PROMISE).as_object().filter(|promise| promise.layout() == known::PROMISE)
+}
+
+/// Makes a promise that is not resolved. Its owner must be reachable from a root. *GC point.*
+pub fn make(thread: &mut Thread, owner: VatRef, origin: Word) -> Result<Object, Failure> {
+    let class = thread.vm.known_class(KnownClass::Promise);
+    let promise = allocated(thread.mutator.allocate_slots(known::PROMISE, class))?;
+    let zero = Word::from_small_integer_unchecked(0);
+    promise.initialize_slot(slots::LOCK, zero);
+    promise.initialize_slot(slots::STATE, zero);
+    promise.initialize_slot(slots::OWNER, owner.object.get());
+    promise.initialize_slot(slots::ORIGIN, origin);
+    Ok(promise)
+}
+
+/// The vat that a promise belongs to.
+pub fn owner(promise: Object) -> VatRef {
+    VatRef::of_object(promise.slot(slots::OWNER).object_unchecked())
+}
+
+/// What is known of a promise; under its lock, what is true.
+pub fn state(promise: Object) -> State {
+    match promise.slot(slots::STATE).as_small_integer() {
+        Some(1) => State::Decided,
+        Some(2) => State::Resolved,
+        Some(3) => State::Broken,
+        _ => State::Unresolved,
     }
 }
 
-/// Sends a message to be processed in a later turn; answers a promise for the result, or nil. The
-/// window has receiver and arguments, and is a root. *GC point.*
-pub fn send_eventually(
+fn set_state(thread: &mut Thread, promise: Object, state: State) {
+    let state = Word::from_small_integer_unchecked(state as i64);
+    promise.set_slot(&mut thread.mutator, slots::STATE, state);
+}
+
+/// The strand of this message, of this vat, has ended: who wants the result gets it. *GC point.*
+pub fn settle_result(
     thread: &mut Thread,
-    site: &'static Site,
-    window: Window,
-    _wants_result: bool,
-) -> Result<Word, Failure> {
-    let vat = vat::current(thread)?;
-    let message = messages::make(thread, messages::site_kind(site), Word::NIL, window)?;
-    vat.post(thread, message);
-    Ok(Word::NIL)
+    vat: Option<VatRef>,
+    message: Object,
+    ending: Ending,
+    value: Word,
+) {
+    let result = message.element(messages::RESULT);
+    if result == EMBEDDER {
+        thread.vm.embedder.set(ending, value);
+        thread.vm.summon_embedder();
+    }
+    let Some(promise) = result.as_object() else { return };
+    if thread.vm.ended.code().is_some() {
+        return;
+    }
+    let here = vat.unwrap_or_else(|| owner(promise));
+    match ending {
+        Ending::Returned => resolve(thread, here, promise, value),
+        _ => break_with(thread, here, promise, value),
+    }
 }

@@ -1,0 +1,106 @@
+//! Actors and promises.
+
+use squall_heap::{Object, Word};
+
+use super::strands::duration_argument;
+use super::{Primitive, answer};
+use crate::classes::is_value;
+use crate::isolation::{self, far_reference, make_far_reference};
+use crate::known;
+use crate::messages;
+use crate::objects::block;
+use crate::outcome::{Failure, Outcome};
+use crate::promises;
+use crate::thread::{Thread, Window};
+use crate::{timers, vat};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("createActor:", |thread, window| answer(create_actor(thread, window))),
+    Primitive::ordinary("newPromise", |thread, _| answer(new_promise(thread))),
+    Primitive::ordinary("isPromise:", |thread, window| {
+        Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
+    }),
+    Primitive::ordinary("promise:whenResolved:", |thread, window| {
+        react(thread, window, window.get(1), Word::NIL)
+    }),
+    Primitive::ordinary("promise:onError:", |thread, window| {
+        react(thread, window, Word::NIL, window.get(1))
+    }),
+    Primitive::ordinary("promise:whenResolved:onError:", |thread, window| {
+        react(thread, window, window.get(1), window.get(2))
+    }),
+    Primitive::ordinary("promise:ensure:", |thread, window| {
+        react(thread, window, window.get(1), window.get(1))
+    }),
+    Primitive::ordinary("promise:resolve:", |thread, window| {
+        answer(settle(thread, window, promises::resolve))
+    }),
+    Primitive::ordinary("promise:error:", |thread, window| {
+        answer(settle(thread, window, promises::break_with))
+    }),
+    Primitive::ordinary("after:do:", |thread, window| answer(do_after(thread, window))),
+];
+
+fn create_actor(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let value = window.get(0);
+    if !is_value(thread.vm, value) {
+        return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
+    }
+    let vat = vat::make(thread)?;
+    // A vat is a root until the next collection; the far reference must find it after that, too.
+    let depth = thread.mutator.root_depth();
+    thread.mutator.push_root(vat.object.get());
+    let far = make_far_reference(thread, window.get(0), vat);
+    thread.mutator.truncate_roots(depth);
+    far
+}
+
+fn new_promise(thread: &mut Thread) -> Result<Word, Failure> {
+    let here = vat::current(thread)?;
+    let origin = promises::caller_origin(thread);
+    promises::make(thread, here, origin).map(Object::word)
+}
+
+fn react(thread: &mut Thread, window: Window, resolved: Word, broken: Word) -> Outcome {
+    let mut callbacks = [resolved, broken];
+    let depth = thread.mutator.root_depth();
+    let kept = callbacks.map(|callback| thread.mutator.push_root(callback));
+    let here = vat::current(thread);
+    callbacks = kept.map(|callback| thread.mutator.get(callback));
+    thread.mutator.truncate_roots(depth);
+    let [resolved, broken] = callbacks;
+    answer(here.and_then(|here| promises::add_callbacks(thread, here, window, resolved, broken)))
+}
+
+fn settle(
+    thread: &mut Thread,
+    window: Window,
+    how: fn(&mut Thread, vat::VatRef, Object, Word),
+) -> Result<Word, Failure> {
+    let here = vat::current(thread)?;
+    let promise = window.get(0).as_object().filter(|object| object.layout() == known::PROMISE);
+    let promise = promise.ok_or(Failure::argument(window.get(0)))?;
+    how(thread, here, promise, window.get(1));
+    Ok(Word::NIL)
+}
+
+/// Posts a message that evaluates a closure: to this vat, or to that of a far reference.
+fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let delay = duration_argument(window.get(0))?;
+    let here = vat::current(thread)?;
+    let vm = thread.vm;
+    let value = vm.name_word(thread, vm.symbol("value"))?;
+    // SAFETY: the words from the second on are part of the window.
+    let receiver = unsafe { Window::new(window.start().add(1), 1) };
+    let message = messages::make(thread, value, Word::NIL, receiver)?;
+    let receiver = message.element(messages::RECEIVER);
+    let far = far_reference(receiver);
+    let object = far.map_or(receiver, isolation::target_of);
+    if block::closure(object).is_some() {
+        message.set_element(&mut thread.mutator, messages::KIND, Word::NIL);
+    }
+    message.set_element(&mut thread.mutator, messages::RECEIVER, object);
+    timers::post_after(thread, delay, far.map_or(here, isolation::vat_of), message);
+    Ok(Word::NIL)
+}

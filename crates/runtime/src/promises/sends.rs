@@ -1,0 +1,121 @@
+//! Eventual sends.
+
+use squall_heap::{Object, Word};
+
+use super::{BREAK, RESOLVE, add_reaction, make, origins, settle_result, settling};
+use crate::function::Site;
+use crate::isolation::{self, far_reference};
+use crate::known;
+use crate::messages;
+use crate::outcome::Failure;
+use crate::strand::Ending;
+use crate::thread::{Thread, Window};
+use crate::vat::{self, VatRef};
+
+/// Sends a message to be processed in a later turn; answers a promise for the result, or nil. The
+/// window has receiver and arguments, and is a root. *GC point.*
+pub fn send_eventually(
+    thread: &mut Thread,
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) -> Result<Word, Failure> {
+    let here = vat::current(thread)?;
+    if let Some(target) = receiver_vat(window.get(0)) {
+        for index in 1..window.len() {
+            let word = window.get(index);
+            if word.is_pointer() {
+                window.set(index, isolation::wrap(thread, word, here, target)?);
+            }
+        }
+    }
+    let depth = thread.mutator.root_depth();
+    let result = match wants_result {
+        true => make(thread, here, origins::origin_of(Some(site)))?.word(),
+        false => Word::NIL,
+    };
+    let kept = thread.mutator.push_root(result);
+    let sent = messages::make(thread, messages::site_kind(site), result, window)
+        .map(|message| post(thread, here, message));
+    let result = thread.mutator.get(kept);
+    thread.mutator.truncate_roots(depth);
+    sent.map(|()| result)
+}
+
+/// The vat that a far reference leads to.
+fn receiver_vat(receiver: Word) -> Option<VatRef> {
+    far_reference(receiver).map(isolation::vat_of)
+}
+
+/// Posts a new message, whose arguments are wrapped already. *GC point.*
+fn post(thread: &mut Thread, here: VatRef, message: Object) {
+    let Some(receiver) = message.element(messages::RECEIVER).as_object() else {
+        return here.post(thread, message);
+    };
+    match receiver.layout() {
+        known::FAR_REFERENCE => {
+            let target = isolation::vat_of(receiver);
+            let object = isolation::target_of(receiver);
+            message.set_element(&mut thread.mutator, messages::RECEIVER, object);
+            target.post(thread, message);
+        }
+        known::PROMISE => {
+            message.set_element(&mut thread.mutator, messages::RECEIVER, Word::NIL);
+            add_reaction(thread, here, receiver, message);
+        }
+        _ => here.post(thread, message),
+    }
+}
+
+/// Sends a message of a vat on to its receiver, which may be a far reference. Only the vat itself
+/// wraps its arguments. *GC point.*
+pub(super) fn deliver(thread: &mut Thread, here: VatRef, vat: VatRef, message: Object) {
+    match receiver_vat(message.element(messages::RECEIVER)) {
+        Some(target) if here == vat => forward(thread, here, target, message),
+        _ => vat.post(thread, message),
+    }
+}
+
+/// Wraps the arguments of a message for the vat of its receiver, a far reference, and posts it there.
+/// *GC point.*
+fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
+    let depth = thread.mutator.root_depth();
+    let kept = thread.mutator.push_root(message.word());
+    for index in messages::RECEIVER + 1..message.length() {
+        let word = thread.mutator.get(kept).object_unchecked().element(index);
+        if !word.is_pointer() {
+            continue;
+        }
+        let wrapped = isolation::wrap(thread, word, here, target);
+        let message = thread.mutator.get(kept).object_unchecked();
+        match wrapped {
+            Ok(word) => message.set_element(&mut thread.mutator, index, word),
+            Err(_) => {
+                thread.mutator.truncate_roots(depth);
+                let error = thread.vm.roots.out_of_memory.get();
+                return settle_result(thread, Some(here), message, Ending::Failed, error);
+            }
+        }
+    }
+    let message = thread.mutator.get(kept).object_unchecked();
+    thread.mutator.truncate_roots(depth);
+    post(thread, here, message);
+}
+
+/// Sees to a message from the mailbox of a vat that needs no turn; whether it was one. *GC point.*
+pub fn attend(thread: &mut Thread, here: VatRef, message: Object) -> bool {
+    let kind = message.element(messages::KIND);
+    let receiver = message.element(messages::RECEIVER);
+    if kind == RESOLVE || kind == BREAK {
+        let promise = message.element(messages::RESULT).object_unchecked();
+        settling::settle_decided(thread, here, promise, kind, receiver);
+        return true;
+    }
+    match receiver_vat(receiver) {
+        Some(target) if kind != Word::NIL => {
+            forward(thread, here, target, message);
+            true
+        }
+        _ => false,
+    }
+}
