@@ -305,13 +305,15 @@ pub fn run_function(
     function: &'static crate::function::Function,
     arguments: &[Word],
 ) -> Result<Word, Failure> {
+    // The strand has no message to begin with; the arguments are kept behind its place.
     thread.message.clear();
+    thread.message.push(Word::NIL);
+    thread.message.extend_from_slice(arguments);
     let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive)?;
     strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
-    thread.message.clear();
-    thread.message.extend_from_slice(arguments);
+    thread.message.remove(0);
     calls::enter_message(thread, crate::stack::exit_site(), function);
     let tier = thread.vm.tier;
     tier.run(thread);

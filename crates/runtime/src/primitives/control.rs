@@ -20,9 +20,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         trace::record(thread, window.get(0), trace::SIGNAL_REACH);
         unwind::signal(thread, window.get(0))
     }),
-    Primitive::ordinary("signalAgain:", |thread, window| {
-        unwind::signal(thread, window.get(0))
-    }),
+    Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
     Primitive::ordinary("stackTraceOf:", |thread, window| {
         let text = trace::recorded(thread.vm, window.get(0));
         answer(make_string(thread, &text))

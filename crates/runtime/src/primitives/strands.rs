@@ -73,12 +73,7 @@ fn strand_object(word: Word) -> Result<Object, Failure> {
 
 /// Starts a strand of this vat that evaluates the closure in the window's first word with the
 /// elements of the array in the second. *GC point.*
-fn spawn(
-    thread: &mut Thread,
-    window: Window,
-    model: Model,
-    priority: u8,
-) -> Result<Word, Failure> {
+fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Result<Word, Failure> {
     let closure = window.get(0);
     let takes = block::closure(closure).map(block::closure_function);
     let takes = takes.ok_or(Failure::argument(closure))?.arguments as usize;
@@ -113,8 +108,7 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         return Err(arrays::not_a_value(thread, receiver));
     }
     argument_count(window.get(2))?;
-    let strand =
-        start(thread, receiver, window.get(1), window.get(2), None, Model::Exclusive)?;
+    let strand = start(thread, receiver, window.get(1), window.get(2), None, Model::Exclusive)?;
     waiting::make_ready(thread, strand, false);
     Ok(Word::NIL)
 }
