@@ -154,6 +154,8 @@ pub struct Thread {
     pub was_preempted: bool,
     /// Whether somebody asked the strand that runs here to give way.
     pub is_preempted: AtomicBool,
+    /// The scheduler's time in milliseconds, as of a short while ago.
+    pub ticks: u32,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -201,6 +203,7 @@ impl Thread {
                 yields: false,
                 was_preempted: false,
                 is_preempted: AtomicBool::new(false),
+                ticks: 0,
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,

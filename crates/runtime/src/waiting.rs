@@ -95,7 +95,7 @@ pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     strand.site.set(thread.call_site);
     strand.standing.set(Standing::InCall);
     strand.delivery.set(Delivery::Value);
-    strand.parked_at.set(thread.vm.ticks());
+    strand.parked_at.set(thread.ticks);
     thread.is_parked = true;
     strand.park()
 }
@@ -171,7 +171,12 @@ pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
-    make_ready(thread, strand, false);
+    strand.set_ready();
+    match (strand.model.get(), strand.vat.get()) {
+        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, false),
+        // Who was waited for will often wait in turn: then the other goes on at once.
+        _ => thread.worker.push_next(Item::strand(strand)),
+    }
 }
 
 /// Puts a strand that nobody else has into the queue it belongs to.

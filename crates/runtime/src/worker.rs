@@ -96,7 +96,12 @@ pub enum Finished {
 /// Runs what is ready until `is_done`, or the program ends, or nothing is left to run. *GC point.*
 pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
     let vm = thread.vm;
+    let mut count = 0u32;
     loop {
+        count = count.wrapping_add(1);
+        if count % ITEMS_PER_TICK == 0 {
+            thread.ticks = vm.ticks();
+        }
         if is_done(vm) {
             return Finished::Done;
         }
@@ -111,10 +116,14 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
                 if mutator.native(|| worker.park()) == Parked::Stalled {
                     return Finished::Stalled;
                 }
+                thread.ticks = vm.ticks();
             }
         }
     }
 }
+
+/// How many items are run from one look at the clock to the next.
+const ITEMS_PER_TICK: u32 = 256;
 
 fn run_item(thread: &mut Thread, item: Item) {
     let bits = item.0.get();
