@@ -168,7 +168,9 @@ impl Parking {
         crew.present -= 1;
         crew.stall_told &= !has_run;
         self.publish(&crew);
-        self.tell_stall(&mut crew, has_work);
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
     }
 
     /// Blocks until there may be work. `has_work` says whether there is some that every worker can
@@ -188,7 +190,8 @@ impl Parking {
             self.unpark(crew, id);
             return Verdict::Search { has_token: false };
         }
-        self.tell_stall(&mut crew, has_work);
+        // Who parked last is told first, so nobody needs to be notified.
+        let _ = self.tell_stall(&mut crew, has_work);
         self.await_verdict(crew, id, timeout)
     }
 
@@ -211,7 +214,9 @@ impl Parking {
         }
         // Acquire and release: what the last searcher found out is known to the next.
         if !self.searching.swap(true, Ordering::AcqRel) {
-            self.give_verdict(&mut crew, Verdict::Search { has_token: true });
+            let woken = self.give_verdict(&mut crew, Verdict::Search { has_token: true });
+            drop(crew);
+            self.notify(Some(woken));
         }
         Wake::Searched
     }
@@ -248,7 +253,8 @@ impl Parking {
         let mut crew = lock(&self.crew);
         self.stopped.store(true, Ordering::Relaxed);
         while !crew.parked.is_empty() {
-            self.give_verdict(&mut crew, Verdict::Stop);
+            let woken = self.give_verdict(&mut crew, Verdict::Stop);
+            self.notify(Some(woken));
         }
     }
 
@@ -272,28 +278,39 @@ impl Parking {
     pub(crate) fn end_sources(&self, count: usize, has_work: impl Fn() -> bool) {
         // Release pairs with the acquire of `tell_stall`.
         if self.sources.fetch_sub(count, Ordering::AcqRel) == count {
-            self.tell_stall(&mut lock(&self.crew), has_work);
+            let told = self.tell_stall(&mut lock(&self.crew), has_work);
+            self.notify(told);
         }
     }
 
     /// Gives a worker the verdict of a stall, if there is one that nobody knows of.
-    fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) {
+    #[must_use]
+    fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) -> Option<WorkerId> {
         let all_parked = crew.present > 0 && crew.parked.len() == crew.present;
         if !all_parked || crew.stall_told || self.stopped.load(Ordering::Relaxed) {
-            return;
+            return None;
         }
-        if self.sources.load(Ordering::Acquire) == 0 && !has_work() {
-            crew.stall_told = true;
-            self.give_verdict(crew, Verdict::Stall);
+        if self.sources.load(Ordering::Acquire) > 0 || has_work() {
+            return None;
         }
+        crew.stall_told = true;
+        Some(self.give_verdict(crew, Verdict::Stall))
     }
 
-    /// Takes the worker that parked last off the list, and wakes it.
-    fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) {
+    /// Takes the worker that parked last off the list. It has to be notified, best when the lock is
+    /// free, which it takes as soon as it wakes.
+    #[must_use]
+    fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) -> WorkerId {
         let id = crew.parked.pop().expect("the caller has seen a parked worker");
         crew.verdicts[id.0] = Some(verdict);
         self.publish(crew);
-        self.verdict_given[id.0].notify_one();
+        id
+    }
+
+    fn notify(&self, woken: Option<WorkerId>) {
+        if let Some(id) = woken {
+            self.verdict_given[id.0].notify_one();
+        }
     }
 
     fn await_verdict(
