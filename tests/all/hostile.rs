@@ -5,6 +5,9 @@
 //! accept is run in a process of its own with little memory, and stopped if it takes long, as an
 //! endless loop is no mistake of the machine.
 //!
+//! The seeds of the fuzz targets, `fuzz/seeds`, are tried as well, though not run: what once made
+//! a fuzzer stop stays tried.
+//!
 //! `SQUALL_HOSTILE=N` tries N times as much, with other seeds.
 
 use std::path::{Path, PathBuf};
@@ -16,17 +19,17 @@ use squall_bytecode::assembler::assemble;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{Trust, verify};
-use squall_newspeak::{CompileOptions, compile};
+use squall_newspeak::{CompileOptions, Source, compile, compile_source};
 
 use crate::mutation::{Random, damage_bytes, damage_module};
 use crate::process::Run;
 
 /// Damaged modules per program, and how many of them run.
 const TRIED: u64 = 120;
-const RUN: usize = 8;
+const RUN: usize = 6;
 
 /// Longer than this, no damaged program runs.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const PATIENCE: Duration = Duration::from_millis(1000);
 
 pub fn trials() -> Vec<Trial> {
     let programs = programs().iter().enumerate();
@@ -34,7 +37,47 @@ pub fn trials() -> Vec<Trial> {
         let name = format!("hostile/{}", crate::shown(&program.path));
         Trial::test(name, move || program.attack(number as u64).map_err(Into::into))
     });
-    trials.collect()
+    trials
+        .chain(SEEDS.map(|(folder, extension, try_out)| seeds(folder, extension, try_out)))
+        .collect()
+}
+
+/// What to do with a file; a panic is a failure.
+type Attempt = fn(&[u8]);
+
+/// Folders of seeds, their extensions, and what to do with them.
+const SEEDS: [(&str, &str, Attempt); 3] = [
+    ("fuzz/seeds/modules", "sqb", |bytes| {
+        let mut bytes = bytes.to_vec();
+        format::seal(&mut bytes);
+        if let Ok(module) = format::decode(&bytes) {
+            _ = verify(&module, Trust::Untrusted);
+            assert_eq!(format::encode(&module).as_ref(), Ok(&bytes));
+        }
+    }),
+    ("fuzz/seeds/texts", "sqasm", |bytes| {
+        if let Ok(module) = assemble(&String::from_utf8_lossy(bytes)) {
+            _ = verify(&module, Trust::Untrusted);
+        }
+    }),
+    ("fuzz/seeds/sources", "ns", |bytes| {
+        let source = Source::from_bytes("seed.ns", bytes);
+        if let Ok(module) = compile_source(&source, &CompileOptions::default()) {
+            assert_eq!(verify(&module, Trust::Untrusted), Ok(()));
+        }
+    }),
+];
+
+fn seeds(folder: &'static str, extension: &'static str, try_out: Attempt) -> Trial {
+    Trial::test(format!("hostile/{folder}"), move || {
+        for path in crate::files_in(folder, extension) {
+            let bytes = std::fs::read(&path).map_err(|error| error.to_string())?;
+            if std::panic::catch_unwind(|| try_out(&bytes)).is_err() {
+                return Err(format!("{} leads to a panic", crate::shown(&path)).into());
+            }
+        }
+        Ok(())
+    })
 }
 
 /// A correct program.

@@ -65,7 +65,7 @@ pub struct Arguments {
     #[arg(long, value_name = "COUNT")]
     repetitions: Option<usize>,
 
-    /// Hold each program back until the machine is idle, for 20 seconds at most
+    /// Hold each workload back until the machine is idle, for 20 seconds at most
     #[arg(long)]
     wait: bool,
 }
@@ -162,14 +162,16 @@ const BUILD_LIMIT: Duration = Duration::from_secs(600);
 fn take_turns(programs: &[Program], wait: bool, results: &mut Results) {
     let mut failed = vec![false; programs.len()];
     let turns = programs.iter().map(|program| program.repetitions).max().unwrap_or(0);
+    let mut now = None;
     for turn in 0..turns {
         for (program, failed) in programs.iter().zip(&mut failed) {
             if *failed || turn >= program.repetitions {
                 continue;
             }
-            if wait {
+            if wait && now != Some((turn, &program.workload)) {
                 machine::wait_until_idle();
             }
+            now = Some((turn, &program.workload));
             eprintln!("{}, {} of {}", program.name(), turn + 1, program.repetitions);
             match report::samples(program) {
                 Ok(samples) => results.add(&program.group, samples),

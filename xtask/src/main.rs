@@ -5,7 +5,7 @@
 //! | `check` | formatting, lints, architecture, quick tests: before every commit |
 //! | `ci` | everything that must pass before a change lands |
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
-//! | `stress` | the integration tests with collections at every allocation and tiny stacks |
+//! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]

@@ -24,6 +24,11 @@ const ALL_TESTS: Step = Step::new(&["test", "--workspace"]);
 const STRESS_TESTS: Step =
     Step { arguments: LANGUAGE_TESTS.arguments, environment: &[("SQUALL_STRESS", "1")] };
 
+const HOSTILE_TESTS: Step = Step {
+    arguments: &["test", "--quiet", "--package", "squall-cli", "--test", "all", "--", "hostile"],
+    environment: &[("SQUALL_HOSTILE", "10")],
+};
+
 /// Before every commit.
 pub fn check() -> bool {
     FORMAT.run() && LINT.run() && tidy::run() && QUICK_TESTS.run() && LANGUAGE_TESTS.run()
@@ -34,9 +39,10 @@ pub fn ci() -> bool {
     have_components() && FORMAT.run() && LINT.run() && DOCUMENTATION.run() && ALL_TESTS.run()
 }
 
-/// The integration tests with collections at every allocation and tiny stacks.
+/// The integration tests with collections at every allocation and tiny stacks, and more damaged
+/// modules than usual.
 pub fn stress() -> bool {
-    STRESS_TESTS.run()
+    STRESS_TESTS.run() && HOSTILE_TESTS.run()
 }
 
 impl Step {

@@ -101,8 +101,10 @@ pub enum MemberKind {
 /// Why a class cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BehaviorFault {
-    /// More slots than an object can have, or more classes than there are layouts.
+    /// More slots than an object can have.
     TooLarge,
+    /// More classes than there are layouts.
+    TooMany,
     /// The superclass's instances have a form the VM fixes, which has no room for slots.
     SlotsInVmFormat,
     /// A value class with a mutable slot.
@@ -164,7 +166,7 @@ impl Behavior {
             side: Side::Class,
             above: cell(superclass),
             mixins: [].into(),
-            layout: layout.ok_or(BehaviorFault::TooLarge)?,
+            layout: layout.ok_or(BehaviorFault::TooMany)?,
             slots: Vec::new(),
             members: builder.members,
             is_value: false,
@@ -281,6 +283,9 @@ fn instance_layout(
     let known = definition.known().and_then(KnownClass::layout);
     if let Some(layout) = known {
         return if slots == 0 { Ok(layout) } else { Err(BehaviorFault::SlotsInVmFormat) };
+    }
+    if number > LayoutId::MAX_NUMBER {
+        return Err(BehaviorFault::TooMany);
     }
     let format = superclass.map_or(Format::Slots, |behavior| behavior.layout.format());
     if format != Format::Slots && slots > 0 {

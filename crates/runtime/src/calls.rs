@@ -248,7 +248,8 @@ pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
     };
     let function = block::closure_function(closure);
     if function.arguments as usize != window.len() {
-        return fail(thread, site, Failure::argument(window.get(0)));
+        let given = Word::from_small_integer_unchecked(window.len() as i64 - 1);
+        return fail(thread, site, Failure::with("ArgumentCount", window.get(0), given));
     }
     enter(thread, site, function, window);
 }

@@ -179,6 +179,8 @@ fn class_fault(thread: &mut Thread, definition: &Definition, fault: BehaviorFaul
     let reason = match fault {
         BehaviorFault::ValueAndTransfer => "TransferObjectsCannotBeValues",
         BehaviorFault::MutableValue => "NotAValue",
+        // To signal another exception, its class might have to be made first.
+        BehaviorFault::TooMany => return Failure::out_of_memory(),
         BehaviorFault::SlotsInVmFormat | BehaviorFault::TooLarge => "NotSupported",
     };
     let name = definition.name_text();

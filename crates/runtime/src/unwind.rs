@@ -13,7 +13,7 @@
 
 use std::sync::atomic::Ordering;
 
-use squall_bytecode::module::{Region, RegionKind};
+use squall_bytecode::module::{Region, RegionKind, Side};
 use squall_heap::{Object, Word};
 
 use crate::behavior::Behavior;
@@ -107,11 +107,13 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
     })
 }
 
-/// Whether an exception with this behavior is an instance of `class`: by definition, so that a
-/// class produced in another enclosing object matches as well.
+/// Whether an object with this behavior is an instance of `class`: by definition, so that a class
+/// produced in another enclosing object matches as well. A class object is an instance of `Class`,
+/// not of itself.
 pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
     let Some(caught) = behavior_of_class(vm, class) else { return false };
-    behavior.chain().any(|behavior| behavior.applies(caught.definition))
+    let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
+    instance_sides.any(|behavior| behavior.applies(caught.definition))
 }
 
 /// The regions that contain the activation's pc, innermost first, with their indices.

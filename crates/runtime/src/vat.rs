@@ -252,6 +252,9 @@ impl VatRef {
         object.set_slot(&mut thread.mutator, slots::FIRST, next);
         if next == Word::NIL {
             object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        } else {
+            // It may be sent on; and an old message must not keep those after it alive.
+            message.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
         }
         Some(message)
     }

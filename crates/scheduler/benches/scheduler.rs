@@ -2,7 +2,7 @@
 //!
 //! Each line is the smallest of several runs, in nanoseconds per operation, or as it says. Programs
 //! are measured with one worker and with two, since what helps the one kind of program hurts the
-//! other: `ring` and `crowd` are fine-grained, and must not suffer from a second worker; `coarse` and
+//! other: `ring`, `crowd` and `chatter` are fine-grained, and must not suffer from a second worker; `coarse` and
 //! `tree` must gain from it.
 
 use std::env;
@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use squall_scheduler::{Hooks, Parked, Scheduler, SchedulerOptions, Worker, WorkerId};
 
 /// Runs of which the fastest counts.
@@ -48,6 +49,11 @@ const MEASUREMENTS: &[Measurement] = &[
         name: "crowd",
         what: "20 pairs that talk: per hop",
         run: || compare(1_000_000, 20, |worker, item| hop(worker, item, 2, 50)),
+    },
+    Measurement {
+        name: "chatter",
+        what: "4 items that yield after 0.2 us: per turn",
+        run: || compare(1_000_000, 4, |worker, item| turn(worker, item, 200)),
     },
     Measurement {
         name: "yield",
@@ -196,13 +202,20 @@ fn compare(count: u64, start: u64, body: Body) {
             let runtime = Runtime::new(workers, body);
             let begin = Instant::now();
             LEFT.store(count as i64, Ordering::Relaxed);
+            RAN.iter().for_each(|ran| ran.store(0, Ordering::Relaxed));
             runtime.run(start);
             begin.elapsed().as_nanos() as f64 / count as f64
         })
     };
     let (one, two) = (measure(1), measure(2));
-    print!(" {one:8.1} ns, two workers {two:8.1} ns: {:.2} times", two / one);
+    // Unlike the times, this says something on a machine that has other things to do, too.
+    let [first, second] = RAN.each_ref().map(|ran| ran.load(Ordering::Relaxed) as f64);
+    let share = 100.0 * second / (first + second);
+    print!(" {one:11.1} ns, two workers {two:11.1} ns; the second ran {share:2.0}%");
 }
+
+/// How many items each worker ran in the last run.
+static RAN: [CachePadded<AtomicU64>; 2] = [const { CachePadded::new(AtomicU64::new(0)) }; 2];
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static LEFT: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(0);
@@ -294,6 +307,8 @@ impl Runtime {
         loop {
             while let Some(item) = worker.try_next() {
                 (self.body)(worker, item);
+                let ran = &RAN[worker.id().index()];
+                ran.store(ran.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             }
             match worker.park() {
                 Parked::Woken => {}

@@ -54,6 +54,8 @@ impl Gate {
             state.is_started = true;
             return Kick::Start;
         }
+        // Outside of the lock, which the monitor takes as soon as it wakes.
+        drop(state);
         self.kicked.notify_one();
         Kick::Done
     }
@@ -67,9 +69,13 @@ impl Gate {
 
     /// Makes the monitor look if it rests. What it has to see was written before.
     pub(crate) fn recall(&self) -> Kick {
-        // R2 and R3 of the protocol in `watch.rs`.
+        // R2 and R3 of the protocol in `watch.rs`. The swap lets one of several callers kick.
         fence(Ordering::SeqCst);
-        if self.resting.load(Ordering::Relaxed) { self.kick() } else { Kick::Done }
+        let is_resting = || self.resting.load(Ordering::Relaxed);
+        if is_resting() && self.resting.swap(false, Ordering::Relaxed) {
+            return self.kick();
+        }
+        Kick::Done
     }
 
     /// Called by the monitor. Sleeps until a kick or the timeout, unless it `is_needed`. Whether there

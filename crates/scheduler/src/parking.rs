@@ -168,7 +168,9 @@ impl Parking {
         crew.present -= 1;
         crew.stall_told &= !has_run;
         self.publish(&crew);
-        self.tell_stall(&mut crew, has_work);
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
     }
 
     /// Blocks until there may be work. `has_work` says whether there is some that every worker can
@@ -181,8 +183,8 @@ impl Parking {
             return Verdict::Stop;
         }
         crew.stall_told &= !has_run;
-        if let Some(verdict) = crew.verdicts[id.0].take() {
-            return verdict;
+        if let Some(summons) = crew.verdicts[id.0].take() {
+            return summons;
         }
         crew.parked.push(id);
         self.publish(&crew);
@@ -191,7 +193,8 @@ impl Parking {
             self.unpark(crew, id);
             return Verdict::Search { has_token: false };
         }
-        self.tell_stall(&mut crew, has_work);
+        let told = self.tell_stall(&mut crew, has_work);
+        self.notify(told.filter(|told| *told != id));
         self.await_verdict(crew, id, timeout)
     }
 
@@ -214,7 +217,9 @@ impl Parking {
         }
         // Acquire and release: what the last searcher found out is known to the next.
         if !self.searching.swap(true, Ordering::AcqRel) {
-            self.give_verdict(&mut crew, Verdict::Search { has_token: true });
+            let woken = self.give_verdict(&mut crew, Verdict::Search { has_token: true });
+            drop(crew);
+            self.notify(Some(woken));
         }
         Wake::Searched
     }
@@ -251,7 +256,8 @@ impl Parking {
         let mut crew = lock(&self.crew);
         self.stopped.store(true, Ordering::Relaxed);
         while !crew.parked.is_empty() {
-            self.give_verdict(&mut crew, Verdict::Stop);
+            let woken = self.give_verdict(&mut crew, Verdict::Stop);
+            self.notify(Some(woken));
         }
     }
 
@@ -275,23 +281,26 @@ impl Parking {
     pub(crate) fn end_sources(&self, count: usize, has_work: impl Fn() -> bool) {
         // Release pairs with the acquire of `tell_stall`.
         if self.sources.fetch_sub(count, Ordering::AcqRel) == count {
-            self.tell_stall(&mut lock(&self.crew), has_work);
+            let told = self.tell_stall(&mut lock(&self.crew), has_work);
+            self.notify(told);
         }
     }
 
     /// Gives a worker the verdict of a stall, if there is one that nobody knows of.
-    fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) {
+    #[must_use]
+    fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) -> Option<WorkerId> {
         let all_parked = crew.present > 0 && crew.parked.len() == crew.present;
         if !all_parked || crew.stall_told || self.stopped.load(Ordering::Relaxed) {
-            return;
+            return None;
         }
-        if self.sources.load(Ordering::Acquire) == 0 && !has_work() {
-            crew.stall_told = true;
-            // The first worker is the one that the embedder waits for.
-            let first = crew.parked.iter().copied().min_by_key(|id| id.0);
-            let first = first.expect("all workers are parked, and there are some");
-            self.give_verdict_to(crew, first, Verdict::Stall);
+        if self.sources.load(Ordering::Acquire) > 0 || has_work() {
+            return None;
         }
+        crew.stall_told = true;
+        // The first worker is the one that the embedder waits for.
+        let first = crew.parked.iter().copied().min_by_key(|id| id.0)?;
+        self.give_verdict_to(crew, first, Verdict::Stall);
+        Some(first)
     }
 
     /// Makes a worker look around: wakes it if it is parked, or else lets it not park the next time.
@@ -300,20 +309,30 @@ impl Parking {
         if crew.verdicts[id.0].is_none() {
             self.give_verdict_to(&mut crew, id, Verdict::Search { has_token: false });
         }
+        drop(crew);
+        self.notify(Some(id));
     }
 
-    /// Takes the worker that parked last off the list, and wakes it.
-    fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) {
+    /// Takes the worker that parked last off the list. It has to be notified, best when the lock is
+    /// free, which it takes as soon as it wakes.
+    #[must_use]
+    fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) -> WorkerId {
         let id = *crew.parked.last().expect("the caller has seen a parked worker");
         self.give_verdict_to(crew, id, verdict);
+        id
     }
 
-    /// Takes a parked worker off the list, and wakes it.
+    /// Takes a worker off the list. It has to be notified as well.
     fn give_verdict_to(&self, crew: &mut Crew, id: WorkerId, verdict: Verdict) {
         crew.parked.retain(|parked| *parked != id);
         crew.verdicts[id.0] = Some(verdict);
         self.publish(crew);
-        self.verdict_given[id.0].notify_one();
+    }
+
+    fn notify(&self, woken: Option<WorkerId>) {
+        if let Some(id) = woken {
+            self.verdict_given[id.0].notify_one();
+        }
     }
 
     fn await_verdict(

@@ -28,7 +28,9 @@
 //!                                        M4  wait for a kick
 //! ```
 //!
-//! One of R3 and M3 sees the other's store. A kick is remembered under the gate's lock, so it does
+//! One of R3 and M3 sees the other's store. If it is R3, it also takes `resting` back, so that others
+//! need not kick as well: the monitor comes to its next M1 after that, hence they are seen by its
+//! next M3. A kick is remembered under the gate's lock, so it does
 //! not matter whether M4 has begun. `gate/model.rs` explores this.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering};

@@ -190,13 +190,17 @@ impl Lowering<'_> {
         self.finish_function()
     }
 
-    /// Opens a function with a receiver and parameters, in the innermost class.
-    fn open_method(&mut self, name: String, side: Side, parameters: &[Identifier], key: u32) {
+    /// Opens a function with a receiver, in the innermost class.
+    fn open_function(&mut self, name: String, side: Side, span: Span) {
         let depth = self.classes.len().saturating_sub(1);
-        let span = Span::from(key as usize..key as usize);
-        let mut function = FunctionScope::new(FunctionKind::Method, (name, span), depth, side);
-        function.parameters = parameters.len() as u8;
+        let function = FunctionScope::new(FunctionKind::Method, (name, span), depth, side);
         self.functions.push(function);
+    }
+
+    /// Opens a function with a receiver and parameters for the method or initializer with this key.
+    fn open_method(&mut self, name: String, side: Side, parameters: &[Identifier], key: u32) {
+        self.open_function(name, side, Span::from(key as usize..key as usize));
+        self.function().parameters = parameters.len() as u8;
         let first = self.function().allocate_many(parameters.len());
         if self.analysis.has_returning_closure(key, false) {
             let home = self.function().allocate();
@@ -241,8 +245,7 @@ impl Lowering<'_> {
     fn accessor(&mut self, id: ClassId, definition: DefinitionId) -> FunctionId {
         let ast = self.ast;
         let name = format!("accessor of {}", self.class_name(id));
-        self.open_method(name, Side::Instance, &[], ast[id].span.start);
-        self.function().home = Home::Unneeded;
+        self.open_function(name, Side::Instance, ast[id].span.before());
         let class = self.make_class(&ast[id], definition, &[]);
         if !self.classes.is_empty() {
             let site = self.function().builder.site(Site::ClassSlot(definition));

@@ -6,6 +6,9 @@
 //!
 //! An open file is known to the library by a number that is never used twice, so a handle that was
 //! closed, or made up, finds nothing.
+//!
+//! Files whose owner, the object with the handle, is garbage are closed when the next file is opened;
+//! if the system refuses to open more, after a collection that looks for some.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +19,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
-use squall_heap::Word;
+use squall_heap::{CollectionKind, Word};
 
 use super::arrays;
 use super::{Primitive, answer};
@@ -51,7 +54,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("moveFile:to:", |thread, window| {
         answer(change_both(thread, window, rename))
     }),
-    Primitive::ordinary("openFile:mode:", |thread, window| answer(open(thread, window))),
+    Primitive::ordinary("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
     Primitive::ordinary("closeFile:", |thread, window| answer(close(thread, window))),
     Primitive::ordinary("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
     Primitive::ordinary("file:readAt:into:", |thread, window| answer(read(thread, window))),
@@ -92,9 +95,12 @@ impl OpenFiles {
     }
 
     fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
-        let mut table = self.table.lock();
-        let file = handle.as_small_integer().and_then(|number| table.files.remove(&number));
+        let file = handle.as_small_integer().and_then(|number| self.take(number));
         file.ok_or(Failure::argument(handle))
+    }
+
+    fn take(&self, number: i64) -> Option<OpenFile> {
+        self.table.lock().files.remove(&number)
     }
 }
 
@@ -251,11 +257,39 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         "readWrite" => options.read(true).write(true).create(true).truncate(false),
         _ => return Err(Failure::argument(window.get(1))),
     };
+    if !window.get(2).is_pointer() {
+        return Err(Failure::argument(window.get(2)));
+    }
     let path = path_argument(thread, window.get(0))?;
-    let file = attempt(thread, &path, || options.open(&path))?;
-    let file = OpenFile { file: Arc::new(file), path: path.into() };
-    let number = thread.vm.files.add(file);
+    close_dropped(thread);
+    let mut opened = thread.mutator.native(|| options.open(&path));
+    if opened.as_ref().is_err_and(is_shortage) {
+        thread.mutator.collect(CollectionKind::Full);
+        close_dropped(thread);
+        opened = thread.mutator.native(|| options.open(&path));
+    }
+    let file = attempt(thread, &path, || opened)?;
+    let number = thread.vm.files.add(OpenFile { file: Arc::new(file), path: path.into() });
+    if let Some(owner) = window.get(2).as_object() {
+        thread.vm.heap.register_finalizable(owner, number as u64);
+    }
     make_integer(thread, number)
+}
+
+/// Whether the process, or the system, has as many open files as it may.
+fn is_shortage(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
+/// Closes the files whose owners the collector has found dead.
+fn close_dropped(thread: &mut Thread) {
+    while let Some(owner) = thread.vm.heap.take_finalizable() {
+        // There is none if the program has closed it.
+        let file = thread.vm.files.take(owner.tag as i64);
+        thread.mutator.native(|| drop(file));
+    }
 }
 
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

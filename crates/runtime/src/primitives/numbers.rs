@@ -293,6 +293,7 @@ fn low_32_bits(thread: &mut Thread, window: Window, read: fn(u32) -> i64) -> Out
 /// A conversion from doubles to integers.
 fn to_integer(thread: &mut Thread, window: Window, convert: fn(f64) -> Option<Number>) -> Outcome {
     let integer = match operand(window, 0) {
+        Ok(Number::Double(value)) if value.is_nan() => Some(Number::Small(0)),
         Ok(Number::Double(value)) => convert(value),
         _ => None,
     };
