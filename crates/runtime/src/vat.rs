@@ -179,8 +179,9 @@ impl VatRef {
         self.state.store(state, Ordering::Release);
     }
 
+    #[expect(clippy::mut_from_ref, reason = "the lock gives exclusive access")]
     fn ready(&self) -> &mut ReadyList {
-        // SAFETY: called with the lock held.
+        // SAFETY: called with the lock held, and the reference is dropped before it is given back.
         unsafe { &mut *self.ready.get() }
     }
 

@@ -9,8 +9,8 @@
 //! | a transfer object or array | a copy, see [`transfer`] |
 //! | anything else | a far reference to it |
 //!
-//! Only the vat an object belongs to may look at what changes in it. So a transfer object or a promise
-//! is wrapped by its own vat; everything else may be wrapped anywhere.
+//! Only the vat an object belongs to may look at what changes in it. So a transfer object is wrapped
+//! by its own vat; everything else may be wrapped anywhere.
 
 mod transfer;
 
@@ -50,8 +50,8 @@ enum Passage {
     Reference,
 }
 
-/// The word as the other vat may have it. Both vats are reachable from roots; copies and promises are
-/// those of the vat we are in. *GC point.*
+/// The word as the other vat may have it. Both vats are reachable from roots; we are in the first one
+/// if something is to be copied. *GC point.*
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
     match passage(thread.vm, object) {
@@ -59,16 +59,15 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         _ if from == to => Ok(word),
         Passage::Far if vat_of(object) == to => Ok(target_of(object)),
         Passage::Far => Ok(word),
-        Passage::Promise => wrap_promise(thread, object, from, to),
+        Passage::Promise => wrap_promise(thread, object, to),
         Passage::Copy => transfer::copy(thread, object, from, to),
         Passage::Reference => make_far_reference(thread, word, from),
     }
 }
 
-/// Whether only its own vat may wrap this.
-pub fn is_own_affair(vm: &Vm, word: Word) -> bool {
-    let passage = word.as_object().map(|object| passage(vm, object));
-    matches!(passage, Some(Passage::Copy | Passage::Promise))
+/// Whether this goes to other vats as a copy, which only its own vat may make.
+pub fn is_copied(vm: &Vm, word: Word) -> bool {
+    word.as_object().is_some_and(|object| passage(vm, object) == Passage::Copy)
 }
 
 fn passage(vm: &Vm, object: Object) -> Passage {
@@ -137,19 +136,15 @@ pub fn final_target(mut far: Object) -> Word {
     }
 }
 
-fn wrap_promise(
-    thread: &mut Thread,
-    promise: Object,
-    from: VatRef,
-    to: VatRef,
-) -> Result<Word, Failure> {
+fn wrap_promise(thread: &mut Thread, promise: Object, to: VatRef) -> Result<Word, Failure> {
     let depth = thread.mutator.root_depth();
     let original = thread.mutator.push_root(promise.word());
     let made = promises::make(thread, to, promise.slot(promises::slots::ORIGIN));
     let result = made.map(|made| {
         let kept = thread.mutator.push_root(made.word());
         let original = thread.mutator.get(original).object_unchecked();
-        promises::follow(thread, from, made, original);
+        // Whatever vat we are in: from the other one, nothing is copied.
+        promises::follow(thread, to, made, original);
         thread.mutator.get(kept)
     });
     thread.mutator.truncate_roots(depth);

@@ -21,8 +21,9 @@
 //! chains of any length take constant native stack.
 //!
 //! Isolation. A promise may be settled from any vat: state and reactions change under the lock. What
-//! is copied on the way to another vat, though, is read by its own vat only, so an outcome that
-//! travels by copy spreads from a promise in a turn of its owner.
+//! is copied on the way to another vat, though, is read by its own vat only. So where the outcome of a
+//! promise, or an argument of a message that waits for it, is to be copied, the promise is settled in
+//! a turn of its owner.
 
 mod origins;
 mod reactions;

@@ -10,6 +10,7 @@ use crate::objects::{block, string};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window, allocated};
 use crate::vat::VatRef;
+use crate::vm::Vm;
 use crate::waiting;
 
 /// Adds callbacks to the promise in the window's first word: for an object the second word, for an
@@ -85,6 +86,15 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
     let kind = if state == State::Broken { BREAK } else { RESOLVE };
     let (owner, outcome) = (owner(promise), promise.slot(slots::OUTCOME));
     fire(thread, here, owner, kind, outcome, reaction);
+}
+
+/// Whether messages wait for a promise, whose lock is held, with arguments to be copied on the way to
+/// another vat.
+pub(super) fn have_copies(vm: &Vm, promise: Object) -> bool {
+    let first = promise.slot(slots::FIRST).as_object();
+    let mut all =
+        std::iter::successors(first, |reaction| reaction.element(messages::NEXT).as_object());
+    all.any(|reaction| sends::has_copies(vm, reaction))
 }
 
 /// Makes a reaction, which is not that of following, due: a message to the owner of the promise that

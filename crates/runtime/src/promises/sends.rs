@@ -11,6 +11,7 @@ use crate::outcome::Failure;
 use crate::strand::Ending;
 use crate::thread::{Thread, Window};
 use crate::vat::{self, VatRef};
+use crate::vm::Vm;
 
 /// Sends a message to be processed in a later turn; answers a promise for the result, or nil. The
 /// window has receiver and arguments, and is a root. *GC point.*
@@ -67,13 +68,21 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
     }
 }
 
-/// Sends a message of a vat on to its receiver, which may be a far reference. Only the vat itself
-/// wraps its arguments. *GC point.*
+/// Sends a message of a vat on to its receiver, which may be a far reference. *GC point.*
 pub(super) fn deliver(thread: &mut Thread, here: VatRef, vat: VatRef, message: Object) {
     match receiver_vat(message.element(messages::RECEIVER)) {
-        Some(target) if here == vat => forward(thread, here, target, message),
+        // Only the vat itself can copy arguments.
+        Some(target) if here == vat || !has_copies(thread.vm, message) => {
+            forward(thread, vat, target, message);
+        }
         _ => vat.post(thread, message),
     }
+}
+
+/// Whether a message has arguments that are copied on the way to another vat.
+pub(super) fn has_copies(vm: &Vm, message: Object) -> bool {
+    let mut arguments = messages::RECEIVER + 1..message.length();
+    arguments.any(|index| isolation::is_copied(vm, message.element(index)))
 }
 
 /// Wraps the arguments of a message for the vat of its receiver, a far reference, and posts it there.

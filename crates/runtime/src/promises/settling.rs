@@ -73,8 +73,7 @@ pub(super) fn settle_decided(
     publish(thread, here, promise, kind, outcome);
 }
 
-/// Makes a promise, about which we have decided, settle as, and when, another one does. We are in the
-/// vat of the other one. *GC point.*
+/// Makes a promise, about which we have decided, settle as, and when, another one does. *GC point.*
 pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object) {
     let depth = thread.mutator.root_depth();
     let (promise, other) =
@@ -99,7 +98,7 @@ pub(super) fn follow_settled(thread: &mut Thread, here: VatRef, other: Object, r
     let source = owner(other);
     // An outcome that would have to be copied is left to its vat, and so is an error that is itself
     // a promise: those could be nested without end.
-    let is_late = isolation::is_own_affair(thread.vm, outcome) && source != here
+    let is_late = isolation::is_copied(thread.vm, outcome) && source != here
         || promise_in(thread.vm, outcome).is_some();
     if is_late {
         reaction.set_element(&mut thread.mutator, messages::KIND, kind);
@@ -185,7 +184,7 @@ impl Publication {
     /// Whether this promise must be settled in a turn of its owner.
     fn is_late(&self, thread: &Thread) -> bool {
         owner(self.promise(thread)) != self.here
-            && isolation::is_own_affair(thread.vm, thread.mutator.get(self.outcome))
+            && isolation::is_copied(thread.vm, thread.mutator.get(self.outcome))
     }
 
     /// Has the owner settle the promise.
@@ -198,8 +197,11 @@ impl Publication {
 
     fn run(&mut self, thread: &mut Thread, mut kind: Word) {
         loop {
-            self.settle(thread, kind);
-            self.react(thread, kind);
+            if self.settle(thread, kind) {
+                self.react(thread, kind);
+            } else {
+                self.hand_over(thread, kind);
+            }
             match self.next(thread) {
                 Some(next) => kind = next,
                 None => return,
@@ -207,11 +209,20 @@ impl Publication {
         }
     }
 
-    /// Gives the promise its outcome and takes its reactions.
-    fn settle(&mut self, thread: &mut Thread, kind: Word) {
+    /// Gives the promise its outcome and takes its reactions; unless its owner has to do that, since
+    /// among them is a message to another vat with something to be copied.
+    fn settle(&mut self, thread: &mut Thread, kind: Word) -> bool {
         let (promise, outcome) = (self.promise(thread), thread.mutator.get(self.outcome));
         let end = if kind == RESOLVE { State::Resolved } else { State::Broken };
+        let is_ours = owner(promise) == self.here;
         waiting::lock(&mut thread.mutator, promise);
+        if !is_ours
+            && isolation::far_reference(outcome).is_some()
+            && reactions::have_copies(thread.vm, promise)
+        {
+            waiting::unlock(&mut thread.mutator, promise);
+            return false;
+        }
         promise.set_slot(&mut thread.mutator, slots::OUTCOME, outcome);
         set_state(thread, promise, end);
         let first = promise.slot(slots::FIRST);
@@ -222,6 +233,7 @@ impl Publication {
         }
         waiting::unlock(&mut thread.mutator, promise);
         thread.mutator.set(self.reactions, first);
+        true
     }
 
     /// Makes the reactions due. *GC point.*
