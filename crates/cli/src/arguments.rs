@@ -209,7 +209,13 @@ pub struct MachineArguments {
     pub workers: Option<u16>,
 
     /// Make the run repeatable: this number decides what runs when, and time is simulated
-    #[arg(long, value_name = "N", env = "SQUALL_SEED", hide_env_values = true, help_heading = "Machine")]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "SQUALL_SEED",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
     pub seed: Option<u64>,
 
     /// Report on the standard error output what happens

@@ -84,8 +84,11 @@ fn changed(vm: &Vm, site: &Site, name: &str, behavior: &'static Behavior, entry:
     report(vm, &format!("ic: {place} {name} {change}, {class}: {action}\n"));
 }
 
-/// File and line, as far as they are known.
+/// File and line, as far as they are known; the machine itself begins turns.
 fn place_of(site: &Site) -> String {
+    if site.function.is_null() {
+        return "the machine".to_owned();
+    }
     match site.function().position(site.pc as usize) {
         (path, 0, _) => path.to_owned(),
         (path, line, _) => format!("{path}:{line}"),

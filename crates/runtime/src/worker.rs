@@ -99,7 +99,7 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
     let mut count = 0u32;
     loop {
         count = count.wrapping_add(1);
-        if count % ITEMS_PER_TICK == 0 {
+        if count.is_multiple_of(ITEMS_PER_TICK) {
             thread.ticks = vm.ticks();
         }
         if is_done(vm) {

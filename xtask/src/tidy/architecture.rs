@@ -12,7 +12,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-bytecode", &[]),
     ("squall-newspeak", &["squall-bytecode"]),
     ("squall-heap", &[]),
-    ("squall-runtime", &["squall-bytecode", "squall-heap"]),
+    ("squall-scheduler", &[]),
+    ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler"]),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
@@ -22,6 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-interpreter",
             "squall-newspeak",
             "squall-runtime",
+            "squall-scheduler",
         ],
     ),
     ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak"]),
@@ -33,7 +35,7 @@ const CONFINED: &[(&str, &str)] =
     &[("mmtk", "squall-heap"), ("clap", "squall-cli"), ("rustyline", "squall-cli")];
 
 /// Crates that may contain `unsafe`; all others forbid it.
-const UNSAFE: &[&str] = &["heap", "scheduler", "runtime", "interpreter", "jit"];
+const UNSAFE: &[&str] = &["heap", "runtime", "interpreter", "jit"];
 
 /// What only the command does.
 const PRINTING: &[&str] =
