@@ -2,7 +2,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what is loaded | [`module`], [`function`], [`symbols`] |
+//! | what is loaded | [`module`], [`text`], [`function`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`], [`turns`] |
 //! | objects the VM makes | [`objects`] |
@@ -28,6 +28,7 @@ pub mod primitives;
 pub mod roots;
 pub mod stack;
 pub mod symbols;
+pub mod text;
 pub mod thread;
 pub mod tier;
 pub mod trace;

@@ -21,6 +21,7 @@ use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
 use crate::roots::{GlobalRoots, Roots};
 use crate::symbols::{Symbol, SymbolTable};
+use crate::text::ModuleText;
 use crate::thread::Thread;
 use crate::tracing::Tracing;
 use crate::turns::Turns;
@@ -113,8 +114,8 @@ impl Vm {
     }
 
     /// Loads a module, which the caller has verified or trusts.
-    pub fn load(&self, bytecode: squall_bytecode::module::Module) -> &'static LoadedModule {
-        let module = LoadedModule::load(bytecode, self.symbols);
+    pub fn load(&self, bytecode: impl Into<ModuleText>) -> &'static LoadedModule {
+        let module = LoadedModule::load(bytecode.into(), self.symbols);
         self.modules.lock().push(module);
         module
     }
