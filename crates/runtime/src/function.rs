@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use squall_bytecode::entities::Register;
+use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::FunctionKind;
@@ -100,7 +100,7 @@ impl Constant {
 impl Function {
     /// The bytecode this function was linked from.
     pub fn bytecode(&self) -> &squall_bytecode::module::Function {
-        &self.module.bytecode.functions[self.index as usize]
+        self.module.bytecode.function(FunctionId(self.index))
     }
 
     /// The name for traces.

@@ -3,6 +3,8 @@
 
 use squall_bytecode::module::Module;
 
+use crate::text::ModuleText;
+
 /// What the VM asks its embedder.
 pub trait Host: Send + Sync {
     /// Writes to the program's standard output.
@@ -15,7 +17,7 @@ pub trait Host: Send + Sync {
     fn flush(&self);
 
     /// The compiled library module with this name.
-    fn library_module(&self, name: &str) -> Option<Module>;
+    fn library_module(&self, name: &str) -> Option<ModuleText>;
 
     /// Reads and compiles the source file at a path.
     fn compile(&self, path: &str) -> Result<Module, CompileError>;

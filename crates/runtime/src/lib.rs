@@ -2,7 +2,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what is loaded | [`module`], [`function`], [`symbols`] |
+//! | what is loaded | [`module`], [`text`], [`function`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
@@ -38,6 +38,7 @@ pub mod stalls;
 pub mod strand;
 pub mod strands;
 pub mod symbols;
+pub mod text;
 pub mod thread;
 pub mod tier;
 pub mod timers;

@@ -324,7 +324,7 @@ fn action_of(member: &Member) -> Action {
         MemberKind::SlotWriter(index) => Action::StoreSlot(index as u32),
         MemberKind::NestedClass(index, id) => {
             let module = member.definition.module;
-            match module.bytecode.classes[id.index()].accessor {
+            match module.bytecode.class(id).accessor {
                 Some(accessor) => Action::LoadClass(index as u32, module.function(accessor)),
                 None => Action::Missing,
             }

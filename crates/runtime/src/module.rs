@@ -13,18 +13,19 @@ use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
-use squall_bytecode::module::{Constant as Literal, Module, Visibility};
+use squall_bytecode::module::{Constant as Literal, Visibility};
 use squall_heap::Word;
 
 use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
 use crate::symbols::{Symbol, SymbolTable};
+use crate::text::ModuleText;
 
 /// A module ready to run.
 pub struct LoadedModule {
-    /// The verified bytecode.
-    pub bytecode: Module,
+    /// The text, which is verified or trusted.
+    pub bytecode: ModuleText,
     symbols: Box<[OnceLock<Symbol>]>,
     functions: Box<[OnceLock<&'static Function>]>,
     definitions: Box<[OnceLock<&'static Definition>]>,
@@ -33,14 +34,14 @@ pub struct LoadedModule {
 
 impl LoadedModule {
     /// Loads a module, which the caller has verified or trusts.
-    pub fn load(bytecode: Module, table: &'static SymbolTable) -> &'static LoadedModule {
+    pub fn load(bytecode: ModuleText, table: &'static SymbolTable) -> &'static LoadedModule {
         fn cells<T>(length: usize) -> Box<[OnceLock<T>]> {
             (0..length).map(|_| OnceLock::new()).collect()
         }
         Box::leak(Box::new(LoadedModule {
-            symbols: cells(bytecode.strings.len()),
-            functions: cells(bytecode.functions.len()),
-            definitions: cells(bytecode.classes.len()),
+            symbols: cells(bytecode.string_count()),
+            functions: cells(bytecode.function_count()),
+            definitions: cells(bytecode.class_count()),
             bytecode,
             table,
         }))
@@ -69,7 +70,7 @@ impl LoadedModule {
 
     /// The definition that loading the module answers.
     pub fn main_definition(&'static self) -> Option<&'static Definition> {
-        self.bytecode.main_class.map(|id| self.definition(id))
+        self.bytecode.main_class().map(|id| self.definition(id))
     }
 
     /// Every function that was linked so far.
@@ -112,7 +113,7 @@ pub struct SlotDefinition {
 
 impl Definition {
     fn new(module: &'static LoadedModule, id: ClassId) -> &'static Definition {
-        let class = &module.bytecode.classes[id.index()];
+        let class = module.bytecode.class(id);
         let slots = class.slots.iter().map(|slot| SlotDefinition {
             name: module.symbol(slot.name),
             setter: slot
@@ -135,7 +136,7 @@ impl Definition {
 
     /// The definition as the module has it.
     pub fn bytecode(&self) -> &'static squall_bytecode::module::ClassDefinition {
-        &self.module.bytecode.classes[self.id.index()]
+        self.module.bytecode.class(self.id)
     }
 
     /// The name's text.
@@ -166,7 +167,7 @@ impl Eq for Definition {}
 
 /// Copies a function's code and gives every instruction that needs one a site.
 fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
-    let bytecode = &module.bytecode.functions[id.index()];
+    let bytecode = module.bytecode.function(id);
     let mut words = bytecode.code.clone();
     let mut sites: Vec<Site> = bytecode.sites.iter().map(|_| Site::new()).collect();
     for instruction in instructions(&bytecode.code) {

@@ -27,6 +27,7 @@ use crate::roots::{GlobalRoots, Roots};
 use crate::stalls::Stalls;
 use crate::strand::{StrandRef, Strands};
 use crate::symbols::{Symbol, SymbolTable};
+use crate::text::ModuleText;
 use crate::thread::Thread;
 use crate::tier::Tier;
 use crate::timers::{TimerKey, Timers};
@@ -191,8 +192,8 @@ impl Vm {
     }
 
     /// Loads a module, which the caller has verified or trusts.
-    pub fn load(&self, bytecode: squall_bytecode::module::Module) -> &'static LoadedModule {
-        let module = LoadedModule::load(bytecode, self.symbols);
+    pub fn load(&self, bytecode: impl Into<ModuleText>) -> &'static LoadedModule {
+        let module = LoadedModule::load(bytecode.into(), self.symbols);
         self.modules.lock().push(module);
         module
     }

@@ -17,6 +17,7 @@ use squall_runtime::bootstrap;
 use squall_runtime::host::{CompileError, Host};
 use squall_runtime::permissions::Permissions;
 use squall_runtime::primitives::all;
+use squall_runtime::text::ModuleText;
 use squall_runtime::thread::Thread;
 use squall_runtime::tier::RunResult;
 use squall_runtime::tracing::Tracing;
@@ -88,9 +89,9 @@ impl Host for TestHost {
 
     fn flush(&self) {}
 
-    fn library_module(&self, name: &str) -> Option<Module> {
+    fn library_module(&self, name: &str) -> Option<ModuleText> {
         let path = library().join(format!("{name}.ns"));
-        Some(compile(name, &std::fs::read_to_string(path).ok()?))
+        Some(compile(name, &std::fs::read_to_string(path).ok()?).into())
     }
 
     fn compile(&self, path: &str) -> Result<Module, CompileError> {

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use squall_bytecode::module::Module;
 use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::host::{CompileError, Host};
+use squall_runtime::text::ModuleText;
 
 use crate::compiler::{FileKind, RunnableModule, module_from_bytes};
 use crate::library;
@@ -36,8 +37,8 @@ impl Host for EmbeddingRef {
         self.0.surroundings.flush();
     }
 
-    fn library_module(&self, name: &str) -> Option<Module> {
-        library::module(name)
+    fn library_module(&self, name: &str) -> Option<ModuleText> {
+        library::image(name).map(ModuleText::from)
     }
 
     /// Programs may name files that they have no permission to read: the extension keeps what a

@@ -1,6 +1,7 @@
 //! The kernel and the libraries: `lib/*.ns`, compiled when this crate is built.
 //!
-//! They are decoded when a program first needs them, and trusted: only they may use primitives.
+//! They are opened when a program first needs them, decoded as it goes, and trusted: only they may use
+//! primitives.
 
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::Module;
@@ -13,12 +14,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     MODULES.iter().map(|(name, _)| *name)
 }
 
+/// The image of the module of this name, whose functions can be decoded one by one.
+pub fn image(name: &str) -> Option<ModuleImage<'static>> {
+    let index = MODULES.binary_search_by_key(&name, |(name, _)| name).ok()?;
+    Some(ModuleImage::open(MODULES[index].1).expect(WRITTEN_BY_US))
+}
+
 /// The module of this name.
 pub fn module(name: &str) -> Option<Module> {
-    let index = MODULES.binary_search_by_key(&name, |(name, _)| name).ok()?;
-    let image = ModuleImage::open(MODULES[index].1).and_then(|image| image.to_module());
-    Some(image.expect("the build wrote it with the same crate"))
+    image(name).map(|image| image.to_module().expect(WRITTEN_BY_US))
 }
+
+const WRITTEN_BY_US: &str = "the build wrote it with the same crate";
 
 #[cfg(test)]
 mod tests {

@@ -105,7 +105,7 @@ impl Session {
             names.extend(public_selectors(&module));
         }
         for module in self.machine.modules() {
-            names.extend(public_selectors(&module.bytecode));
+            names.extend(public_selectors(&module.bytecode.whole()));
         }
         names.retain(|name| name.starts_with(|first: char| first.is_alphabetic()));
         names

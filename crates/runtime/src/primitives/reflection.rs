@@ -68,7 +68,7 @@ pub fn definition(vm: &Vm, handle: Word) -> Result<&'static Definition, Failure>
         let handle = usize::try_from(handle.as_small_integer()?).ok()?;
         let module = vm.module_at(handle >> CLASS_BITS)?;
         let id = ClassId(handle as u32);
-        (id.index() < module.bytecode.classes.len()).then(|| module.definition(id))
+        (id.index() < module.bytecode.class_count()).then(|| module.definition(id))
     };
     find().ok_or(Failure::argument(handle))
 }

@@ -1,0 +1,125 @@
+//! The text of a loaded module: bytecode that is there, or an image whose functions and class
+//! definitions are decoded when somebody first asks for them.
+//!
+//! Modules of programs are decoded as a whole, since they are verified. The library's images were
+//! written and verified when the VM was built, and a program uses a small part of them.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use squall_bytecode::entities::{ClassId, FunctionId, StringId};
+use squall_bytecode::format::ModuleImage;
+use squall_bytecode::module::{ClassDefinition, Function, Module};
+
+/// The text of a loaded module.
+pub struct ModuleText(Form);
+
+enum Form {
+    Whole(Module),
+    Image(Image),
+}
+
+struct Image {
+    image: ModuleImage<'static>,
+    functions: Box<[OnceLock<Box<Function>>]>,
+    classes: Box<[OnceLock<Box<ClassDefinition>>]>,
+}
+
+const WRITTEN_BY_US: &str = "a library image is what our own encoder wrote";
+
+impl ModuleText {
+    /// The text of a string of the module; the empty string if there is none.
+    pub fn string(&self, id: StringId) -> &str {
+        match &self.0 {
+            Form::Whole(module) => module.string(id),
+            Form::Image(image) => image.image.string(id),
+        }
+    }
+
+    /// How many strings there are.
+    pub fn string_count(&self) -> usize {
+        match &self.0 {
+            Form::Whole(module) => module.strings.len(),
+            Form::Image(image) => image.image.string_count(),
+        }
+    }
+
+    /// The text of the module's path; the empty string if it has none.
+    pub fn path_text(&self) -> &str {
+        let path = match &self.0 {
+            Form::Whole(module) => module.path,
+            Form::Image(image) => image.image.path(),
+        };
+        path.map_or("", |id| self.string(id))
+    }
+
+    /// The definition that loading the module answers, if it has one.
+    pub fn main_class(&self) -> Option<ClassId> {
+        match &self.0 {
+            Form::Whole(module) => module.main_class,
+            Form::Image(image) => image.image.main_class(),
+        }
+    }
+
+    /// A function of the module.
+    pub fn function(&self, id: FunctionId) -> &Function {
+        match &self.0 {
+            Form::Whole(module) => &module.functions[id.index()],
+            Form::Image(image) => image.functions[id.index()]
+                .get_or_init(|| Box::new(image.image.function(id).expect(WRITTEN_BY_US))),
+        }
+    }
+
+    /// How many functions there are.
+    pub fn function_count(&self) -> usize {
+        match &self.0 {
+            Form::Whole(module) => module.functions.len(),
+            Form::Image(image) => image.functions.len(),
+        }
+    }
+
+    /// A class definition of the module.
+    pub fn class(&self, id: ClassId) -> &ClassDefinition {
+        match &self.0 {
+            Form::Whole(module) => &module.classes[id.index()],
+            Form::Image(image) => image.classes[id.index()]
+                .get_or_init(|| Box::new(image.image.class(id).expect(WRITTEN_BY_US))),
+        }
+    }
+
+    /// How many class definitions there are.
+    pub fn class_count(&self) -> usize {
+        match &self.0 {
+            Form::Whole(module) => module.classes.len(),
+            Form::Image(image) => image.classes.len(),
+        }
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Cow<'_, Module> {
+        match &self.0 {
+            Form::Whole(module) => Cow::Borrowed(module),
+            Form::Image(image) => Cow::Owned(image.image.to_module().expect(WRITTEN_BY_US)),
+        }
+    }
+}
+
+impl From<Module> for ModuleText {
+    fn from(module: Module) -> ModuleText {
+        ModuleText(Form::Whole(module))
+    }
+}
+
+/// From an image that the VM trusts.
+impl From<ModuleImage<'static>> for ModuleText {
+    fn from(image: ModuleImage<'static>) -> ModuleText {
+        fn cells<T>(count: usize) -> Box<[OnceLock<T>]> {
+            (0..count).map(|_| OnceLock::new()).collect()
+        }
+        ModuleText(Form::Image(Image {
+            functions: cells(image.function_count()),
+            classes: cells(image.class_count()),
+            image,
+        }))
+    }
+}
