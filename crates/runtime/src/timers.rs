@@ -1,8 +1,10 @@
 //! Timers: strands that sleep, and messages that are due later.
 //!
 //! The scheduler knows when; what a timer is for is in the table here, which the collector visits.
-//! When a timer is due, its key comes back through a run queue, so that a worker does the rest.
+//! The keys of those that are due are in a queue of their own, and each puts an item into a run queue,
+//! so that workers do the rest: whichever comes first, in the order in which the timers became due.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -36,6 +38,7 @@ pub struct Timers {
 struct Table {
     entries: Vec<Option<Purpose>>,
     free: Vec<u32>,
+    due: VecDeque<TimerKey>,
 }
 
 impl Timers {
@@ -53,11 +56,9 @@ impl Timers {
         }
     }
 
-    fn take(&self, key: TimerKey) -> Option<Purpose> {
-        let mut table = self.inner.lock();
-        let purpose = table.entries.get_mut(key.0 as usize)?.take()?;
-        table.free.push(key.0);
-        Some(purpose)
+    /// A timer's time has come: an item for it is about to be in a run queue.
+    pub fn set_due(&self, key: TimerKey) {
+        self.inner.lock().due.push_back(key);
     }
 
     /// Shows the words to the collector, which stands for all mutators.
@@ -90,9 +91,21 @@ fn start(thread: &mut Thread, delay: Duration, purpose: Purpose) {
     thread.vm.scheduler.add_timer(delay, key);
 }
 
-/// Does what a timer is for.
-pub fn due(thread: &mut Thread, key: TimerKey) {
-    match thread.vm.timers.take(key) {
+impl Table {
+    fn take_due(&mut self) -> Option<Purpose> {
+        let key = self.due.pop_front()?;
+        self.free.push(key.0);
+        self.entries.get_mut(key.0 as usize)?.take()
+    }
+}
+
+/// Does what the timer that became due first is for.
+pub fn run_due(thread: &mut Thread) {
+    // The lock is held until it is done, so that no other worker overtakes this one; nothing here
+    // reaches a GC point or another timer.
+    let vm = thread.vm;
+    let mut table = vm.timers.inner.lock();
+    match table.take_due() {
         Some(Purpose::Wake { strand, ticket, value }) => {
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {

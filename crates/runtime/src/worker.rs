@@ -42,9 +42,7 @@ impl Item {
     }
 
     /// A timer is due.
-    pub fn timer(key: TimerKey) -> Item {
-        Item::new((key.0 as usize) << 2 | TIMER)
-    }
+    pub const TIMER: Item = Item(NonZeroUsize::new(TIMER).expect("not zero"));
 
     fn new(bits: usize) -> Item {
         // Addresses are not null, and the other kinds have bits of their own.
@@ -131,7 +129,7 @@ fn run_item(thread: &mut Thread, item: Item) {
     unsafe {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
-            TIMER => timers::due(thread, TimerKey((bits >> 2) as u32)),
+            TIMER => timers::run_due(thread),
             _ => run_alone(thread, StrandRef::from_address(bits)),
         }
     }
@@ -299,7 +297,9 @@ impl Hooks<TimerKey> for WorkerHooks {
     }
 
     fn timer_due(&self, key: TimerKey) {
-        Vm::of_process().scheduler.inject(Item::timer(key));
+        let vm = Vm::of_process();
+        vm.timers.set_due(key);
+        vm.scheduler.inject(Item::TIMER);
     }
 
     fn preempt(&self, worker: WorkerId) {

@@ -19,10 +19,6 @@ use crate::{strands, timers, waiting};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("enqueueTurn:", |thread, window| answer(enqueue_turn(thread, window))),
-    Primitive::ordinary("after:enqueueTurn:", |thread, window| {
-        answer(enqueue_turn_after(thread, window))
-    }),
     Primitive::ordinary("sleep:", sleep),
     Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL)),
     Primitive::ordinary("spawnParallel:with:", |thread, window| {
@@ -149,25 +145,6 @@ fn set_priority(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let priority = priority_argument(window.get(1))?;
     let object = strand_object(window.get(0))?;
     strands::set_priority(thread, object, priority);
-    Ok(Word::NIL)
-}
-
-fn enqueue_turn(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    block::closure(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
-    let vat = vat::current(thread)?;
-    let message = messages::make(thread, Word::NIL, Word::NIL, window)?;
-    vat.post(thread, message);
-    Ok(Word::NIL)
-}
-
-fn enqueue_turn_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let delay = duration_argument(window.get(0))?;
-    block::closure(window.get(1)).ok_or(Failure::argument(window.get(1)))?;
-    let vat = vat::current(thread)?;
-    // SAFETY: the words from the second on are part of the window.
-    let closure = unsafe { Window::new(window.start().add(1), 1) };
-    let message = messages::make(thread, Word::NIL, Word::NIL, closure)?;
-    timers::post_after(thread, delay, vat, message);
     Ok(Word::NIL)
 }
 
