@@ -9,7 +9,7 @@ use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::{Thread, Window, allocated};
-use squall_runtime::{calls, classes};
+use squall_runtime::{calls, classes, values};
 
 use crate::machine::{Machine, a, b, c};
 
@@ -89,7 +89,7 @@ impl Machine<'_> {
     pub(crate) fn check_value(&mut self, word: u32) {
         let object = self.get(a(word));
         self.slowly(|thread| {
-            let checked = classes::check_value(thread, object);
+            let checked = values::check(thread, object);
             calls::complete_here(thread, a(word), 1, checked.map(|()| object));
         });
     }

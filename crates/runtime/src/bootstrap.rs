@@ -20,6 +20,7 @@ use crate::known::KnownClass;
 use crate::module::{Definition, LoadedModule};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::values;
 use crate::vat;
 use crate::vm::Vm;
 use crate::worker;
@@ -107,6 +108,8 @@ fn make_root_behaviors(
 fn make_kernel_instance(thread: &mut Thread, behavior: &'static Behavior) -> Result<(), BootError> {
     let instance = thread.mutator.allocate_slots(behavior.layout, Word::NIL);
     let instance = crate::thread::allocated(instance)?;
+    // It has no slots but those of its classes.
+    _ = instance.set_flag(values::SHARED);
     thread.vm.roots.kernel.set(instance.word());
     Ok(())
 }

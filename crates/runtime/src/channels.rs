@@ -265,6 +265,9 @@ pub fn choose(
     patience: Patience,
 ) -> Result<Outcome, Failure> {
     let count = prepare_choice(thread, window)?;
+    if count == 0 && matches!(patience, Patience::Endless) {
+        return Err(Failure::argument(window.get(0)));
+    }
     let start = if is_fair { TURN.fetch_add(1, Ordering::Relaxed) } else { 0 };
     let order = (0..count).map(|index| (start + index) % count.max(1));
     for index in order.clone() {

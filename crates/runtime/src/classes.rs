@@ -1,4 +1,4 @@
-//! Class objects: how they are made, instantiated, and tested for being values.
+//! Class objects: how they are made and instantiated.
 //!
 //! A class object is an ordinary object with five slots. The first holds its behavior's address,
 //! which is aligned and so reads as a small integer to the collector.
@@ -6,13 +6,14 @@
 use squall_bytecode::module::Side;
 use squall_heap::{Format, LayoutId, Object, Word};
 
-use crate::behavior::{Behavior, BehaviorFault, CLASS_OBJECT_SLOTS, SlotContent};
+use crate::behavior::{Behavior, BehaviorFault, CLASS_OBJECT_SLOTS};
 use crate::known::{self, FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
 use crate::objects::string;
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window, allocated};
+use crate::values::{captures_values, counts_as_value};
 use crate::vm::Vm;
 
 /// The slot with the address of the behavior of the class's instances.
@@ -59,7 +60,7 @@ fn is_class_object(vm: &Vm, object: Object) -> bool {
 }
 
 /// Whether instances of a class object go to other vats, as they are or as copies.
-fn is_shared(class: Object) -> bool {
+pub fn is_of_travellers(class: Object) -> bool {
     let behavior = behavior_slot(class);
     behavior.is_value || behavior.is_transfer
 }
@@ -114,8 +115,8 @@ pub fn make_class(
         Ok(behavior) => behavior,
         Err(fault) => return Err(class_fault(thread, definition, fault)),
     };
-    let is_shared = behavior.is_value || behavior.is_transfer;
-    if is_shared && !(is_value(vm, parts.get(0)) && captures_values(vm, parts.get(1))) {
+    let travels = behavior.is_value || behavior.is_transfer;
+    if travels && !(counts_as_value(vm, parts.get(0)) && captures_values(vm, parts.get(1))) {
         return Err(Failure::with("NotAValue", vm.name_word(thread, definition.name)?, Word::NIL));
     }
     let mixins = mixin_array(thread, parts)?;
@@ -213,79 +214,4 @@ pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
         }
         _ => Err(Failure::argument(class)),
     }
-}
-
-/// Whether an object is deeply immutable, so that vats may share it.
-///
-/// A value class's instances were checked when they were made, so their class and the object
-/// around it decide. A module's instance need not be declared a value: it is one if its slots are
-/// immutable and hold values.
-pub fn is_value(vm: &Vm, word: Word) -> bool {
-    let Some(mut object) = word.as_object() else { return true };
-    loop {
-        let layout = object.layout();
-        match layout {
-            known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => {
-                return true;
-            }
-            known::CHANNEL | known::SHARED_LOCK | known::FAR_REFERENCE => return true,
-            known::BLOCK | known::ARRAY | known::PROMISE => return false,
-            _ => {}
-        }
-        let Some(behavior) = behavior_of(vm, object) else { return false };
-        let class = match behavior.side {
-            // What the class of an object literal captured was checked if it is one of values.
-            Side::Class if captures(object) == Word::NIL || is_shared(object) => object,
-            Side::Class => return false,
-            _ if behavior.definition.instances_are_values.get().is_some() => return true,
-            Side::Instance if behavior.is_value => match object.class().as_object() {
-                Some(class) => class,
-                None => return true,
-            },
-            Side::Instance => return is_immutable_module(vm, behavior, object),
-        };
-        match enclosing(class).as_object() {
-            Some(around) => object = around,
-            None => return true,
-        }
-    }
-}
-
-/// Whether the variables that an object literal's class captured can be shared: copies of values. A
-/// variable that is assigned later is in a context of its own.
-fn captures_values(vm: &Vm, captures: Word) -> bool {
-    let Some(context) = captures.as_object() else { return true };
-    (0..context.length()).all(|index| is_value(vm, context.element(index)))
-}
-
-/// Whether an object is the instance of a module's class and holds only values for good.
-fn is_immutable_module(vm: &Vm, behavior: &Behavior, object: Object) -> bool {
-    behavior.definition.outer.is_none()
-        && behavior.layout.format() == Format::Slots
-        && behavior.slots.iter().all(|slot| !slot.mutable)
-        && (0..behavior.slots.len()).all(|index| match behavior.slots[index].content {
-            // Its nested classes are values if it is one.
-            SlotContent::Class(_) | SlotContent::Trace => true,
-            SlotContent::Data(_) => is_value(vm, object.slot(index)),
-        })
-}
-
-/// The check at the end of an initializer: instances of value classes hold only values.
-pub fn check_value(thread: &mut Thread, word: Word) -> Result<(), Failure> {
-    let vm = thread.vm;
-    let Some(object) = word.as_object() else { return Ok(()) };
-    let layout = object.layout();
-    let Some(behavior) = vm.behavior_of_layout(layout) else { return Ok(()) };
-    if !behavior.is_value || behavior.side == Side::Class {
-        return Ok(());
-    }
-    let all_values = match layout.format() {
-        Format::Slots => (0..layout.slot_count()).all(|index| is_value(vm, object.slot(index))),
-        Format::Array => (0..object.length()).all(|index| is_value(vm, object.element(index))),
-        _ => true,
-    };
-    if all_values && is_value(vm, word) {
-        return Ok(());
-    }
-    Err(Failure::with("NotAValue", object.class(), Word::NIL))
 }

@@ -3,7 +3,7 @@
 //! | part | modules |
 //! |---|---|
 //! | what is loaded | [`module`], [`text`], [`function`], [`symbols`] |
-//! | classes and messages | [`behavior`], [`classes`], [`lookup`], [`known`] |
+//! | classes and messages | [`behavior`], [`classes`], [`values`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
@@ -45,6 +45,7 @@ pub mod timers;
 pub mod trace;
 pub mod tracing;
 pub mod unwind;
+pub mod values;
 pub mod vat;
 pub mod vm;
 pub mod waiting;

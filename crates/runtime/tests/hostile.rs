@@ -19,12 +19,14 @@ use squall_runtime::permissions::Permissions;
 use squall_runtime::primitives::all;
 use squall_runtime::text::ModuleText;
 use squall_runtime::thread::Thread;
-use squall_runtime::tier::RunResult;
 use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::{Vm, VmOptions};
+use squall_runtime::worker::{self, Finished};
+use squall_scheduler::SchedulerOptions;
 
 /// Primitives that end the program or stop it for long if they do what they should.
-const LEFT_OUT: [&str; 3] = ["exit:", "signal:", "sleep:"];
+const LEFT_OUT: [&str; 5] =
+    ["exit:", "signal:", "signalAgain:", "sleep:", "chooseOf:fairly:within:"];
 
 /// What every argument is tried with.
 const VALUES: &str = "
@@ -170,18 +172,20 @@ fn primitives_survive_any_argument() {
         },
         max_stack_words: 1 << 20,
         first_chunk_words: 1 << 10,
+        scheduler: SchedulerOptions { workers: 1, ..SchedulerOptions::default() },
+        polls_always: false,
         permissions: Permissions::default(),
         arguments: vec!["hostile.ns".to_owned()],
         tracing: Tracing::default(),
     };
-    let vm = Vm::new(options, Box::new(host)).unwrap();
+    let vm = Vm::new(options, Box::new(host), &Interpreter).unwrap();
     let mut thread = Thread::attach(vm);
-    bootstrap::boot(&mut thread, &Interpreter).unwrap();
+    bootstrap::boot(&mut thread).unwrap();
     let platform = vm.roots.platform.get();
-    let result = bootstrap::send(&mut thread, &Interpreter, platform, "start", &[]).unwrap();
+    let result = worker::call(&mut thread, "start", &[platform]).unwrap();
     let output = output.lock().unwrap();
     let end = output.char_indices().rev().nth(500).map_or(0, |(start, _)| start);
-    assert_eq!(result, RunResult::Exit(0), "{}", &output[end..]);
+    assert_eq!(result, Finished::Exit(0), "{}", &output[end..]);
     assert!(output.ends_with("true\n"), "{}", &output[end..]);
     thread.mutator.collect(CollectionKind::Full);
 }

@@ -62,7 +62,7 @@ fn classes_are_followed() {
 
 fn allocate(mutator: &mut Mutator, layout: LayoutId, class: Word, length: usize) -> Object {
     let object = match layout.format() {
-        Format::Slots | Format::Ephemeron => mutator.allocate_slots(layout, class),
+        Format::Slots | Format::Strand | Format::Ephemeron => mutator.allocate_slots(layout, class),
         Format::Raw => mutator.allocate_raw(layout, class),
         Format::Bytes => mutator.allocate_bytes(layout, class, length),
         Format::Array | Format::WeakArray => {

@@ -22,6 +22,7 @@ use crate::outcome::Failure;
 use crate::primitives::objects::identical;
 use crate::promises;
 use crate::thread::{Thread, allocated};
+use crate::values;
 use crate::vat::VatRef;
 use crate::vm::Vm;
 
@@ -77,8 +78,9 @@ fn passage(vm: &Vm, object: Object) -> Passage {
         known::PROMISE => Passage::Promise,
         known::ARRAY | known::BLOCK => Passage::Reference,
         known::TRANSFER_ARRAY => Passage::Copy,
+        _ if object.has_flag(values::SHARED) => Passage::Same,
         _ if classes::is_transfer(vm, object) => Passage::Copy,
-        _ if classes::is_value(vm, object.word()) => Passage::Same,
+        _ if values::is_value(vm, object.word()) => Passage::Same,
         _ => Passage::Reference,
     }
 }

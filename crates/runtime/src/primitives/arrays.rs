@@ -8,11 +8,12 @@ use squall_heap::{Format, Object, Word};
 
 use super::{Primitive, answer};
 use crate::behavior::Behavior;
-use crate::classes::{behavior_of_class, is_value};
+use crate::classes::behavior_of_class;
 use crate::known::{self, KnownClass};
 use crate::objects::number::{Number, size_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window, allocated};
+use crate::values::counts_as_value;
 use crate::vm::Vm;
 
 /// The primitives of this file.
@@ -221,7 +222,7 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     made.copy_elements(&mut thread.mutator, 0, source, 0, length);
     // Of the copy, which nobody else can change any more.
     let mut elements = (0..length).map(|index| made.element(index));
-    match elements.find(|&element| !is_value(thread.vm, element)) {
+    match elements.find(|&element| !counts_as_value(thread.vm, element)) {
         Some(element) => Err(not_a_value(thread, element)),
         None => Ok(made.word()),
     }

@@ -5,11 +5,11 @@ use squall_heap::Word;
 use super::strands::duration_argument;
 use super::{Primitive, answer, arrays};
 use crate::channels::{self, Patience};
-use crate::classes::is_value;
 use crate::locks;
 use crate::objects::number::size_argument;
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
+use crate::values::is_value;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[

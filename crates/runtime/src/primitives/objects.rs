@@ -5,13 +5,14 @@ use squall_heap::Word;
 use super::arithmetic::mix;
 use super::{Primitive, Shape, answer};
 use crate::behavior::Behavior;
-use crate::classes::{behavior_of_class, is_value};
+use crate::classes::behavior_of_class;
 use crate::isolation;
 use crate::known;
 use crate::objects::string::{Text, symbol_object};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::unwind;
+use crate::values::counts_as_value;
 use crate::vm::Vm;
 use squall_bytecode::module::Side;
 
@@ -33,7 +34,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
     Primitive::ordinary("is:instanceOf:", is_instance),
     Primitive::ordinary("isValue:", |thread, window| {
-        Outcome::Return(is_value(thread.vm, window.get(0)).into())
+        Outcome::Return(counts_as_value(thread.vm, window.get(0)).into())
     }),
     Primitive::ordinary("treatInstancesAsValues:", |thread, window| {
         answer(class_argument(thread.vm, window.get(0)).map(|behavior| {

@@ -4,7 +4,6 @@ use squall_heap::{Object, Word};
 
 use super::strands::duration_argument;
 use super::{Primitive, answer};
-use crate::classes::is_value;
 use crate::isolation::{self, far_reference, make_far_reference};
 use crate::known;
 use crate::messages;
@@ -12,6 +11,7 @@ use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::promises;
 use crate::thread::{Thread, Window};
+use crate::values::is_value;
 use crate::{timers, vat};
 
 /// The primitives of this file.

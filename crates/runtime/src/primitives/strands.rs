@@ -6,16 +6,17 @@ use squall_heap::{Object, Word};
 
 use super::channels::outcome;
 use super::{Primitive, answer, arrays};
-use crate::classes::is_value;
 use crate::known;
 use crate::messages;
 use crate::objects::block;
 use crate::objects::number::Number;
+use crate::objects::string;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
+use crate::values::is_value;
 use crate::vat::{self, VatRef};
-use crate::{strands, timers, waiting};
+use crate::{isolation, strands, timers, waiting};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -103,10 +104,51 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if !is_value(thread.vm, receiver) {
         return Err(arrays::not_a_value(thread, receiver));
     }
-    argument_count(window.get(2))?;
-    let strand = start(thread, receiver, window.get(1), window.get(2), None, Model::Exclusive)?;
+    let count = argument_count(window.get(2))?;
+    let symbol = window.get(1);
+    let is_symbol = symbol.as_object().is_some_and(|object| object.layout() == known::SYMBOL);
+    let takes = string::Text::of(symbol)
+        .filter(|_| is_symbol)
+        .map(|name| thread.vm.symbols().arity(thread.vm.symbol(&name.to_rust())));
+    if takes != Some(count) {
+        return Err(Failure::argument(symbol));
+    }
+    let vat = isolate(thread, window)?;
+    let strand = start(thread, window.get(0), window.get(1), window.get(2), vat, Model::Exclusive)?;
     waiting::make_ready(thread, strand, false);
     Ok(Word::NIL)
+}
+
+/// Makes the elements of the last argument, an array that nobody else has, fit for another vat: that
+/// vat is answered, if it took one. *GC point.*
+fn isolate(thread: &mut Thread, window: Window) -> Result<Option<VatRef>, Failure> {
+    let given = |window: Window| {
+        let arguments = window.get(2).object_unchecked();
+        let last = arguments.length().checked_sub(1).map(|last| arguments.element(last));
+        last.and_then(arrays::array)
+    };
+    let Some(count) = given(window).map(Object::length) else { return Ok(None) };
+    let element = |index| given(window).map_or(Word::NIL, |array| array.element(index));
+    if (0..count).all(|index| is_value(thread.vm, element(index))) {
+        return Ok(None);
+    }
+    let from = vat::current(thread)?;
+    let to = vat::make(thread)?;
+    // A vat without a strand is a root only for a while.
+    thread.mutator.push_root(to.object.get());
+    let mut result = Ok(Some(to));
+    for index in 0..count {
+        match isolation::wrap(thread, element(index), from, to) {
+            Ok(wrapped) => {
+                if let Some(array) = given(window) {
+                    array.set_element(&mut thread.mutator, index, wrapped);
+                }
+            }
+            Err(failure) => result = Err(failure),
+        }
+    }
+    thread.mutator.pop_root();
+    result
 }
 
 fn argument_count(array: Word) -> Result<usize, Failure> {

@@ -1,0 +1,167 @@
+//! Values: which objects are deeply immutable, so that vats may share them.
+//!
+//! Instances of value classes are checked once, at the end of their initializer; so are the instances
+//! of module classes, which are values if their slots are immutable and hold values, whatever the
+//! class says. There are two questions:
+//!
+//! - Does an object *count* as a value, by its class and what is around that? Such objects may hold
+//!   each other while their initializers run, which is why the check asks no more.
+//! - *Is* it a value, so that another vat may have it now? Then its initializer has ended, and so
+//!   have those of all the values it leads to: an initializer that gives away its object too early
+//!   gives away a far reference.
+//!
+//! Invariant: [`SHARED`] is set in instances of which the second answer is known to be yes, for good;
+//! [`CHECKED`], in those whose check has passed while something they lead to had not been checked.
+
+use std::collections::HashSet;
+
+use squall_bytecode::module::Side;
+use squall_heap::{Flag, Format, Object, Word};
+
+use crate::behavior::{Behavior, SlotContent};
+use crate::classes::{behavior_of, captures, enclosing, is_of_travellers};
+use crate::known;
+use crate::outcome::Failure;
+use crate::thread::Thread;
+use crate::vm::Vm;
+
+/// See the file's head.
+pub const SHARED: Flag = Flag::Second;
+const CHECKED: Flag = Flag::First;
+
+/// What makes an object a value or not.
+enum Sharing {
+    /// It is one.
+    Always,
+    /// It is none.
+    Never,
+    /// A class object: it is one if what is around it is.
+    Class,
+    /// An instance of a value class or of a module's class.
+    Instance(&'static Behavior),
+    /// An array of values.
+    Elements,
+}
+
+/// Whether an object is deeply immutable, so that another vat may have it.
+#[inline]
+pub fn is_value(vm: &Vm, word: Word) -> bool {
+    is_known_value(word) || word.as_object().is_some_and(|object| leads_to_values(vm, object, true))
+}
+
+/// Whether an object is a value as soon as those whose initializers run now have passed their check.
+#[inline]
+pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
+    is_known_value(word)
+        || word.as_object().is_some_and(|object| leads_to_values(vm, object, false))
+}
+
+/// Whether one look shows that this is a value.
+#[inline]
+fn is_known_value(word: Word) -> bool {
+    let Some(object) = word.as_object() else { return true };
+    match object.layout() {
+        known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => true,
+        known::VALUE_ARRAY => object.has_flag(SHARED),
+        // Objects of other fixed layouts use the flag otherwise.
+        layout => layout.number() >= known::FIRST_FREE_NUMBER && object.has_flag(SHARED),
+    }
+}
+
+/// Whether this object and all that it leads to are values, or count as values.
+fn leads_to_values(vm: &Vm, object: Object, must_be_checked: bool) -> bool {
+    let mut pending = vec![object.word()];
+    let mut seen = HashSet::new();
+    let mut instances = Vec::new();
+    while let Some(word) = pending.pop() {
+        let Some(object) = word.as_object().filter(|_| !is_known_value(word)) else { continue };
+        if !seen.insert(object.address()) {
+            continue;
+        }
+        match sharing(vm, object) {
+            Sharing::Always => {}
+            Sharing::Never => return false,
+            Sharing::Class => pending.push(enclosing(object)),
+            Sharing::Elements => {
+                instances.push(object);
+                pending.extend((0..object.length()).map(|index| object.element(index)));
+            }
+            Sharing::Instance(_) if must_be_checked && !object.has_flag(CHECKED) => return false,
+            Sharing::Instance(behavior) => {
+                instances.push(object);
+                pending.extend(object.class().as_object().map(enclosing));
+                if must_be_checked || !behavior.is_value {
+                    pending.extend(contents(behavior, object));
+                }
+            }
+        }
+    }
+    if must_be_checked {
+        instances.into_iter().for_each(|object| _ = object.set_flag(SHARED));
+    }
+    true
+}
+
+fn sharing(vm: &Vm, object: Object) -> Sharing {
+    match object.layout() {
+        known::CHANNEL | known::SHARED_LOCK | known::FAR_REFERENCE => return Sharing::Always,
+        known::BLOCK | known::ARRAY | known::PROMISE => return Sharing::Never,
+        known::VALUE_ARRAY => return Sharing::Elements,
+        _ => {}
+    }
+    let Some(behavior) = behavior_of(vm, object) else { return Sharing::Never };
+    match behavior.side {
+        // What the class of an object literal captured was checked if its instances travel.
+        Side::Class if captures(object) == Word::NIL || is_of_travellers(object) => Sharing::Class,
+        Side::Class => Sharing::Never,
+        _ if behavior.definition.instances_are_values.get().is_some() => Sharing::Always,
+        _ if behavior.is_value || is_immutable_module(behavior) => Sharing::Instance(behavior),
+        _ => Sharing::Never,
+    }
+}
+
+/// Whether instances of a module's class never change.
+fn is_immutable_module(behavior: &Behavior) -> bool {
+    behavior.definition.outer.is_none()
+        && behavior.layout.format() == Format::Slots
+        && behavior.slots.iter().all(|slot| !slot.mutable)
+}
+
+/// What an instance holds, except its nested classes, which are values if it is one.
+fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item = Word> {
+    let is_array = behavior.layout.format() == Format::Array;
+    let elements = if is_array { object.length() } else { 0 };
+    let slots = behavior.slots.iter().enumerate();
+    let data = slots.filter(|(_, slot)| matches!(slot.content, SlotContent::Data(_)));
+    let data = data.map(move |(index, _)| object.slot(index));
+    data.chain((0..elements).map(move |index| object.element(index)))
+}
+
+/// Whether the variables that an object literal's class captured can be shared: copies of values. A
+/// variable that is assigned later is in a context of its own.
+pub fn captures_values(vm: &Vm, captures: Word) -> bool {
+    let Some(context) = captures.as_object() else { return true };
+    (0..context.length()).all(|index| counts_as_value(vm, context.element(index)))
+}
+
+/// The check at the end of an initializer: instances of value classes hold only values.
+pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
+    let vm = thread.vm;
+    let Some(object) = word.as_object() else { return Ok(()) };
+    let Some(behavior) = behavior_of(vm, object) else { return Ok(()) };
+    if behavior.side == Side::Class || !(behavior.is_value || is_immutable_module(behavior)) {
+        return Ok(());
+    }
+    let around = object.class().as_object().map_or(Word::NIL, enclosing);
+    if is_known_value(around) && contents(behavior, object).all(is_known_value) {
+        _ = object.set_flag(SHARED);
+        return Ok(());
+    }
+    let counts = |word| counts_as_value(vm, word);
+    if behavior.is_value && !(counts(around) && contents(behavior, object).all(counts)) {
+        return Err(Failure::with("NotAValue", object.class(), Word::NIL));
+    }
+    _ = object.set_flag(CHECKED);
+    _ = is_value(vm, word);
+    Ok(())
+}
