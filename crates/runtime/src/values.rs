@@ -10,8 +10,13 @@
 //!   have those of all the values it leads to: an initializer that gives away its object too early
 //!   gives away a far reference.
 //!
+//! An actor may be made of what counts as a value, since modules make actors of their classes while they
+//! are initialised. What that leads to is given away before its check; if the check fails then, the
+//! program ends.
+//!
 //! Invariant: [`SHARED`] is set in instances of which the second answer is known to be yes, for good;
-//! [`CHECKED`], in those whose check has passed while something they lead to had not been checked.
+//! [`CHECKED`], in those whose check has passed while something they lead to had not been checked, or
+//! which were given away before it.
 
 use std::collections::HashSet;
 
@@ -43,17 +48,35 @@ enum Sharing {
     Elements,
 }
 
+/// What is asked about objects, and what becomes of them if the answer is yes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Question {
+    /// Whether they are values; they are then known to be.
+    IsValue,
+    /// Whether they count as values.
+    Counts,
+    /// The same; they are then given away.
+    GiveAway,
+}
+
 /// Whether an object is deeply immutable, so that another vat may have it.
 #[inline]
 pub fn is_value(vm: &Vm, word: Word) -> bool {
-    is_known_value(word) || word.as_object().is_some_and(|object| leads_to_values(vm, object, true))
+    is_known_value(word)
+        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::IsValue))
 }
 
 /// Whether an object is a value as soon as those whose initializers run now have passed their check.
 #[inline]
 pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
     is_known_value(word)
-        || word.as_object().is_some_and(|object| leads_to_values(vm, object, false))
+        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::Counts))
+}
+
+/// Whether an actor may be made of this, which is then given away.
+pub fn give_away(vm: &Vm, word: Word) -> bool {
+    is_known_value(word)
+        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::GiveAway))
 }
 
 /// Whether one look shows that this is a value.
@@ -69,7 +92,8 @@ fn is_known_value(word: Word) -> bool {
 }
 
 /// Whether this object and all that it leads to are values, or count as values.
-fn leads_to_values(vm: &Vm, object: Object, must_be_checked: bool) -> bool {
+fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
+    let must_be_checked = question == Question::IsValue;
     let mut pending = vec![object.word()];
     let mut seen = HashSet::new();
     let mut instances = Vec::new();
@@ -83,6 +107,7 @@ fn leads_to_values(vm: &Vm, object: Object, must_be_checked: bool) -> bool {
             Sharing::Never => return false,
             Sharing::Class => pending.push(enclosing(object)),
             Sharing::Elements => {
+                // No check ever fails for these.
                 instances.push(object);
                 pending.extend((0..object.length()).map(|index| object.element(index)));
             }
@@ -96,9 +121,12 @@ fn leads_to_values(vm: &Vm, object: Object, must_be_checked: bool) -> bool {
             }
         }
     }
-    if must_be_checked {
-        instances.into_iter().for_each(|object| _ = object.set_flag(SHARED));
-    }
+    let flag = match question {
+        Question::IsValue => SHARED,
+        Question::GiveAway => CHECKED,
+        Question::Counts => return true,
+    };
+    instances.into_iter().for_each(|object| _ = object.set_flag(flag));
     true
 }
 
@@ -159,7 +187,8 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     }
     let counts = |word| counts_as_value(vm, word);
     if behavior.is_value && !(counts(around) && contents(behavior, object).all(counts)) {
-        return Err(Failure::with("NotAValue", object.class(), Word::NIL));
+        let reason = if object.has_flag(CHECKED) { "GivenAway" } else { "NotAValue" };
+        return Err(Failure::with(reason, object.class(), Word::NIL));
     }
     _ = object.set_flag(CHECKED);
     _ = is_value(vm, word);

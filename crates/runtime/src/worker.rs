@@ -100,11 +100,11 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
         if count.is_multiple_of(ITEMS_PER_TICK) {
             thread.ticks = vm.ticks();
         }
-        if is_done(vm) {
-            return Finished::Done;
-        }
         if let Some(code) = vm.ended.code() {
             return Finished::Exit(code);
+        }
+        if is_done(vm) {
+            return Finished::Done;
         }
         match thread.worker.try_next() {
             Some(item) => run_item(thread, item),

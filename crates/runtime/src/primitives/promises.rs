@@ -11,7 +11,7 @@ use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::promises;
 use crate::thread::{Thread, Window};
-use crate::values::is_value;
+use crate::values;
 use crate::{timers, vat};
 
 /// The primitives of this file.
@@ -44,7 +44,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 fn create_actor(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let value = window.get(0);
-    if !is_value(thread.vm, value) {
+    if !values::give_away(thread.vm, value) {
         return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;

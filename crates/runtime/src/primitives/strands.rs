@@ -14,7 +14,7 @@ use crate::objects::string;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
-use crate::values::is_value;
+use crate::values::give_away;
 use crate::vat::{self, VatRef};
 use crate::{isolation, strands, timers, waiting};
 
@@ -101,7 +101,7 @@ fn priority_argument(word: Word) -> Result<u8, Failure> {
 /// as arguments, which the caller has made fit for that. *GC point.*
 fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let receiver = window.get(0);
-    if !is_value(thread.vm, receiver) {
+    if !give_away(thread.vm, receiver) {
         return Err(arrays::not_a_value(thread, receiver));
     }
     let count = argument_count(window.get(2))?;
