@@ -14,7 +14,7 @@ use crate::objects::string;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
-use crate::values::give_away;
+use crate::values::{give_away, is_value};
 use crate::vat::{self, VatRef};
 use crate::{isolation, strands, timers, waiting};
 
