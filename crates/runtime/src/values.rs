@@ -94,6 +94,10 @@ fn is_known_value(word: Word) -> bool {
 /// Whether this object and all that it leads to are values, or count as values.
 fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
     let must_be_checked = question == Question::IsValue;
+    // Most of those that are none show it themselves.
+    if matches!(sharing(vm, object), Sharing::Never) {
+        return false;
+    }
     let mut pending = vec![object.word()];
     let mut seen = HashSet::new();
     let mut instances = Vec::new();

@@ -3,6 +3,7 @@
 use squall_heap::Word;
 
 use super::{Primitive, Shape, answer, arrays};
+use crate::isolation::{far_reference, final_target};
 use crate::objects::block;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
@@ -22,7 +23,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
     Primitive::ordinary("stackTraceOf:", |thread, window| {
-        let text = trace::recorded(thread.vm, window.get(0));
+        // What is recorded never changes, so that of another vat's exception may be shown, too.
+        let exception = window.get(0);
+        let exception = far_reference(exception).map_or(exception, final_target);
+        let text = trace::recorded(thread.vm, exception);
         answer(make_string(thread, &text))
     }),
 ];

@@ -30,7 +30,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("classOf:", |thread, window| {
         Outcome::Return(thread.class_of(window.get(0)))
     }),
-    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window))),
+    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window.get(0)))),
+    Primitive::ordinary("classNameOfTarget:", |thread, window| {
+        let far = isolation::far_reference(window.get(0)).ok_or(Failure::argument(window.get(0)));
+        answer(far.and_then(|far| class_name(thread, isolation::final_target(far))))
+    }),
     Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
     Primitive::ordinary("is:instanceOf:", is_instance),
     Primitive::ordinary("isValue:", |thread, window| {
@@ -87,9 +91,8 @@ fn identity_hash(word: Word) -> u32 {
     }
 }
 
-fn class_name(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+fn class_name(thread: &mut Thread, object: Word) -> Result<Word, Failure> {
     let vm = thread.vm;
-    let object = window.get(0);
     let behavior = vm.behavior_of_layout(known::layout_of(object));
     let behavior = behavior.ok_or(Failure::argument(object))?;
     let name = match (behavior.side, behavior_of_class(vm, object)) {
