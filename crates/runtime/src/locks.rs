@@ -108,6 +108,7 @@ pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Out
         if depth != 0 && mutex.slot(HOLDER) != me {
             return None;
         }
+        thread.strand().is_exposed.set(true);
         mutex.set_slot(&mut thread.mutator, HOLDER, me);
         set_number(thread, mutex, NUMBER, depth + times);
         Some(Word::NIL)

@@ -185,6 +185,9 @@ unsafe impl RootSource for Roots {
         thread.message.iter_mut().for_each(&mut *visit);
         thread.window.visit(visit);
         strand::visit_touched(&mut thread.touched, visit);
+        if let Some(strand) = thread.turn_strand {
+            strand.object.visit(visit);
+        }
         if let Some(strand) = thread.running_strand() {
             strand.object.visit(visit);
             visit_activations(thread.activations(), thread.stands_before, visit);

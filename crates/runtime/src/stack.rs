@@ -41,6 +41,10 @@ const LINK: usize = 2;
 const BELOW: usize = 0;
 const LENGTH: usize = 1;
 
+/// The smallest step by which a stack grows, in words: who needs more than a little needs a lot.
+const SECOND_CHUNK: usize = 256;
+/// Stacks that begin with less than this grow in the smallest possible steps, to be tested.
+const SMALL_CHUNK: usize = 32;
 /// The largest step by which a stack grows, in words.
 const LARGEST_CHUNK: usize = 128 * 1024;
 
@@ -182,7 +186,9 @@ impl Stack {
             return spare;
         }
         self.drop_spare();
-        let length = (self.top.length() * 2).min(LARGEST_CHUNK).max(needed * 2).min(room);
+        let last = self.top.length();
+        let least = if last < SMALL_CHUNK { 0 } else { SECOND_CHUNK };
+        let length = (last * 2).clamp(least, LARGEST_CHUNK).max(needed * 2).min(room);
         Chunk::allocate(length, None)
     }
 

@@ -75,7 +75,9 @@ impl Stalls {
 
 /// Describes all strands and what they wait for. The caller sees to it that none runs.
 pub fn describe_all(vm: &Vm, text: &mut String) {
-    let strands = vm.strands.all();
+    let mut strands = vm.strands.all();
+    // Those that are kept for the next turn have nothing to do.
+    strands.retain(|strand| strand.object().slot(slots::MESSAGE) != Word::NIL);
     for &strand in strands.iter().take(DESCRIBED) {
         describe(vm, strand, text);
     }

@@ -142,6 +142,8 @@ pub struct Strand {
     pub is_suspended: AtomicBool,
     /// The number of the worker that runs it, plus 1; else 0.
     pub worker: AtomicU32,
+    /// Whether anybody may have a reference to the strand object.
+    pub is_exposed: Cell<bool>,
     /// Whether it is in the list of those that ran since the last collection.
     touched: Cell<bool>,
     /// Which strands run beside it.
@@ -327,6 +329,10 @@ impl Strands {
         self.inner.lock().free.extend(strands);
     }
 
+    fn new_identity(&self) -> u64 {
+        self.identities.fetch_add(1, Ordering::Relaxed) << 3
+    }
+
     /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
     /// is atomic.
     pub fn all(&self) -> Vec<StrandRef> {
@@ -374,6 +380,7 @@ impl Strand {
             is_killed: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
             worker: AtomicU32::new(0),
+            is_exposed: Cell::new(false),
             touched: Cell::new(false),
             model: Cell::new(Model::Exclusive),
             standing: Cell::new(Standing::New),
@@ -409,11 +416,41 @@ pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<St
     strand.priority.set(ORDINARY_PRIORITY);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
-    let identity = thread.vm.strands.identities.fetch_add(1, Ordering::Relaxed);
-    strand.identity.set(identity << 3);
+    strand.is_exposed.set(false);
+    strand.identity.set(thread.vm.strands.new_identity());
     strand.set_ready();
     touch(thread, strand);
     Ok(strand)
+}
+
+/// Makes a strand that ended, and that nobody can have a reference to, begin anew with a message of
+/// this vat.
+pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Object) {
+    let object = strand.object();
+    object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
+    object.set_slot(&mut thread.mutator, slots::MESSAGE, message.word());
+    strand.vat.set(Some(vat));
+    strand.identity.set(thread.vm.strands.new_identity());
+    touch(thread, strand);
+}
+
+/// Prepares a strand that ended for [`renew`], if nobody has a reference to it: only waiting makes
+/// some, and asking which strand runs.
+pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
+    if strand.is_exposed.get() || thread.turn_strand.is_some() {
+        return false;
+    }
+    let object = strand.object();
+    for slot in [slots::VAT, slots::VALUE, slots::MESSAGE, slots::LOCAL] {
+        object.set_slot(&mut thread.mutator, slot, Word::NIL);
+    }
+    let zero = Word::from_small_integer_unchecked(Ending::Live as i64);
+    object.set_slot(&mut thread.mutator, slots::STATUS, zero);
+    strand.vat.set(None);
+    strand.standing.set(Standing::New);
+    strand.set_ready();
+    thread.turn_strand = Some(strand);
+    true
 }
 
 /// Tells the collector that the strand has changed since the last collection.

@@ -176,6 +176,8 @@ pub struct Thread {
     pub message: Vec<Word>,
     /// Strands that ran here since the last collection.
     pub touched: Vec<StrandRef>,
+    /// The strand to be used for the next turn.
+    pub turn_strand: Option<StrandRef>,
     /// Strands to be used next.
     pub free_strands: Vec<StrandRef>,
 }
@@ -214,6 +216,7 @@ impl Thread {
                 new_vat: None,
                 message: Vec::new(),
                 touched: Vec::new(),
+                turn_strand: None,
                 free_strands: Vec::new(),
             },
         );

@@ -90,6 +90,7 @@ pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
 pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     let strand = thread.strand();
     strand::touch(thread, strand);
+    strand.is_exposed.set(true);
     strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
     strand.state.set(thread.state);
     strand.site.set(thread.call_site);

@@ -175,6 +175,11 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     if promises::attend(thread, vat, message) {
         return;
     }
+    if let Some(strand) = thread.turn_strand.take() {
+        strand::renew(thread, strand, vat, message);
+        vat.turn.set(Some(strand));
+        return run_strand(thread, strand);
+    }
     thread.message.clear();
     thread.message.push(message.word());
     match strand::make(thread, Some(vat), Model::Exclusive) {
@@ -262,24 +267,30 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
         let base = strand.stack().base();
         base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read()
     };
-    let object = strand.object();
     let vat = strand.vat.get();
-    if let Some(vat) = vat
-        && vat.turn.get() == Some(strand)
-    {
+    let message = strand.object().slot(strand::slots::MESSAGE);
+    let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
+    if let Some(vat) = turn {
         vat.turn.set(None);
     }
+    if !(turn.is_some() && strand::keep(thread, strand)) {
+        announce_end(thread, strand, ending, value);
+        strand::free(thread, strand);
+    }
+    if let Some(message) = message.as_object() {
+        promises::settle_result(thread, vat, message, ending, value);
+    }
+}
+
+/// Notes in the strand's object how it ended, and wakes who waits for that.
+fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: Word) {
+    let object = strand.object();
     waiting::lock(&mut thread.mutator, object);
     strand::set_ending(thread, object, ending, value);
     let joiners = waiting::take_all(thread, object, strand::slots::JOINERS);
     waiting::unlock(&mut thread.mutator, object);
     let delivery = if ending == Ending::Failed { Delivery::Exception } else { Delivery::Value };
     waiting::wake_all(thread, joiners, delivery, value);
-    let message = object.slot(strand::slots::MESSAGE);
-    strand::free(thread, strand);
-    if let Some(message) = message.as_object() {
-        promises::settle_result(thread, vat, message, ending, value);
-    }
 }
 
 /// What the scheduler asks of the runtime.

@@ -32,8 +32,9 @@ pub struct Options {
 /// Deep recursion is a program's own business until it threatens the machine.
 const DEFAULT_MAX_STACK: usize = 128 << 20;
 
-/// Words in the first chunk of a stack: enough for most programs, and less than a page.
-const FIRST_CHUNK_WORDS: usize = 480;
+/// Words in the first chunk of a stack: enough for a process that waits for a message, so that a
+/// million of them are cheap.
+const FIRST_CHUNK_WORDS: usize = 40;
 
 /// Words in the first chunk of a stack that is to be extended soon.
 const TINY_CHUNK_WORDS: usize = 12;

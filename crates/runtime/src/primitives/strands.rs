@@ -51,7 +51,10 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(strand_object(window.get(0)).map(strands::priority))
     }),
     Primitive::ordinary("strand:priority:", |thread, window| answer(set_priority(thread, window))),
-    Primitive::ordinary("currentStrand", |thread, _| Outcome::Return(thread.strand().object.get())),
+    Primitive::ordinary("currentStrand", |thread, _| {
+        thread.strand().is_exposed.set(true);
+        Outcome::Return(thread.strand().object.get())
+    }),
     Primitive::ordinary("strandLocal", |thread, _| {
         Outcome::Return(thread.strand().object().slot(strand::slots::LOCAL))
     }),
