@@ -1,4 +1,9 @@
 //! Runs a program and reads its results: one reader for each kind of report.
+//!
+//! A program that has one core and always something to do should get all of its core's time. On a
+//! machine with other users it gets a share, and what it reports are times on a slower machine. So
+//! times of such a program are multiplied by its share: its processor time divided by its time.
+//! What sharing does to caches and clock rates stays in them.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +12,53 @@ use super::measure::{self, Run};
 use super::plan::Program;
 use super::results::{Key, Sample};
 
-/// The samples of one run, without those that do not count.
-pub fn samples(program: &Program) -> Result<Vec<Sample>, String> {
-    let run = measure::run(&mut program.command(), program.limit)?;
+/// What a run has told.
+#[derive(Debug)]
+pub struct Told {
+    /// The samples that count.
+    pub samples: Vec<Sample>,
+    /// The share of its core that the program got, if that is known.
+    pub share: Option<f64>,
+}
+
+/// Runs a program once.
+pub fn tell(program: &Program) -> Result<Told, String> {
+    let with_usage = || program.command_with_usage(USAGE);
+    let mut command = program.is_on_one_core.then(with_usage).flatten();
+    let command = command.get_or_insert_with(|| program.command());
+    let run = measure::run(command, program.limit)?;
+    let share = share_of_core(&run.error);
+    let mut samples = without_warm_up(samples(&run, program)?, program.warm_up);
+    for sample in samples.iter_mut().filter(|sample| sample.key.is_time()) {
+        sample.value *= share.unwrap_or(1.0);
+    }
+    Ok(Told { samples, share })
+}
+
+/// Processor time in user and system mode, and time, in seconds.
+const USAGE: &str = "usage %U %S %e";
+
+/// Which share of the time of one core a program got. Runs too short for the clock of GNU time, which
+/// ticks every 10 ms, do not tell.
+fn share_of_core(error: &str) -> Option<f64> {
+    let line = error.lines().find_map(|line| line.strip_prefix("usage "))?;
+    let times: Vec<f64> = line.split(' ').flat_map(str::parse).collect();
+    let &[user, system, all] = &times[..] else { return None };
+    (all >= 0.2).then(|| ((user + system) / all).min(1.0))
+}
+
+/// All samples of a run.
+fn samples(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
     let samples = match program.report {
         Report::Lines => from_lines(&run.output)?,
         Report::Harness => from_harness(&run.output, program)?,
-        Report::Process => from_process(&run, program)?,
+        Report::Process => from_process(run, program)?,
         Report::Text => {
             println!("\n{}\n\n```text\n{}```", program.name(), run.output);
             return Ok(Vec::new());
         }
     };
-    Ok(without_warm_up(samples, program.warm_up))
+    Ok(samples)
 }
 
 /// Lines of `RESULT`, workload, system, detail, then values and their units.
@@ -65,7 +104,7 @@ fn from_process(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
         value,
     };
     let mut samples = vec![sample("time", "ms", run.time.as_secs_f64() * 1000.0)];
-    if let Some(mut command) = program.command_with_memory() {
+    if let Some(mut command) = program.command_with_usage("peak %M") {
         let run = measure::run(&mut command, program.limit)?;
         let peak = run.error.lines().find_map(|line| line.strip_prefix("peak ")?.parse().ok());
         let kibibytes: f64 = peak.ok_or("GNU time did not tell the memory")?;
@@ -102,6 +141,7 @@ mod tests {
             line: ["sh", "-c", script].map(str::to_owned).into(),
             folder: PathBuf::from("/"),
             environment: BTreeMap::new(),
+            is_on_one_core: false,
             report,
             iterations: 2,
             warm_up: 1,
@@ -112,8 +152,8 @@ mod tests {
     }
 
     fn values(report: Report, script: &str) -> Result<Vec<f64>, String> {
-        let samples = samples(&program(report, script))?;
-        Ok(samples.into_iter().map(|sample| sample.value).collect())
+        let told = tell(&program(report, script))?;
+        Ok(told.samples.into_iter().map(|sample| sample.value).collect())
     }
 
     const FIRST: &str = "echo 'Queens: iterations=1 runtime: 1500us'; ";
@@ -146,6 +186,14 @@ mod tests {
             assert!(values(Report::Lines, &script).is_err(), "{fields}");
         }
         assert!(values(Report::Lines, "echo nothing").is_err());
+    }
+
+    #[test]
+    fn a_share_of_a_core_is_processor_time_by_time() {
+        assert_eq!(share_of_core("warning\nusage 1.00 0.50 3.00\n"), Some(0.5));
+        assert_eq!(share_of_core("usage 1.51 0.00 1.50\n"), Some(1.0));
+        assert_eq!(share_of_core("usage 0.01 0.00 0.02\n"), None);
+        assert_eq!(share_of_core("no such line"), None);
     }
 
     #[test]
