@@ -27,11 +27,6 @@ impl Key {
         let [workload, system, detail, unit] = [workload, system, detail, unit].map(str::to_owned);
         Key { workload, system, detail, unit }
     }
-
-    /// Whether values are times.
-    pub fn is_time(&self) -> bool {
-        ["s", "ms", "us", "µs", "ns"].contains(&self.unit.as_str())
-    }
 }
 
 /// One value.
@@ -111,7 +106,8 @@ pub struct Results {
     pub versions: BTreeMap<String, String>,
     /// The samples.
     pub series: Vec<Series>,
-    /// For each run of a program with one core: the group, and the share of the core that it got.
+    /// For each run that counts, of a program with one core: the group, and the share of the core that
+    /// it got.
     pub shares: Vec<(String, f64)>,
     /// What was left out, and what failed.
     pub omissions: Vec<Omission>,
