@@ -173,8 +173,8 @@ fn take_turns(programs: &[Program], wait: bool, results: &mut Results) {
             }
             now = Some((turn, &program.workload));
             eprintln!("{}, {} of {}", program.name(), turn + 1, program.repetitions);
-            match report::samples(program) {
-                Ok(samples) => results.add(&program.group, samples),
+            match report::tell(program) {
+                Ok(told) => results.add(&program.group, told),
                 Err(reason) => {
                     *failed = true;
                     results.forget(program);

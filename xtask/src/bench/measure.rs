@@ -64,7 +64,7 @@ fn text_of(pipe: Option<impl Read>) -> String {
 fn last_lines(output: &str, error: &str) -> String {
     let text = if error.trim().is_empty() { output } else { error };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join(" / ")
+    lines[lines.len().saturating_sub(5)..].join(" / ")
 }
 
 #[cfg(test)]

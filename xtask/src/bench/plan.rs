@@ -50,6 +50,8 @@ pub struct Program {
     pub folder: PathBuf,
     /// What is set in its environment.
     pub environment: BTreeMap<String, String>,
+    /// Whether it may use one processor only.
+    pub is_on_one_core: bool,
     /// How it tells its results.
     pub report: Report,
     /// How many iterations it does.
@@ -75,11 +77,11 @@ impl Program {
         self.in_place(&self.line)
     }
 
-    /// The same, told by GNU time how much memory it takes; none if that is not installed.
-    pub fn command_with_memory(&self) -> Option<Command> {
+    /// The same, with a last line of errors by GNU time; none if that is not installed.
+    pub fn command_with_usage(&self, format: &str) -> Option<Command> {
         let time = on_path("time")?.to_string_lossy().into_owned();
-        let format = ["--format".to_owned(), "peak %M".to_owned()];
-        let line: Vec<_> = [time].into_iter().chain(format).chain(self.line.clone()).collect();
+        let options = ["--format".to_owned(), format.to_owned()];
+        let line: Vec<_> = [time].into_iter().chain(options).chain(self.line.clone()).collect();
         Some(self.in_place(&line))
     }
 
@@ -167,6 +169,7 @@ impl Words<'_> {
             line: self.pinned(self.fill_all(&system.command)?),
             folder,
             environment: system.environment.clone(),
+            is_on_one_core: system.cores.as_ref().is_some_and(|cores| cores.parse::<u32>().is_ok()),
             report: system.report,
             iterations,
             warm_up,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::machine::Machine;
 use super::plan::Program;
+use super::report::Told;
 
 /// What a sample is a sample of.
 #[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -105,6 +106,9 @@ pub struct Results {
     pub versions: BTreeMap<String, String>,
     /// The samples.
     pub series: Vec<Series>,
+    /// For each run that counts, of a program with one core: the group, and the share of the core that
+    /// it got.
+    pub shares: Vec<(String, f64)>,
     /// What was left out, and what failed.
     pub omissions: Vec<Omission>,
 }
@@ -112,8 +116,8 @@ pub struct Results {
 impl Results {
     /// Nothing yet.
     pub fn new(machine: Machine, quick: bool) -> Results {
-        let (versions, series, omissions) = Default::default();
-        Results { machine, quick, versions, series, omissions }
+        let (versions, series, shares, omissions) = Default::default();
+        Results { machine, quick, versions, series, shares, omissions }
     }
 
     /// Remembers the versions that are known.
@@ -121,8 +125,9 @@ impl Results {
         self.versions.extend(versions.filter_map(|(name, version)| Some((name, version?))));
     }
 
-    /// Adds samples to their series.
-    pub fn add(&mut self, group: &str, samples: Vec<Sample>) {
+    /// Adds the samples of a run to their series.
+    pub fn add(&mut self, group: &str, Told { samples, share }: Told) {
+        self.shares.extend(share.map(|share| (group.to_owned(), share)));
         for Sample { key, value } in samples {
             let same = |series: &&mut Series| series.group == group && series.key == key;
             match self.series.iter_mut().find(same) {

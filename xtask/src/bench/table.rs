@@ -22,7 +22,17 @@ pub fn of_group(group: &Group, results: &Results) -> String {
             }
         }
     }
-    text
+    text + &note_on_shares(group, results)
+}
+
+/// How much of their cores the programs of a group got.
+fn note_on_shares(group: &Group, results: &Results) -> String {
+    let shares = results.shares.iter().filter(|(name, _)| *name == group.name);
+    let mut shares: Vec<f64> = shares.map(|(_, share)| share * 100.0).collect();
+    shares.sort_by(f64::total_cmp);
+    let [least, .., _] = shares[..] else { return String::new() };
+    let median = shares[shares.len() / 2];
+    format!("\nShare of its core that a program got: median {median:.0} %, least {least:.0} %\n")
 }
 
 /// The versions of what was run.
@@ -213,6 +223,7 @@ mod tests {
     use super::*;
     use crate::bench::machine::Machine;
     use crate::bench::manifest;
+    use crate::bench::report::Told;
     use crate::bench::results::{Key, Omission, Sample};
 
     fn group(rows: &str) -> Group {
@@ -230,7 +241,7 @@ mod tests {
             key: Key::new(workload, system, "", "ms"),
             value,
         });
-        results.add("group", samples.collect());
+        results.add("group", Told { samples: samples.collect(), share: None });
         results
     }
 
