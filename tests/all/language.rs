@@ -9,6 +9,8 @@
 //! | `(* arguments: a b *)` | arguments of the program |
 //! | `(* input: text *)` | a line of the standard input |
 //! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
+//! | `(* seeds: N *)` | it does the same with each of the seeds 1 to N |
+//! | `(* only seeds: N *)` | so it does, but not without a seed: it counts on simulated time |
 //!
 //! `{scratch}` stands for a new folder. The standard output is compared line by line if there is
 //! any `expect:`, or no other expectation.
@@ -30,24 +32,28 @@ fn run(path: &Path) -> Result<(), String> {
     run_program(&text, &crate::shown(path))
 }
 
-/// Runs a program with this text, and compares what it does with what its comments say.
+/// Runs a program with this text, once for each of its schedules, and compares what it does with
+/// what its comments say.
 pub fn run_program(text: &str, path: &str) -> Result<(), String> {
     let expectations = Expectations::of(text);
-    let mut words = vec!["run".to_owned()];
-    words.extend(expectations.flags.iter().cloned());
-    if let Some(every) = expectations.stress.filter(|_| std::env::var_os("SQUALL_STRESS").is_some())
-    {
-        words.push(format!("--gc-stress={every}"));
+    let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
+    let rare = expectations.stress.filter(|_| is_under_stress);
+    for seed in expectations.schedules(is_under_stress) {
+        let mut words = vec!["run".to_owned()];
+        words.extend(expectations.flags.iter().cloned());
+        words.extend(rare.map(|every| format!("--gc-stress={every}")));
+        words.extend(seed.map(|seed| format!("--seed={seed}")));
+        words.push(path.to_owned());
+        words.extend(expectations.arguments.iter().cloned());
+        let mut run = Run::new(words);
+        run.input = expectations.input.clone();
+        expectations.judge(&run)?;
     }
-    words.push(path.to_owned());
-    words.extend(expectations.arguments.iter().cloned());
-    let mut run = Run::new(words);
-    run.input = expectations.input.clone();
-    let result = run.execute();
-    expectations.check(&run, &result).map_err(|problem| {
-        format!("{problem}\nstandard error:\n{}\nrepeat with\n  {}", result.error, run.repetition())
-    })
+    Ok(())
 }
+
+/// How many seeds are enough for a machine under stress, which is slow.
+const SEEDS_UNDER_STRESS: u64 = 2;
 
 #[derive(Default)]
 struct Expectations {
@@ -58,6 +64,8 @@ struct Expectations {
     arguments: Vec<String>,
     input: String,
     stress: Option<u32>,
+    seeds: u64,
+    needs_seed: bool,
 }
 
 impl Expectations {
@@ -77,10 +85,31 @@ impl Expectations {
                 "arguments" => expectations.arguments = words(value),
                 "input" => expectations.input += &format!("{value}\n"),
                 "stress" => expectations.stress = value.trim().parse().ok(),
+                "seeds" => expectations.seeds = value.trim().parse().unwrap_or(0),
+                "only seeds" => {
+                    expectations.seeds = value.trim().parse().unwrap_or(1);
+                    expectations.needs_seed = true;
+                }
                 _ => {}
             }
         }
         expectations
+    }
+
+    /// The seeds to run with; `None` is a run on several workers.
+    fn schedules(&self, is_under_stress: bool) -> impl Iterator<Item = Option<u64>> {
+        let most = if is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
+        let without_seed = (!self.needs_seed).then_some(None);
+        without_seed.into_iter().chain((1..=self.seeds.min(most)).map(Some))
+    }
+
+    /// Runs the program, and says how to repeat it if it does something else.
+    fn judge(&self, run: &Run) -> Result<(), String> {
+        let result = run.execute();
+        self.check(run, &result).map_err(|problem| {
+            let (error, again) = (&result.error, run.repetition());
+            format!("{problem}\nstandard error:\n{error}\nrepeat with\n  {again}")
+        })
     }
 
     fn check(&self, run: &Run, result: &crate::process::Result) -> Result<(), String> {
