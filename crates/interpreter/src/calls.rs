@@ -87,11 +87,9 @@ impl Machine<'_> {
     #[inline(always)]
     fn send_window(&mut self, site: &'static Site, window: Window) {
         let layout = known::layout_of(window.get(0));
-        let entry = site.entry();
-        let entry = if entry.layout == layout { entry } else { site.second_entry() };
-        if entry.layout != layout {
+        let Some(entry) = site.entry_for(layout) else {
             return self.miss(site, window);
-        }
+        };
         match entry.action {
             Action::Method(function) => self.enter(site, function, window),
             Action::Primitive(primitive) => self.run_primitive(site, primitive, window),
@@ -100,6 +98,7 @@ impl Machine<'_> {
                 self.complete(site, value);
             }
             Action::Answer(value) => self.complete(site, value),
+            Action::AnswerReceiver => self.complete(site, window.get(0)),
             action => self.slowly(|thread| calls::perform(thread, site, action, window)),
         }
     }

@@ -88,6 +88,9 @@ impl Machine<'_> {
 
     pub(crate) fn check_value(&mut self, word: u32) {
         let object = self.get(a(word));
+        if !values::must_be_checked(self.thread.vm, object) {
+            return self.jump(1);
+        }
         self.slowly(|thread| {
             let checked = values::check(thread, object);
             calls::complete_here(thread, a(word), 1, checked.map(|()| object));

@@ -22,7 +22,7 @@ use crate::primitives::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
 use crate::stack::halt_code;
-use crate::strand::Standing;
+use crate::strand::{Model, Standing, StrandRef};
 use crate::symbols::Symbol;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
@@ -32,10 +32,8 @@ use crate::unwind;
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
 pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'static CacheEntry {
     let layout = known::layout_of(receiver);
-    for entry in [site.entry(), site.second_entry()] {
-        if entry.layout == layout {
-            return entry;
-        }
+    if let Some(entry) = site.entry_for(layout) {
+        return entry;
     }
     let vm = thread.vm;
     let function = site.function();
@@ -64,6 +62,7 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
         }
         Action::LoadClass(slot, accessor) => load_class(thread, site, slot, accessor, window),
         Action::Answer(word) => complete(thread, site, word),
+        Action::AnswerReceiver => complete(thread, site, window.get(0)),
         Action::Primitive(primitive) => run_primitive(thread, site, primitive, window),
         Action::InitializeArray => {
             let made = initialize_array(thread, window);
@@ -167,10 +166,19 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
     let held = strand.is_suspended.load(Ordering::Relaxed);
-    if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+    if must_give_way(strand) {
+        thread.gives_way = true;
+        preempt(thread);
+    } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
         preempt(thread);
     }
     thread.stands_before = false;
+}
+
+/// Whether another strand of the vat has a greater priority.
+fn must_give_way(strand: StrandRef) -> bool {
+    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    vat.is_some_and(|vat| vat.has_ready_above(strand.priority.get()))
 }
 
 /// Makes the strand stop before the instruction in the state, ready to go on.

@@ -20,7 +20,7 @@ use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::FunctionKind;
 use squall_bytecode::types::RegisterType;
-use squall_heap::Word;
+use squall_heap::{LayoutId, Word};
 
 use crate::lookup::CacheEntry;
 use crate::module::LoadedModule;
@@ -121,6 +121,12 @@ impl Function {
         (self.module.bytecode.path_text(), line, column)
     }
 
+    /// Whether the body is nothing but an answer of the receiver.
+    pub fn answers_receiver(&self) -> bool {
+        let first = self.bytecode().code.first().copied().unwrap_or(0);
+        Opcode::of_word(first) == Some(Opcode::Return) && first >> 8 & 0xFF == 0
+    }
+
     /// The site for a call that reports the failure of an instruction.
     pub fn fault_site(&'static self, pc: usize) -> &'static Site {
         let is_call_here = |site: &Site| site.pc as usize == pc && site.window > 0;
@@ -160,8 +166,9 @@ pub struct Site {
     pub function: *const Function,
     /// The most recent lookup result of this site; never null.
     cache: AtomicPtr<CacheEntry>,
-    /// The result before that: a site with two kinds of receivers alternates between the two.
-    second: AtomicPtr<CacheEntry>,
+    /// All results so far, up to [`MOST_ENTRIES`], for sites with several kinds of receivers; null as
+    /// long as there is one kind.
+    entries: AtomicPtr<Entries>,
     /// A layout in the high half, and for it a slot's index in the low half; 0 if unused.
     pub slot_cache: AtomicU64,
     /// For direct calls the callee's index, for primitives the address of the primitive.
@@ -191,7 +198,7 @@ impl Site {
             return_pc: std::ptr::null(),
             function: std::ptr::null(),
             cache: AtomicPtr::new(empty),
-            second: AtomicPtr::new(empty),
+            entries: AtomicPtr::new(std::ptr::null_mut()),
             slot_cache: AtomicU64::new(0),
             callee: 0,
             pc: 0,
@@ -223,18 +230,46 @@ impl Site {
         unsafe { &*self.cache.load(Ordering::Acquire) }
     }
 
-    /// The entry before the most recent one.
+    /// The entry for this layout, if the site remembers one.
     #[inline(always)]
-    pub fn second_entry(&self) -> &'static CacheEntry {
-        // SAFETY: as for `entry`.
-        unsafe { &*self.second.load(Ordering::Acquire) }
+    pub fn entry_for(&self, layout: LayoutId) -> Option<&'static CacheEntry> {
+        let entry = self.entry();
+        if entry.layout == layout { Some(entry) } else { self.other_entry(layout) }
     }
 
-    /// Makes `entry` the most recent one.
-    #[inline]
+    /// The entry for this layout, if it is not the most recent one.
+    fn other_entry(&self, layout: LayoutId) -> Option<&'static CacheEntry> {
+        self.entries()?.iter().copied().find(|entry| entry.layout == layout)
+    }
+
+    /// All entries, if there were several.
+    pub fn entries(&self) -> Option<&'static [&'static CacheEntry]> {
+        // SAFETY: the pointer is null or leads to an immortal list that never changes; the acquire
+        // pairs with the release of `remember`.
+        unsafe { self.entries.load(Ordering::Acquire).as_ref() }.map(|entries| &entries.0[..])
+    }
+
+    /// Makes `entry` the most recent one, and one of those for several kinds of receivers, as long as
+    /// there is room. Of two threads that do so at once, one may be forgotten, and looks up again.
     pub fn remember(&self, entry: &'static CacheEntry) {
-        let previous = self.cache.load(Ordering::Relaxed);
-        self.second.store(previous, Ordering::Release);
+        let previous = self.entry();
         self.cache.store(entry as *const CacheEntry as *mut CacheEntry, Ordering::Release);
+        if previous.layout == LayoutId::NONE || previous.layout == entry.layout {
+            return;
+        }
+        let mut entries = self.entries().map_or_else(|| vec![previous], <[_]>::to_vec);
+        if entries.len() < MOST_ENTRIES && entries.iter().all(|other| other.layout != entry.layout)
+        {
+            entries.push(entry);
+            let entries = Box::leak(Box::new(Entries(entries)));
+            self.entries.store(entries, Ordering::Release);
+        }
     }
 }
+
+/// How many kinds of receivers a site remembers. One that sees more is rare, and a look-up costs less
+/// than a long search.
+pub const MOST_ENTRIES: usize = 8;
+
+/// A list of entries that never changes.
+struct Entries(Vec<&'static CacheEntry>);

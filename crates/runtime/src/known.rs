@@ -151,6 +151,12 @@ impl KnownClass {
         }
     }
 
+    /// Whether the library's text has neither slots nor expressions in the initializer, nor that of
+    /// its superclasses.
+    pub fn initializes_nothing(self) -> bool {
+        matches!(self, KnownClass::Top | KnownClass::Thing | KnownClass::Object | KnownClass::Value)
+    }
+
     /// Whether instances are arrays, whose size their initializer is told.
     pub fn is_array(self) -> bool {
         matches!(self, KnownClass::Array | KnownClass::ValueArray | KnownClass::TransferArray)

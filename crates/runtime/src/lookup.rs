@@ -24,6 +24,7 @@ use squall_heap::{LayoutId, Word};
 
 use crate::behavior::{Behavior, Member, MemberKind, SlotContent};
 use crate::function::{Function, Shortcut};
+use crate::known::KnownClass;
 use crate::module::{Definition, LoadedModule};
 use crate::primitives::Primitive;
 use crate::symbols::Symbol;
@@ -49,6 +50,8 @@ pub enum Action {
     LoadClass(u32, &'static Function),
     /// Answers an immediate object.
     Answer(Word),
+    /// Answers the receiver.
+    AnswerReceiver,
     /// Runs a primitive on receiver and arguments.
     Primitive(&'static Primitive),
     /// Makes an array of the size that the argument tells, of the receiver's class.
@@ -307,7 +310,13 @@ fn resolve_initializer(
     }
     let class = definition.bytecode();
     let id = if own { class.own_initializer } else { class.initializer };
-    Action::Method(definition.module.function(id))
+    // The classes at the root initialise nothing, and most objects have no other superclass.
+    let is_root = !own && definition.known().is_some_and(KnownClass::initializes_nothing);
+    let function = definition.module.function(id);
+    if is_root || own && function.answers_receiver() {
+        return Action::AnswerReceiver;
+    }
+    Action::Method(function)
 }
 
 fn action_of(member: &Member) -> Action {

@@ -96,5 +96,7 @@ pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
     strand.priority.set(priority);
     if let Some(vat) = vat.filter(|_| was_ready) {
         vat.add_ready(thread, strand, false);
+    } else if thread.running_strand() == Some(strand) {
+        thread.request_poll();
     }
 }

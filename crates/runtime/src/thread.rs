@@ -150,6 +150,8 @@ pub struct Thread {
     pub is_parked: bool,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
+    /// Whether the strand gives way to one of its vat with a greater priority.
+    pub gives_way: bool,
     /// Whether the vat that runs here is to give way to others.
     pub was_preempted: bool,
     /// Whether somebody asked the strand that runs here to give way.
@@ -203,6 +205,7 @@ impl Thread {
                 stands_before: false,
                 is_parked: false,
                 yields: false,
+                gives_way: false,
                 was_preempted: false,
                 is_preempted: AtomicBool::new(false),
                 ticks: 0,

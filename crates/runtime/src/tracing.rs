@@ -11,7 +11,7 @@ use squall_bytecode::module::Site as SiteDescription;
 use squall_heap::{CollectionKind, CollectionReport, LayoutId, Word};
 
 use crate::behavior::Behavior;
-use crate::function::Site;
+use crate::function::{MOST_ENTRIES, Site};
 use crate::lookup::{Action, CacheEntry};
 use crate::symbols::Symbol;
 use crate::thread::Thread;
@@ -74,10 +74,11 @@ pub(crate) fn sent(thread: &Thread, site: &Site, behavior: &'static Behavior, se
 /// Reports that a site is about to remember an entry.
 fn changed(vm: &Vm, site: &Site, name: &str, behavior: &'static Behavior, entry: &CacheEntry) {
     let is_unused = |entry: &CacheEntry| entry.layout == LayoutId::NONE;
-    let change = match (is_unused(site.entry()), is_unused(site.second_entry())) {
+    let change = match (is_unused(site.entry()), site.entries().map_or(0, <[_]>::len)) {
         (true, _) => "empty -> monomorphic",
-        (_, true) => "monomorphic -> polymorphic",
-        _ => "polymorphic -> megamorphic",
+        (_, MOST_ENTRIES) => "polymorphic -> megamorphic",
+        (_, 0) => "monomorphic -> polymorphic",
+        _ => "polymorphic -> polymorphic",
     };
     let (class, action) = (behavior.full_name(), description_of(entry.action));
     let place = place_of(site);
@@ -101,6 +102,7 @@ fn description_of(action: Action) -> String {
         Action::LoadSlot(index) => format!("reads slot {index}"),
         Action::StoreSlot(index) => format!("writes slot {index}"),
         Action::LoadClass(index, _) => format!("nested class in slot {index}"),
+        Action::AnswerReceiver => "answers the receiver".to_owned(),
         Action::Answer(Word::NIL) => "answers nil".to_owned(),
         Action::Answer(word) => format!("answers {}", word == Word::TRUE),
         Action::Primitive(primitive) => format!("primitive {}", primitive.name),

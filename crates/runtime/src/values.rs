@@ -176,6 +176,13 @@ pub fn captures_values(vm: &Vm, captures: Word) -> bool {
     (0..context.length()).all(|index| counts_as_value(vm, context.element(index)))
 }
 
+/// Whether the check at the end of an initializer has anything to look at.
+#[inline]
+pub fn must_be_checked(vm: &Vm, word: Word) -> bool {
+    let behavior = word.as_object().and_then(|object| vm.behavior_of_layout(object.layout()));
+    behavior.is_some_and(|behavior| behavior.is_value || behavior.definition.outer.is_none())
+}
+
 /// The check at the end of an initializer: instances of value classes hold only values.
 pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     let vm = thread.vm;

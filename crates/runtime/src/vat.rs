@@ -19,7 +19,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
@@ -53,6 +53,8 @@ pub struct Vat {
     state: AtomicU32,
     /// The number of the worker that owns it; means nothing if it is not owned.
     pub owner: AtomicU32,
+    /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
+    pub running: AtomicU8,
     /// The vat object; the collector updates it.
     pub object: RootWord,
     /// The strand whose turn has begun and not ended.
@@ -110,6 +112,10 @@ impl ReadyList {
 
     fn is_empty(&self) -> bool {
         self.queues.iter().all(|(_, queue)| queue.is_empty())
+    }
+
+    fn has_above(&self, priority: u8) -> bool {
+        self.queues.iter().any(|(other, queue)| *other > priority && !queue.is_empty())
     }
 
     fn remove(&mut self, strand: StrandRef) -> bool {
@@ -197,11 +203,25 @@ impl VatRef {
         self.unlock_scheduled(thread, state);
     }
 
-    /// Adds a strand that is ready, and schedules the vat if need be.
+    /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
+    /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
+        let priority = strand.priority.get();
         let state = self.lock();
         self.ready().push(strand, first);
+        let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
         self.unlock_scheduled(thread, state);
+        if outranks {
+            thread.vm.request_poll(self.owner.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Whether a strand with a greater priority is ready.
+    pub fn has_ready_above(self, priority: u8) -> bool {
+        let state = self.lock();
+        let has = self.ready().has_above(priority);
+        self.unlock(state);
+        has
     }
 
     /// Takes a strand from the ready ones; whether it was there.
@@ -355,6 +375,7 @@ impl Vat {
         Vat {
             state: AtomicU32::new(0),
             owner: AtomicU32::new(0),
+            running: AtomicU8::new(0),
             object: RootWord::default(),
             turn: Cell::new(None),
             ready: UnsafeCell::default(),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 
@@ -92,7 +92,8 @@ pub struct Vm {
     main_vat: OnceLock<VatRef>,
     threads: Mutex<Vec<ThreadPointer>>,
     symbols: &'static SymbolTable,
-    behaviors: RwLock<Behaviors>,
+    layouts: LayoutTable,
+    behaviors: Mutex<Behaviors>,
     modules: Mutex<Vec<&'static LoadedModule>>,
     library: Mutex<HashMap<String, &'static LoadedModule>>,
     programs: Mutex<HashMap<String, &'static LoadedModule>>,
@@ -101,8 +102,8 @@ pub struct Vm {
 /// All behaviors.
 #[derive(Default)]
 struct Behaviors {
-    /// By layout number.
-    by_number: Vec<Option<&'static Behavior>>,
+    /// How many layout numbers are taken, from 0 on.
+    numbers: usize,
     by_parts: HashMap<Parts, &'static Behavior>,
 }
 
@@ -142,7 +143,8 @@ impl Vm {
             main_vat: OnceLock::new(),
             threads: Mutex::default(),
             symbols: Box::leak(Box::default()),
-            behaviors: RwLock::default(),
+            layouts: LayoutTable::default(),
+            behaviors: Mutex::default(),
             modules: Mutex::default(),
             library: Mutex::default(),
             programs: Mutex::default(),
@@ -279,8 +281,14 @@ impl Vm {
 
     /// Makes the worker on which a strand runs, if it does, poll.
     pub fn preempt_strand(&self, strand: StrandRef) {
-        let worker = strand.worker.load(Ordering::Relaxed);
-        for thread in self.threads.lock().iter().filter(|thread| thread.number() + 1 == worker) {
+        if let Some(worker) = strand.worker.load(Ordering::Relaxed).checked_sub(1) {
+            self.request_poll(worker);
+        }
+    }
+
+    /// Makes the worker with this number poll.
+    pub fn request_poll(&self, worker: u32) {
+        for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
             thread.request_poll();
         }
     }
@@ -325,8 +333,9 @@ impl ThreadPointer {
 /// Behaviors and the layouts they own.
 impl Vm {
     /// The behavior of instances with this layout.
+    #[inline]
     pub fn behavior_of_layout(&self, layout: LayoutId) -> Option<&'static Behavior> {
-        self.behaviors.read().by_number.get(layout.number() as usize).copied().flatten()
+        self.layouts.get(layout)
     }
 
     /// The behavior for a definition with this superclass and these mixins; made if it is new,
@@ -343,7 +352,7 @@ impl Vm {
             superclass: superclass.map_or(0, |behavior| std::ptr::from_ref(behavior) as usize),
             mixins: mixins.iter().map(|mixin| address(mixin)).collect(),
         };
-        if let Some(&behavior) = self.behaviors.read().by_parts.get(&parts) {
+        if let Some(&behavior) = self.behaviors.lock().by_parts.get(&parts) {
             return Ok(behavior);
         }
         // The class sides of roots are like all other objects instances of `Class`; while that does
@@ -352,20 +361,20 @@ impl Vm {
             Some(superclass) => superclass.class_side.get().copied(),
             None => crate::classes::behavior_of_class(self, self.known_class(KnownClass::Class)),
         };
-        let mut behaviors = self.behaviors.write();
+        let mut behaviors = self.behaviors.lock();
         if let Some(&behavior) = behaviors.by_parts.get(&parts) {
             return Ok(behavior);
         }
         let number = behaviors.next_number();
         let behavior = Behavior::instance_side(definition, superclass, mixins, number)?;
         let behavior: &'static Behavior = Box::leak(Box::new(behavior));
-        behaviors.register(behavior.layout, behavior);
+        behaviors.register(&self.layouts, behavior.layout, behavior);
         if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
-            behaviors.register(boxed, behavior);
+            behaviors.register(&self.layouts, boxed, behavior);
         }
         let number = behaviors.next_number();
         let class_side = Box::leak(Box::new(Behavior::class_side(behavior, class_super, number)?));
-        behaviors.register(class_side.layout, class_side);
+        behaviors.register(&self.layouts, class_side.layout, class_side);
         _ = behavior.class_side.set(class_side);
         behaviors.by_parts.insert(parts, behavior);
         Ok(behavior)
@@ -374,15 +383,47 @@ impl Vm {
 
 impl Behaviors {
     fn next_number(&self) -> u32 {
-        (self.by_number.len() as u32).max(FIRST_FREE_NUMBER)
+        (self.numbers as u32).max(FIRST_FREE_NUMBER)
     }
 
-    fn register(&mut self, layout: LayoutId, behavior: &'static Behavior) {
+    fn register(&mut self, layouts: &LayoutTable, layout: LayoutId, behavior: &'static Behavior) {
+        self.numbers = self.numbers.max(layout.number() as usize + 1);
+        layouts.set(layout, behavior);
+    }
+}
+
+/// The behaviors by layout, for readers that take no lock: pages that are made when they are needed,
+/// of cells that are set once.
+struct LayoutTable {
+    pages: [OnceLock<LayoutPage>; LAYOUT_PAGES],
+}
+
+type LayoutPage = Box<[OnceLock<&'static Behavior>]>;
+
+/// Layout numbers in a page.
+const LAYOUT_PAGE: usize = 512;
+const LAYOUT_PAGES: usize = (LayoutId::MAX_NUMBER as usize + 1) / LAYOUT_PAGE;
+
+impl Default for LayoutTable {
+    fn default() -> LayoutTable {
+        LayoutTable { pages: [const { OnceLock::new() }; LAYOUT_PAGES] }
+    }
+}
+
+impl LayoutTable {
+    #[inline]
+    fn get(&self, layout: LayoutId) -> Option<&'static Behavior> {
         let number = layout.number() as usize;
-        if number >= self.by_number.len() {
-            self.by_number.resize(number + 1, None);
-        }
-        self.by_number[number].get_or_insert(behavior);
+        let page = self.pages[number / LAYOUT_PAGE].get()?;
+        page[number % LAYOUT_PAGE].get().copied()
+    }
+
+    /// The first behavior of a layout stays.
+    fn set(&self, layout: LayoutId, behavior: &'static Behavior) {
+        let number = layout.number() as usize;
+        let page = self.pages[number / LAYOUT_PAGE]
+            .get_or_init(|| std::iter::repeat_with(OnceLock::new).take(LAYOUT_PAGE).collect());
+        _ = page[number % LAYOUT_PAGE].set(behavior);
     }
 }
 

@@ -215,6 +215,9 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
 /// Runs the strand until it stops.
 fn resume(thread: &mut Thread, strand: StrandRef) {
     strand.set_running(thread.worker_index());
+    if let Some(vat) = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+        vat.running.store(strand.priority.get(), Ordering::Relaxed);
+    }
     thread.enter_strand(strand);
     match strand.standing.get() {
         Standing::New => {
@@ -252,12 +255,12 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
 /// Puts a strand that was made to stop back into its queue.
 fn preempted(thread: &mut Thread, strand: StrandRef) {
     strand::touch(thread, strand);
-    // Whoever pre-empted an exclusive strand wants its vat to yield, not the strand to lose its
-    // place in the vat.
-    let first = !thread.yields;
-    thread.yields = false;
-    thread.was_preempted |= first;
-    waiting::make_ready(thread, strand, first);
+    // Who yields goes behind the others of the vat. Otherwise the strand keeps its place there; if it
+    // was not asked to give way to one of those, it is the vat that makes place.
+    let yields = std::mem::take(&mut thread.yields);
+    let gives_way = std::mem::take(&mut thread.gives_way);
+    thread.was_preempted |= !yields && !gives_way;
+    waiting::make_ready(thread, strand, !yields);
 }
 
 /// Ends a strand: who waits for it is woken, and the result goes where its message says.
