@@ -238,15 +238,19 @@ impl Site {
     }
 
     /// The entry for this layout, if it is not the most recent one.
+    #[inline]
     fn other_entry(&self, layout: LayoutId) -> Option<&'static CacheEntry> {
-        self.entries()?.iter().copied().find(|entry| entry.layout == layout)
+        let entries = self.entries()?;
+        let index = entries.layouts.iter().position(|other| *other == layout)?;
+        Some(entries.entries[index])
     }
 
     /// All entries, if there were several.
-    pub fn entries(&self) -> Option<&'static [&'static CacheEntry]> {
+    #[inline]
+    pub fn entries(&self) -> Option<&'static Entries> {
         // SAFETY: the pointer is null or leads to an immortal list that never changes; the acquire
         // pairs with the release of `remember`.
-        unsafe { self.entries.load(Ordering::Acquire).as_ref() }.map(|entries| &entries.0[..])
+        unsafe { self.entries.load(Ordering::Acquire).as_ref() }
     }
 
     /// Makes `entry` the most recent one, and one of those for several kinds of receivers, as long as
@@ -257,12 +261,9 @@ impl Site {
         if previous.layout == LayoutId::NONE || previous.layout == entry.layout {
             return;
         }
-        let mut entries = self.entries().map_or_else(|| vec![previous], <[_]>::to_vec);
-        if entries.len() < MOST_ENTRIES && entries.iter().all(|other| other.layout != entry.layout)
-        {
-            entries.push(entry);
-            let entries = Box::leak(Box::new(Entries(entries)));
-            self.entries.store(entries, Ordering::Release);
+        let old = self.entries().map_or_else(|| Entries::of(previous), |entries| *entries);
+        if let Some(entries) = old.with(entry) {
+            self.entries.store(Box::leak(Box::new(entries)), Ordering::Release);
         }
     }
 }
@@ -271,5 +272,39 @@ impl Site {
 /// than a long search.
 pub const MOST_ENTRIES: usize = 8;
 
-/// A list of entries that never changes.
-struct Entries(Vec<&'static CacheEntry>);
+/// The entries of a site with several kinds of receivers. A list never changes; a longer one takes
+/// its place.
+#[derive(Clone, Copy)]
+pub struct Entries {
+    /// The layouts in one place, to be compared at one go; [`LayoutId::NONE`] where there is no entry.
+    layouts: [LayoutId; MOST_ENTRIES],
+    entries: [&'static CacheEntry; MOST_ENTRIES],
+    count: usize,
+}
+
+impl Entries {
+    fn of(first: &'static CacheEntry) -> Entries {
+        let mut entries = Entries {
+            layouts: [LayoutId::NONE; MOST_ENTRIES],
+            entries: [CacheEntry::empty(); MOST_ENTRIES],
+            count: 1,
+        };
+        (entries.layouts[0], entries.entries[0]) = (first.layout, first);
+        entries
+    }
+
+    /// These and one more, if there is room and it is new.
+    fn with(mut self, entry: &'static CacheEntry) -> Option<Entries> {
+        if self.count == MOST_ENTRIES || self.layouts.contains(&entry.layout) {
+            return None;
+        }
+        (self.layouts[self.count], self.entries[self.count]) = (entry.layout, entry);
+        self.count += 1;
+        Some(self)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+}

@@ -11,7 +11,7 @@ use squall_bytecode::module::Site as SiteDescription;
 use squall_heap::{CollectionKind, CollectionReport, LayoutId, Word};
 
 use crate::behavior::Behavior;
-use crate::function::{MOST_ENTRIES, Site};
+use crate::function::{Entries, MOST_ENTRIES, Site};
 use crate::lookup::{Action, CacheEntry};
 use crate::symbols::Symbol;
 use crate::thread::Thread;
@@ -74,7 +74,7 @@ pub(crate) fn sent(thread: &Thread, site: &Site, behavior: &'static Behavior, se
 /// Reports that a site is about to remember an entry.
 fn changed(vm: &Vm, site: &Site, name: &str, behavior: &'static Behavior, entry: &CacheEntry) {
     let is_unused = |entry: &CacheEntry| entry.layout == LayoutId::NONE;
-    let change = match (is_unused(site.entry()), site.entries().map_or(0, <[_]>::len)) {
+    let change = match (is_unused(site.entry()), site.entries().map_or(0, Entries::count)) {
         (true, _) => "empty -> monomorphic",
         (_, MOST_ENTRIES) => "polymorphic -> megamorphic",
         (_, 0) => "monomorphic -> polymorphic",
