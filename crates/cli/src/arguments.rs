@@ -109,6 +109,11 @@ pub struct Test {
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
+    /// Run the tests under N seeds, from the one that --seed names on, or from 1; stop at the first
+    /// one that they fail with, and say how to repeat it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub schedules: Option<u64>,
+
     /// Test modules
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,

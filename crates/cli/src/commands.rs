@@ -5,6 +5,7 @@ mod check;
 mod eval;
 mod repl;
 mod run;
+mod schedules;
 mod test;
 mod version;
 

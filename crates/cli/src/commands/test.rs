@@ -19,6 +19,7 @@ use squall::compiler::{FileKind, RunnableModule};
 use squall::testing::{FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
 
 use super::run::compile;
+use super::schedules::test_schedules;
 use super::{internal, start};
 use crate::arguments;
 use crate::console::{complain, print};
@@ -26,6 +27,9 @@ use crate::exit::Exit;
 use crate::files;
 
 pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
+    if let Some(count) = arguments.schedules {
+        return test_schedules(arguments, count);
+    }
     let options = arguments.machine.options(arguments.files.clone());
     let modules = arguments.files.iter().map(|path| load(path, options.verify_all));
     let modules = modules.collect::<Result<Vec<_>, Exit>>()?;

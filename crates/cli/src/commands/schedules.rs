@@ -1,0 +1,198 @@
+//! `squall test --schedules`: the same tests under many seeds, to find a schedule that they fail with.
+//!
+//! A process has one machine, and a machine one seed, so each seed is a process: this very command
+//! with `--seed` in place of `--schedules`. As many run at once as there are cores. Seeds are taken in
+//! their order and none is left out, so the first one that fails is the same every time.
+//!
+//! With `--json` the failing run's objects are followed by one of our own: `event` is
+//! `"schedules"`, `passed` a number, `failed_seed` and `repeat` are null if there is none,
+//! `microseconds`.
+
+use std::ffi::{OsStr, OsString};
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::arguments;
+use crate::console::{complain, print, print_error};
+use crate::exit::Exit;
+
+/// Runs the tests under so many seeds, up to the first one that they fail with.
+pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, Exit> {
+    let begin = Instant::now();
+    let first = arguments.machine.seed.unwrap_or(1);
+    let search = Mutex::new(Search { next: first, end: first.saturating_add(count), failed: None });
+    std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..cores).for_each(|_| _ = scope.spawn(|| search_on(&search)));
+    });
+    let search = search.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match search.failed {
+        None => {
+            report(arguments.json, count, None, begin.elapsed());
+            Ok(Exit::Success)
+        }
+        Some((seed, run)) => failed(arguments.json, seed - first, seed, run?, begin.elapsed()),
+    }
+}
+
+/// Which seeds are left, and the least one that failed so far.
+struct Search {
+    next: u64,
+    end: u64,
+    failed: Option<(u64, Result<Output, Exit>)>,
+}
+
+impl Search {
+    /// The next seed to try; none once one has failed, since all smaller ones were taken.
+    fn take(&mut self) -> Option<u64> {
+        let seed = (self.failed.is_none() && self.next < self.end).then_some(self.next)?;
+        self.next += 1;
+        Some(seed)
+    }
+
+    fn note_failure(&mut self, seed: u64, run: Result<Output, Exit>) {
+        if self.failed.as_ref().is_none_or(|(least, _)| seed < *least) {
+            self.failed = Some((seed, run));
+        }
+    }
+}
+
+/// Tries seeds as long as there are some.
+fn search_on(search: &Mutex<Search>) {
+    let lock = || search.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    loop {
+        // The lock is not held while the tests run.
+        let Some(seed) = lock().take() else { return };
+        let run = run(seed);
+        if !run.as_ref().is_ok_and(|output| output.status.success()) {
+            lock().note_failure(seed, run);
+        }
+    }
+}
+
+/// Runs the tests under a seed, in a process of their own.
+fn run(seed: u64) -> Result<Output, Exit> {
+    let program = std::env::current_exe().map_err(cannot_start)?;
+    let mut command = Command::new(program);
+    command.args(arguments_for(seed, std::env::args_os().skip(1))).stdin(Stdio::null());
+    command.output().map_err(cannot_start)
+}
+
+fn cannot_start(error: std::io::Error) -> Exit {
+    complain(&format!("the tests cannot be started: {error}"));
+    Exit::Failure
+}
+
+/// The command line behind the program's name, for one seed.
+fn arguments_for(seed: u64, given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    const REPLACED: [&str; 2] = ["--schedules", "--seed"];
+    let mut given = given;
+    let mut kept: Vec<OsString> = given.next().into_iter().collect();
+    kept.push(format!("--seed={seed}").into());
+    while let Some(argument) = given.next() {
+        if argument == "--" {
+            kept.push(argument);
+            kept.extend(given);
+            break;
+        }
+        let text = argument.to_string_lossy();
+        let name = text.split('=').next().unwrap_or_default();
+        match REPLACED.contains(&name) {
+            true if text.contains('=') => {}
+            true => _ = given.next(),
+            false => kept.push(argument),
+        }
+    }
+    kept
+}
+
+/// Shows a run that failed. One whose files are no tests says so itself; that has nothing to do with
+/// the seed.
+fn failed(json: bool, passed: u64, seed: u64, run: Output, time: Duration) -> Result<Exit, Exit> {
+    print(&String::from_utf8_lossy(&run.stdout));
+    print_error(&String::from_utf8_lossy(&run.stderr));
+    let exit = match run.status.code() {
+        Some(1) => Exit::Failure,
+        Some(65) => return Err(Exit::Invalid),
+        Some(66) => return Err(Exit::NoInput),
+        code => {
+            let how = code.map_or(run.status.to_string(), |code| format!("exit code {code}"));
+            complain(&format!("the tests ended with {how}"));
+            Exit::Internal
+        }
+    };
+    report(json, passed, Some(seed), time);
+    Ok(exit)
+}
+
+fn report(json: bool, passed: u64, failed: Option<u64>, time: Duration) {
+    let repeat = failed.map(|seed| {
+        let words = arguments_for(seed, std::env::args_os().skip(1));
+        words.iter().fold("squall".to_owned(), |line, word| line + " " + &quoted(word))
+    });
+    if json {
+        let object = json!({
+            "event": "schedules", "passed": passed, "failed_seed": failed, "repeat": repeat,
+            "microseconds": time.as_micros() as u64,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let seconds = time.as_secs_f64();
+    print(&match (failed, repeat) {
+        (Some(seed), Some(line)) => format!(
+            "{passed} schedules passed, then seed {seed} failed; {seconds:.3} s\nrepeat it with\n  {line}\n"
+        ),
+        _ => format!("{passed} schedules passed; {seconds:.3} s\n"),
+    });
+}
+
+/// A word as one writes it in a shell.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |character: char| character.is_alphanumeric() || "-_=./:,+".contains(character);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(seed: u64, given: &str) -> String {
+        let given = given.split(' ').map(OsString::from);
+        let words = arguments_for(seed, given);
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+
+    #[test]
+    fn a_seed_takes_the_place_of_schedules() {
+        assert_eq!(line(7, "test --schedules 9 a.ns b.ns"), "test --seed=7 a.ns b.ns");
+        assert_eq!(line(7, "test a.ns --schedules=9"), "test --seed=7 a.ns");
+        assert_eq!(line(7, "test --seed 3 --seed=4 -A a.ns"), "test --seed=7 -A a.ns");
+        assert_eq!(line(7, "test -- --seed a.ns"), "test --seed=7 -- --seed a.ns");
+        assert_eq!(line(7, "test --filter=a&b c.ns"), "test --seed=7 '--filter=a&b' c.ns");
+    }
+
+    #[test]
+    fn no_seed_is_left_out_and_the_least_failure_counts() {
+        let mut search = Search { next: 5, end: 8, failed: None };
+        assert_eq!((search.take(), search.take()), (Some(5), Some(6)));
+        search.note_failure(6, Err(Exit::Failure));
+        assert_eq!(search.take(), None);
+        search.note_failure(5, Err(Exit::Failure));
+        search.note_failure(7, Err(Exit::Failure));
+        assert!(matches!(search.failed, Some((5, _))));
+    }
+
+    #[test]
+    fn seeds_end() {
+        let mut search = Search { next: u64::MAX - 1, end: u64::MAX, failed: None };
+        assert_eq!((search.take(), search.take()), (Some(u64::MAX - 1), None));
+    }
+}
