@@ -6,8 +6,8 @@
 //! Squall does not have yet is shown, but decides nothing.
 
 mod basic;
-mod row;
-mod rows;
+pub mod row;
+pub mod rows;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -72,33 +72,41 @@ pub fn run(arguments: &Arguments) -> bool {
 }
 
 /// Builds the command for release, and answers where it is.
-fn build() -> Option<PathBuf> {
+pub fn build() -> Option<PathBuf> {
     let arguments = ["build", "--release", "--package", "squall-cli", "--quiet"];
     let is_built = cargo().args(arguments).status().is_ok_and(|status| status.success());
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
     is_built.then(|| target.join("release/squall"))
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Runs all rows, as many at once as there are cores.
+/// Runs all rows.
 fn judge(rows: &[Row], squall: &Path, options: &[String], patience: Duration) -> Vec<Verdict> {
-    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..rows.len()).collect());
-    let verdicts: Mutex<Vec<Option<Verdict>>> = Mutex::new(vec![None; rows.len()]);
-    let work = || {
-        while let Some(index) = queue.lock().expect("no worker panics").pop_front() {
-            let command = rows[index].command(squall, options);
-            let verdict = rows[index].judge(command, patience);
-            verdicts.lock().expect("no worker panics")[index] = Some(verdict);
+    in_parallel(rows.len(), |index| {
+        let command = rows[index].command(squall, options);
+        rows[index].judge(command, patience)
+    })
+}
+
+/// The results of so many pieces of work, as many at once as there are cores.
+pub fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let queue: Mutex<VecDeque<usize>> = Mutex::new((0..count).collect());
+    let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
+    let next = || queue.lock().expect("no worker panics").pop_front();
+    let worker = || {
+        while let Some(index) = next() {
+            let result = work(index);
+            results.lock().expect("no worker panics")[index] = Some(result);
         }
     };
     std::thread::scope(|scope| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        (0..cores).for_each(|_| _ = scope.spawn(work));
+        (0..cores).for_each(|_| _ = scope.spawn(worker));
     });
-    verdicts.into_inner().expect("no worker panics").into_iter().flatten().collect()
+    results.into_inner().expect("no worker panics").into_iter().flatten().collect()
 }
 
 /// The rows of one group together.

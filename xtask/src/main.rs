@@ -7,11 +7,13 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod seeds;
 mod steps;
 mod tidy;
 
@@ -40,6 +42,8 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The tests of SOMns that are about concurrency, under many schedules
+    Seeds(seeds::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

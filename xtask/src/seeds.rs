@@ -1,0 +1,86 @@
+//! `cargo xtask seeds PATH`: runs what SOMns tests of actors, threads and processes under many
+//! schedules, and prints how many passed.
+//!
+//! PATH is a checkout of SOMns. Each test module runs with the seeds 1 to N, which decide what runs
+//! when, and M times without a seed, when it is up to several native threads. Each failure is shown
+//! with the command that repeats it; without a seed, that may take more than one attempt.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::corpus::row::{Row, Verdict};
+use crate::corpus::{self, rows};
+
+/// The test modules that are about concurrency.
+const SUITES: [&str; 4] = ["ActorTests", "TransferObjectTests", "ThreadingTests", "ProcessTests"];
+
+/// How many failures of a module are shown, of either kind.
+const SHOWN: usize = 5;
+
+/// The options of `cargo xtask seeds`.
+#[derive(Args)]
+pub struct Arguments {
+    /// A checkout of SOMns
+    somns: PathBuf,
+
+    /// How many seeds there are
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    seeds: u64,
+
+    /// How many runs without a seed
+    #[arg(long, value_name = "M", default_value_t = 50)]
+    runs: u64,
+
+    /// Seconds that a run may take
+    #[arg(long, default_value_t = 60)]
+    patience: u64,
+
+    /// The command to test; by default, a release build
+    #[arg(long, value_name = "FILE")]
+    squall: Option<PathBuf>,
+}
+
+/// Runs them all; answers whether all passed.
+pub fn run(arguments: &Arguments) -> bool {
+    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
+    let squall = corpus::absolute(&squall);
+    let mut rows = rows::somns(&corpus::absolute(&arguments.somns));
+    rows.retain(|row| SUITES.contains(&row.name.as_str()));
+    println!("{:<22} {:>13} {:>13} {:>9}", "module", "seeds", "runs", "seconds");
+    let results = rows.iter().map(|row| judge(row, &squall, arguments));
+    // All of them run, whatever the first one says.
+    results.fold(true, |all, passed| all && passed)
+}
+
+/// Runs a module under all schedules, and prints how that went; answers whether all passed.
+fn judge(row: &Row, squall: &Path, arguments: &Arguments) -> bool {
+    let patience = Duration::from_secs(arguments.patience);
+    let verdicts = |options: Vec<Vec<String>>| {
+        corpus::in_parallel(options.len(), |index| {
+            row.judge(row.command(squall, &options[index]), patience)
+        })
+    };
+    let seeded =
+        verdicts((1..=arguments.seeds).map(|seed| vec![format!("--seed={seed}")]).collect());
+    let free = verdicts((0..arguments.runs).map(|_| Vec::new()).collect());
+    let time: Duration = seeded.iter().chain(&free).map(|verdict| verdict.time).sum();
+    let (name, seconds) = (&row.name, time.as_secs_f64());
+    println!("{name:<22} {:>13} {:>13} {seconds:>9.1}", passed_of(&seeded), passed_of(&free));
+    show_failures(&seeded);
+    show_failures(&free);
+    seeded.iter().chain(&free).all(|verdict| verdict.problem.is_none())
+}
+
+fn passed_of(verdicts: &[Verdict]) -> String {
+    let passed = verdicts.iter().filter(|verdict| verdict.problem.is_none()).count();
+    format!("{passed}/{}", verdicts.len())
+}
+
+fn show_failures(verdicts: &[Verdict]) {
+    let failures = verdicts.iter().filter_map(|verdict| Some((verdict.problem.as_ref()?, verdict)));
+    for (problem, verdict) in failures.take(SHOWN) {
+        println!("  FAILED: {problem}\n  repeat with {}", verdict.line);
+    }
+}
