@@ -29,6 +29,7 @@ pub enum Command {
     Asm(Asm),
     Disasm(Disasm),
     Verify(Verify),
+    Dump(Dump),
     Version(Version),
 }
 
@@ -53,6 +54,17 @@ pub struct Run {
     /// The program, then its own arguments
     #[arg(required = true, trailing_var_arg = true, value_names = ["FILE", "ARGUMENTS"])]
     pub program: Vec<String>,
+}
+
+/// Have a program that runs say what each of its strands does.
+///
+/// The program writes that to its own standard error output, and goes on. The signal SIGQUIT, or
+/// Ctrl-\ in its terminal, does the same.
+#[derive(Args, Debug)]
+pub struct Dump {
+    /// The number of the process that runs `squall`
+    #[arg(value_name = "PID")]
+    pub process: i32,
 }
 
 /// Evaluate an expression and show its value.

@@ -11,9 +11,10 @@ mod version;
 
 use squall::{Machine, Options, StartError};
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Command, Dump};
 use crate::console::{Console, complain};
 use crate::exit::Exit;
+use crate::observer;
 
 /// Does what the command line says.
 pub fn execute(arguments: Arguments) -> Exit {
@@ -26,9 +27,21 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Asm(arguments) => bytecode::assemble(&arguments),
         Command::Disasm(arguments) => bytecode::disassemble(&arguments),
         Command::Verify(arguments) => bytecode::verify(&arguments),
+        Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };
     result.unwrap_or_else(|exit| exit)
+}
+
+/// Has a program that runs describe itself, on its own standard error output.
+fn dump(arguments: &Dump) -> Result<Exit, Exit> {
+    match observer::dump(arguments.process) {
+        Ok(()) => Ok(Exit::Success),
+        Err(problem) => {
+            complain(&problem);
+            Err(Exit::Failure)
+        }
+    }
 }
 
 /// Starts a machine on the process's console, or complains.

@@ -6,6 +6,7 @@
 //! | `console` | standard output and error: buffering, colours, broken pipes |
 //! | `exit` | the exit codes |
 //! | `files` | reading files, and what to say when that fails |
+//! | `observer` | looking at programs that run |
 //! | `commands` | one module per subcommand |
 //!
 //! This is the only crate that prints and opens source files. `docs/cli.md` is its manual.
@@ -16,6 +17,7 @@ mod commands;
 mod console;
 mod exit;
 mod files;
+mod observer;
 
 use clap::Parser;
 

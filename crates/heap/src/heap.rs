@@ -93,6 +93,15 @@ impl Heap {
         Mutator::attach(self, context)
     }
 
+    /// Runs `work` while all mutators stand at safepoints or are in native sections, so that it may read
+    /// objects and what belongs to the mutators. The calling thread is none, or is in a native section.
+    pub fn while_stopped<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.safepoints.stop();
+        let result = work();
+        self.safepoints.resume_without_collection();
+        result
+    }
+
     /// Registers `object` for finalisation: when nothing else references it, it appears in the
     /// queue of [`take_finalizable`](Heap::take_finalizable) once, with this tag.
     pub fn register_finalizable(&self, object: Object, tag: u64) {

@@ -113,14 +113,14 @@ struct Gate<P> {
     participants: Vec<P>,
     /// Whether a stop is under way. No mutator joins, leaves or arrives meanwhile.
     closed: bool,
-    /// How many stops there have been.
-    stops: u64,
+    /// How many collections there have been.
+    collections: u64,
 }
 
 /// The mutators' side.
 impl<P: Participant> Safepoints<P> {
     pub(crate) fn new() -> Safepoints<P> {
-        let gate = Gate { participants: Vec::new(), closed: false, stops: 0 };
+        let gate = Gate { participants: Vec::new(), closed: false, collections: 0 };
         Safepoints { gate: Mutex::new(gate), departed: Condvar::new(), reopened: Condvar::new() }
     }
 
@@ -167,15 +167,15 @@ impl<P: Participant> Safepoints<P> {
         self.leave_native(status);
     }
 
-    /// Waits for the end of a stop that begins after the call, or is beginning. The caller, a
-    /// running mutator, has requested a collection: it cannot have ended yet.
+    /// Waits for the end of a collection that begins after the call, or is beginning. The caller, a
+    /// running mutator, has requested it: it cannot have ended yet.
     pub(crate) fn wait_for_collection(&self, status: &Status) {
         let mut gate = self.lock();
-        let stops = gate.stops;
+        let collections = gate.collections;
         if status.depart() == Departure::Awaited {
             self.departed.notify_all();
         }
-        while gate.stops == stops {
+        while gate.collections == collections {
             gate = self.wait_for_reopening(gate);
         }
         let gate = self.wait_for_open(gate);
@@ -216,10 +216,10 @@ impl<P: Participant> Safepoints<P> {
 
 /// The collector's side.
 impl<P: Participant> Safepoints<P> {
-    /// Stops all mutators; returns when all are away.
+    /// Stops all mutators, after the stop under way, if there is one; returns when all are away. The
+    /// caller is no mutator, or is away.
     pub(crate) fn stop(&self) {
-        let mut gate = self.lock();
-        debug_assert!(!gate.closed, "one stop at a time");
+        let mut gate = self.wait_for_open(self.lock());
         gate.closed = true;
         for participant in &gate.participants {
             if participant.status().request_stop() {
@@ -231,11 +231,20 @@ impl<P: Participant> Safepoints<P> {
         }
     }
 
-    /// Ends the stop.
+    /// Ends the stop of a collection.
     pub(crate) fn resume(&self) {
         let mut gate = self.lock();
+        gate.collections += 1;
+        self.reopen(gate);
+    }
+
+    /// Ends a stop that was for something else.
+    pub(crate) fn resume_without_collection(&self) {
+        self.reopen(self.lock());
+    }
+
+    fn reopen(&self, mut gate: MutexGuard<'_, Gate<P>>) {
         gate.closed = false;
-        gate.stops += 1;
         for participant in &gate.participants {
             participant.stop_ended();
             participant.status().end_stop();

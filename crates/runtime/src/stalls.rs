@@ -15,6 +15,7 @@ use squall_heap::{Object, Word};
 
 use crate::known;
 use crate::locks;
+use crate::stack::Activation;
 use crate::strand::{self, Model, Standing, StrandRef, Strands, slots};
 use crate::trace;
 use crate::vm::Vm;
@@ -73,11 +74,35 @@ impl Stalls {
     }
 }
 
-/// Describes all strands and what they wait for. The caller sees to it that none runs.
-pub fn describe_all(vm: &Vm, text: &mut String) {
+/// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of
+/// the VM's.
+pub fn picture(vm: &Vm) -> String {
+    vm.heap.while_stopped(|| {
+        let mut text = String::new();
+        vm.describe_running(&mut text);
+        describe_all(vm, &mut text);
+        text
+    })
+}
+
+/// Describes a strand that runs, which stands in these activations.
+pub fn describe_running(
+    strand: StrandRef,
+    worker: u32,
+    activations: impl Iterator<Item = Activation>,
+    text: &mut String,
+) {
+    _ = writeln!(text, "{} runs on worker {worker}", name(strand));
+    text.push_str(&trace::render(activations));
+}
+
+/// Describes all strands that do not run, and what they wait for. The caller sees to it that nothing
+/// changes meanwhile.
+fn describe_all(vm: &Vm, text: &mut String) {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
-    strands.retain(|strand| strand.object().slot(slots::MESSAGE) != Word::NIL);
+    strands
+        .retain(|strand| !strand.is_running() && strand.object().slot(slots::MESSAGE) != Word::NIL);
     for &strand in strands.iter().take(DESCRIBED) {
         describe(vm, strand, text);
     }

@@ -24,7 +24,7 @@ use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
 use crate::promises::{Embedder, Unhandled};
 use crate::roots::{GlobalRoots, Roots};
-use crate::stalls::Stalls;
+use crate::stalls::{self, Stalls};
 use crate::strand::{StrandRef, Strands};
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
@@ -268,6 +268,19 @@ impl Vm {
     pub(crate) fn remove_thread(&self, thread: &Thread) {
         let thread = ThreadPointer(std::ptr::from_ref(thread));
         self.threads.lock().retain(|other| *other != thread);
+    }
+
+    /// Describes the strands that run, while all mutators stand.
+    pub(crate) fn describe_running(&self, text: &mut String) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
+            // nothing, and it cannot go before it has left the list.
+            let thread = unsafe { &*thread.0 };
+            if let Some(strand) = thread.running_strand() {
+                let worker = thread.number.index() as u32;
+                stalls::describe_running(strand, worker, thread.activations(), text);
+            }
+        }
     }
 
     /// Makes the embedder's thread, which attached first, look around.

@@ -234,6 +234,13 @@ impl Machine {
 
 /// What the embedder can ask about a machine.
 impl Machine {
+    /// Something that describes what all strands do at the moment, for another thread: it stops the
+    /// machine for a moment, whatever it does.
+    pub fn observer(&self) -> impl Fn() -> String + Send + use<> {
+        let vm = self.vm;
+        move || squall_runtime::stalls::picture(vm)
+    }
+
     /// Writes out everything the program wrote.
     pub fn flush(&self) {
         self.vm.host.flush();

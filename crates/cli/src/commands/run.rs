@@ -11,6 +11,7 @@ use crate::arguments::Run;
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
 use crate::files::{self, Input};
+use crate::observer;
 
 /// The selector of the factory that a program has.
 const FACTORY: &str = "usingPlatform:";
@@ -27,6 +28,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     }
     check_program(&input.path, module.module())?;
     let mut machine = start(options)?;
+    observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
     Ok(Exit::Program(machine.run_program()))
 }
