@@ -19,7 +19,7 @@
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::Word;
 
@@ -70,6 +70,16 @@ unsafe impl Send for Stack {}
 
 /// Words beyond the maximum for the `ensure:` blocks that run while an overflow unwinds.
 const RESERVE: u32 = 16 * 1024;
+
+/// How many words all stacks of the process have beyond their first chunks, and how many they may
+/// have: a million strands that recurse are to end in exceptions, too.
+static GROWN: AtomicUsize = AtomicUsize::new(0);
+static GROWN_MAXIMUM: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
+
+/// Limits the words that all stacks together have beyond their first chunks.
+pub fn limit_growth(words: usize) {
+    GROWN_MAXIMUM.store(words, Ordering::Relaxed);
+}
 
 /// The stack may not grow further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,8 +170,10 @@ impl Stack {
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
         let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
-        let maximum = self.maximum + if self.reserve_is_open { RESERVE } else { 0 };
-        let room = maximum.saturating_sub(self.words) as usize;
+        let reserve = if self.reserve_is_open { RESERVE } else { 0 };
+        let own = (self.maximum + reserve).saturating_sub(self.words) as usize;
+        let common = GROWN_MAXIMUM.load(Ordering::Relaxed) + reserve as usize;
+        let room = own.min(common.saturating_sub(GROWN.load(Ordering::Relaxed)));
         if needed > room {
             self.reserve_is_open = true;
             return Err(StackOverflow);
@@ -175,6 +187,7 @@ impl Stack {
             chunk.set(LINK + CHUNK_HEADER + index, argument.bits());
         }
         self.words += chunk.length() as u32;
+        GROWN.fetch_add(chunk.length(), Ordering::Relaxed);
         self.top = chunk;
         Ok(chunk.base())
     }
@@ -208,6 +221,7 @@ impl Stack {
     pub fn pop(&mut self) {
         if let Some(below) = self.top.below() {
             self.words -= self.top.length() as u32;
+            GROWN.fetch_sub(self.top.length(), Ordering::Relaxed);
             self.reserve_is_open &= self.words > self.maximum;
             self.drop_spare();
             self.spare = Some(self.top);
@@ -223,12 +237,11 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        self.drop_spare();
-        let mut next = Some(self.top);
-        while let Some(chunk) = next {
-            next = chunk.below();
-            chunk.free();
+        while self.top.below().is_some() {
+            self.pop();
         }
+        self.drop_spare();
+        self.top.free();
     }
 }
 

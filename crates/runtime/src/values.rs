@@ -15,7 +15,7 @@
 //! program ends.
 //!
 //! Invariant: [`SHARED`] is set in instances of which the second answer is known to be yes, for good;
-//! [`CHECKED`], in those whose check has passed while something they lead to had not been checked, or
+//! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or
 //! which were given away before it.
 
 use std::collections::HashSet;

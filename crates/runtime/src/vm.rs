@@ -24,6 +24,7 @@ use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
 use crate::promises::{Embedder, Unhandled};
 use crate::roots::{GlobalRoots, Roots};
+use crate::stack::limit_growth;
 use crate::stalls::{self, Stalls};
 use crate::strand::{StrandRef, Strands};
 use crate::symbols::{Symbol, SymbolTable};
@@ -123,6 +124,9 @@ impl Vm {
         tier: &'static dyn Tier,
     ) -> Result<&'static Vm, HeapError> {
         let heap = Heap::new(options.heap.clone())?;
+        // Stacks may take half as much as objects, or as much as one of them may.
+        let grown = heap.statistics().max_heap_bytes / 2 / size_of::<u64>();
+        limit_growth(grown.max(options.max_stack_words));
         let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,

@@ -11,7 +11,7 @@
 //! 1. allocate what it needs (the waiter): no GC point comes after this;
 //! 2. [`lock`] the object; if it need not wait, do the work, [`unlock`], and answer;
 //! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
-//!    [`Outcome::Park`]: the strand may be running elsewhere by then.
+//!    [`Park`](crate::outcome::Outcome::Park): the strand may be running elsewhere by then.
 //!
 //! Who wakes another strand takes waiters with [`dequeue`], which claims them, and calls [`wake`].
 //!

@@ -6,7 +6,7 @@
 //! | a far reference to an object of the vat it goes to | that object |
 //! | any other far reference | the same |
 //! | a promise | a promise of the other vat, which follows it |
-//! | a transfer object or array | a copy, see [`transfer`] |
+//! | a transfer object or array | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
 //! Only the vat an object belongs to may look at what changes in it. So a transfer object is wrapped
