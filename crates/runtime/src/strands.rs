@@ -1,6 +1,6 @@
 //! What strands do to each other: wait for the end, end, hold up, let go on.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use squall_heap::{Object, Word};
 
@@ -38,6 +38,8 @@ pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
     strand.is_killed.store(true, Ordering::Relaxed);
+    // See `waiting::park`.
+    fence(Ordering::SeqCst);
     if strand.claim(strand.current_ticket()) {
         waiting::wake_strand(thread, strand, Delivery::Kill, Word::NIL);
     } else {

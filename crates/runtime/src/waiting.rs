@@ -19,7 +19,7 @@
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 use squall_heap::{Mutator, Object, Word};
 
@@ -98,7 +98,14 @@ pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     strand.delivery.set(Delivery::Value);
     strand.parked_at.set(thread.ticks);
     thread.is_parked = true;
-    strand.park()
+    let ticket = strand.park();
+    // Who terminates a strand says so, and then looks for a ticket; we take one, and then look whether
+    // somebody said so. The fences see to it that one of the two finds the other.
+    fence(Ordering::SeqCst);
+    if strand.is_killed.load(Ordering::Relaxed) && strand.claim(ticket) {
+        wake_strand(thread, strand, Delivery::Kill, Word::NIL);
+    }
+    ticket
 }
 
 /// Undoes [`park`], as the ticket was shown to nobody; or whether it was, and is claimed by now.
