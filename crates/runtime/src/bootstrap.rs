@@ -49,13 +49,13 @@ pub fn boot(thread: &mut Thread) -> Result<(), BootError> {
     vm.set_main_vat(vat::make(thread)?);
     let module = library(vm, "Kernel")?;
     let kernel = main_definition(module)?;
-    for known in KnownClass::ALL {
+    for &known in KnownClass::ALL {
         _ = nested(kernel, known.name())?.known.set(known);
     }
     let kernel_behavior = make_root_behaviors(vm, kernel)?;
     make_kernel_instance(thread, kernel_behavior)?;
     make_root_classes(thread, kernel)?;
-    for known in KnownClass::ALL {
+    for &known in KnownClass::ALL {
         let class = run_accessor(thread, kernel, known)?;
         vm.roots.set_known_class(known, class);
     }

@@ -8,10 +8,31 @@
 
 use squall_heap::{Format, LayoutId, Word};
 
-/// Kernel classes that the VM makes instances of, or gives a meaning to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
-#[repr(usize)]
-pub enum KnownClass {
+/// Declares [`KnownClass`] with the list of all and their names, which are those in the library.
+macro_rules! known_classes {
+    ($($(#[$documentation:meta])* $name:ident,)*) => {
+        /// Kernel classes that the VM makes instances of, or gives a meaning to. A class comes after its
+        /// superclass.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[repr(usize)]
+        pub enum KnownClass {
+            $($(#[$documentation])* $name,)*
+        }
+
+        impl KnownClass {
+            /// Every known class; a class comes after its superclass.
+            pub const ALL: &[KnownClass] = &[$(KnownClass::$name),*];
+
+            /// The name of the class in the kernel module.
+            pub fn name(self) -> &'static str {
+                const NAMES: &[&str] = &[$(stringify!($name)),*];
+                NAMES[self as usize]
+            }
+        }
+    };
+}
+
+known_classes! {
     /// The root of the hierarchy, which understands nothing.
     Top,
     /// The superclass of everything but far references.
@@ -57,34 +78,6 @@ pub enum KnownClass {
 }
 
 impl KnownClass {
-    /// Every known class; a class comes after its superclass.
-    pub const ALL: [KnownClass; 21] = {
-        use KnownClass::*;
-        [
-            Top,
-            Thing,
-            Object,
-            Value,
-            TransferObject,
-            Class,
-            Nil,
-            False,
-            True,
-            Integer,
-            Double,
-            String,
-            Symbol,
-            Array,
-            ValueArray,
-            TransferArray,
-            Block,
-            Exception,
-            FarReference,
-            Promise,
-            PromiseGroup,
-        ]
-    };
-
     /// Those the VM creates itself before any guest code can run, with their superclasses.
     pub const ROOTS: [(KnownClass, Option<KnownClass>); 5] = [
         (KnownClass::Top, None),
@@ -93,34 +86,6 @@ impl KnownClass {
         (KnownClass::Value, Some(KnownClass::Thing)),
         (KnownClass::Class, Some(KnownClass::Object)),
     ];
-
-    /// The name of the class in the kernel module.
-    pub fn name(self) -> &'static str {
-        const NAMES: [&str; 21] = [
-            "Top",
-            "Thing",
-            "Object",
-            "Value",
-            "TransferObject",
-            "Class",
-            "Nil",
-            "False",
-            "True",
-            "Integer",
-            "Double",
-            "String",
-            "Symbol",
-            "Array",
-            "ValueArray",
-            "TransferArray",
-            "Block",
-            "Exception",
-            "FarReference",
-            "Promise",
-            "PromiseGroup",
-        ];
-        NAMES[self as usize]
-    }
 
     /// The layout of its direct instances, for the classes whose layout is a constant.
     pub fn layout(self) -> Option<LayoutId> {
