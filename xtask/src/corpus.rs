@@ -51,7 +51,7 @@ pub struct Arguments {
     options: Vec<String>,
 }
 
-/// Runs the corpus; answers whether all rows that must pass do.
+/// Runs the corpus; answers whether all passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(build) else { return false };
     let mut rows = Vec::new();
@@ -112,7 +112,6 @@ pub fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> V
 /// The rows of one group together.
 struct Group {
     name: &'static str,
-    is_required: bool,
     passed: usize,
     all: usize,
     /// The tests in the rows that passed, for groups of test modules.
@@ -133,29 +132,27 @@ impl Group {
     fn print(&self) {
         let passed = format!("{}/{}", self.passed, self.all);
         let tests = if self.tests == 0 { String::new() } else { self.tests.to_string() };
-        let note = if self.is_required { "" } else { "  (not required yet)" };
         let seconds = self.time.as_secs_f64();
-        println!("{:<34} {passed:>9} {tests:>6} {seconds:>9.1}{note}", self.name);
+        println!("{:<34} {passed:>9} {tests:>6} {seconds:>9.1}", self.name);
     }
 }
 
-/// Prints what failed and a line per group; answers whether all rows that must pass do.
+/// Prints what failed and a line per group; answers whether all passed.
 fn report(rows: &[Row], verdicts: &[Verdict]) -> bool {
     let mut groups: Vec<Group> = Vec::new();
     for (row, verdict) in rows.iter().zip(verdicts) {
         if let Some(problem) = &verdict.problem {
-            let note = if row.is_required { "FAILED" } else { "not yet" };
-            println!("{note}: {}: {problem}\n  repeat with {}", row.full_name(), verdict.line);
+            println!("FAILED: {}: {problem}\n  repeat with {}", row.full_name(), verdict.line);
         }
         if groups.last().is_none_or(|group| group.name != row.group) {
-            let (name, is_required, time) = (row.group, row.is_required, Duration::ZERO);
-            groups.push(Group { name, is_required, passed: 0, all: 0, tests: 0, time });
+            let (name, time) = (row.group, Duration::ZERO);
+            groups.push(Group { name, passed: 0, all: 0, tests: 0, time });
         }
         groups.last_mut().expect("one was just pushed").add(row, verdict);
     }
     println!("\n{:<34} {:>9} {:>6} {:>9}", "group", "passed", "tests", "seconds");
     groups.iter().for_each(Group::print);
-    groups.iter().all(|group| !group.is_required || group.passed == group.all)
+    groups.iter().all(|group| group.passed == group.all)
 }
 
 /// The shell command that repeats a run.

@@ -20,8 +20,6 @@ pub struct Row {
     pub arguments: Vec<String>,
     /// What it must print.
     pub expectation: Expectation,
-    /// Whether it must pass.
-    pub is_required: bool,
 }
 
 /// What a program that ends with exit code 0 must print.

@@ -14,6 +14,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("newLock:", |thread, window| {
         answer(count(window.get(0)).and_then(|number| locks::make(thread, number, false)))
     }),
+    Primitive::ordinary("newSharedLock", |thread, _| answer(locks::make(thread, 0, true))),
     Primitive::ordinary("mutex:lock:", lock),
     Primitive::ordinary("mutexUnlock:", |thread, window| {
         answer(locks::unlock_mutex(thread, window.get(0), 1))
