@@ -342,10 +342,12 @@ impl Strands {
         strands.filter(|strand| !strand.is_free()).collect()
     }
 
-    /// Shows the strand objects that are roots in a full collection: of strands that are ready.
-    pub(crate) fn visit_ready(&self, visit: &mut dyn FnMut(&mut Word)) {
-        for strand in self.all().into_iter().filter(|strand| !strand.is_parked()) {
-            strand.object.visit(visit);
+    /// Shows the objects of strands that are ready or run to the collector, in full collections: in
+    /// the others only those that ran since the last one matter, which their threads show.
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        if kind == CollectionKind::Full {
+            let strands = self.all().into_iter().filter(|strand| !strand.is_parked());
+            strands.for_each(|strand| strand.object.visit(visit));
         }
     }
 
@@ -519,14 +521,5 @@ pub fn ending(object: Object) -> Ending {
         Some(2) => Ending::Failed,
         Some(3) => Ending::Killed,
         _ => Ending::Live,
-    }
-}
-
-impl Strands {
-    /// Called with the kind of collection, for what only full ones look at.
-    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        if kind == CollectionKind::Full {
-            self.visit_ready(visit);
-        }
     }
 }

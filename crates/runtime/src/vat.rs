@@ -292,12 +292,6 @@ impl VatRef {
         }
     }
 
-    /// How many messages wait, for reports.
-    pub fn mailbox_length(self) -> usize {
-        let first = self.object().slot(slots::FIRST).as_object();
-        std::iter::successors(first, |message| message.element(messages::NEXT).as_object()).count()
-    }
-
     /// Whether somebody will run it.
     fn is_active(self) -> bool {
         self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED) != 0
