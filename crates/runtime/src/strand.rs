@@ -32,7 +32,9 @@ use squall_heap::{CollectionKind, Object, Tracer, Word};
 
 use crate::function::Site;
 use crate::known::{self, KnownClass};
+use crate::messages;
 use crate::outcome::Failure;
+use crate::promises;
 use crate::roots::RootWord;
 use crate::stack::{Activation, Stack};
 use crate::thread::{State, Thread, allocated};
@@ -133,6 +135,8 @@ pub struct Strand {
     pub next: Cell<Option<StrandRef>>,
     /// A number that no other strand has, as a small integer's bits.
     pub identity: Cell<u64>,
+    /// The number by which reports call it; 0 as long as none has done so.
+    number: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
     pub parked_at: Cell<u32>,
     phase: AtomicU8,
@@ -297,6 +301,8 @@ impl StrandRef {
 pub struct Strands {
     inner: Mutex<Slabs>,
     identities: AtomicU64,
+    /// How many strands reports have numbered, beside the main one.
+    numbered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -307,6 +313,15 @@ struct Slabs {
 
 /// How many strands a slab has.
 const SLAB: usize = 128;
+
+/// The number of the main strand in reports.
+const MAIN: u64 = 1;
+
+/// The number of a strand that begins with this message: only the main one has one at once.
+fn first_number(message: Word) -> u64 {
+    let is_main = |message: Object| message.element(messages::RESULT) == promises::EMBEDDER;
+    if message.as_object().is_some_and(is_main) { MAIN } else { 0 }
+}
 
 /// How many free strands a thread takes and gives back at a time.
 const BATCH: usize = 32;
@@ -331,6 +346,16 @@ impl Strands {
 
     fn new_identity(&self) -> u64 {
         self.identities.fetch_add(1, Ordering::Relaxed) << 3
+    }
+
+    /// The number by which reports call a strand: 1 for the main one, which the embedder's message
+    /// began; the others are numbered when one first hears of them. The caller sees to it that
+    /// no strand changes.
+    pub fn number_of(&self, strand: StrandRef) -> u64 {
+        if strand.number.get() == 0 {
+            strand.number.set(MAIN + 1 + self.numbered.fetch_add(1, Ordering::Relaxed));
+        }
+        strand.number.get()
     }
 
     /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
@@ -377,6 +402,7 @@ impl Strand {
             vat: Cell::new(None),
             next: Cell::new(None),
             identity: Cell::new(0),
+            number: Cell::new(0),
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
@@ -420,6 +446,7 @@ pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<St
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
     strand.identity.set(thread.vm.strands.new_identity());
+    strand.number.set(first_number(object.slot(slots::MESSAGE)));
     strand.set_ready();
     touch(thread, strand);
     Ok(strand)
@@ -433,6 +460,7 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
     object.set_slot(&mut thread.mutator, slots::MESSAGE, message.word());
     strand.vat.set(Some(vat));
     strand.identity.set(thread.vm.strands.new_identity());
+    strand.number.set(first_number(message.word()));
     touch(thread, strand);
 }
 

@@ -328,7 +328,12 @@ impl Vats {
         vat
     }
 
-    fn all(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
+    /// Every vat; the caller sees to it that none changes.
+    pub fn all(&self) -> Vec<VatRef> {
+        Vats::used(&self.inner.lock()).collect()
+    }
+
+    fn used(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
         let vats = slabs.slabs.iter().flat_map(|slab| slab.iter());
         vats.map(|vat| VatRef(NonNull::from(vat))).filter(|vat| !vat.is_free.get())
     }
@@ -341,7 +346,9 @@ impl Vats {
             vat.object.visit(visit);
         }
         if kind == CollectionKind::Full {
-            Vats::all(&inner).filter(|vat| vat.is_active()).for_each(|vat| vat.object.visit(visit));
+            Vats::used(&inner)
+                .filter(|vat| vat.is_active())
+                .for_each(|vat| vat.object.visit(visit));
         }
     }
 
@@ -349,7 +356,7 @@ impl Vats {
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
         let mut inner = self.inner.lock();
         let mut dead = Vec::new();
-        for vat in Vats::all(&inner) {
+        for vat in Vats::used(&inner) {
             let mut survives = true;
             vat.object.visit(&mut |word| survives = tracer.update(word));
             if !survives {

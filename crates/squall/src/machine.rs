@@ -101,8 +101,8 @@ impl Machine {
         let code = match self.start_program() {
             Ok(Reply::Exit(code)) => code,
             Ok(Reply::Stalled) => DEADLOCK,
-            Ok(Reply::Answer(())) => {
-                self.vm.stalls.report(self.vm);
+            Ok(Reply::Answer(end)) => {
+                self.vm.stalls.report(self.vm, self.thread.mutator.get(end));
                 DEADLOCK
             }
             Err(error) => {
@@ -116,12 +116,15 @@ impl Machine {
         code
     }
 
-    fn start_program(&mut self) -> Result<Reply<()>, BootError> {
+    /// Runs the program; if nothing is left to run before it has ended, answers the promise for its end.
+    fn start_program(&mut self) -> Result<Reply<Handle>, BootError> {
         let platform = self.platform();
         match self.send(platform, "start", &[])? {
-            Reply::Answer(_) => Ok(self.run_turns()),
-            Reply::Exit(code) => Ok(Reply::Exit(code)),
-            Reply::Stalled => Ok(Reply::Stalled),
+            Reply::Answer(end) => Ok(match self.run_turns() {
+                Reply::Exit(code) => Reply::Exit(code),
+                Reply::Answer(()) | Reply::Stalled => Reply::Answer(end),
+            }),
+            reply => Ok(reply),
         }
     }
 
@@ -135,7 +138,7 @@ impl Machine {
 
     /// Reports what the main vat's turn, and all other strands, wait for, and ends the turn.
     fn abandon_turn(&mut self) {
-        self.vm.stalls.report(self.vm);
+        self.vm.stalls.report(self.vm, Word::NIL);
         let turn = self.vm.main_vat().and_then(|vat| vat.turn.get());
         if let Some(strand) = turn {
             strands::terminate(&mut self.thread, strand.object());
