@@ -283,6 +283,10 @@ pub fn choose(
     }
     // From here on there is no GC point, and the window may be somebody else's any moment.
     let strand = thread.strand().object();
+    let timer = match patience {
+        Patience::Until(delay) => Some((timers::reserve(thread), delay)),
+        _ => None,
+    };
     let ticket = waiting::park(thread, window.get(0));
     for index in order {
         let channel = thread.message[1 + 2 * index].object_unchecked();
@@ -299,8 +303,8 @@ pub fn choose(
         waiting::enqueue(thread, channel, READERS, waiter, ticket);
         waiting::unlock(&mut thread.mutator, channel);
     }
-    if let Patience::Until(delay) = patience {
-        timers::wake_after(thread, delay, strand, ticket, Word::NIL);
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::NIL);
     }
     Ok(Outcome::Park)
 }

@@ -183,11 +183,12 @@ pub fn await_condition(
     waiting::lock(&mut thread.mutator, condition);
     unlock_mutex(thread, mutex, depth)?;
     let strand = thread.strand().object();
+    let timer = patience.map(|delay| (timers::reserve(thread), delay));
     let ticket = waiting::park(thread, condition.word());
     waiting::enqueue(thread, condition, WAITERS, waiter, ticket);
     waiting::unlock(&mut thread.mutator, condition);
-    if let Some(delay) = patience {
-        timers::wake_after(thread, delay, strand, ticket, Word::FALSE);
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::FALSE);
     }
     Ok(Outcome::Park)
 }

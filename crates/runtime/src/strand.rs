@@ -38,6 +38,7 @@ use crate::promises;
 use crate::roots::RootWord;
 use crate::stack::{Activation, Stack};
 use crate::thread::{State, Thread, allocated};
+use crate::timers::TimerKey;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
@@ -137,6 +138,8 @@ pub struct Strand {
     pub identity: Cell<u64>,
     /// The number by which reports call it; 0 as long as none has done so.
     number: Cell<u64>,
+    /// The timer that wakes it if nobody else does; who claims it cancels that.
+    pub timer: Cell<Option<TimerKey>>,
     /// When it parked, in the scheduler's ticks.
     pub parked_at: Cell<u32>,
     phase: AtomicU8,
@@ -403,6 +406,7 @@ impl Strand {
             next: Cell::new(None),
             identity: Cell::new(0),
             number: Cell::new(0),
+            timer: Cell::new(None),
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),

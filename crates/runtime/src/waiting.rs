@@ -114,6 +114,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     if !strand.claim(ticket) {
         return false;
     }
+    cancel_timer(thread, strand);
     strand.set_running(thread.worker_index());
     thread.is_parked = false;
     true
@@ -175,8 +176,16 @@ pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
     }
 }
 
+/// Cancels the timer of a claimed strand, which need not be woken by it any more.
+fn cancel_timer(thread: &mut Thread, strand: StrandRef) {
+    if let Some(timer) = strand.timer.take() {
+        thread.vm.timers.cancel(thread.vm, timer);
+    }
+}
+
 /// Makes a claimed strand ready.
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    cancel_timer(thread, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     strand.set_ready();
