@@ -125,6 +125,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
 pub fn enqueue(thread: &mut Thread, object: Object, queue: usize, waiter: Object, ticket: u64) {
     let ticket = Word::from_small_integer_unchecked(ticket as i64);
     waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    drop_stale(thread, object, queue);
     match object.slot(queue + 1).as_object() {
         Some(last) => last.set_slot(&mut thread.mutator, waiter::NEXT, waiter.word()),
         None => object.set_slot(&mut thread.mutator, queue, waiter.word()),
@@ -132,19 +133,31 @@ pub fn enqueue(thread: &mut Thread, object: Object, queue: usize, waiter: Object
     object.set_slot(&mut thread.mutator, queue + 1, waiter.word());
 }
 
+/// Drops stale waiters from the front of a queue of a locked object: a strand that chooses again and
+/// again leaves one each time in the queues of those channels that are silent.
+fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
+    while let Some(first) = object.slot(queue).as_object().filter(|&first| is_stale(first)) {
+        remove_first(thread, object, queue, first);
+    }
+}
+
 /// Takes the first waiter that is not stale from the queue at these slots of a locked object. The
 /// caller has claimed its strand, and must wake it.
 pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
     loop {
         let waiter = object.slot(queue).as_object()?;
-        let next = waiter.slot(waiter::NEXT);
-        object.set_slot(&mut thread.mutator, queue, next);
-        if next == Word::NIL {
-            object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
-        }
+        remove_first(thread, object, queue, waiter);
         if claim(waiter) {
             return Some(waiter);
         }
+    }
+}
+
+fn remove_first(thread: &mut Thread, object: Object, queue: usize, first: Object) {
+    let next = first.slot(waiter::NEXT);
+    object.set_slot(&mut thread.mutator, queue, next);
+    if next == Word::NIL {
+        object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
     }
 }
 
@@ -152,7 +165,12 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
 pub fn has_waiters(object: Object, queue: usize) -> bool {
     let first = object.slot(queue).as_object();
     std::iter::successors(first, |waiter| waiter.slot(waiter::NEXT).as_object())
-        .any(|waiter| strand_of(waiter).is_some_and(|s| s.current_ticket() == ticket_of(waiter)))
+        .any(|waiter| !is_stale(waiter))
+}
+
+/// Whether the wait of a waiter in a queue is over.
+fn is_stale(waiter: Object) -> bool {
+    strand_of(waiter).is_none_or(|strand| strand.current_ticket() != ticket_of(waiter))
 }
 
 /// Whether the caller is the one to wake the waiter's strand.
