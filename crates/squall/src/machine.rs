@@ -244,6 +244,19 @@ impl Machine {
         move || squall_runtime::stalls::picture(vm)
     }
 
+    /// Something that ends the program, for another thread: the machine's thread comes back with this
+    /// exit code, if the program polls.
+    pub fn ender(&self) -> impl Fn(i32) + Send + use<> {
+        let vm = self.vm;
+        move |code| vm.end(code)
+    }
+
+    /// Does something that takes long and has nothing to do with the machine, which need not wait
+    /// for it.
+    pub fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.thread.mutator.native(work)
+    }
+
     /// Writes out everything the program wrote.
     pub fn flush(&self) {
         self.vm.host.flush();
