@@ -4,7 +4,7 @@ use squall_heap::Word;
 
 use super::strands::duration_argument;
 use super::{Primitive, answer, arrays};
-use crate::channels::{self, Patience};
+use crate::channels::{self, End, Patience};
 use crate::known;
 use crate::locks;
 use crate::objects::number::size_argument;
@@ -19,8 +19,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("readChannel:", |thread, window| outcome(channels::read(thread, window))),
     Primitive::ordinary("channel:write:", write),
-    Primitive::ordinary("poisonChannel:", |thread, window| {
-        answer(channels::poison(thread, window.get(0)))
+    Primitive::ordinary("poisonReading:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Reading))
+    }),
+    Primitive::ordinary("poisonWriting:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Writing))
     }),
     Primitive::ordinary("chooseOf:fairly:within:", choose),
     Primitive::ordinary("newBarrier:", |thread, window| {
