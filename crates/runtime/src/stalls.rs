@@ -16,7 +16,7 @@ use squall_heap::{Object, Word};
 use crate::known;
 use crate::locks;
 use crate::stack::Activation;
-use crate::strand::{self, Model, Standing, StrandRef, Strands, slots};
+use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::trace;
 use crate::vm::Vm;
 
@@ -101,8 +101,10 @@ pub fn describe_running(
 fn describe_all(vm: &Vm, text: &mut String) {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
-    strands
-        .retain(|strand| !strand.is_running() && strand.object().slot(slots::MESSAGE) != Word::NIL);
+    let is_kept = |strand: StrandRef| {
+        strand.standing.get() == Standing::New && strand.object().slot(slots::TASK) == Word::NIL
+    };
+    strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
     for &strand in strands.iter().take(DESCRIBED) {
         describe(vm, strand, text);
     }
@@ -136,6 +138,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 /// What a strand is called in reports.
 fn name(strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
+        _ if strand.role.get() != Role::Other => "process",
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
         (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",

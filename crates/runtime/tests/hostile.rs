@@ -171,7 +171,7 @@ fn primitives_survive_any_argument() {
             ..HeapOptions::default()
         },
         max_stack_words: 1 << 20,
-        first_chunk_words: 1 << 10,
+        max_bottom_words: usize::MAX,
         scheduler: SchedulerOptions { workers: 1, ..SchedulerOptions::default() },
         polls_always: false,
         permissions: Permissions::default(),
