@@ -13,6 +13,7 @@
 //! A program whose system is not installed is *left out*, and named with the reason. One that ends
 //! with an error, answers something wrong or takes too long has *failed*, and so has the command.
 
+mod idle;
 mod machine;
 mod manifest;
 mod measure;

@@ -253,7 +253,6 @@ fn default_max_heap() -> usize {
 }
 
 fn default_threads() -> usize {
-    // SAFETY: as above.
-    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    usize::try_from(cores).unwrap_or(1).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    cores.min(HeapOptions::MAX_DEFAULT_THREADS)
 }

@@ -2,8 +2,9 @@
 //!
 //! The *limit* is the size at which everything is collected. After a full collection it is set to
 //! three times what survived, but leaves room for at least [`MIN_NURSERIES`] nurseries and is neither
-//! below [`MIN_LIMIT`] nor above the maximum that the user allowed. During a full collection it is the maximum, because the collector compares what it has just released with
-//! it to decide about the next collection, before the new limit is known.
+//! below [`MIN_LIMIT`] and a fraction of the maximum, nor above the maximum that the user allowed.
+//! During a full collection it is the maximum, because the collector compares what it has just
+//! released with it to decide about the next collection, before the new limit is known.
 //!
 //! Exhaustion is decided here, earlier than the collector would: it goes on until no page is left,
 //! with ever more full collections for ever less memory. Two marks below the maximum divide it:
@@ -26,6 +27,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 /// The limit before the first full collection, and the least later, unless the maximum is lower.
 const MIN_LIMIT: usize = 64 << 20;
+/// The limit is no less than this fraction of the maximum: the default maximum is three quarters of
+/// the machine's memory, so that makes a 64th of it, as is usual (HotSpot's initial heap).
+const LIMIT_FRACTION: usize = 48;
 /// How many times what survived the limit is.
 const GROWTH: usize = 3;
 /// For how many nurseries, surviving as a whole, the limit leaves room.
@@ -148,7 +152,8 @@ impl Sizing {
 
     fn set_limit_for(&self, survivors: usize) {
         let room = survivors.saturating_add(MIN_NURSERIES * self.nursery);
-        let wanted = survivors.saturating_mul(GROWTH).max(room).max(MIN_LIMIT);
+        let least = MIN_LIMIT.max(self.maximum / LIMIT_FRACTION);
+        let wanted = survivors.saturating_mul(GROWTH).max(room).max(least);
         let highest = if survivors <= self.soft_mark() {
             self.soft_mark() + self.copy_reserve()
         } else {

@@ -111,7 +111,7 @@ impl Machine<'_> {
     }
 
     /// Looks up, perhaps specialises the instruction for what was found, and does it.
-    #[cold]
+    #[inline(always)]
     fn miss(&mut self, site: &'static Site, window: Window) {
         self.slowly(|thread| {
             let entry = calls::look_up(thread, site, window.get(0));
@@ -319,6 +319,7 @@ fn evaluated(closure: Word, words: u32) -> Option<&'static Function> {
 
 /// Calls and returns.
 impl Machine<'_> {
+    #[inline(always)]
     pub(crate) fn call(&mut self, word: u32) {
         let site = self.site(self.word(1));
         let callee = self.function().module.function(FunctionId(site.callee as u32));
@@ -328,6 +329,7 @@ impl Machine<'_> {
         self.enter(site, callee, window);
     }
 
+    #[inline(always)]
     pub(crate) fn primitive(&mut self, word: u32) {
         let site = self.site(self.word(1));
         let window = self.window(b(word), c(word));
@@ -335,6 +337,7 @@ impl Machine<'_> {
         self.run_primitive(site, primitive, window);
     }
 
+    #[inline(always)]
     pub(crate) fn send_eventual(&mut self, word: u32, wants_result: bool) {
         let site = self.site(site_index(self.word(1)));
         let window = self.window(b(word), c(word));
@@ -362,13 +365,14 @@ impl Machine<'_> {
         self.return_value(word);
     }
 
+    #[inline(always)]
     pub(crate) fn leave_home(&mut self, word: u32) {
         let home = self.get(a(word));
         block::leave_home(self.thread, home);
         self.jump(1);
     }
 
-    #[cold]
+    #[inline(always)]
     pub(crate) fn return_nonlocal(&mut self, word: u32) {
         let (value, home) = (self.get(a(word)), self.get(b(word)));
         self.slowly(|thread| {
@@ -382,7 +386,7 @@ impl Machine<'_> {
         });
     }
 
-    #[cold]
+    #[inline(always)]
     pub(crate) fn resume_unwind(&mut self, word: u32) {
         let token = self.get(a(word));
         if token.is_nil() {

@@ -33,6 +33,7 @@ impl Machine<'_> {
     }
 
     /// Makes the constant's object, if need be; from now on it is only loaded.
+    #[inline(always)]
     pub(crate) fn load_constant(&mut self, word: u32) {
         let pc = self.pc;
         self.slowly(|thread| match make_constant(thread, bc(word)) {
@@ -122,7 +123,7 @@ impl Machine<'_> {
     }
 
     /// A guest fault about this word.
-    #[cold]
+    #[inline(always)]
     pub(crate) fn fail_with(&mut self, word: Word) {
         self.slowly(|thread| calls::fail_here(thread, Failure::argument(word)));
     }

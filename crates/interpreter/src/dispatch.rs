@@ -24,7 +24,7 @@ impl Machine<'_> {
     /// Executes instructions until the strand halts.
     #[inline(never)]
     pub(crate) fn run(&mut self) {
-        // A machine of its own, whose fields the compiler can keep in registers.
+        // A machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
         let mut machine = Machine {
             pc: self.pc,
             frame: self.frame,
@@ -151,7 +151,7 @@ impl Machine<'_> {
     }
 
     /// Completes a return from the first frame of a chunk to the caller in the chunk before.
-    #[cold]
+    #[inline(always)]
     fn leave_chunk(&mut self) {
         // SAFETY: `leave_chunk` runs with the chunk's first word as frame, where `Stack::grow` has
         // put the caller's frame and the site of the call, and the return its value.

@@ -14,6 +14,7 @@ use squall_runtime::{calls, classes, values};
 use crate::machine::{Machine, a, b, c};
 
 impl Machine<'_> {
+    #[inline(always)]
     pub(crate) fn make_closure(&mut self, word: u32) {
         let function = self.function().module.function(FunctionId(self.word(1)));
         let captured = self.range(b(word), c(word));
@@ -23,6 +24,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn make_home(&mut self, word: u32) {
         let frame = self.frame;
         self.slowly(|thread| {
@@ -31,6 +33,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn load_captures(&mut self, word: u32) {
         let (site, object) = (self.site(self.word(1) & 0xFFFF), self.get(b(word)));
         self.slowly(|thread| {
@@ -53,12 +56,13 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     fn range(&self, start: usize, count: usize) -> Window {
         // SAFETY: the verifier has shown the range to be inside the frame and initialised.
         unsafe { Window::new(self.frame.add(start), count) }
     }
 
-    #[cold]
+    #[inline(always)]
     pub(crate) fn make_class(&mut self, word: u32) {
         let definition = self.function().module.definition(ClassId(self.word(1)));
         let parts = self.range(b(word), c(word));
@@ -68,7 +72,7 @@ impl Machine<'_> {
         });
     }
 
-    #[cold]
+    #[inline(always)]
     pub(crate) fn publish_class(&mut self, word: u32) {
         let (object, class) = (self.get(b(word)), self.get(c(word)));
         let site = self.site(self.word(1) & 0xFFFF);
@@ -78,6 +82,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn instantiate(&mut self, word: u32) {
         let class = self.get(b(word));
         self.slowly(|thread| {
@@ -86,6 +91,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn check_value(&mut self, word: u32) {
         let object = self.get(a(word));
         if !values::must_be_checked(self.thread.vm, object) {
@@ -117,6 +123,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn make_array(&mut self, word: u32) {
         let size = self.word(1) as usize;
         self.slowly(|thread| {
@@ -126,6 +133,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn store_element(&mut self, word: u32) {
         let (array, value, index) = (self.get(a(word)), self.get(b(word)), self.word(1) as usize);
         match array.as_object() {

@@ -67,12 +67,14 @@ impl Machine<'_> {
         self.jump(1);
     }
 
+    #[inline(always)]
     pub(crate) fn convert(&mut self, word: u32) {
         let (to, from) = (self.register_type(a(word)), self.register_type(b(word)));
         self.set_raw(a(word), convert(to, from, self.raw(b(word))));
         self.jump(1);
     }
 
+    #[inline(always)]
     pub(crate) fn box_value(&mut self, word: u32) {
         let (kind, bits) = (self.register_type(b(word)), self.raw(b(word)));
         self.slowly(|thread| {
@@ -81,6 +83,7 @@ impl Machine<'_> {
         });
     }
 
+    #[inline(always)]
     pub(crate) fn unbox_value(&mut self, word: u32) {
         match unbox_bits(self.register_type(a(word)), self.get(b(word))) {
             Some(bits) => {

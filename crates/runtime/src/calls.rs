@@ -105,10 +105,9 @@ pub fn enter(
         }
         start
     } else {
-        let arguments: Vec<Word> = window.words().collect();
         let size = function.frame_words as usize;
         let caller = thread.state.frame;
-        match thread.stack().grow(caller, site, &arguments, size) {
+        match thread.stack().grow(caller, site, window.words(), size) {
             Ok(frame) => {
                 thread.reset_limit();
                 frame
@@ -311,6 +310,12 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
     if matches!(entry.action, Action::Missing) {
         return not_understood_selector(thread, site, selector, window);
     }
+    perform(thread, site, entry.action, window);
+}
+
+/// Does for the thread's message what a lookup found.
+pub fn send_found(thread: &mut Thread, site: &'static Site, entry: &'static CacheEntry) {
+    let window = message_window(thread);
     perform(thread, site, entry.action, window);
 }
 

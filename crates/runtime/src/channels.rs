@@ -27,18 +27,18 @@ pub mod slots {
     pub const LOCK: usize = 0;
     /// True once it is poisoned.
     pub const POISONED: usize = 1;
-    /// The first of the strands that wait to read; the last follows.
+    /// The strands that wait to read.
     pub const READERS: usize = 2;
-    /// The first of the strands that wait to write; the last follows.
-    pub const WRITERS: usize = 4;
+    /// The strands that wait to write.
+    pub const WRITERS: usize = 3;
     /// The array of what is under way, or nil for a channel without a buffer.
-    pub const BUFFER: usize = 6;
+    pub const BUFFER: usize = 4;
     /// The index of the oldest element in the buffer.
-    pub const FIRST: usize = 7;
+    pub const FIRST: usize = 5;
     /// How many elements the buffer holds.
-    pub const HELD: usize = 8;
+    pub const HELD: usize = 6;
     /// How many there are.
-    pub const COUNT: u32 = 9;
+    pub const COUNT: u32 = 7;
 }
 
 use slots::{BUFFER, FIRST, HELD, POISONED, READERS, WRITERS};
@@ -93,43 +93,36 @@ enum Look {
 
 /// Reads from the channel in the window. *GC point.*
 pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let waiter = waiting::own_waiter(thread)?;
     let source = channel(window.get(0))?;
     waiting::lock(&mut thread.mutator, source);
-    match try_read(thread, source) {
-        Look::Wait => waiting::unlock(&mut thread.mutator, source),
-        look => return Ok(answer(look, source)),
-    }
-    let waiter = waiting::make_waiter(thread)?;
-    let source = window.get(0).object_unchecked();
-    waiting::lock(&mut thread.mutator, source);
     Ok(match try_read(thread, source) {
-        Look::Wait => wait(thread, source, READERS, waiter),
+        Look::Wait => wait(thread, source, READERS, waiter, Word::NIL),
         look => answer(look, source),
     })
 }
 
 /// Writes the window's second word to the channel in the first. *GC point.*
 pub fn write(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    let target = channel(window.get(0))?;
-    waiting::lock(&mut thread.mutator, target);
-    match try_write(thread, target, window.get(1)) {
-        Look::Wait => waiting::unlock(&mut thread.mutator, target),
-        look => return Ok(answer(look, target)),
-    }
-    let waiter = waiting::make_waiter(thread)?;
-    let (target, value) = (window.get(0).object_unchecked(), window.get(1));
-    waiter.initialize_slot(waiter::VALUE, value);
+    let waiter = waiting::own_waiter(thread)?;
+    let (target, value) = (channel(window.get(0))?, window.get(1));
     waiting::lock(&mut thread.mutator, target);
     Ok(match try_write(thread, target, value) {
-        Look::Wait => wait(thread, target, WRITERS, waiter),
+        Look::Wait => wait(thread, target, WRITERS, waiter, value),
         look => answer(look, target),
     })
 }
 
-/// Parks the strand in a queue of a locked channel, and unlocks it.
-fn wait(thread: &mut Thread, channel: Object, queue: usize, waiter: Object) -> Outcome {
+/// Parks the strand with what it brings along in a queue of a locked channel, and unlocks it.
+fn wait(
+    thread: &mut Thread,
+    channel: Object,
+    queue: usize,
+    waiter: Object,
+    value: Word,
+) -> Outcome {
     let ticket = waiting::park(thread, channel.word());
-    waiting::enqueue(thread, channel, queue, waiter, ticket);
+    waiting::enqueue(thread, channel, queue, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, channel);
     Outcome::Park
 }
@@ -212,6 +205,7 @@ fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: W
 /// brought, filled with index and element.
 fn hand_over(thread: &mut Thread, reader: Object, value: Word) {
     match reader.slot(waiter::VALUE).as_object() {
+        // Who waits for one channel brings nothing.
         Some(pair) => {
             fill(thread, pair, reader.slot(waiter::INDEX), value);
             waiting::wake(thread, reader, pair.word());
@@ -313,7 +307,8 @@ pub fn choose(
                 false => Ok(Outcome::Park),
             };
         }
-        waiting::enqueue(thread, channel, READERS, waiter, ticket);
+        let pair = thread.message[0];
+        waiting::enqueue(thread, channel, READERS, waiter, ticket, pair);
         waiting::unlock(&mut thread.mutator, channel);
     }
     if let Some(timer) = timer {
@@ -335,7 +330,6 @@ fn prepare_choice(thread: &mut Thread, window: Window) -> Result<usize, Failure>
         let element = window.get(0).object_unchecked().element(index);
         thread.message.push(channel(element)?.word());
         let waiter = waiting::make_waiter(thread)?;
-        waiter.initialize_slot(waiter::VALUE, thread.message[0]);
         waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
         thread.message.push(waiter.word());
     }

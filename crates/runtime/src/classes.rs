@@ -7,6 +7,7 @@ use squall_bytecode::module::Side;
 use squall_heap::{Format, LayoutId, Object, Word};
 
 use crate::behavior::{Behavior, BehaviorFault, CLASS_OBJECT_SLOTS};
+use crate::function::Function;
 use crate::known::{self, FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
@@ -38,6 +39,12 @@ fn behavior_slot(class: Object) -> &'static Behavior {
     // SAFETY: `make_class` stored the address of an immortal behavior, and no guest code reaches
     // the slots of class objects.
     unsafe { &*(class.slot(BEHAVIOR).bits() as *const Behavior) }
+}
+
+/// The primary factory of a class object.
+pub fn factory(vm: &Vm, class: Word) -> Option<&'static Function> {
+    let definition = behavior_of_class(vm, class)?.definition;
+    Some(definition.module.function(definition.bytecode().factory))
 }
 
 /// The behavior of an object that guest code knows, without a look into a table.

@@ -29,12 +29,12 @@ pub mod slots {
     pub const LOCK: usize = 0;
     /// The number.
     pub const NUMBER: usize = 1;
-    /// The first of the strands that wait; the last follows.
+    /// The strands that wait.
     pub const WAITERS: usize = 2;
     /// The strand object of a mutex's holder, or a barrier's second number.
-    pub const HOLDER: usize = 4;
+    pub const HOLDER: usize = 3;
     /// How many there are.
-    pub const COUNT: u32 = 5;
+    pub const COUNT: u32 = 4;
 }
 
 use slots::{HOLDER, NUMBER, WAITERS};
@@ -88,23 +88,15 @@ fn pass_or_wait(
     value: Word,
     attempt: impl Fn(&mut Thread, Object) -> Option<Word>,
 ) -> Result<Outcome, Failure> {
+    let waiter = waiting::own_waiter(thread)?;
     let object = lock_object(window.get(0))?;
-    waiting::lock(&mut thread.mutator, object);
-    let answer = attempt(thread, object);
-    waiting::unlock(&mut thread.mutator, object);
-    if let Some(answer) = answer {
-        return Ok(Outcome::Return(answer));
-    }
-    let waiter = waiting::make_waiter(thread)?;
-    waiter.initialize_slot(waiter::VALUE, value);
-    let object = window.get(0).object_unchecked();
     waiting::lock(&mut thread.mutator, object);
     if let Some(answer) = attempt(thread, object) {
         waiting::unlock(&mut thread.mutator, object);
         return Ok(Outcome::Return(answer));
     }
     let ticket = waiting::park(thread, object.word());
-    waiting::enqueue(thread, object, WAITERS, waiter, ticket);
+    waiting::enqueue(thread, object, WAITERS, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, object);
     Ok(Outcome::Park)
 }
@@ -140,7 +132,8 @@ pub fn unlock_mutex(thread: &mut Thread, word: Word, times: i64) -> Result<Word,
         mutex.set_slot(&mut thread.mutator, HOLDER, Word::NIL);
         next = waiting::dequeue(thread, mutex, WAITERS);
         if let Some(waiter) = next {
-            mutex.set_slot(&mut thread.mutator, HOLDER, waiter.slot(waiter::STRAND));
+            let holder = waiting::strand_object_of(waiter).word();
+            mutex.set_slot(&mut thread.mutator, HOLDER, holder);
             mutex.set_slot(&mut thread.mutator, NUMBER, waiter.slot(waiter::VALUE));
         }
     }
@@ -176,7 +169,7 @@ pub fn await_condition(
     if depth == 0 {
         return Err(Failure::new("NotHolder"));
     }
-    let waiter = waiting::make_waiter(thread)?;
+    let waiter = waiting::own_waiter(thread)?;
     let (condition, mutex) = (window.get(0).object_unchecked(), window.get(1));
     // The mutex is given up before the strand can be seen to wait: between the two nobody misses a
     // signal, because who signals comes after the mutex, and the condition is locked by then.
@@ -185,7 +178,7 @@ pub fn await_condition(
     let strand = thread.strand().object();
     let timer = patience.map(|delay| (timers::reserve(thread), delay));
     let ticket = waiting::park(thread, condition.word());
-    waiting::enqueue(thread, condition, WAITERS, waiter, ticket);
+    waiting::enqueue(thread, condition, WAITERS, waiter, ticket, Word::NIL);
     waiting::unlock(&mut thread.mutator, condition);
     if let Some(timer) = timer {
         timers::wake_after(thread, timer, strand, ticket, Word::FALSE);
@@ -250,7 +243,7 @@ pub fn release(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
 
 /// Arrives at a barrier and waits for all who are enrolled. *GC point.*
 pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    let waiter = waiting::make_waiter(thread)?;
+    let waiter = waiting::own_waiter(thread)?;
     let barrier = lock_object(window.get(0))?;
     waiting::lock(&mut thread.mutator, barrier);
     let missing = number(barrier, NUMBER) - 1;
@@ -260,7 +253,7 @@ pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
     }
     set_number(thread, barrier, NUMBER, missing);
     let ticket = waiting::park(thread, barrier.word());
-    waiting::enqueue(thread, barrier, WAITERS, waiter, ticket);
+    waiting::enqueue(thread, barrier, WAITERS, waiter, ticket, Word::NIL);
     waiting::unlock(&mut thread.mutator, barrier);
     Ok(Outcome::Park)
 }

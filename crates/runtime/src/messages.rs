@@ -7,17 +7,23 @@
 //! | the address of a send site | the eventual send at that site, whose caches serve the look-up |
 //! | a symbol | a send with this selector, past visibility: the library's own |
 //! | nil | the receiver, a closure, is evaluated with as many of the arguments as it takes |
+//! | [`PROCESS`] | of the receiver, a class, an instance is made, which is then sent `run` |
 //!
 //! A message's *result* is for what it returns: nil for nobody, or a promise.
 
 use squall_heap::{Object, Word};
 
+use crate::behavior::Behavior;
 use crate::calls;
+use crate::classes;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
+use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, string};
 use crate::outcome::Failure;
+use crate::promises::EMBEDDER;
 use crate::stack::exit_site;
+use crate::strand::{Role, slots};
 use crate::thread::{Thread, Window, allocated};
 
 /// The next message in the mailbox, or nil.
@@ -28,6 +34,9 @@ pub const KIND: usize = 1;
 pub const RESULT: usize = 2;
 /// The receiver; the arguments follow.
 pub const RECEIVER: usize = 3;
+
+/// The kind of the message that a process begins with.
+pub const PROCESS: Word = Word::from_small_integer_unchecked(0);
 
 /// Makes a message from the words of a window, receiver first. *GC point.*
 pub fn make(
@@ -62,6 +71,17 @@ pub fn begin(thread: &mut Thread, message: Object) {
     let kind = message.element(KIND);
     let words = (RECEIVER..message.length()).map(|index| message.element(index));
     thread.message.extend(words);
+    let is_process = kind == PROCESS;
+    let task = if is_process { thread.message[0] } else { message.element(RESULT) };
+    let strand = thread.strand();
+    strand.object().set_slot(&mut thread.mutator, slots::TASK, task);
+    if task == EMBEDDER {
+        thread.vm.strands.set_main(strand);
+    }
+    if is_process {
+        strand.role.set(Role::Maker);
+        return make_instance(thread);
+    }
     if kind == Word::NIL {
         return evaluate(thread);
     }
@@ -80,11 +100,67 @@ pub fn begin(thread: &mut Thread, message: Object) {
     }
 }
 
-/// Whether an exception that nothing catches in the running strand is to be reported: those of turns
-/// are told to whoever waits for the result.
-pub fn reports_errors(thread: &Thread) -> bool {
-    let message = thread.strand().object().slot(crate::strand::slots::MESSAGE);
-    message.as_object().is_none_or(|message| message.element(RESULT) == crate::promises::EMBEDDER)
+/// Makes an instance of the class in the thread's message, with the arguments that follow: the first
+/// step of a process. *GC point.*
+fn make_instance(thread: &mut Thread) {
+    match classes::factory(thread.vm, thread.message[0]) {
+        Some(factory) if factory.arguments as usize == thread.message.len() => {
+            calls::enter_message(thread, exit_site(), factory);
+        }
+        _ => calls::fail(thread, exit_site(), Failure::argument(thread.message[0])),
+    }
+}
+
+/// Sends `run` to the instance that the thread's strand has made, and begun to return: the second step
+/// of a process. *GC point.*
+pub fn run_instance(thread: &mut Thread) {
+    let strand = thread.strand();
+    let instance = strand.result();
+    strand.role.set(Role::Process);
+    thread.start_state();
+    thread.message.clear();
+    thread.message.push(instance);
+    let layout = known::layout_of(instance);
+    let entry = thread.run_entry;
+    if entry.layout == layout && !matches!(entry.action, Action::Missing) {
+        calls::send_found(thread, exit_site(), entry);
+    } else {
+        let selector = thread.vm.symbol(RUN);
+        calls::send_past_visibility(thread, exit_site(), selector);
+    }
+}
+
+/// The message that a process is.
+const RUN: &str = "run";
+
+/// What instances with this behavior do when they are sent `run`.
+pub fn run_entry(thread: &mut Thread, behavior: &'static Behavior) -> &'static CacheEntry {
+    let layout = behavior.layout;
+    if thread.run_entry.layout != layout {
+        let selector = thread.vm.symbol(RUN);
+        thread.run_entry = thread.vm.lookups.lexical(layout, behavior, selector);
+    }
+    thread.run_entry
+}
+
+/// Who is told of an exception that nothing catches in a strand.
+pub enum Audience {
+    /// Whoever waits for the result.
+    Starter,
+    /// The user; the program goes on.
+    User,
+    /// The user, and the program ends.
+    Program,
+}
+
+/// Who is told of an exception that nothing catches in the running strand.
+pub fn audience(thread: &Thread) -> Audience {
+    let strand = thread.strand();
+    match strand.role.get() {
+        Role::Maker | Role::Process => Audience::User,
+        Role::Other if strand.object().slot(slots::TASK) == EMBEDDER => Audience::Program,
+        Role::Other => Audience::Starter,
+    }
 }
 
 /// Evaluates the closure in the thread's message with as many of the other words as it takes.

@@ -5,18 +5,22 @@
 //! a frame does not fit its chunk, it goes to a new one, whose first words lead back:
 //!
 //! ```text
-//!   chunk   [ caller's frame | site of the call | result | boundary site ][ r0 r1 … ][ … ]
+//!   bottom                                                [ result | exit site     ][ r0 r1 … ]
+//!   chunk   [ chunk below | length | caller's frame | site | result | boundary site ][ r0 r1 … ]
+//!                                                                                    ▲
+//!                                                              a chunk's address ────┘
 //! ```
 //!
 //! A return pops through the boundary site as through any other: its code is the one instruction
-//! `leave_chunk`, which the interpreter executes with the chunk's first word as frame, and which
-//! completes the return to the caller. The bottom of a strand looks the same with the exit site,
-//! whose code is `halt`. So neither calls nor returns know about chunks.
+//! `leave_chunk`, which the interpreter executes with the header as frame, and which completes the
+//! return to the caller. The bottom of a strand looks the same with the exit site, whose code is
+//! `halt`. So neither calls nor returns know about chunks. The bottom is part of the strand.
 //!
 //! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame
 //! identifies an activation as long as it is active; only the strand's own native thread, or the
 //! collector while that thread stands, touches the words.
 
+use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -36,114 +40,162 @@ pub const CHUNK_HEADER: usize = 4;
 /// Where in a chunk's header a returned value is put.
 pub const CHUNK_RESULT: usize = 2;
 
-/// Words before that: the chunk below, and the length.
+/// Where in the header the caller's frame is, and the site of its call.
+const CALLER: usize = 0;
+const CALL_SITE: usize = 1;
+const RETURN_SITE: usize = 3;
+
+/// Words before the header: the chunk below, and the length of all.
 const LINK: usize = 2;
-const BELOW: usize = 0;
-const LENGTH: usize = 1;
 
 /// The smallest step by which a stack grows, in words: who needs more than a little needs a lot.
 const SECOND_CHUNK: usize = 256;
-/// Stacks that begin with less than this grow in the smallest possible steps, to be tested.
-const SMALL_CHUNK: usize = 32;
+/// The least words for frames at a stack's bottom.
+const SMALLEST_BOTTOM: usize = 8;
 /// The largest step by which a stack grows, in words.
 const LARGEST_CHUNK: usize = 128 * 1024;
 
-/// A strand's stack: a list of chunks, the newest first.
-///
-/// Invariants: there is always a first chunk. `spare` is a chunk that was left, kept because a call
-/// at the end of a chunk is often followed by another.
+/// How large the stacks of the process may be.
+struct Limits {
+    /// Words at a stack's bottom that are used, however many there are.
+    bottom: AtomicUsize,
+    /// Words of one stack.
+    maximum: AtomicUsize,
+    /// Words that all stacks together have beyond their bottoms: a million strands that recurse are
+    /// to end in exceptions, too.
+    all: AtomicUsize,
+}
+
+static LIMITS: Limits = Limits {
+    bottom: AtomicUsize::new(usize::MAX),
+    maximum: AtomicUsize::new(usize::MAX / 4),
+    all: AtomicUsize::new(usize::MAX / 4),
+};
+
+/// How many words all stacks have beyond their bottoms.
+static GROWN: AtomicUsize = AtomicUsize::new(0);
+
+/// Limits the words that the bottom of a stack has, a stack, and all stacks together. Before there is
+/// a strand.
+pub fn limit_growth(bottom: usize, maximum: usize, all: usize) {
+    LIMITS.bottom.store(bottom.max(SMALLEST_BOTTOM), Ordering::Relaxed);
+    LIMITS.maximum.store(maximum, Ordering::Relaxed);
+    LIMITS.all.store(all.max(maximum), Ordering::Relaxed);
+}
+
+/// The memory of a stack's bottom, with room for frames of `N` words.
+#[repr(C)]
+pub struct Bottom<const N: usize> {
+    result: UnsafeCell<u64>,
+    site: UnsafeCell<u64>,
+    frames: [UnsafeCell<u64>; N],
+}
+
+impl<const N: usize> Default for Bottom<N> {
+    fn default() -> Bottom<N> {
+        Bottom {
+            result: UnsafeCell::default(),
+            site: UnsafeCell::new(std::ptr::from_ref(exit_site()) as u64),
+            frames: std::array::from_fn(|_| UnsafeCell::default()),
+        }
+    }
+}
+
+/// A strand's stack: a list of chunks, the newest first, above the bottom.
 pub struct Stack {
     top: Chunk,
-    spare: Option<Chunk>,
+    /// How many words the chunks have.
     words: u32,
-    maximum: u32,
+    /// How many of them are the bottom's.
+    bottom: u16,
     /// Whether the reserve beyond the maximum is in use, to handle an overflow.
     reserve_is_open: bool,
 }
 
-/// Memory of a chunk, owned by the stack it is part of.
+/// Memory of a chunk, owned by the stack it is part of; the address is that of the first frame.
 #[derive(Clone, Copy)]
 struct Chunk(NonNull<u64>);
 
-// SAFETY: a chunk is memory that belongs to its stack, wherever that goes.
-unsafe impl Send for Stack {}
-
 /// Words beyond the maximum for the `ensure:` blocks that run while an overflow unwinds.
-const RESERVE: u32 = 16 * 1024;
-
-/// How many words all stacks of the process have beyond their first chunks, and how many they may
-/// have: a million strands that recurse are to end in exceptions, too.
-static GROWN: AtomicUsize = AtomicUsize::new(0);
-static GROWN_MAXIMUM: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
-
-/// Limits the words that all stacks together have beyond their first chunks.
-pub fn limit_growth(words: usize) {
-    GROWN_MAXIMUM.store(words, Ordering::Relaxed);
-}
+const RESERVE: usize = 16 * 1024;
 
 /// The stack may not grow further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackOverflow;
 
 impl Chunk {
-    fn allocate(words: usize, below: Option<Chunk>) -> Chunk {
+    fn allocate(words: usize) -> Chunk {
         let memory = Box::leak(vec![0u64; words].into_boxed_slice());
-        memory[BELOW] = below.map_or(0, |chunk| chunk.0.as_ptr() as u64);
-        memory[LENGTH] = words as u64;
-        Chunk(NonNull::from(memory).cast())
+        memory[1] = words as u64;
+        memory[LINK + RETURN_SITE] = std::ptr::from_ref(boundary_site()) as u64;
+        Chunk(NonNull::from(&mut memory[LINK + CHUNK_HEADER]))
     }
 
-    fn word(self, index: usize) -> u64 {
-        // SAFETY: chunks have a link and a header, and live as long as their stack holds them.
-        unsafe { self.0.add(index).read() }
+    /// The word of the header with this index.
+    fn header(self, index: usize) -> NonNull<u64> {
+        // SAFETY: every chunk but the bottom has a link and a header before its address, and the
+        // bottom has the result and the site.
+        unsafe { self.0.sub(CHUNK_HEADER).add(index) }
     }
 
-    fn set(self, index: usize, value: u64) {
-        // SAFETY: as for `word`.
-        unsafe { self.0.add(index).write(value) }
+    fn link(self, index: usize) -> NonNull<u64> {
+        // SAFETY: the callers see to it that this is not the bottom.
+        unsafe { self.0.sub(CHUNK_HEADER + LINK).add(index) }
     }
 
-    fn length(self) -> usize {
-        self.word(LENGTH) as usize
+    fn is_bottom(self) -> bool {
+        // SAFETY: chunks live as long as their stack holds them.
+        unsafe { self.header(RETURN_SITE).read() == std::ptr::from_ref(exit_site()) as u64 }
     }
 
     fn below(self) -> Option<Chunk> {
-        NonNull::new(self.word(BELOW) as *mut u64).map(Chunk)
+        // SAFETY: as for `is_bottom`; chunks above the bottom have links.
+        let below = (!self.is_bottom()).then(|| unsafe { self.link(0).read() as *mut u64 });
+        below.and_then(NonNull::new).map(Chunk)
     }
 
-    fn end(self) -> usize {
-        self.0.as_ptr() as usize + self.length() * size_of::<u64>()
-    }
-
-    fn contains(self, frame: *const Word) -> bool {
-        (self.0.as_ptr() as usize..self.end()).contains(&(frame as usize))
+    /// How many words a chunk above the bottom has in all.
+    fn length(self) -> usize {
+        // SAFETY: as for `below`.
+        unsafe { self.link(1).read() as usize }
     }
 
     /// Where the first frame starts.
     fn base(self) -> *mut Word {
-        // SAFETY: every chunk is longer than link and header.
-        unsafe { self.0.add(LINK + CHUNK_HEADER).as_ptr().cast() }
-    }
-
-    fn set_header(self, index: usize, value: u64) {
-        self.set(LINK + index, value);
+        self.0.as_ptr().cast()
     }
 
     fn free(self) {
-        let slice = std::ptr::slice_from_raw_parts_mut(self.0.as_ptr(), self.length());
+        let slice = std::ptr::slice_from_raw_parts_mut(self.link(0).as_ptr(), self.length());
         // SAFETY: made by `Box::leak` in `allocate`, and the stack that owned it has let go of it.
         drop(unsafe { Box::from_raw(slice) });
     }
 }
 
+/// A chunk that was left, kept because a call at the end of a chunk is often followed by another.
+#[derive(Default)]
+struct Spare(Cell<Option<Chunk>>);
+
+thread_local! {
+    static SPARE: Spare = const { Spare(Cell::new(None)) };
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(Chunk::free);
+    }
+}
+
 impl Stack {
-    /// An empty stack that starts with `first` words and grows to `maximum` words at most.
-    pub fn new(first: usize, maximum: usize) -> Stack {
-        let first = first.max(LINK + CHUNK_HEADER + 8);
-        let top = Chunk::allocate(first, None);
-        top.set_header(CHUNK_HEADER - 1, std::ptr::from_ref(exit_site()) as u64);
-        let maximum = u32::try_from(maximum.max(first)).unwrap_or(u32::MAX - RESERVE);
-        Stack { top, spare: None, words: first as u32, maximum, reserve_is_open: false }
+    /// The stack of nobody.
+    pub const NONE: Stack =
+        Stack { top: Chunk(NonNull::dangling()), words: 0, bottom: 0, reserve_is_open: false };
+
+    /// An empty stack whose bottom is this.
+    pub fn new<const N: usize>(bottom: &'static Bottom<N>) -> Stack {
+        let words = N.min(LIMITS.bottom.load(Ordering::Relaxed)) as u16;
+        let base = NonNull::from(&bottom.frames).cast();
+        Stack { top: Chunk(base), words: u32::from(words), bottom: words, reserve_is_open: false }
     }
 
     /// Where the strand's first frame starts, in a stack without other frames.
@@ -155,9 +207,21 @@ impl Stack {
         chunk.base()
     }
 
-    /// The first address beyond the current chunk.
+    /// The first address beyond the frames of the current chunk.
     pub fn limit(&self) -> usize {
-        self.top.end()
+        self.end(self.top)
+    }
+
+    fn end(&self, chunk: Chunk) -> usize {
+        let words = match chunk.is_bottom() {
+            true => usize::from(self.bottom),
+            false => chunk.length() - LINK - CHUNK_HEADER,
+        };
+        chunk.0.as_ptr() as usize + words * size_of::<u64>()
+    }
+
+    fn contains(&self, chunk: Chunk, frame: *const Word) -> bool {
+        (chunk.header(CHUNK_RESULT).as_ptr() as usize..self.end(chunk)).contains(&(frame as usize))
     }
 
     /// Makes room for a frame of `size` words that starts with `arguments`, called from `site` in
@@ -166,25 +230,25 @@ impl Stack {
         &mut self,
         caller: *mut Word,
         site: &'static Site,
-        arguments: &[Word],
+        arguments: impl ExactSizeIterator<Item = Word>,
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
         let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
         let reserve = if self.reserve_is_open { RESERVE } else { 0 };
-        let own = (self.maximum + reserve).saturating_sub(self.words) as usize;
-        let common = GROWN_MAXIMUM.load(Ordering::Relaxed) + reserve as usize;
-        let room = own.min(common.saturating_sub(GROWN.load(Ordering::Relaxed)));
+        let room = self.room(reserve);
         if needed > room {
             self.reserve_is_open = true;
             return Err(StackOverflow);
         }
         let chunk = self.take_chunk(needed, room);
-        chunk.set(BELOW, self.top.0.as_ptr() as u64);
-        chunk.set_header(0, caller as u64);
-        chunk.set_header(1, std::ptr::from_ref(site) as u64);
-        chunk.set_header(CHUNK_HEADER - 1, std::ptr::from_ref(boundary_site()) as u64);
-        for (index, argument) in arguments.iter().enumerate() {
-            chunk.set(LINK + CHUNK_HEADER + index, argument.bits());
+        // SAFETY: the chunk is new, above the bottom, and has room for that many words.
+        unsafe {
+            chunk.link(0).write(self.top.0.as_ptr() as u64);
+            chunk.header(CALLER).write(caller as u64);
+            chunk.header(CALL_SITE).write(std::ptr::from_ref(site) as u64);
+            for (index, argument) in arguments.enumerate() {
+                chunk.0.add(index).write(argument.bits());
+            }
         }
         self.words += chunk.length() as u32;
         GROWN.fetch_add(chunk.length(), Ordering::Relaxed);
@@ -192,22 +256,33 @@ impl Stack {
         Ok(chunk.base())
     }
 
+    /// By how many words the stack may grow.
+    fn room(&self, reserve: usize) -> usize {
+        let own = LIMITS.maximum.load(Ordering::Relaxed) + reserve;
+        let all = LIMITS.all.load(Ordering::Relaxed) + reserve;
+        let room = own.saturating_sub(self.words());
+        room.min(all.saturating_sub(GROWN.load(Ordering::Relaxed)))
+    }
+
     /// A chunk of at least `needed` words and at most `room`.
-    fn take_chunk(&mut self, needed: usize, room: usize) -> Chunk {
+    fn take_chunk(&self, needed: usize, room: usize) -> Chunk {
         let fits = |chunk: &Chunk| (needed..=room).contains(&chunk.length());
-        if let Some(spare) = self.spare.take_if(|chunk| fits(chunk)) {
-            return spare;
+        let spare = SPARE.try_with(|spare| spare.0.take()).ok().flatten();
+        match spare {
+            Some(chunk) if fits(&chunk) => return chunk,
+            Some(chunk) => chunk.free(),
+            None => {}
         }
-        self.drop_spare();
-        let last = self.top.length();
-        let least = if last < SMALL_CHUNK { 0 } else { SECOND_CHUNK };
+        // Stacks whose bottom is the smallest grow in the smallest possible steps, to be tested.
+        let least = if usize::from(self.bottom) == SMALLEST_BOTTOM { 0 } else { SECOND_CHUNK };
+        let last = if self.top.is_bottom() { usize::from(self.bottom) } else { self.top.length() };
         let length = (last * 2).clamp(least, LARGEST_CHUNK).max(needed * 2).min(room);
-        Chunk::allocate(length, None)
+        Chunk::allocate(length)
     }
 
     /// Drops the chunks above the one that contains this frame.
     pub fn cut_to(&mut self, frame: *const Word) {
-        while self.top.below().is_some() && !self.top.contains(frame) {
+        while !self.contains(self.top, frame) && self.top.below().is_some() {
             self.pop();
         }
     }
@@ -217,31 +292,17 @@ impl Stack {
         self.words as usize
     }
 
-    /// Drops the last chunk, unless it is the only one.
+    /// Drops the last chunk, unless it is the bottom.
     pub fn pop(&mut self) {
-        if let Some(below) = self.top.below() {
-            self.words -= self.top.length() as u32;
-            GROWN.fetch_sub(self.top.length(), Ordering::Relaxed);
-            self.reserve_is_open &= self.words > self.maximum;
-            self.drop_spare();
-            self.spare = Some(self.top);
-            self.top = below;
+        let Some(below) = self.top.below() else { return };
+        let left = std::mem::replace(&mut self.top, below);
+        self.words -= left.length() as u32;
+        GROWN.fetch_sub(left.length(), Ordering::Relaxed);
+        self.reserve_is_open &= self.words() > LIMITS.maximum.load(Ordering::Relaxed);
+        match SPARE.try_with(|spare| spare.0.replace(Some(left))) {
+            Ok(previous) => previous.into_iter().for_each(Chunk::free),
+            Err(_) => left.free(),
         }
-    }
-
-    /// Gives back memory that is not in use.
-    pub fn drop_spare(&mut self) {
-        self.spare.take().into_iter().for_each(Chunk::free);
-    }
-}
-
-impl Drop for Stack {
-    fn drop(&mut self) {
-        while self.top.below().is_some() {
-            self.pop();
-        }
-        self.drop_spare();
-        self.top.free();
     }
 }
 

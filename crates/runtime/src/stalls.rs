@@ -18,7 +18,7 @@ use crate::known;
 use crate::locks;
 use crate::promises::{self, unsettled, unsettled::Settler};
 use crate::stack::Activation;
-use crate::strand::{self, Model, Standing, StrandRef, Strands, slots};
+use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::trace;
 use crate::vm::Vm;
 
@@ -108,8 +108,10 @@ pub fn describe_running(
 fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
-    strands
-        .retain(|strand| !strand.is_running() && strand.object().slot(slots::MESSAGE) != Word::NIL);
+    let is_kept = |strand: StrandRef| {
+        strand.standing.get() == Standing::New && strand.object().slot(slots::TASK) == Word::NIL
+    };
+    strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
     strands.sort_unstable_by_key(|strand| strand.identity.get());
     strands
 }
@@ -165,6 +167,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 /// What a strand is called in reports.
 fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
+        _ if strand.role.get() != Role::Other => "process",
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
         (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",

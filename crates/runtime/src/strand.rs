@@ -1,7 +1,7 @@
 //! Strands: green threads, the unit of scheduling.
 //!
-//! A strand is two things. The [`Strand`] is native memory at a fixed address: the VM stack, and
-//! where execution stands. The *strand object* is on the heap: what waits for the strand, and what
+//! A strand is two things. The [`Strand`] is native memory at a fixed address: where execution
+//! stands, and the bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap: what waits for the strand, and what
 //! the strand waits for, refer to it, so the collector finds the blocked strands that can still be
 //! woken, and knows the others to be lost. Each leads to the other.
 //!
@@ -24,6 +24,7 @@
 //! - The collector, while all workers stand, reads everything.
 
 use std::cell::{Cell, UnsafeCell};
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -32,33 +33,36 @@ use squall_heap::{CollectionKind, Object, Tracer, Word};
 
 use crate::function::Site;
 use crate::known::{self, KnownClass};
-use crate::messages;
 use crate::outcome::Failure;
-use crate::promises;
 use crate::roots::RootWord;
-use crate::stack::{Activation, Stack};
+use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
-use crate::timers::TimerKey;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
 pub mod slots {
-    /// The lock for status and joiners, see [`crate::waiting::lock`].
+    use crate::waiting::waiter;
+
+    /// The lock for ending and joiners, see [`crate::waiting::lock`].
     pub const LOCK: usize = 0;
-    /// The address of the native part, or 0 once the strand has ended.
+    /// The address of the native part; once the strand has ended, how: see [`super::Ending`].
     pub const NATIVE: usize = 1;
+    /// A strand object is the waiter of its strand, if that waits in one queue only.
+    pub const TICKET: usize = waiter::TICKET;
+    /// The next waiter.
+    pub const NEXT: usize = waiter::NEXT;
+    /// While it is parked, what it brings along, and then what it is woken with; after its end, its
+    /// result.
+    pub const VALUE: usize = waiter::VALUE;
     /// The object of the vat it belongs to, or nil if it has none yet.
-    pub const VAT: usize = 2;
-    /// While it is parked, what it is woken with; after its end, its result.
-    pub const VALUE: usize = 3;
-    /// The message it was started with.
-    pub const MESSAGE: usize = 4;
+    pub const VAT: usize = 5;
+    /// The message it is to begin with. From then on who gets the result, as in the message; of a
+    /// process, its class.
+    pub const TASK: usize = 6;
     /// An object that the program keeps with the strand.
-    pub const LOCAL: usize = 5;
-    /// How it ended: a small integer, see [`super::Ending`].
-    pub const STATUS: usize = 6;
-    /// The first of those who wait for its end; the last follows.
-    pub const JOINERS: usize = 7;
+    pub const LOCAL: usize = 7;
+    /// Those who wait for its end.
+    pub const JOINERS: usize = 8;
     /// What it waits for, for reports.
     pub const WAITS_FOR: usize = 9;
     /// How many there are.
@@ -115,6 +119,21 @@ pub enum Standing {
     BeforeInstruction,
 }
 
+/// The largest word for how a strand ended: no strand is at an address like that.
+const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as i64).bits();
+
+/// What a strand is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Role {
+    /// A process, about to make the instance that it runs.
+    Maker,
+    /// A process.
+    Process,
+    /// Anything else.
+    Other,
+}
+
 const FREE: u8 = 0;
 const READY: u8 = 1;
 const RUNNING: u8 = 2;
@@ -132,14 +151,8 @@ pub struct Strand {
     ticket: AtomicU64,
     /// The vat it belongs to; none as long as it is alone in it and nobody asked.
     pub vat: Cell<Option<VatRef>>,
-    /// The next strand in the queue of its vat.
-    pub next: Cell<Option<StrandRef>>,
     /// A number that no other strand has, as a small integer's bits.
     pub identity: Cell<u64>,
-    /// The number by which reports call it; 0 as long as none has done so.
-    number: Cell<u64>,
-    /// The timer that wakes it if nobody else does; who claims it cancels that.
-    pub timer: Cell<Option<TimerKey>>,
     /// When it parked, in the scheduler's ticks.
     pub parked_at: Cell<u32>,
     phase: AtomicU8,
@@ -147,6 +160,9 @@ pub struct Strand {
     pub is_killed: AtomicBool,
     /// Whether somebody asked that it does not go on.
     pub is_suspended: AtomicBool,
+    /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
+    /// cancels that.
+    pub timer: Cell<u32>,
     /// The number of the worker that runs it, plus 1; else 0.
     pub worker: AtomicU32,
     /// Whether anybody may have a reference to the strand object.
@@ -155,12 +171,44 @@ pub struct Strand {
     touched: Cell<bool>,
     /// Which strands run beside it.
     pub model: Cell<Model>,
+    /// What it is for.
+    pub role: Cell<Role>,
     /// How it goes on.
     pub standing: Cell<Standing>,
     /// What it finds then.
     pub delivery: Cell<Delivery>,
     /// From 1, the least, to 80.
     pub priority: Cell<u8>,
+    /// Which of [`SIZES`] it has.
+    size: u8,
+}
+
+/// How many words the bottom of a strand's stack has, which decides about what processes cost: most
+/// need little more than the frame they begin with.
+pub const SIZES: [usize; 4] = [SMALL, MEDIUM, LARGE, LARGEST];
+const SMALL: usize = 14;
+const MEDIUM: usize = 30;
+const LARGE: usize = 62;
+const LARGEST: usize = 510;
+
+/// Words beyond the first frame for what it calls.
+const CALLED: usize = 6;
+
+/// The size for a strand whose first frame has so many words.
+pub fn size_for(frame_words: usize) -> usize {
+    let fits = |&words: &usize| frame_words + CALLED <= words;
+    SIZES[..ANY_SIZE].iter().position(fits).unwrap_or(ANY_SIZE - 1)
+}
+
+/// The size for a strand that may begin with anything. Most of these are used for one turn after the
+/// other, so they are few.
+pub const ANY_SIZE: usize = SIZES.len() - 1;
+
+/// A strand, and the bottom of its stack.
+#[repr(C)]
+struct WithBottom<const N: usize> {
+    strand: Strand,
+    bottom: Bottom<N>,
 }
 
 // SAFETY: the cells are accessed under the protocol in this file's head: by one thread at a time,
@@ -208,9 +256,10 @@ impl StrandRef {
     /// The strand of a strand object; `None` if it has ended.
     pub fn of_object(object: Object) -> Option<StrandRef> {
         debug_assert!(object.layout() == known::STRAND);
-        // A strand that ends clears the slot, so this is null or a strand's address; the word of
-        // an aligned address is its bits.
-        NonNull::new(object.slot(slots::NATIVE).bits() as *mut Strand).map(StrandRef)
+        let native = object.slot(slots::NATIVE);
+        // The word of an aligned address is its bits.
+        let address = (native.bits() > LARGEST_ENDING).then_some(native.bits() as *mut Strand);
+        address.and_then(NonNull::new).map(StrandRef)
     }
 
     /// The strand object.
@@ -230,6 +279,13 @@ impl StrandRef {
     pub unsafe fn stack(&self) -> &mut Stack {
         // SAFETY: the caller's promise.
         unsafe { &mut *self.stack.get() }
+    }
+
+    /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
+    /// is the caller's.
+    pub fn result(self) -> Word {
+        // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
+        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
     }
 
     /// Takes a new ticket and is parked with it; the state must have been saved.
@@ -304,69 +360,83 @@ impl StrandRef {
 pub struct Strands {
     inner: Mutex<Slabs>,
     identities: AtomicU64,
-    /// How many strands reports have numbered, beside the main one.
-    numbered: AtomicU64,
+    /// The identity of the strand that the embedder's message began last, the main one.
+    main: AtomicU64,
+    /// The numbers by which reports have called strands other than main ones, by their identities.
+    numbers: Mutex<HashMap<u64, u64>>,
 }
 
 #[derive(Default)]
 struct Slabs {
-    slabs: Vec<&'static [Strand]>,
-    free: Vec<StrandRef>,
+    slabs: Vec<Slab>,
+    /// By size.
+    free: [Vec<StrandRef>; SIZES.len()],
 }
 
-/// How many strands a slab has.
-const SLAB: usize = 128;
+/// Strands of one size, one behind the other.
+struct Slab {
+    first: StrandRef,
+    size: usize,
+}
+
+/// How many strands a slab with this size has.
+fn slab_length(size: usize) -> usize {
+    if size == ANY_SIZE { 8 } else { 128 }
+}
 
 /// The number of the main strand in reports.
 const MAIN: u64 = 1;
-
-/// The number of a strand that begins with this message: only the main one has one at once.
-fn first_number(message: Word) -> u64 {
-    let is_main = |message: Object| message.element(messages::RESULT) == promises::EMBEDDER;
-    if message.as_object().is_some_and(is_main) { MAIN } else { 0 }
-}
 
 /// How many free strands a thread takes and gives back at a time.
 const BATCH: usize = 32;
 
 impl Strands {
-    /// Takes free strands, making some if there are none.
-    fn refill(&self, thread_pool: &mut Vec<StrandRef>, first: usize, maximum: usize) {
-        let mut slabs = self.inner.lock();
-        if slabs.free.is_empty() {
-            let slab: Vec<Strand> = (0..SLAB).map(|_| Strand::new(first, maximum)).collect();
-            let slab: &'static [Strand] = Box::leak(slab.into_boxed_slice());
-            slabs.free.extend(slab.iter().rev().map(|strand| StrandRef(NonNull::from(strand))));
-            slabs.slabs.push(slab);
+    /// Takes free strands of a size, making some if there are none.
+    fn refill(&self, thread_pool: &mut Vec<StrandRef>, size: usize) {
+        let Slabs { slabs, free } = &mut *self.inner.lock();
+        if free[size].is_empty() {
+            let slab = Slab::new(size);
+            free[size].extend(slab.strands().rev());
+            slabs.push(slab);
         }
-        let rest = slabs.free.len().saturating_sub(BATCH);
-        thread_pool.extend(slabs.free.drain(rest..));
+        let rest = free[size].len().saturating_sub(BATCH);
+        thread_pool.extend(free[size].drain(rest..));
     }
 
-    fn give_back(&self, strands: impl Iterator<Item = StrandRef>) {
-        self.inner.lock().free.extend(strands);
+    fn give_back(&self, size: usize, strands: impl Iterator<Item = StrandRef>) {
+        self.inner.lock().free[size].extend(strands);
     }
 
     fn new_identity(&self) -> u64 {
         self.identities.fetch_add(1, Ordering::Relaxed) << 3
     }
 
-    /// The number by which reports call a strand: 1 for the main one, which the embedder's message
-    /// began; the others are numbered when one first hears of them. The caller sees to it that
-    /// no strand changes.
+    /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
+    /// first hears of them. The caller sees to it that no strand changes.
     pub fn number_of(&self, strand: StrandRef) -> u64 {
-        if strand.number.get() == 0 {
-            strand.number.set(MAIN + 1 + self.numbered.fetch_add(1, Ordering::Relaxed));
+        if self.is_main(strand) {
+            return MAIN;
         }
-        strand.number.get()
+        let mut numbers = self.numbers.lock();
+        let next = MAIN + 1 + numbers.len() as u64;
+        *numbers.entry(strand.identity.get()).or_insert(next)
+    }
+
+    /// Whether the embedder's message began the strand.
+    pub fn is_main(&self, strand: StrandRef) -> bool {
+        self.main.load(Ordering::Relaxed) == strand.identity.get()
+    }
+
+    /// The embedder's message begins this strand.
+    pub fn set_main(&self, strand: StrandRef) {
+        self.main.store(strand.identity.get(), Ordering::Relaxed);
     }
 
     /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
     /// is atomic.
     pub fn all(&self) -> Vec<StrandRef> {
         let slabs = self.inner.lock();
-        let strands = slabs.slabs.iter().flat_map(|slab| slab.iter());
-        let strands = strands.map(|strand| StrandRef(NonNull::from(strand)));
+        let strands = slabs.slabs.iter().flat_map(Slab::strands);
         strands.filter(|strand| !strand.is_free()).collect()
     }
 
@@ -394,19 +464,53 @@ impl Strands {
     }
 }
 
+impl Slab {
+    fn new(size: usize) -> Slab {
+        let first = match SIZES[size] {
+            SMALL => make_slab::<SMALL>(size),
+            MEDIUM => make_slab::<MEDIUM>(size),
+            LARGE => make_slab::<LARGE>(size),
+            _ => make_slab::<LARGEST>(size),
+        };
+        Slab { first, size }
+    }
+
+    fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
+        let (first, size) = (self.first.0.cast::<u8>(), self.size);
+        let stride = match SIZES[size] {
+            SMALL => size_of::<WithBottom<SMALL>>(),
+            MEDIUM => size_of::<WithBottom<MEDIUM>>(),
+            LARGE => size_of::<WithBottom<LARGE>>(),
+            _ => size_of::<WithBottom<LARGEST>>(),
+        };
+        // SAFETY: the slab is an array of so many elements of this size, each with a strand first.
+        (0..slab_length(size))
+            .map(move |index| StrandRef(unsafe { first.add(index * stride) }.cast()))
+    }
+}
+
+fn make_slab<const N: usize>(size: usize) -> StrandRef {
+    let make = |_| WithBottom::<N> { strand: Strand::new(size), bottom: Bottom::default() };
+    let slab: Box<[WithBottom<N>]> = (0..slab_length(size)).map(make).collect();
+    let slab: &'static [WithBottom<N>] = Box::leak(slab);
+    for WithBottom { strand, bottom } in slab {
+        // SAFETY: nobody else knows the strand yet.
+        unsafe { strand.stack.get().write(Stack::new(bottom)) };
+    }
+    StrandRef(NonNull::from(slab).cast())
+}
+
 impl Strand {
-    fn new(first: usize, maximum: usize) -> Strand {
+    fn new(size: usize) -> Strand {
         Strand {
             state: Cell::new(State::NONE),
             site: Cell::new(None),
-            stack: UnsafeCell::new(Stack::new(first, maximum)),
+            stack: UnsafeCell::new(Stack::NONE),
             object: RootWord::default(),
             ticket: AtomicU64::new(0),
             vat: Cell::new(None),
-            next: Cell::new(None),
             identity: Cell::new(0),
-            number: Cell::new(0),
-            timer: Cell::new(None),
+            timer: Cell::new(0),
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
@@ -415,34 +519,41 @@ impl Strand {
             is_exposed: Cell::new(false),
             touched: Cell::new(false),
             model: Cell::new(Model::Exclusive),
+            role: Cell::new(Role::Other),
             standing: Cell::new(Standing::New),
             delivery: Cell::new(Delivery::Value),
             priority: Cell::new(ORDINARY_PRIORITY),
+            size: size as u8,
         }
     }
 }
 
-/// Makes a strand that will begin with the message in `thread.message[0]`. *GC point.*
-pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<StrandRef, Failure> {
+/// Makes a strand, of one of the [`SIZES`], that will begin with the message in `thread.message[0]`.
+/// *GC point.*
+pub fn make(
+    thread: &mut Thread,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+) -> Result<StrandRef, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
-    if thread.free_strands.is_empty() {
-        let options = &thread.vm.options;
-        let (first, maximum) = (options.first_chunk_words, options.max_stack_words);
-        thread.vm.strands.refill(&mut thread.free_strands, first, maximum);
+    if thread.free_strands[size].is_empty() {
+        thread.vm.strands.refill(&mut thread.free_strands[size], size);
     }
-    let Some(strand) = thread.free_strands.pop() else {
+    let Some(strand) = thread.free_strands[size].pop() else {
         return Err(Failure::out_of_memory());
     };
     let zero = Word::from_small_integer_unchecked(0);
     object.initialize_slot(slots::LOCK, zero);
     object.initialize_slot(slots::NATIVE, Word::from_bits(strand.address() as u64));
-    object.initialize_slot(slots::STATUS, zero);
+    object.initialize_slot(slots::TICKET, zero);
     object.initialize_slot(slots::VAT, vat.map_or(Word::NIL, |vat| vat.object.get()));
-    object.initialize_slot(slots::MESSAGE, thread.message.first().copied().unwrap_or(Word::NIL));
+    object.initialize_slot(slots::TASK, thread.message.first().copied().unwrap_or(Word::NIL));
     strand.object.set(object.word());
     strand.vat.set(vat);
     strand.model.set(model);
+    strand.role.set(Role::Other);
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
@@ -450,7 +561,6 @@ pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<St
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
     strand.identity.set(thread.vm.strands.new_identity());
-    strand.number.set(first_number(object.slot(slots::MESSAGE)));
     strand.set_ready();
     touch(thread, strand);
     Ok(strand)
@@ -461,10 +571,9 @@ pub fn make(thread: &mut Thread, vat: Option<VatRef>, model: Model) -> Result<St
 pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Object) {
     let object = strand.object();
     object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
-    object.set_slot(&mut thread.mutator, slots::MESSAGE, message.word());
+    object.set_slot(&mut thread.mutator, slots::TASK, message.word());
     strand.vat.set(Some(vat));
     strand.identity.set(thread.vm.strands.new_identity());
-    strand.number.set(first_number(message.word()));
     touch(thread, strand);
 }
 
@@ -475,11 +584,9 @@ pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
         return false;
     }
     let object = strand.object();
-    for slot in [slots::VAT, slots::VALUE, slots::MESSAGE, slots::LOCAL] {
+    for slot in [slots::VAT, slots::VALUE, slots::TASK, slots::LOCAL] {
         object.set_slot(&mut thread.mutator, slot, Word::NIL);
     }
-    let zero = Word::from_small_integer_unchecked(Ending::Live as i64);
-    object.set_slot(&mut thread.mutator, slots::STATUS, zero);
     strand.vat.set(None);
     strand.standing.set(Standing::New);
     strand.set_ready();
@@ -506,22 +613,21 @@ pub(crate) fn visit_touched(touched: &mut Vec<StrandRef>, visit: &mut dyn FnMut(
     }
 }
 
-/// Ends a strand that was running on this thread or is being disposed of: its native part is free.
+/// The native part of a strand that has ended is free.
 pub fn free(thread: &mut Thread, strand: StrandRef) {
-    let zero = Word::from_small_integer_unchecked(0);
-    strand.object().set_slot(&mut thread.mutator, slots::NATIVE, zero);
     release(strand);
-    thread.free_strands.push(strand);
-    if thread.free_strands.len() > 2 * BATCH {
-        let vm = thread.vm;
-        vm.strands.give_back(thread.free_strands.drain(BATCH..));
+    let size = usize::from(strand.size);
+    let pool = &mut thread.free_strands[size];
+    pool.push(strand);
+    if pool.len() > 2 * BATCH {
+        thread.vm.strands.give_back(size, pool.drain(BATCH..));
     }
 }
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.
 pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
     release(strand);
-    strands.give_back(std::iter::once(strand));
+    strands.give_back(usize::from(strand.size), std::iter::once(strand));
 }
 
 fn release(strand: StrandRef) {
@@ -529,7 +635,6 @@ fn release(strand: StrandRef) {
     let stack = unsafe { strand.stack() };
     let base = stack.base();
     stack.cut_to(base);
-    stack.drop_spare();
     strand.vat.set(None);
     strand.site.set(None);
     strand.state.set(State::NONE);
@@ -542,13 +647,13 @@ fn release(strand: StrandRef) {
 /// Sets how the strand of this object ended, and with what.
 pub fn set_ending(thread: &mut Thread, object: Object, ending: Ending, value: Word) {
     object.set_slot(&mut thread.mutator, slots::VALUE, value);
-    let status = Word::from_small_integer_unchecked(ending as i64);
-    object.set_slot(&mut thread.mutator, slots::STATUS, status);
+    let ending = Word::from_small_integer_unchecked(ending as i64);
+    object.set_slot(&mut thread.mutator, slots::NATIVE, ending);
 }
 
 /// How the strand of this object ended.
 pub fn ending(object: Object) -> Ending {
-    match object.slot(slots::STATUS).as_small_integer() {
+    match object.slot(slots::NATIVE).as_small_integer() {
         Some(1) => Ending::Returned,
         Some(2) => Ending::Failed,
         Some(3) => Ending::Killed,

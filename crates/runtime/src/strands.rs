@@ -13,7 +13,7 @@ use crate::waiting;
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
 /// exception that ended it. *GC point.*
 pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    let waiter = waiting::make_waiter(thread)?;
+    let waiter = waiting::own_waiter(thread)?;
     let object = window.get(0).as_object();
     let object = object.filter(|object| object.layout() == crate::known::STRAND);
     let object = object.ok_or(Failure::argument(window.get(0)))?;
@@ -21,7 +21,7 @@ pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let ending = strand::ending(object);
     if ending == Ending::Live {
         let ticket = waiting::park(thread, object.word());
-        waiting::enqueue(thread, object, slots::JOINERS, waiter, ticket);
+        waiting::enqueue(thread, object, slots::JOINERS, waiter, ticket, Word::NIL);
         waiting::unlock(&mut thread.mutator, object);
         return Ok(Outcome::Park);
     }

@@ -15,9 +15,10 @@ use squall_heap::{Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::function::{Function, Site};
+use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
 use crate::stack::{Activation, Stack};
-use crate::strand::StrandRef;
+use crate::strand::{self, StrandRef};
 use crate::timers::TimerKey;
 use crate::vat::VatRef;
 use crate::vm::Vm;
@@ -107,7 +108,7 @@ impl Window {
     }
 
     /// The words, one after the other.
-    pub fn words(self) -> impl Iterator<Item = Word> {
+    pub fn words(self) -> impl ExactSizeIterator<Item = Word> {
         (0..self.count).map(move |index| self.get(index))
     }
 
@@ -180,8 +181,10 @@ pub struct Thread {
     pub touched: Vec<StrandRef>,
     /// The strand to be used for the next turn.
     pub turn_strand: Option<StrandRef>,
-    /// Strands to be used next.
-    pub free_strands: Vec<StrandRef>,
+    /// Strands to be used next, by size.
+    pub free_strands: [Vec<StrandRef>; strand::SIZES.len()],
+    /// What the last process did to begin to run.
+    pub run_entry: &'static CacheEntry,
 }
 
 impl Thread {
@@ -220,7 +223,8 @@ impl Thread {
                 message: Vec::new(),
                 touched: Vec::new(),
                 turn_strand: None,
-                free_strands: Vec::new(),
+                free_strands: Default::default(),
+                run_entry: CacheEntry::empty(),
             },
         );
         vm.add_thread(&thread);

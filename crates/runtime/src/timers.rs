@@ -4,11 +4,11 @@
 //! The keys of those that are due are in a queue of their own, and each puts an item into a run queue,
 //! so that workers do the rest: whichever comes first, in the order in which the timers became due.
 //!
-//! Protocol. A strand that waits for a time has the key of its timer, so that who wakes it before
-//! [cancels](Timers::cancel) that. The key must be there before anybody can claim the strand, and the
-//! timer must not be due before that, so there are three steps: the strand *reserves* a key, parks,
-//! and *starts* the timer. A key that was cancelled in between starts nothing. Places in the table are used again,
-//! keys never are: one that is late means nothing.
+//! Protocol. A strand that waits for a time knows the place of its timer in the table, so that who
+//! wakes it before [cancels](Timers::cancel) that. It must know it before anybody can claim it, and the
+//! timer must not be due before that, so there are three steps: the strand *reserves* a place, parks,
+//! and *starts* the timer. What was cancelled in between is not started. Places are used again, keys
+//! never are: one that is late means nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -58,6 +58,8 @@ struct Table {
 #[derive(Default)]
 struct Entry {
     generation: u32,
+    /// The strand that it is for, if that reserved it.
+    strand: Option<StrandRef>,
     /// None before the timer was started.
     purpose: Option<Purpose>,
     /// None before the scheduler knows it.
@@ -65,12 +67,14 @@ struct Entry {
 }
 
 impl Table {
-    fn reserve(&mut self) -> TimerKey {
+    fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
         let place = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());
             self.entries.len() as u32 - 1
         });
-        TimerKey { place, generation: self.entries[place as usize].generation }
+        let entry = &mut self.entries[place as usize];
+        entry.strand = strand;
+        TimerKey { place, generation: entry.generation }
     }
 
     /// The timer, unless it was cancelled or is over.
@@ -87,17 +91,28 @@ impl Table {
         self.free.push(key.place);
         Some(entry)
     }
+
+    /// As `take`, for the timer that a strand has reserved at a place. If it was over, the place may be
+    /// somebody else's by now.
+    fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<Entry> {
+        let entry = self.entries.get(place as usize)?;
+        let key = TimerKey { place, generation: entry.generation };
+        if entry.strand == Some(strand) { self.take(key) } else { None }
+    }
 }
 
 impl Timers {
-    /// A key for a timer that is to be started.
-    pub fn reserve(&self) -> TimerKey {
-        self.inner.lock().reserve()
+    /// Cancels the timer of a claimed strand, if it has one that is not over.
+    #[inline]
+    pub fn cancel(&self, vm: &Vm, strand: StrandRef) {
+        if strand.timer.get() != 0 {
+            self.cancel_place(vm, strand, strand.timer.take() - 1);
+        }
     }
 
-    /// Nobody wants the timer any more; it may be over.
-    pub fn cancel(&self, vm: &Vm, key: TimerKey) {
-        let entry = self.inner.lock().take(key);
+    #[cold]
+    fn cancel_place(&self, vm: &Vm, strand: StrandRef, place: u32) {
+        let entry = self.inner.lock().take_of(strand, place);
         if let Some(id) = entry.and_then(|entry| entry.id) {
             vm.scheduler.cancel_timer(id);
         }
@@ -137,8 +152,9 @@ impl Timers {
 
 /// Reserves the timer of a strand that is about to park for a time at most.
 pub fn reserve(thread: &mut Thread) -> TimerKey {
-    let key = thread.vm.timers.reserve();
-    thread.strand().timer.set(Some(key));
+    let strand = thread.strand();
+    let key = thread.vm.timers.inner.lock().reserve(Some(strand));
+    strand.timer.set(key.place + 1);
     key
 }
 
@@ -157,7 +173,7 @@ pub fn wake_after(
 /// Posts a message to a vat, after a time.
 pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
-    let key = thread.vm.timers.reserve();
+    let key = thread.vm.timers.inner.lock().reserve(None);
     thread.vm.timers.start(thread.vm, key, delay, purpose);
 }
 
@@ -172,7 +188,7 @@ pub fn run_due(thread: &mut Thread) {
         Some(Purpose::Wake { strand, ticket, value }) => {
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {
-                strand.timer.set(None);
+                strand.timer.set(0);
                 waiting::wake_strand(thread, strand, Delivery::Value, value);
             }
         }
@@ -194,13 +210,13 @@ mod tests {
         let mut table = Table::default();
         let keys: Vec<TimerKey> = (0..1000)
             .map(|_| {
-                let key = table.reserve();
+                let key = table.reserve(None);
                 assert!(table.take(key).is_some());
                 key
             })
             .collect();
         assert_eq!(table.entries.len(), 1);
-        let current = table.reserve();
+        let current = table.reserve(None);
         assert!(keys.iter().all(|&key| key != current && table.take(key).is_none()));
         assert!(table.get(current).is_some());
     }

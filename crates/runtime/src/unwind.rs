@@ -22,10 +22,11 @@ use crate::classes::behavior_of_class;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::lookup::Action;
-use crate::messages;
+use crate::messages::{self, Audience};
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::stack::{Activation, CHUNK_RESULT, exit_site};
+use crate::strand::slots;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
 use crate::vm::Vm;
@@ -244,15 +245,22 @@ fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
     }
 }
 
+/// Ends the strand with an exception, as one that nothing catches and that was reported.
+pub fn fail_strand(thread: &mut Thread, exception: Word) -> Outcome {
+    unwind(thread, Destination::End(Stop::Failed), exception)
+}
+
 /// Ends a strand whose starter is told of its errors; otherwise lets the kernel report an exception
 /// that nothing catches, or reports it itself if there may be no
 /// room for that, or if reporting is what fails.
 #[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let vm = thread.vm;
-    if !messages::reports_errors(thread) {
-        return unwind(thread, Destination::End(Stop::Failed), exception);
-    }
+    let reporter = match messages::audience(thread) {
+        Audience::Starter => return fail_strand(thread, exception),
+        Audience::User => "processFailed:of:",
+        Audience::Program => "uncaught:",
+    };
     let kernel = vm.roots.kernel.get();
     let layout = known::layout_of(kernel);
     let is_prepared =
@@ -260,23 +268,28 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let Some(behavior) = vm.behavior_of_layout(layout).filter(|_| !is_prepared) else {
         return report(thread, exception);
     };
-    let entry = vm.lookups.public(layout, behavior, vm.symbol("uncaught:"));
+    let entry = vm.lookups.public(layout, behavior, vm.symbol(reporter));
     let Action::Method(reporter) = entry.action else { return report(thread, exception) };
     if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
         return report(thread, exception);
     }
+    let task = thread.strand().object().slot(slots::TASK);
     thread.message.clear();
-    thread.message.extend([kernel, exception]);
+    thread.message.extend([kernel, exception, task]);
+    thread.message.truncate(reporter.arguments as usize);
     Outcome::Call(reporter)
 }
 
-/// Reports an exception without running guest code, and ends the program.
+/// Reports an exception without running guest code, and ends the program or the process.
 fn report(thread: &mut Thread, exception: Word) -> Outcome {
     let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
     let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
     thread.vm.host.write_output(&format!("{name}\n"));
     thread.vm.host.write_error(&trace::recorded(thread.vm, exception));
-    Outcome::Exit(1)
+    match messages::audience(thread) {
+        Audience::Program => Outcome::Exit(1),
+        _ => fail_strand(thread, exception),
+    }
 }
 
 /// Leaves the innermost activation without a result: the state stands at the call that made it,

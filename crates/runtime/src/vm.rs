@@ -42,8 +42,8 @@ pub struct VmOptions {
     pub heap: HeapOptions,
     /// The most words one strand's stack may have.
     pub max_stack_words: usize,
-    /// The words of a strand's first chunk.
-    pub first_chunk_words: usize,
+    /// The most words of a stack's bottom that are used.
+    pub max_bottom_words: usize,
     /// What the program may do.
     pub permissions: Permissions,
     /// The program's arguments; the first is the program itself.
@@ -126,7 +126,7 @@ impl Vm {
         let heap = Heap::new(options.heap.clone())?;
         // Stacks may take half as much as objects, or as much as one of them may.
         let grown = heap.statistics().max_heap_bytes / 2 / size_of::<u64>();
-        limit_growth(grown.max(options.max_stack_words));
+        limit_growth(options.max_bottom_words, options.max_stack_words, grown);
         let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,

@@ -6,9 +6,13 @@
 //! claims it wakes the strand, and the other waiters are then stale, to be skipped by whoever finds
 //! them.
 //!
+//! The strand object itself serves as a waiter. As long as it is in a queue, be it stale, or several
+//! are needed, others are made. A queue is one slot with the last waiter; each leads to the next, and
+//! the last to the first.
+//!
 //! A primitive that may have to wait goes like this:
 //!
-//! 1. allocate what it needs (the waiter): no GC point comes after this;
+//! 1. allocate what it needs (the [waiter](own_waiter)): no GC point comes after this;
 //! 2. [`lock`] the object; if it need not wait, do the work, [`unlock`], and answer;
 //! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
 //!    [`Park`](crate::outcome::Outcome::Park): the strand may be running elsewhere by then.
@@ -32,18 +36,18 @@ use crate::worker::Item;
 /// The slot that is the lock, in every object that has one.
 pub const LOCK: usize = 0;
 
-/// The slots of a waiter.
+/// The slots of a waiter. Strand objects have those that are numbered here from 2 on.
 pub mod waiter {
     /// The strand object.
     pub const STRAND: usize = 0;
-    /// The strand's ticket, a small integer.
-    pub const TICKET: usize = 1;
-    /// The next waiter of the queue, or nil.
-    pub const NEXT: usize = 2;
-    /// What the strand brings along: what it writes, for instance.
-    pub const VALUE: usize = 3;
     /// Which of several alternatives this is, a small integer.
-    pub const INDEX: usize = 4;
+    pub const INDEX: usize = 1;
+    /// The strand's ticket, a small integer, while this is in a queue; else 0.
+    pub const TICKET: usize = 2;
+    /// The next waiter of the queue.
+    pub const NEXT: usize = 3;
+    /// What the strand brings along: what it writes, for instance.
+    pub const VALUE: usize = 4;
     /// How many there are.
     pub const COUNT: u32 = 5;
 }
@@ -73,6 +77,14 @@ pub fn lock(mutator: &mut Mutator, object: Object) {
 pub fn unlock(mutator: &mut Mutator, object: Object) {
     // Stores into slots release what was written before.
     object.set_slot(mutator, LOCK, ZERO);
+}
+
+/// The running strand's own waiter if that is not in use, else a new one. *GC point.*
+#[inline]
+pub fn own_waiter(thread: &mut Thread) -> Result<Object, Failure> {
+    let own = thread.strand().object();
+    // Whoever takes it from a queue clears the ticket at the end.
+    if own.slot(waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
 }
 
 /// Makes a waiter for the running strand, whose ticket follows. *GC point.*
@@ -114,58 +126,86 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     if !strand.claim(ticket) {
         return false;
     }
-    cancel_timer(thread, strand);
+    thread.vm.timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
     thread.is_parked = false;
     true
 }
 
-/// Gives a waiter its ticket and appends it to the queue at these slots of a locked object: the
-/// first waiter, and the last.
-pub fn enqueue(thread: &mut Thread, object: Object, queue: usize, waiter: Object, ticket: u64) {
-    let ticket = Word::from_small_integer_unchecked(ticket as i64);
-    waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+/// Gives a waiter its ticket and what it brings along, and appends it to the queue in this slot of a
+/// locked object.
+pub fn enqueue(
+    thread: &mut Thread,
+    object: Object,
+    queue: usize,
+    waiter: Object,
+    ticket: u64,
+    value: Word,
+) {
     drop_stale(thread, object, queue);
-    match object.slot(queue + 1).as_object() {
-        Some(last) => last.set_slot(&mut thread.mutator, waiter::NEXT, waiter.word()),
-        None => object.set_slot(&mut thread.mutator, queue, waiter.word()),
-    }
-    object.set_slot(&mut thread.mutator, queue + 1, waiter.word());
+    let mutator = &mut thread.mutator;
+    waiter.set_slot(mutator, waiter::VALUE, value);
+    waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
+    let next = match object.slot(queue).as_object() {
+        Some(last) => {
+            let first = last.slot(waiter::NEXT);
+            last.set_slot(mutator, waiter::NEXT, waiter.word());
+            first
+        }
+        None => waiter.word(),
+    };
+    waiter.set_slot(mutator, waiter::NEXT, next);
+    object.set_slot(mutator, queue, waiter.word());
 }
 
 /// Drops stale waiters from the front of a queue of a locked object: a strand that chooses again and
 /// again leaves one each time in the queues of those channels that are silent.
 fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
-    while let Some(first) = object.slot(queue).as_object().filter(|&first| is_stale(first)) {
-        remove_first(thread, object, queue, first);
+    while let Some(last) = object.slot(queue).as_object() {
+        let first = last.slot(waiter::NEXT).object_unchecked();
+        if !is_stale(first) {
+            return;
+        }
+        remove_first(thread, object, queue, last);
+        take(thread, first);
     }
 }
 
-/// Takes the first waiter that is not stale from the queue at these slots of a locked object. The
+/// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
 /// caller has claimed its strand, and must wake it.
 pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
     loop {
-        let waiter = object.slot(queue).as_object()?;
-        remove_first(thread, object, queue, waiter);
-        if claim(waiter) {
+        let last = object.slot(queue).as_object()?;
+        let waiter = last.slot(waiter::NEXT).object_unchecked();
+        remove_first(thread, object, queue, last);
+        if take(thread, waiter) {
             return Some(waiter);
         }
     }
 }
 
-fn remove_first(thread: &mut Thread, object: Object, queue: usize, first: Object) {
-    let next = first.slot(waiter::NEXT);
-    object.set_slot(&mut thread.mutator, queue, next);
-    if next == Word::NIL {
-        object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
+/// Removes the first waiter of a queue of a locked object, whose last one this is.
+fn remove_first(thread: &mut Thread, object: Object, queue: usize, last: Object) {
+    let first = last.slot(waiter::NEXT).object_unchecked();
+    if first == last {
+        object.set_slot(&mut thread.mutator, queue, Word::NIL);
+    } else {
+        last.set_slot(&mut thread.mutator, waiter::NEXT, first.slot(waiter::NEXT));
     }
 }
 
-/// Whether a waiter that is not stale is in the queue at these slots of a locked object.
+/// Says that a waiter is in no queue any more; whether the caller is the one to wake its strand.
+fn take(thread: &mut Thread, waiter: Object) -> bool {
+    let ticket = ticket_of(waiter);
+    waiter.set_slot(&mut thread.mutator, waiter::NEXT, Word::NIL);
+    // The strand may use it again from here on.
+    waiter.set_slot(&mut thread.mutator, waiter::TICKET, ZERO);
+    strand_of(waiter).is_some_and(|strand| strand.claim(ticket))
+}
+
+/// Whether a waiter that is not stale is in the queue in this slot of a locked object.
 pub fn has_waiters(object: Object, queue: usize) -> bool {
-    let first = object.slot(queue).as_object();
-    std::iter::successors(first, |waiter| waiter.slot(waiter::NEXT).as_object())
-        .any(|waiter| !is_stale(waiter))
+    waiters(object.slot(queue)).any(|waiter| !is_stale(waiter))
 }
 
 /// Whether the wait of a waiter in a queue is over.
@@ -173,18 +213,33 @@ fn is_stale(waiter: Object) -> bool {
     strand_of(waiter).is_none_or(|strand| strand.current_ticket() != ticket_of(waiter))
 }
 
-/// Whether the caller is the one to wake the waiter's strand.
-pub fn claim(waiter: Object) -> bool {
-    strand_of(waiter).is_some_and(|strand| strand.claim(ticket_of(waiter)))
+/// The waiters of a queue whose last one this is, or nil. Each may be taken when it was answered.
+fn waiters(last: Word) -> impl Iterator<Item = Object> {
+    let first = last.as_object().map(|last| last.slot(waiter::NEXT).object_unchecked());
+    let mut next = first;
+    std::iter::from_fn(move || {
+        let waiter = next?;
+        let is_last = waiter.word() == last;
+        next = (!is_last).then(|| waiter.slot(waiter::NEXT).object_unchecked());
+        Some(waiter)
+    })
 }
 
 fn ticket_of(waiter: Object) -> u64 {
     waiter.slot(waiter::TICKET).as_small_integer().unwrap_or(0) as u64
 }
 
+/// The strand object of a waiter.
+pub fn strand_object_of(waiter: Object) -> Object {
+    match waiter.layout() {
+        known::STRAND => waiter,
+        _ => waiter.slot(waiter::STRAND).object_unchecked(),
+    }
+}
+
 /// The strand of a waiter, unless it has ended.
 pub fn strand_of(waiter: Object) -> Option<StrandRef> {
-    StrandRef::of_object(waiter.slot(waiter::STRAND).as_object()?)
+    StrandRef::of_object(strand_object_of(waiter))
 }
 
 /// Makes the strand of a claimed waiter ready, to find this value.
@@ -194,16 +249,9 @@ pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
     }
 }
 
-/// Cancels the timer of a claimed strand, which need not be woken by it any more.
-fn cancel_timer(thread: &mut Thread, strand: StrandRef) {
-    if let Some(timer) = strand.timer.take() {
-        thread.vm.timers.cancel(thread.vm, timer);
-    }
-}
-
 /// Makes a claimed strand ready.
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
-    cancel_timer(thread, strand);
+    thread.vm.timers.cancel(thread.vm, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     strand.set_ready();
@@ -234,23 +282,20 @@ pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
     true
 }
 
-/// Takes all waiters from a queue of a locked object, as a list linked by their `NEXT` slots.
+/// Takes all waiters from a queue of a locked object: answers the last one, or nil.
 pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
-    let first = object.slot(queue);
+    let last = object.slot(queue);
     object.set_slot(&mut thread.mutator, queue, Word::NIL);
-    object.set_slot(&mut thread.mutator, queue + 1, Word::NIL);
-    first
+    last
 }
 
-/// Claims and wakes all strands of a list of waiters.
+/// Claims and wakes all strands of a queue that was taken, whose last waiter this is, or nil.
 ///
 /// Answers how many there were.
-pub fn wake_all(thread: &mut Thread, first: Word, delivery: Delivery, value: Word) -> i64 {
-    let mut next = first.as_object();
+pub fn wake_all(thread: &mut Thread, last: Word, delivery: Delivery, value: Word) -> i64 {
     let mut count = 0;
-    while let Some(waiter) = next {
-        next = waiter.slot(waiter::NEXT).as_object();
-        if claim(waiter)
+    for waiter in waiters(last) {
+        if take(thread, waiter)
             && let Some(strand) = strand_of(waiter)
         {
             wake_strand(thread, strand, delivery, value);

@@ -13,8 +13,8 @@ use crate::calls;
 use crate::messages;
 use crate::outcome::Failure;
 use crate::promises;
-use crate::stack::{CHUNK_HEADER, CHUNK_RESULT, halt_code};
-use crate::strand::{self, Delivery, Ending, Model, Standing, StrandRef};
+use crate::stack::{CHUNK_HEADER, halt_code};
+use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
 use crate::unwind;
@@ -182,15 +182,15 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     }
     thread.message.clear();
     thread.message.push(message.word());
-    match strand::make(thread, Some(vat), Model::Exclusive) {
+    match strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
         Ok(strand) => {
             vat.turn.set(Some(strand));
             run_strand(thread, strand);
         }
         Err(_) => {
-            let message = thread.message[0].object_unchecked();
+            let result = thread.message[0].object_unchecked().element(messages::RESULT);
             let error = thread.vm.roots.out_of_memory.get();
-            promises::settle_result(thread, Some(vat), message, Ending::Failed, error);
+            promises::settle_result(thread, Some(vat), result, Ending::Failed, error);
         }
     }
 }
@@ -222,7 +222,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
     match strand.standing.get() {
         Standing::New => {
             thread.start_state();
-            match strand.object().slot(strand::slots::MESSAGE).as_object() {
+            match strand.object().slot(strand::slots::TASK).as_object() {
                 Some(message) => messages::begin(thread, message),
                 None => thread.state.pc = halt_code(),
             }
@@ -235,6 +235,10 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
     }
     let tier = thread.vm.tier;
     tier.run(thread);
+    if thread.stop == Stop::Returned && thread.strand().role.get() == Role::Maker {
+        messages::run_instance(thread);
+        tier.run(thread);
+    }
 }
 
 /// Completes the call that the strand was parked in.
@@ -265,13 +269,10 @@ fn preempted(thread: &mut Thread, strand: StrandRef) {
 
 /// Ends a strand: who waits for it is woken, and the result goes where its message says.
 fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
-    // SAFETY: the strand has stopped on this thread, which put its result there.
-    let value = unsafe {
-        let base = strand.stack().base();
-        base.sub(CHUNK_HEADER).add(CHUNK_RESULT).read()
-    };
+    let value = strand.result();
     let vat = strand.vat.get();
-    let message = strand.object().slot(strand::slots::MESSAGE);
+    let task = strand.object().slot(strand::slots::TASK);
+    let result = if strand.role.get() == Role::Other { task } else { Word::NIL };
     let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
     if let Some(vat) = turn {
         vat.turn.set(None);
@@ -280,9 +281,7 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
         announce_end(thread, strand, ending, value);
         strand::free(thread, strand);
     }
-    if let Some(message) = message.as_object() {
-        promises::settle_result(thread, vat, message, ending, value);
-    }
+    promises::settle_result(thread, vat, result, ending, value);
 }
 
 /// Notes in the strand's object how it ended, and wakes who waits for that.
@@ -330,9 +329,9 @@ pub fn run_function(
 ) -> Result<Word, Failure> {
     // The strand has no message to begin with; the arguments are kept behind its place.
     thread.message.clear();
-    thread.message.push(Word::NIL);
+    thread.message.push(promises::EMBEDDER);
     thread.message.extend_from_slice(arguments);
-    let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive)?;
+    let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
     strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
@@ -346,9 +345,9 @@ pub fn run_function(
         tier.run(thread);
     }
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
-    // SAFETY: as in `finish`.
-    let value = unsafe { strand.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() };
     let strand = thread.leave_strand();
+    let value = strand.result();
+    strand::set_ending(thread, strand.object(), Ending::Returned, value);
     strand::free(thread, strand);
     match stop {
         Stop::Returned => Ok(value),

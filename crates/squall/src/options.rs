@@ -32,13 +32,6 @@ pub struct Options {
 /// Deep recursion is a program's own business until it threatens the machine.
 const DEFAULT_MAX_STACK: usize = 128 << 20;
 
-/// Words in the first chunk of a stack: enough for a process that waits for a message, so that a
-/// million of them are cheap.
-const FIRST_CHUNK_WORDS: usize = 40;
-
-/// Words in the first chunk of a stack that is to be extended soon.
-const TINY_CHUNK_WORDS: usize = 12;
-
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -66,10 +59,7 @@ impl Options {
         VmOptions {
             heap: self.heap,
             max_stack_words: self.max_stack / size_of::<u64>(),
-            first_chunk_words: match self.tiny_stacks {
-                true => TINY_CHUNK_WORDS,
-                false => FIRST_CHUNK_WORDS,
-            },
+            max_bottom_words: if self.tiny_stacks { 0 } else { usize::MAX },
             permissions: self.permissions,
             polls_always: self.polls_always || self.scheduler.seed.is_some(),
             scheduler: self.scheduler,

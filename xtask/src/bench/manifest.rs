@@ -83,8 +83,9 @@ pub struct System {
     /// What is set in its environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// The processors that it may use, as `taskset -c` takes them; by default, all.
-    pub cores: Option<String>,
+    /// The processors that it may use; by default, all.
+    #[serde(default)]
+    pub cores: Cores,
     /// `{iterations}` in commands.
     #[serde(default = "once")]
     pub iterations: usize,
@@ -101,6 +102,19 @@ pub struct System {
     pub limit: u64,
 }
 
+/// Sets of processors, as `taskset -c` takes them: none, one, or several to be compared.
+#[derive(Deserialize, Clone, Default, Debug)]
+#[serde(untagged)]
+pub enum Cores {
+    /// It runs wherever the operating system lets it.
+    #[default]
+    All,
+    /// It runs on these processors.
+    Some(String),
+    /// It runs once on these, once on those, and so on.
+    Each(Vec<String>),
+}
+
 /// How a program tells its results.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
@@ -111,6 +125,8 @@ pub enum Report {
     Harness,
     /// Nothing: the process itself is measured.
     Process,
+    /// A line when it has nothing left to do: what it uses from then on is measured.
+    Idle,
     /// A text of its own, which is shown as it is.
     Text,
 }
@@ -124,6 +140,17 @@ fn once() -> usize {
 
 fn five_minutes() -> u64 {
     300
+}
+
+impl Cores {
+    /// The sets, of which `None` stands for all processors.
+    pub fn sets(&self) -> Vec<Option<&str>> {
+        match self {
+            Cores::All => vec![None],
+            Cores::Some(set) => vec![Some(set)],
+            Cores::Each(sets) => sets.iter().map(|set| Some(set.as_str())).collect(),
+        }
+    }
 }
 
 impl System {
@@ -186,6 +213,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn cores_are_none_or_one_set_or_several() {
+        let sets = |line: &str| {
+            let text = format!("name = 'a'\ncommand = []\nreport = 'lines'\n{line}");
+            let system: System = toml::from_str(&text).expect("well-formed");
+            system.cores.sets().into_iter().map(|set| set.map(str::to_owned)).collect::<Vec<_>>()
+        };
+        assert_eq!(sets(""), [None]);
+        assert_eq!(sets("cores = '0-3'"), [Some("0-3".to_owned())]);
+        assert_eq!(sets("cores = ['0', '0,1']"), [Some("0".to_owned()), Some("0,1".to_owned())]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ const TOOLS: &[Tool] = &[
     Tool { name: "java", files: &["java"], version: &["-version"] },
     Tool { name: "javac", files: &["javac"], version: &[] },
     Tool { name: "luajit", files: &["luajit"], version: &["-v"] },
+    Tool { name: "mvn", files: &["mvn"], version: &["--batch-mode", "--version"] },
     Tool { name: "node", files: &["node"], version: &["--version"] },
     Tool { name: "pypy3", files: &["pypy3"], version: &["--version"] },
     Tool { name: "python3", files: &["python3"], version: &["--version"] },

@@ -1,10 +1,12 @@
-//! From a group to programs: each workload by each system, with everything in braces filled in.
+//! From a group to programs: each workload by each system on each of its sets of processors, with
+//! everything in braces filled in.
 //!
 //! | in braces | |
 //! |---|---|
 //! | a tool | its file; if it is not installed, the system is left out |
 //! | `awfy` | the checkout of are-we-fast-yet; without it, the system is left out |
 //! | `workload`, `size`, `iterations` | of the workload and the system |
+//! | `cores` | how many processors the program may use |
 //! | `build` | a temporary folder of the group |
 //! | `root` | the project's folder |
 
@@ -50,10 +52,14 @@ pub struct Program {
     pub folder: PathBuf,
     /// What is set in its environment.
     pub environment: BTreeMap<String, String>,
-    /// Whether it may use one processor only.
-    pub is_on_one_core: bool,
+    /// How many processors it may use.
+    pub cores: usize,
+    /// Whether it runs on other numbers of processors, too.
+    pub is_one_of_several: bool,
     /// How it tells its results.
     pub report: Report,
+    /// The workload's size.
+    pub size: u64,
     /// How many iterations it does.
     pub iterations: usize,
     /// How many of them do not count.
@@ -69,7 +75,11 @@ pub struct Program {
 impl Program {
     /// For messages.
     pub fn name(&self) -> String {
-        format!("{}: {} by {}", self.group, self.workload, self.system)
+        let name = format!("{}: {} by {}", self.group, self.workload, self.system);
+        match self.is_one_of_several {
+            true => format!("{name} on {}", cores_in_words(self.cores)),
+            false => name,
+        }
     }
 
     /// The command to measure.
@@ -97,6 +107,11 @@ impl Program {
     }
 }
 
+/// So many cores, as people say it.
+pub fn cores_in_words(count: usize) -> String {
+    if count == 1 { "1 core".to_owned() } else { format!("{count} cores") }
+}
+
 /// The programs of a group, workload by workload, and what is left out.
 pub fn programs(
     group: &Group,
@@ -109,8 +124,11 @@ pub fn programs(
     let is_wanted =
         |system: &&System| settings.only.is_empty() || settings.only.contains(&system.name);
     for workload in &group.workloads {
-        for system in group.systems.iter().filter(is_wanted) {
-            let words = Words { group, workload, system, peers, settings };
+        let systems = group.systems.iter().filter(is_wanted);
+        let sets = systems
+            .flat_map(|system| system.cores.sets().into_iter().map(move |set| (system, set)));
+        for (system, set) in sets {
+            let words = Words { group, workload, system, set, peers, settings };
             match words.program() {
                 Ok(program) => programs.push(program),
                 Err(Gap::LeftOut(reason)) => {
@@ -141,6 +159,7 @@ struct Words<'p> {
     group: &'p Group,
     workload: &'p Workload,
     system: &'p System,
+    set: Option<&'p str>,
     peers: &'p Peers,
     settings: &'p Settings,
 }
@@ -151,12 +170,18 @@ impl Words<'_> {
         if settings.quick && system.report == Report::Text {
             return Err(Gap::LeftOut("it has no small size for --quick".to_owned()));
         }
+        let cores = self.cores();
+        if cores > processors() {
+            return Err(Gap::LeftOut(format!("there are no {}", cores_in_words(cores))));
+        }
         let (iterations, warm_up) = system.iterations_of(&workload.name, settings.quick);
         let folder = match &system.folder {
             Some(text) => PathBuf::from(self.fill(text)?),
             None => group.folder.clone(),
         };
         let builds = system.build.iter().map(|line| self.fill_all(line));
+        let environment = system.environment.iter();
+        let environment = environment.map(|(name, value)| Ok((name.clone(), self.fill(value)?)));
         let repetitions = match settings.quick {
             true => group.quick_repetitions,
             false => system.repetitions.unwrap_or(group.repetitions),
@@ -168,9 +193,11 @@ impl Words<'_> {
             builds: builds.collect::<Result<_, _>>()?,
             line: self.pinned(self.fill_all(&system.command)?),
             folder,
-            environment: system.environment.clone(),
-            is_on_one_core: system.cores.as_ref().is_some_and(|cores| cores.parse::<u32>().is_ok()),
+            environment: environment.collect::<Result<_, _>>()?,
+            cores,
+            is_one_of_several: system.cores.sets().len() > 1,
             report: system.report,
+            size: self.size(),
             iterations,
             warm_up,
             repetitions: settings.repetitions.unwrap_or(repetitions),
@@ -181,11 +208,24 @@ impl Words<'_> {
 
     /// The command, restricted to its processors if the machine has a tool for that.
     fn pinned(&self, line: Vec<String>) -> Vec<String> {
-        let (Some(cores), Some(taskset)) = (&self.system.cores, on_path("taskset")) else {
-            return line;
-        };
+        let (Some(set), Some(taskset)) = (self.set, on_path("taskset")) else { return line };
         let taskset = taskset.to_string_lossy().into_owned();
-        [taskset, "-c".to_owned(), cores.clone()].into_iter().chain(line).collect()
+        [taskset, "-c".to_owned(), set.to_owned()].into_iter().chain(line).collect()
+    }
+
+    /// How many processors the program may use.
+    fn cores(&self) -> usize {
+        let count_of = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let [first, last] = [first, last].map(|text| text.trim().parse().unwrap_or(0_usize));
+            (last + 1).saturating_sub(first)
+        };
+        self.set.map_or_else(processors, |set| set.split(',').map(count_of).sum())
+    }
+
+    fn size(&self) -> u64 {
+        let quick = self.workload.quick_size.filter(|_| self.settings.quick);
+        quick.unwrap_or(self.workload.size)
     }
 
     /// The tools that the system's commands mention.
@@ -216,10 +256,8 @@ impl Words<'_> {
         let text = |path: PathBuf| Ok(path.to_string_lossy().into_owned());
         match name {
             "workload" => Ok(workload.name.clone()),
-            "size" => {
-                let quick = workload.quick_size.filter(|_| settings.quick);
-                Ok(quick.unwrap_or(workload.size).to_string())
-            }
+            "size" => Ok(self.size().to_string()),
+            "cores" => Ok(self.cores().to_string()),
             "iterations" => Ok(system.iterations_of(&workload.name, settings.quick).0.to_string()),
             "build" => text(settings.scratch.join(&group.name)),
             "root" => text(root()),
@@ -234,6 +272,11 @@ impl Words<'_> {
             _ => Err(Gap::Unknown(name.to_owned())),
         }
     }
+}
+
+/// How many processors there are.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::idle;
 use super::manifest::Report;
 use super::measure::{self, Run};
 use super::plan::Program;
@@ -41,11 +42,17 @@ const ATTEMPTS: usize = 4;
 const UNDISTURBED: f64 = 0.95;
 
 fn tell_once(program: &Program) -> Result<Told, String> {
+    if program.report == Report::Idle {
+        return Ok(Told { samples: idle::samples(program)?, share: None });
+    }
     let with_usage = || program.command_with_usage(USAGE);
-    let mut command = program.is_on_one_core.then(with_usage).flatten();
+    let mut command = (program.cores == 1).then(with_usage).flatten();
     let command = command.get_or_insert_with(|| program.command());
     let run = measure::run(command, program.limit)?;
-    let samples = without_warm_up(samples(&run, program)?, program.warm_up);
+    let mut samples = without_warm_up(samples(&run, program)?, program.warm_up);
+    for sample in &mut samples {
+        sample.key.cores = program.is_one_of_several.then_some(program.cores);
+    }
     Ok(Told { samples, share: share_of_core(&run.error) })
 }
 
@@ -67,9 +74,10 @@ fn samples(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
         Report::Lines => from_lines(&run.output)?,
         Report::Harness => from_harness(&run.output, program)?,
         Report::Process => from_process(run, program)?,
+        Report::Idle => Vec::new(),
         Report::Text => {
             println!("\n{}\n\n```text\n{}```", program.name(), run.output);
-            return Ok(Vec::new());
+            Vec::new()
         }
     };
     Ok(samples)
@@ -155,8 +163,10 @@ mod tests {
             line: ["sh", "-c", script].map(str::to_owned).into(),
             folder: PathBuf::from("/"),
             environment: BTreeMap::new(),
-            is_on_one_core: false,
+            cores: 2,
+            is_one_of_several: false,
             report,
+            size: 0,
             iterations: 2,
             warm_up: 1,
             repetitions: 1,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::machine::Machine;
-use super::plan::Program;
+use super::plan::{Program, cores_in_words};
 use super::report::Told;
 
 /// What a sample is a sample of.
@@ -19,13 +19,15 @@ pub struct Key {
     pub detail: String,
     /// What the value counts; less is better.
     pub unit: String,
+    /// How many cores it had, if the system is measured on several numbers of them.
+    pub cores: Option<usize>,
 }
 
 impl Key {
     /// A key of these parts.
     pub fn new(workload: &str, system: &str, detail: &str, unit: &str) -> Key {
         let [workload, system, detail, unit] = [workload, system, detail, unit].map(str::to_owned);
-        Key { workload, system, detail, unit }
+        Key { workload, system, detail, unit, cores: None }
     }
 }
 
@@ -90,8 +92,12 @@ impl Omission {
 
     /// A program that went wrong.
     pub fn failure(program: &Program, reason: String) -> Omission {
-        let what = format!("{} by {}", program.workload, program.system);
-        Omission { group: program.group.clone(), what, reason, is_failure: true }
+        let Program { group, workload, system, .. } = program;
+        let what = match program.is_one_of_several {
+            true => format!("{workload} by {system} on {}", cores_in_words(program.cores)),
+            false => format!("{workload} by {system}"),
+        };
+        Omission { group: group.clone(), what, reason, is_failure: true }
     }
 }
 
@@ -142,10 +148,11 @@ impl Results {
 
     /// Removes what a program has reported that failed later.
     pub fn forget(&mut self, program: &Program) {
-        self.series.retain(|series| {
-            series.group != program.group
-                || series.key.workload != program.workload
-                || series.key.system != program.system
+        self.series.retain(|Series { group, key, .. }| {
+            *group != program.group
+                || key.workload != program.workload
+                || key.system != program.system
+                || key.cores.is_some_and(|cores| cores != program.cores)
         });
     }
 

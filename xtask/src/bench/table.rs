@@ -1,9 +1,11 @@
-//! Results as Markdown: tables of medians (and minima) and of ratios, and what is missing.
+//! Results as Markdown: tables of medians (and minima), of ratios to the baseline and to fewer cores, and
+//! what is missing.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::manifest::{Group, Rows};
+use super::plan::cores_in_words;
 use super::results::{Results, Series};
 
 /// The tables of a group; nothing but its heading if nothing was measured.
@@ -20,6 +22,7 @@ pub fn of_group(group: &Group, results: &Results) -> String {
             if let Some(baseline) = grid.baseline {
                 text += &grid.ratios(baseline, group.geomean);
             }
+            text += &grid.ratios_of_cores();
         }
     }
     text + &note_on_shares(group, results)
@@ -63,8 +66,15 @@ pub fn of_omissions(results: &Results) -> String {
     text
 }
 
-/// What a row of workloads is about: workload, detail and unit.
-type Line<'r> = (&'r str, &'r str, &'r str);
+/// What a row of workloads is about.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Line<'r> {
+    workload: &'r str,
+    detail: &'r str,
+    unit: &'r str,
+    /// How many cores, if there are rows for several numbers of them.
+    cores: Option<usize>,
+}
 
 /// The series of a group by what they are about and by system.
 struct Grid<'r> {
@@ -83,7 +93,9 @@ impl<'r> Grid<'r> {
         let mut cells = BTreeMap::new();
         for series in results.of_group(&group.name) {
             let key = &series.key;
-            let line = (key.workload.as_str(), key.detail.as_str(), key.unit.as_str());
+            let [workload, detail, unit] =
+                [&key.workload, &key.detail, &key.unit].map(String::as_str);
+            let line = Line { workload, detail, unit, cores: key.cores };
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -103,8 +115,7 @@ impl<'r> Grid<'r> {
 
     /// None if one of the two is missing, or too small to be told from nothing.
     fn ratio(&self, line: Line<'r>, system: &'r str, baseline: &'r str) -> Option<f64> {
-        let [mine, other] = [system, baseline].map(|name| self.median(line, name));
-        Some(mine.filter(|&time| time > 0.0)? / other.filter(|&time| time > 0.0)?)
+        quotient(self.median(line, system), self.median(line, baseline))
     }
 
     /// A row for each line: medians and minima.
@@ -129,6 +140,26 @@ impl<'r> Grid<'r> {
         if has_mean {
             let means = self.systems.iter().map(|&system| self.mean(system, baseline));
             table.row("**geometric mean**", means);
+        }
+        table.text
+    }
+
+    /// A row for each line that is about more cores than another one: medians divided by those of the
+    /// fewest cores. Nothing if there is no such line.
+    fn ratios_of_cores(&self) -> String {
+        let Some(fewest) = self.lines.iter().filter_map(|line| line.cores).min() else {
+            return String::new();
+        };
+        let corner = format!("ratio to {}", cores_in_words(fewest));
+        let mut table = Table::new(&corner, &self.systems);
+        for &line in self.lines.iter().filter(|line| line.cores.is_some_and(|cores| cores > fewest))
+        {
+            let baseline = Line { cores: Some(fewest), ..line };
+            let ratios = self.systems.iter().map(|&system| {
+                let ratio = quotient(self.median(line, system), self.median(baseline, system));
+                ratio.map_or(NOTHING.to_owned(), figure)
+            });
+            table.row(&self.label(line), ratios);
         }
         table.text
     }
@@ -164,12 +195,13 @@ impl<'r> Grid<'r> {
     }
 
     /// What a line is about, without what all of them have in common.
-    fn label(&self, (workload, detail, unit): Line<'r>) -> String {
-        let is_only = self.lines.iter().all(|line| line.0 == workload);
+    fn label(&self, Line { workload, detail, unit, cores }: Line<'r>) -> String {
+        let is_only = self.lines.iter().all(|line| line.workload == workload);
+        let cores = cores.map_or(String::new(), |cores| format!(", {}", cores_in_words(cores)));
         match (is_only, detail) {
-            (_, "") => format!("{workload}, {unit}"),
-            (true, _) => format!("{detail}, {unit}"),
-            (false, _) => format!("{workload}: {detail}, {unit}"),
+            (_, "") => format!("{workload}{cores}, {unit}"),
+            (true, _) => format!("{detail}{cores}, {unit}"),
+            (false, _) => format!("{workload}: {detail}{cores}, {unit}"),
         }
     }
 
@@ -210,6 +242,11 @@ fn figure(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.decimals$}")
+}
+
+/// None if one of the two is missing, or too small to be told from nothing.
+fn quotient(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    Some(one.filter(|&time| time > 0.0)? / other.filter(|&time| time > 0.0)?)
 }
 
 /// The n-th root of the product of n numbers; none of none.
@@ -267,6 +304,23 @@ mod tests {
 | **geometric mean** | **12.6** | **1.00** |
 ";
         assert_eq!(of_group(&group("workloads"), &results), expected);
+    }
+
+    #[test]
+    fn more_cores_are_compared_with_fewer() {
+        let mut results = results(&[]);
+        for (system, cores, value) in [("squall", 1, 9.0), ("squall", 2, 6.0), ("java", 1, 3.0)] {
+            let key = Key { cores: Some(cores), ..Key::new("a", system, "", "ms") };
+            results.add("group", Told { samples: vec![Sample { key, value }], share: None });
+        }
+        let text = of_group(&group("workloads"), &results);
+        let expected = "
+| ratio to 1 core | squall | java |
+|---|--:|--:|
+| a, 2 cores, ms | 0.667 | – |
+";
+        assert!(text.ends_with(expected), "{text}");
+        assert!(text.contains("| a, 1 core, ms | 9.00 (9.00) | 3.00 (3.00) |"), "{text}");
     }
 
     #[test]

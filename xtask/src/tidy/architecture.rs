@@ -134,6 +134,24 @@ pub fn check(file: &File) -> Vec<Finding> {
     if name != "heap" && file.is_product() {
         findings.extend(forbidden(file, &["mmtk::"], "only the heap names the collector"));
     }
+    if name == "interpreter" && file.is_product() {
+        findings.extend(called_methods(file));
+    }
+    findings
+}
+
+/// Methods of the interpreter's machine that are not inlined, for which it would have to be in memory.
+fn called_methods(file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut previous = "";
+    for (number, line) in file.product_lines() {
+        let borrows = line.contains("(&self") || line.contains("(&mut self");
+        let is_method = line.contains("fn ") && borrows && !line.contains("fn run(");
+        if is_method && !previous.contains("#[inline(always)]") {
+            findings.push(format!("{}:{number}: add #[inline(always)]: see machine.rs", file.path));
+        }
+        previous = line;
+    }
     findings
 }
 

@@ -6,17 +6,18 @@ use squall_heap::{Object, Word};
 
 use super::channels::outcome;
 use super::{Primitive, answer, arrays};
+use crate::classes;
 use crate::known;
+use crate::lookup::Action;
 use crate::messages;
 use crate::objects::block;
 use crate::objects::number::Number;
-use crate::objects::string;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
 use crate::values::{give_away, is_value};
 use crate::vat::{self, VatRef};
-use crate::{isolation, strands, timers, waiting};
+use crate::{isolation, strands, timers, unwind, waiting};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -28,9 +29,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("spawnExclusive:with:priority:", |thread, window| {
         answer(spawn_exclusive(thread, window))
     }),
-    Primitive::ordinary("spawnProcess:selector:with:", |thread, window| {
+    Primitive::ordinary("spawnProcess:with:", |thread, window| {
         answer(spawn_process(thread, window))
     }),
+    Primitive::ordinary("failStrand:", |thread, window| unwind::fail_strand(thread, window.get(0))),
     Primitive::ordinary("strandJoin:", |thread, window| outcome(strands::join(thread, window))),
     Primitive::ordinary("strandHasEnded:", |_, window| {
         answer(
@@ -75,14 +77,15 @@ fn strand_object(word: Word) -> Result<Object, Failure> {
 /// elements of the array in the second. *GC point.*
 fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Result<Word, Failure> {
     let closure = window.get(0);
-    let takes = block::closure(closure).map(block::closure_function);
-    let takes = takes.ok_or(Failure::argument(closure))?.arguments as usize;
-    let count = argument_count(window.get(1))?;
-    if takes != 1 + count {
+    let function = block::closure(closure).map(block::closure_function);
+    let function = function.ok_or(Failure::argument(closure))?;
+    if function.arguments as usize != 1 + argument_count(window.get(1))? {
         return Err(Failure::argument(closure));
     }
     let vat = vat::current(thread)?;
-    let strand = start(thread, window.get(0), Word::NIL, window.get(1), Some(vat), model)?;
+    let size = strand::size_for(function.frame_words as usize);
+    fill_message(thread, window.get(0), window.get(1));
+    let strand = start(thread, Word::NIL, Some(vat), model, size)?;
     strand.priority.set(priority);
     let object = strand.object.get();
     waiting::make_ready(thread, strand, false);
@@ -100,58 +103,50 @@ fn priority_argument(word: Word) -> Result<u8, Failure> {
     priority.filter(|priority| (1..=80).contains(priority)).ok_or(Failure::argument(word))
 }
 
-/// Starts a strand in a vat of its own that sends a message to a value, with the elements of an array
-/// as arguments, which the caller has made fit for that. *GC point.*
+/// Starts a process: in a vat of its own, a strand that makes an instance of the class in the window,
+/// with the elements of the array as arguments, and sends it `run`. *GC point.*
 fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let receiver = window.get(0);
-    if !give_away(thread.vm, receiver) {
-        return Err(arrays::not_a_value(thread, receiver));
+    let class = window.get(0);
+    let behavior = classes::behavior_of_class(thread.vm, class);
+    let factory = classes::factory(thread.vm, class);
+    let (Some(behavior), Some(factory)) = (behavior, factory) else {
+        return Err(Failure::argument(class));
+    };
+    if !give_away(thread.vm, class) {
+        return Err(arrays::not_a_value(thread, class));
     }
-    let count = argument_count(window.get(2))?;
-    let symbol = window.get(1);
-    let is_symbol = symbol.as_object().is_some_and(|object| object.layout() == known::SYMBOL);
-    let takes = string::Text::of(symbol)
-        .filter(|_| is_symbol)
-        .map(|name| thread.vm.symbols().arity(thread.vm.symbol(&name.to_rust())));
-    if takes != Some(count) {
-        return Err(Failure::argument(symbol));
+    if factory.arguments as usize != 1 + argument_count(window.get(1))? {
+        return Err(Failure::argument(window.get(1)));
     }
-    let vat = isolate(thread, window)?;
-    let strand = start(thread, window.get(0), window.get(1), window.get(2), vat, Model::Exclusive)?;
+    let called = match messages::run_entry(thread, behavior).action {
+        Action::Method(run) => run.frame_words,
+        _ => 0,
+    };
+    let size = strand::size_for(factory.frame_words.max(called) as usize);
+    fill_message(thread, window.get(0), window.get(1));
+    let vat = isolate(thread)?;
+    let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     waiting::make_ready(thread, strand, false);
     Ok(Word::NIL)
 }
 
-/// Makes the elements of the last argument, an array that nobody else has, fit for another vat: that
-/// vat is answered, if it took one. *GC point.*
-fn isolate(thread: &mut Thread, window: Window) -> Result<Option<VatRef>, Failure> {
-    let given = |window: Window| {
-        let arguments = window.get(2).object_unchecked();
-        let last = arguments.length().checked_sub(1).map(|last| arguments.element(last));
-        last.and_then(arrays::array)
-    };
-    let Some(count) = given(window).map(Object::length) else { return Ok(None) };
-    let element = |index| given(window).map_or(Word::NIL, |array| array.element(index));
-    if (0..count).all(|index| is_value(thread.vm, element(index))) {
+/// Makes the arguments in the thread's message fit for another vat: that is answered, if one had to be
+/// made. *GC point.*
+fn isolate(thread: &mut Thread) -> Result<Option<VatRef>, Failure> {
+    let vm = thread.vm;
+    if thread.message[1..].iter().all(|&word| is_value(vm, word)) {
         return Ok(None);
     }
     let from = vat::current(thread)?;
     let to = vat::make(thread)?;
     // A vat without a strand is a root only for a while.
     thread.mutator.push_root(to.object.get());
-    let mut result = Ok(Some(to));
-    for index in 0..count {
-        match isolation::wrap(thread, element(index), from, to) {
-            Ok(wrapped) => {
-                if let Some(array) = given(window) {
-                    array.set_element(&mut thread.mutator, index, wrapped);
-                }
-            }
-            Err(failure) => result = Err(failure),
-        }
-    }
+    let wrapped = (1..thread.message.len()).try_for_each(|index| {
+        thread.message[index] = isolation::wrap(thread, thread.message[index], from, to)?;
+        Ok(())
+    });
     thread.mutator.pop_root();
-    result
+    wrapped.map(|()| Some(to))
 }
 
 fn argument_count(array: Word) -> Result<usize, Failure> {
@@ -163,27 +158,30 @@ fn argument_count(array: Word) -> Result<usize, Failure> {
 /// As many as a message can have.
 const MAX_ARGUMENTS: usize = 250;
 
-/// Makes a strand with a message. *GC point.*
-fn start(
-    thread: &mut Thread,
-    receiver: Word,
-    kind: Word,
-    arguments: Word,
-    vat: Option<VatRef>,
-    model: Model,
-) -> Result<StrandRef, Failure> {
+/// Puts a receiver and the elements of an array into the thread's message.
+fn fill_message(thread: &mut Thread, receiver: Word, arguments: Word) {
     thread.message.clear();
     thread.message.push(receiver);
     if let Some(array) = arguments.as_object() {
         thread.message.extend((0..array.length()).map(|index| array.element(index)));
     }
+}
+
+/// Makes a strand that begins with the thread's message. *GC point.*
+fn start(
+    thread: &mut Thread,
+    kind: Word,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+) -> Result<StrandRef, Failure> {
     let words = thread.message.len();
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), words) };
     let message = messages::make(thread, kind, Word::NIL, window)?;
     thread.message.clear();
     thread.message.push(message.word());
-    strand::make(thread, vat, model)
+    strand::make(thread, vat, model, size)
 }
 
 fn set_priority(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

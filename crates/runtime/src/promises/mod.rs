@@ -173,15 +173,14 @@ fn set_state(thread: &mut Thread, promise: Object, state: State) {
     promise.set_slot(&mut thread.mutator, slots::STATE, state);
 }
 
-/// The strand of this message, of this vat, has ended: who wants the result gets it. *GC point.*
+/// A strand of this vat has ended: who wants the result, as its message says, gets it. *GC point.*
 pub fn settle_result(
     thread: &mut Thread,
     vat: Option<VatRef>,
-    message: Object,
+    result: Word,
     ending: Ending,
     value: Word,
 ) {
-    let result = message.element(messages::RESULT);
     if result == EMBEDDER {
         thread.vm.embedder.set(ending, value);
         thread.vm.summon_embedder();

@@ -102,7 +102,8 @@ fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
             Err(_) => {
                 thread.mutator.truncate_roots(depth);
                 let error = thread.vm.roots.out_of_memory.get();
-                return settle_result(thread, Some(here), message, Ending::Failed, error);
+                let result = message.element(messages::RESULT);
+                return settle_result(thread, Some(here), result, Ending::Failed, error);
             }
         }
     }

@@ -9,10 +9,10 @@ use std::fmt::Write;
 
 use squall_heap::Object;
 
-use super::{State, origins, slots, state};
+use super::{State, origins, state};
 use crate::known;
 use crate::messages;
-use crate::strand::{self, StrandRef};
+use crate::strand::{Standing, StrandRef, slots};
 use crate::vat::{self, VatRef};
 
 /// How many promises a report shows at each end of a long way.
@@ -44,7 +44,7 @@ pub fn describe(
     let (mut way, is_circle) = way_of(promise);
     let last = way.last().copied().filter(|_| !is_circle);
     // A promise that travelled is several in different vats; loops make many in one place.
-    way.dedup_by_key(|promise| promise.slot(slots::ORIGIN).bits());
+    way.dedup_by_key(|promise| promise.slot(super::slots::ORIGIN).bits());
     for (index, &promise) in way.iter().enumerate() {
         let from_end = way.len() - index;
         if index < SHOWN || from_end <= SHOWN {
@@ -75,16 +75,17 @@ fn way_of(promise: Object) -> (Vec<Object>, bool) {
 /// The promise that an unsettled one waits for, if that is unsettled.
 pub fn awaited(promise: Object) -> Option<Object> {
     let is_open = |promise: &Object| matches!(state(*promise), State::Unresolved | State::Decided);
-    let other = promise.slot(slots::OUTCOME).as_object().filter(|_| is_open(&promise))?;
+    let other = promise.slot(super::slots::OUTCOME).as_object().filter(|_| is_open(&promise))?;
     (other.layout() == known::PROMISE && is_open(&other)).then_some(other)
 }
 
 fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
-    let settles = |message: Object| message.element(messages::RESULT) == promise.word();
-    let begun = |strand: &StrandRef| strand.object().slot(strand::slots::MESSAGE).as_object();
-    if let Some(strand) = strands.iter().find(|strand| begun(strand).is_some_and(settles)) {
-        return Settler::Strand(*strand);
+    let has_begun = |strand: StrandRef| strand.standing.get() != Standing::New;
+    let is_result = |strand: StrandRef| strand.object().slot(slots::TASK) == promise.word();
+    if let Some(&strand) = strands.iter().find(|&&strand| has_begun(strand) && is_result(strand)) {
+        return Settler::Strand(strand);
     }
+    let settles = |message: Object| message.element(messages::RESULT) == promise.word();
     let waits_in = |vat: &VatRef| {
         let first = vat.object().slot(vat::slots::FIRST).as_object();
         let next = |message: &Object| message.element(messages::NEXT).as_object();

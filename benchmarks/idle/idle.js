@@ -1,0 +1,2 @@
+setTimeout(() => { }, 3600 * 1000);
+setTimeout(() => console.log('everybody waits'), 100);
