@@ -440,11 +440,13 @@ impl Strands {
         strands.filter(|strand| !strand.is_free()).collect()
     }
 
-    /// Shows the objects of strands that are ready or run to the collector, in full collections: in
-    /// the others only those that ran since the last one matter, which their threads show.
+    /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
+    /// full collections: in the others only those that ran since the last one matter, which their
+    /// threads show.
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         if kind == CollectionKind::Full {
-            let strands = self.all().into_iter().filter(|strand| !strand.is_parked());
+            let is_root = |strand: &StrandRef| !strand.is_parked() || self.is_main(*strand);
+            let strands = self.all().into_iter().filter(is_root);
             strands.for_each(|strand| strand.object.visit(visit));
         }
     }
@@ -603,11 +605,16 @@ pub fn touch(thread: &mut Thread, strand: StrandRef) {
     thread.mutator.remember(strand.object());
 }
 
-/// Shows the objects of the strands in this list, which is emptied, to the collector.
-pub(crate) fn visit_touched(touched: &mut Vec<StrandRef>, visit: &mut dyn FnMut(&mut Word)) {
+/// Shows the objects of the strands in this list, which is emptied, to the collector. A full collection
+/// needs no such roots.
+pub(crate) fn visit_touched(
+    touched: &mut Vec<StrandRef>,
+    kind: CollectionKind,
+    visit: &mut dyn FnMut(&mut Word),
+) {
     for strand in touched.drain(..) {
         strand.touched.set(false);
-        if !strand.is_free() {
+        if kind == CollectionKind::Nursery && !strand.is_free() {
             strand.object.visit(visit);
         }
     }
