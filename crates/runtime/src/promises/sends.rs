@@ -40,6 +40,7 @@ pub fn send_eventually(
         .map(|message| post(thread, here, message));
     let result = thread.mutator.get(kept);
     thread.mutator.truncate_roots(depth);
+    thread.made_work();
     sent.map(|()| result)
 }
 
