@@ -18,6 +18,7 @@ use crate::locks;
 use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::trace;
+use crate::vat::VatRef;
 use crate::vm::Vm;
 
 /// The exit code of a program that waits for something that cannot happen.
@@ -162,6 +163,7 @@ fn waits_for(what: Word) -> String {
             Some(strand) => format!("for a mutex that {} holds", name(strand)),
             None => format!("for {}", numbered("a lock", object)),
         },
+        known::VAT => "for room in the mailbox of an actor".into(),
         known::SHARED_LOCK => format!("for {}", numbered("a barrier or bucket", object)),
         _ => "for one of several channels".into(),
     }
@@ -184,6 +186,7 @@ fn waker(strand: StrandRef) -> Option<StrandRef> {
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
         known::LOCK => holder(what),
+        known::VAT => VatRef::of_object(what).turn.get(),
         _ => None,
     }
 }
