@@ -252,7 +252,9 @@ fn default_max_heap() -> usize {
     (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
 }
 
+/// One for two cores. Most collections are of a nursery in which little survives; more threads would
+/// spend more time waking each other than they save.
 fn default_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    cores.min(HeapOptions::MAX_DEFAULT_THREADS)
+    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
 }

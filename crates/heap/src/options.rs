@@ -10,7 +10,7 @@ pub struct HeapOptions {
     /// How many bytes are allocated between two nursery collections: about 4 MiB keep pauses near a
     /// millisecond, 32 MiB give throughput. Reduced to an eighth of a small `max_heap`.
     pub nursery_bytes: usize,
-    /// How many threads collect; `None` for one per core, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
+    /// How many threads collect; `None` for one for two cores, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
     pub gc_threads: Option<usize>,
     /// Collect at regular allocations, to find words that are missing from the roots.
     pub stress: Option<Stress>,

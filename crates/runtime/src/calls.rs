@@ -466,8 +466,9 @@ pub fn send_eventually(
     wants_result: bool,
 ) {
     thread.window = window;
+    thread.call_site = Some(site);
     let sent = promises::send_eventually(thread, site, window, wants_result);
-    finish(thread, site, Outcome::from(sent));
+    finish(thread, site, sent.unwrap_or_else(Outcome::from));
 }
 
 /// A closure returns from an activation that was left: its receiver is asked what to answer.

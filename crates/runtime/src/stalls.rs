@@ -20,6 +20,7 @@ use crate::promises::{self, unsettled, unsettled::Settler};
 use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::trace;
+use crate::vat::VatRef;
 use crate::vm::Vm;
 
 /// The exit code of a program that waits for something that cannot happen.
@@ -190,6 +191,7 @@ fn waits_for(strands: &Strands, what: Word) -> String {
             Some(strand) => format!("for a mutex that {} holds", name(strands, strand)),
             None => "for a mutex whose holder has ended".into(),
         },
+        known::VAT => "for room in the mailbox of an actor".into(),
         layout => match kind_of(layout) {
             Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
             None => "for one of several channels".into(),
@@ -221,6 +223,7 @@ fn waker(strand: StrandRef) -> Option<StrandRef> {
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
         known::MUTEX | known::SHARED_MUTEX => holder(what),
+        known::VAT => VatRef::of_object(what).turn.get(),
         _ => None,
     }
 }

@@ -159,6 +159,8 @@ pub struct Thread {
     pub is_preempted: AtomicBool,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
+    /// How much the strand that runs has made for others to do, since it was resumed.
+    made: u32,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -187,6 +189,9 @@ pub struct Thread {
     pub run_entry: &'static CacheEntry,
 }
 
+/// How many messages and processes are much.
+const MUCH_WORK: u32 = 512;
+
 impl Thread {
     /// Attaches the calling native thread to the VM's heap and scheduler. The box is the
     /// collector's way to the thread's roots, so the thread must stay in it.
@@ -212,6 +217,7 @@ impl Thread {
                 was_preempted: false,
                 is_preempted: AtomicBool::new(false),
                 ticks: 0,
+                made: 0,
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -285,8 +291,24 @@ impl Thread {
         self.state = strand.state.get();
         self.stop = Stop::Returned;
         self.is_parked = false;
+        self.made = 0;
         self.window = Window::NONE;
         self.reset_limit();
+    }
+
+    /// The strand that runs has sent a message or started a process. Who makes much for others to do
+    /// lets them do it: what is handled soon is still in the cache, and dies in the nursery; a backlog
+    /// of a million messages is copied by the collector.
+    #[inline]
+    pub fn made_work(&mut self) {
+        self.made += 1;
+        if self.made == MUCH_WORK {
+            self.made = 0;
+            if self.worker.has_waiting() {
+                self.is_preempted.store(true, Ordering::Relaxed);
+                self.request_poll();
+            }
+        }
     }
 
     /// The state of a strand that is about to begin.

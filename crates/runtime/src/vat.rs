@@ -13,6 +13,10 @@
 //! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
 //! the lock, and it is held for a few instructions, so waiters spin.
 //!
+//! A mailbox may be bounded. Messages are accepted even if it is full, but who sent one then waits
+//! until the vat takes the next: so there are never more messages than it has room for, and one for
+//! each who waits.
+//!
 //! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
 //! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same.
 
@@ -26,10 +30,11 @@ use squall_heap::{CollectionKind, Object, Tracer, Word};
 
 use crate::known::{self, KnownClass};
 use crate::messages;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Outcome};
 use crate::roots::RootWord;
 use crate::strand::StrandRef;
 use crate::thread::{Thread, allocated};
+use crate::waiting::{self, waiter};
 use crate::worker::Item;
 
 /// The slots of a vat object.
@@ -40,8 +45,12 @@ pub mod slots {
     pub const FIRST: usize = 1;
     /// The newest message in the mailbox, or nil.
     pub const LAST: usize = 2;
+    /// For how many messages more the mailbox has room, a small integer; nil if it is not bounded.
+    pub const ROOM: usize = 3;
+    /// The strands that wait for room.
+    pub const SENDERS: usize = 4;
     /// How many there are.
-    pub const COUNT: u32 = 3;
+    pub const COUNT: u32 = 5;
 }
 
 const LOCKED: u32 = 1;
@@ -177,7 +186,7 @@ impl VatRef {
             if locked.is_ok() {
                 return state;
             }
-            crate::waiting::spin(&mut spins);
+            waiting::spin(&mut spins);
         }
     }
 
@@ -195,12 +204,41 @@ impl VatRef {
     pub fn post(self, thread: &mut Thread, message: Object) {
         let state = self.lock();
         let object = self.object();
+        self.change_room(thread, -1);
         match object.slot(slots::LAST).as_object() {
             Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, message.word()),
             None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
         }
         object.set_slot(&mut thread.mutator, slots::LAST, message.word());
         self.unlock_scheduled(thread, state);
+    }
+
+    /// Whether there is a limit to the mailbox.
+    pub fn is_bounded(self) -> bool {
+        self.object().slot(slots::ROOM) != Word::NIL
+    }
+
+    /// Adds to the room that is left, if there is a limit. The vat is locked.
+    fn change_room(self, thread: &mut Thread, change: i64) {
+        if let Some(room) = self.object().slot(slots::ROOM).as_small_integer() {
+            let room = Word::from_small_integer_unchecked(room + change);
+            self.object().set_slot(&mut thread.mutator, slots::ROOM, room);
+        }
+    }
+
+    /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
+    /// its call answers the value. No GC point comes between making the waiter and this.
+    pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
+        let state = self.lock();
+        let object = self.object();
+        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
+            self.unlock(state);
+            return Outcome::Return(value);
+        }
+        let ticket = waiting::park(thread, object.word());
+        waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
+        self.unlock(state);
+        Outcome::Park
     }
 
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
@@ -259,7 +297,11 @@ impl VatRef {
         if self.turn.get().is_none()
             && let Some(message) = self.take_message(thread)
         {
+            let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
             self.unlock(state);
+            if let Some(sender) = sender {
+                waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+            }
             return Work::Turn(message);
         }
         self.unlock(state & !OWNED);
@@ -270,6 +312,7 @@ impl VatRef {
         let object = self.object();
         let message = object.slot(slots::FIRST).as_object()?;
         let next = message.element(messages::NEXT);
+        self.change_room(thread, 1);
         object.set_slot(&mut thread.mutator, slots::FIRST, next);
         if next == Word::NIL {
             object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);

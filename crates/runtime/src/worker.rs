@@ -149,8 +149,9 @@ fn run_vat(thread: &mut Thread, vat: VatRef) {
     run_owned(thread, vat);
 }
 
-/// How many strands and turns of a vat are run before others get their turn.
-const BATCH: u32 = 64;
+/// How many strands and turns of a vat are run before others get their turn, if its time is not over
+/// before. More than a sender is allowed to send at a time, so that a mailbox gets empty.
+const BATCH: u32 = 4096;
 
 fn run_owned(thread: &mut Thread, vat: VatRef) {
     for _ in 0..BATCH {

@@ -16,7 +16,16 @@ use crate::{timers, vat};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("createActor:", |thread, window| answer(create_actor(thread, window))),
+    Primitive::ordinary("createActor:", |thread, window| {
+        answer(create_actor(thread, window, Word::NIL))
+    }),
+    Primitive::ordinary("createActor:mailbox:", |thread, window| {
+        let capacity = window.get(1);
+        answer(match capacity.as_small_integer() {
+            Some(1..) => create_actor(thread, window, capacity),
+            _ => Err(Failure::argument(capacity)),
+        })
+    }),
     Primitive::ordinary("newPromise", |thread, _| answer(new_promise(thread))),
     Primitive::ordinary("isPromise:", |thread, window| {
         Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
@@ -42,12 +51,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("after:do:", |thread, window| answer(do_after(thread, window))),
 ];
 
-fn create_actor(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil. *GC point.*
+fn create_actor(thread: &mut Thread, window: Window, capacity: Word) -> Result<Word, Failure> {
     let value = window.get(0);
     if !values::give_away(thread.vm, value) {
         return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;
+    vat.object().initialize_slot(vat::slots::ROOM, capacity);
     // A vat is a root until the next collection; the far reference must find it after that, too.
     let depth = thread.mutator.root_depth();
     thread.mutator.push_root(vat.object.get());

@@ -127,6 +127,7 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     waiting::make_ready(thread, strand, false);
+    thread.made_work();
     Ok(Word::NIL)
 }
 

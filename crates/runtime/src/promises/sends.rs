@@ -2,27 +2,32 @@
 
 use squall_heap::{Object, Word};
 
-use super::{BREAK, RESOLVE, add_reaction, make, origins, settle_result, settling};
+use super::{
+    BREAK, RESOLVE, State, add_reaction, make, origins, settle_result, settling, slots, state,
+};
 use crate::function::Site;
 use crate::isolation::{self, far_reference};
 use crate::known;
 use crate::messages;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Outcome};
 use crate::strand::Ending;
 use crate::thread::{Thread, Window};
 use crate::vat::{self, VatRef};
 use crate::vm::Vm;
+use crate::waiting;
 
-/// Sends a message to be processed in a later turn; answers a promise for the result, or nil. The
-/// window has receiver and arguments, and is a root. *GC point.*
+/// Sends a message to be processed in a later turn; answers a promise for the result, or nil, perhaps
+/// after waiting for room in the receiver's mailbox. The window has receiver and arguments, and is a
+/// root. *GC point.*
 pub fn send_eventually(
     thread: &mut Thread,
     site: &'static Site,
     window: Window,
     wants_result: bool,
-) -> Result<Word, Failure> {
+) -> Result<Outcome, Failure> {
     let here = vat::current(thread)?;
-    if let Some(target) = receiver_vat(window.get(0)) {
+    let target = receiver_vat(window.get(0));
+    if let Some(target) = target {
         for index in 1..window.len() {
             let word = window.get(index);
             if word.is_pointer() {
@@ -38,14 +43,29 @@ pub fn send_eventually(
     let kept = thread.mutator.push_root(result);
     let sent = messages::make(thread, messages::site_kind(site), result, window)
         .map(|message| post(thread, here, message));
+    thread.made_work();
+    let target = target.or_else(|| vat_behind(window.get(0)));
+    let target = target.filter(|&target| target != here && target.is_bounded());
+    let waiter = target.map(|_| waiting::own_waiter(thread)).transpose();
     let result = thread.mutator.get(kept);
     thread.mutator.truncate_roots(depth);
-    sent.map(|()| result)
+    sent?;
+    Ok(match (target, waiter?) {
+        (Some(target), Some(waiter)) => target.wait_for_room(thread, waiter, result),
+        _ => Outcome::Return(result),
+    })
 }
 
 /// The vat that a far reference leads to.
 fn receiver_vat(receiver: Word) -> Option<VatRef> {
     far_reference(receiver).map(isolation::vat_of)
+}
+
+/// The vat that a promise leads to which is resolved with a far reference.
+fn vat_behind(receiver: Word) -> Option<VatRef> {
+    let promise = receiver.as_object().filter(|object| object.layout() == known::PROMISE)?;
+    let is_resolved = state(promise) == State::Resolved;
+    is_resolved.then(|| receiver_vat(promise.slot(slots::OUTCOME))).flatten()
 }
 
 /// Posts a new message, whose arguments are wrapped already. *GC point.*
