@@ -64,6 +64,9 @@ impl Stalls {
                 let trace = trace::render(strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
+            if let Some(vat) = strand.vat.get() {
+                vat.lose_turn(strand);
+            }
             strand::free_lost(strands, strand);
         }
     }
@@ -127,6 +130,7 @@ fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) 
     _ = match settler {
         Settler::Strand(strand) => writeln!(text, "that {} is to settle", name(strand)),
         Settler::After(turn) => writeln!(text, "whose message comes after {}", name(turn)),
+        Settler::AfterLost => writeln!(text, "whose message comes after a turn that was lost"),
         Settler::Circle => writeln!(text, "that waits for itself"),
         Settler::Nobody => writeln!(text, "that nobody can settle"),
     };

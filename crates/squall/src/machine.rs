@@ -139,12 +139,13 @@ impl Machine {
     /// Reports what the main vat's turn, and all other strands, wait for, and ends the turn.
     fn abandon_turn(&mut self) {
         self.vm.stalls.report(self.vm, Word::NIL);
-        let turn = self.vm.main_vat().and_then(|vat| vat.turn.get());
-        if let Some(strand) = turn {
-            strands::terminate(&mut self.thread, strand.object());
-            // If the `ensure:` blocks of the turn wait as well, that is that.
-            worker::work(&mut self.thread, |vm| vm.embedder.is_done());
+        let Some(vat) = self.vm.main_vat() else { return };
+        match vat.turn.get() {
+            Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
+            None => vat.forget_lost_turn(&mut self.thread),
         }
+        // If the `ensure:` blocks of the turn wait as well, that is that.
+        worker::work(&mut self.thread, |vm| vm.embedder.is_done());
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Settler {
     Strand(StrandRef),
     /// Nobody before this turn has ended: it is the result of a later turn of the same vat.
     After(StrandRef),
+    /// Nobody: it is the result of a turn that would come after one that was lost.
+    AfterLost,
     /// One of those that wait for it.
     Circle,
     /// Nobody that one can see.
@@ -91,6 +93,10 @@ fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
         let next = |message: &Object| message.element(messages::NEXT).as_object();
         std::iter::successors(first, next).any(settles)
     };
-    let turn = vats.iter().filter(|vat| waits_in(vat)).find_map(|vat| vat.turn.get());
-    turn.map_or(Settler::Nobody, Settler::After)
+    let vat = vats.iter().find(|vat| waits_in(vat));
+    match vat.map(|vat| (vat.turn.get(), vat.has_lost_turn())) {
+        Some((Some(turn), _)) => Settler::After(turn),
+        Some((None, true)) => Settler::AfterLost,
+        _ => Settler::Nobody,
+    }
 }
