@@ -55,9 +55,18 @@ const NO_INSTRUCTION: u32 = u32::MAX;
 impl FrameMaps {
     /// Analyses a verified function.
     pub fn compute(function: &Function) -> FrameMaps {
+        FrameMaps::compute_with(function, always_live(function))
+    }
+
+    /// Analyses a verified function all of whose registers count as live wherever they are initialised.
+    pub fn compute_keeping(function: &Function) -> FrameMaps {
+        FrameMaps::compute_with(function, RegisterSet::below(function.registers.len()))
+    }
+
+    fn compute_with(function: &Function, always: RegisterSet) -> FrameMaps {
         let graph = FlowGraph::build(function);
         let initialisation = Initialisation::compute(function, &graph);
-        let liveness = Liveness::compute(function, &graph);
+        let liveness = Liveness::compute(function, &graph, always);
         let mut maps = FrameMaps {
             index_of_pc: vec![NO_INSTRUCTION; function.code.len()],
             live_before: vec![RegisterSet::EMPTY; graph.instructions.len()],
@@ -164,9 +173,9 @@ struct Liveness {
 
 impl Liveness {
     /// Solves the flow equations. Each node changes at most once per register.
-    fn compute(function: &Function, graph: &FlowGraph) -> Liveness {
+    fn compute(function: &Function, graph: &FlowGraph, always: RegisterSet) -> Liveness {
         let mut liveness = Liveness {
-            always: always_live(function),
+            always,
             at_block: vec![RegisterSet::EMPTY; graph.blocks.len()],
             in_region: vec![RegisterSet::EMPTY; graph.regions.len()],
         };

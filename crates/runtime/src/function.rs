@@ -15,10 +15,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::FunctionKind;
+use squall_bytecode::register_set::RegisterSet;
 use squall_bytecode::types::RegisterType;
 use squall_heap::{LayoutId, Word};
 
@@ -97,6 +99,9 @@ impl Constant {
     }
 }
 
+/// The method that a program begins with.
+pub const MAIN: &str = "main:";
+
 impl Function {
     /// The bytecode this function was linked from.
     pub fn bytecode(&self) -> &squall_bytecode::module::Function {
@@ -150,7 +155,32 @@ impl Function {
 
     /// Which registers the collector must trace at each pc.
     pub fn frame_maps(&self) -> &FrameMaps {
-        self.frame_maps.get_or_init(|| FrameMaps::compute(self.bytecode()))
+        self.frame_maps.get_or_init(|| match self.is_main() {
+            // What `main:` had, it has until it returns: see `stalls::look_once_more`.
+            true => FrameMaps::compute_keeping(self.bytecode()),
+            false => FrameMaps::compute(self.bytecode()),
+        })
+    }
+
+    /// Whether this is the method `main:` of a module's main class.
+    fn is_main(&self) -> bool {
+        let bytecode = &self.module.bytecode;
+        let Some(class) = bytecode.main_class().map(|class| bytecode.class(class)) else {
+            return false;
+        };
+        let mut methods = class.methods.iter();
+        let method = methods.find(|method| method.function == FunctionId(self.index));
+        method.is_some_and(|method| bytecode.string(method.selector) == MAIN)
+    }
+
+    /// The registers that hold words wherever the function returns; nothing if one cannot tell from
+    /// where it does.
+    pub fn words_at_return(&self) -> Option<RegisterSet> {
+        let code = &self.bytecode().code;
+        let all = instructions(code).filter(|instruction| instruction.opcode == Opcode::Return);
+        let words = all.map(|instruction| self.frame_maps().before(instruction.pc));
+        // With a home, blocks may return from anywhere.
+        words.reduce(|all, words| all & words).filter(|_| self.home.is_none())
     }
 }
 

@@ -8,6 +8,7 @@
 //! | a symbol | a send with this selector, past visibility: the library's own |
 //! | nil | the receiver, a closure, is evaluated with as many of the arguments as it takes |
 //! | [`PROCESS`] | of the receiver, a class, an instance is made, which is then sent `run` |
+//! | [`PROGRAM`] | the receiver, the platform, makes an instance of the program, which is then sent `main:`, and deals with the answer |
 //!
 //! A message's *result* is for what it returns: nil for nobody, or a promise.
 
@@ -16,15 +17,17 @@ use squall_heap::{Object, Word};
 use crate::behavior::Behavior;
 use crate::calls;
 use crate::classes;
-use crate::function::Site;
+use crate::function::{MAIN, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, string};
 use crate::outcome::Failure;
+use crate::primitives::system::arguments;
 use crate::promises::EMBEDDER;
 use crate::stack::exit_site;
+use crate::stalls;
 use crate::strand::{Role, slots};
-use crate::thread::{Thread, Window, allocated};
+use crate::thread::{Stop, Thread, Window, allocated};
 
 /// The next message in the mailbox, or nil.
 pub const NEXT: usize = 0;
@@ -37,6 +40,8 @@ pub const RECEIVER: usize = 3;
 
 /// The kind of the message that a process begins with.
 pub const PROCESS: Word = Word::from_small_integer_unchecked(0);
+/// The kind of the message that a program begins with. Like the other, it is no site's address.
+pub const PROGRAM: Word = Word::from_small_integer_unchecked(1);
 
 /// Makes a message from the words of a window, receiver first. *GC point.*
 pub fn make(
@@ -82,6 +87,10 @@ pub fn begin(thread: &mut Thread, message: Object) {
         strand.role.set(Role::Maker);
         return make_instance(thread);
     }
+    if kind == PROGRAM {
+        strand.role.set(Role::Loader);
+        return send(thread, "loadProgram");
+    }
     if kind == Word::NIL {
         return evaluate(thread);
     }
@@ -100,6 +109,32 @@ pub fn begin(thread: &mut Thread, message: Object) {
     }
 }
 
+/// Begins the next step of the thread's strand, which has stopped; whether there is one. *GC point.*
+pub fn next_step(thread: &mut Thread) -> bool {
+    // One that is parked may be somebody else's by now.
+    let has_ended = matches!(thread.stop, Stop::Returned | Stop::Failed);
+    let role = if has_ended { thread.strand().role.get() } else { Role::Other };
+    match (role, thread.stop) {
+        (Role::Maker, Stop::Returned) => run_instance(thread),
+        (Role::Loader, Stop::Returned) => run_main(thread),
+        (Role::Main, Stop::Returned) => end_program(thread),
+        (Role::Loader | Role::Main, Stop::Failed) => fail_program(thread),
+        _ => return false,
+    }
+    true
+}
+
+/// Begins a step with what the step before has answered. Answers that.
+fn begin_step(thread: &mut Thread, role: Role) -> Word {
+    let strand = thread.strand();
+    let result = strand.result();
+    strand.role.set(role);
+    thread.start_state();
+    thread.stop = Stop::Returned;
+    thread.message.clear();
+    result
+}
+
 /// Makes an instance of the class in the thread's message, with the arguments that follow: the first
 /// step of a process. *GC point.*
 fn make_instance(thread: &mut Thread) {
@@ -113,21 +148,57 @@ fn make_instance(thread: &mut Thread) {
 
 /// Sends `run` to the instance that the thread's strand has made, and begun to return: the second step
 /// of a process. *GC point.*
-pub fn run_instance(thread: &mut Thread) {
-    let strand = thread.strand();
-    let instance = strand.result();
-    strand.role.set(Role::Process);
-    thread.start_state();
-    thread.message.clear();
+fn run_instance(thread: &mut Thread) {
+    let instance = begin_step(thread, Role::Process);
     thread.message.push(instance);
     let layout = known::layout_of(instance);
     let entry = thread.run_entry;
     if entry.layout == layout && !matches!(entry.action, Action::Missing) {
         calls::send_found(thread, exit_site(), entry);
     } else {
-        let selector = thread.vm.symbol(RUN);
-        calls::send_past_visibility(thread, exit_site(), selector);
+        send(thread, RUN);
     }
+}
+
+/// Sends `main:` to the program, which was made: the second step of one. *GC point.*
+fn run_main(thread: &mut Thread) {
+    let program = begin_step(thread, Role::Main);
+    thread.message.push(program);
+    match arguments(thread) {
+        Ok(arguments) => thread.message.push(arguments),
+        Err(failure) => return calls::fail(thread, exit_site(), failure),
+    }
+    let layout = known::layout_of(thread.message[0]);
+    if let Some(behavior) = thread.vm.behavior_of_layout(layout) {
+        let selector = thread.vm.symbol(MAIN);
+        if let Action::Method(main) = thread.vm.lookups.lexical(layout, behavior, selector).action {
+            _ = thread.vm.main_method.set(main);
+        }
+    }
+    send(thread, MAIN);
+}
+
+/// Has the platform deal with what `main:` has answered: the third step of a program. *GC point.*
+fn end_program(thread: &mut Thread) {
+    let answer = begin_step(thread, Role::Other);
+    thread.message.extend([thread.vm.roots.platform.get(), answer]);
+    if answer.is_small_integer() {
+        stalls::look_once_more(thread);
+    }
+    send(thread, "finishWith:");
+}
+
+/// Has the kernel report the exception that has ended a program. *GC point.*
+fn fail_program(thread: &mut Thread) {
+    let exception = begin_step(thread, Role::Other);
+    thread.message.extend([thread.vm.roots.kernel.get(), exception]);
+    send(thread, "uncaught:");
+}
+
+/// Sends the thread's message. *GC point.*
+fn send(thread: &mut Thread, selector: &str) {
+    let selector = thread.vm.symbol(selector);
+    calls::send_past_visibility(thread, exit_site(), selector);
 }
 
 /// The message that a process is.
@@ -158,6 +229,7 @@ pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
     match strand.role.get() {
         Role::Maker | Role::Process => Audience::User,
+        Role::Loader | Role::Main => Audience::Starter,
         Role::Other if strand.object().slot(slots::TASK) == EMBEDDER => Audience::Program,
         Role::Other => Audience::Starter,
     }

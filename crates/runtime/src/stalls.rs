@@ -12,13 +12,14 @@
 use std::fmt::Write;
 
 use parking_lot::Mutex;
-use squall_heap::{LayoutId, Object, Word};
+use squall_heap::{CollectionKind, LayoutId, Object, Word};
 
 use crate::known;
 use crate::locks;
 use crate::promises::{self, unsettled, unsettled::Settler};
 use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
+use crate::thread::Thread;
 use crate::trace;
 use crate::vat::VatRef;
 use crate::vm::Vm;
@@ -82,6 +83,33 @@ impl Stalls {
             vm.host.write_error(&text);
         }
     }
+}
+
+/// Looks for strands that were lost while the program ran, now that `main:` has returned: so they are
+/// reported if no collection has found them before. Whatever `main:` could have used until it returned
+/// counts as something that somebody has. The stack is empty but for what `main:` has left there.
+/// *GC point.*
+pub fn look_once_more(thread: &mut Thread) {
+    let vm = thread.vm;
+    if !vm.strands.all().iter().any(|strand| strand.is_parked()) {
+        return;
+    }
+    let Some(main) = vm.main_method.get() else { return };
+    let Some(words) = main.words_at_return() else { return };
+    let frame = thread.stack().base();
+    let end = frame.wrapping_add(main.frame_words as usize);
+    if end as usize > thread.stack().limit() {
+        // The frame was elsewhere.
+        return;
+    }
+    let depth = thread.message.len();
+    // SAFETY: the frame that begins an empty stack was that of `main:`. By the maps of that function,
+    // which were those of all collections, these registers held words when it returned, and nothing was
+    // called since.
+    let words = words.iter().map(|register| unsafe { frame.add(register.index()).read() });
+    thread.message.extend(words);
+    thread.mutator.collect(CollectionKind::Full);
+    thread.message.truncate(depth);
 }
 
 /// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of
@@ -172,9 +200,9 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 /// What a strand is called in reports.
 fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
-        _ if strand.role.get() != Role::Other => "process",
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
+        _ if matches!(strand.role.get(), Role::Maker | Role::Process) => "process",
         (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",
         (Model::Exclusive, Some(_)) => "strand",
     };

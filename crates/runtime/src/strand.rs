@@ -122,7 +122,8 @@ pub enum Standing {
 /// The largest word for how a strand ended: no strand is at an address like that.
 const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as i64).bits();
 
-/// What a strand is for.
+/// What a strand is for, and in which of several steps, if it has some: when one has returned, the next
+/// one begins on the same empty stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Role {
@@ -130,6 +131,10 @@ pub enum Role {
     Maker,
     /// A process.
     Process,
+    /// The main strand of a program, about to make the module's instance.
+    Loader,
+    /// The main strand of a program.
+    Main,
     /// Anything else.
     Other,
 }

@@ -13,7 +13,7 @@ use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 
 use crate::behavior::{Behavior, BehaviorFault};
-use crate::function::Constant;
+use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::LookupTable;
@@ -90,6 +90,8 @@ pub struct Vm {
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
+    /// The method `main:` of the program.
+    pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
     threads: Mutex<Vec<ThreadPointer>>,
     symbols: &'static SymbolTable,
@@ -144,6 +146,7 @@ impl Vm {
             stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
+            main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),
             symbols: Box::leak(Box::default()),

@@ -236,8 +236,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
     }
     let tier = thread.vm.tier;
     tier.run(thread);
-    if thread.stop == Stop::Returned && thread.strand().role.get() == Role::Maker {
-        messages::run_instance(thread);
+    while messages::next_step(thread) {
         tier.run(thread);
     }
 }
@@ -273,7 +272,8 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let value = strand.result();
     let vat = strand.vat.get();
     let task = strand.object().slot(strand::slots::TASK);
-    let result = if strand.role.get() == Role::Other { task } else { Word::NIL };
+    let is_process = matches!(strand.role.get(), Role::Maker | Role::Process);
+    let result = if is_process { Word::NIL } else { task };
     let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
     if let Some(vat) = turn {
         vat.turn.set(None);
@@ -363,10 +363,25 @@ pub fn call(thread: &mut Thread, selector: &str, words: &[Word]) -> Result<Finis
     thread.message.clear();
     thread.message.extend_from_slice(words);
     let selector = vm.name_word(thread, vm.symbol(selector))?;
+    post_and_work(thread, selector)
+}
+
+/// Has the platform run the program, as [`call`] does: what it answers is a promise for the end, unless that
+/// has come. *GC point.*
+pub fn run_program(thread: &mut Thread) -> Result<Finished, Failure> {
+    thread.message.clear();
+    thread.message.push(thread.vm.roots.platform.get());
+    post_and_work(thread, messages::PROGRAM)
+}
+
+/// Posts a message of the embedder to the main vat, of this kind and with the words of the thread's
+/// message, and runs what is ready until the answer is there. *GC point.*
+fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
+    let vm = thread.vm;
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
     vm.embedder.begin();
-    let message = messages::make(thread, selector, promises::EMBEDDER, window)?;
+    let message = messages::make(thread, kind, promises::EMBEDDER, window)?;
     let vat = vm.main_vat().ok_or(Failure::new("NotSupported"))?;
     vat.post(thread, message);
     Ok(work(thread, |vm| vm.embedder.is_done()))

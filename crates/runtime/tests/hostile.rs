@@ -181,8 +181,7 @@ fn primitives_survive_any_argument() {
     let vm = Vm::new(options, Box::new(host), &Interpreter).unwrap();
     let mut thread = Thread::attach(vm);
     bootstrap::boot(&mut thread).unwrap();
-    let platform = vm.roots.platform.get();
-    let result = worker::call(&mut thread, "start", &[platform]).unwrap();
+    let result = worker::run_program(&mut thread).unwrap();
     let output = output.lock().unwrap();
     let end = output.char_indices().rev().nth(500).map_or(0, |(start, _)| start);
     assert_eq!(result, Finished::Exit(0), "{}", &output[end..]);

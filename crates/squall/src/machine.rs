@@ -118,8 +118,8 @@ impl Machine {
 
     /// Runs the program; if nothing is left to run before it has ended, answers the promise for its end.
     fn start_program(&mut self) -> Result<Reply<Handle>, BootError> {
-        let platform = self.platform();
-        match self.send(platform, "start", &[])? {
+        let finished = worker::run_program(&mut self.thread)?;
+        match self.reply_to(finished) {
             Reply::Answer(end) => Ok(match self.run_turns() {
                 Reply::Exit(code) => Reply::Exit(code),
                 Reply::Answer(()) | Reply::Stalled => Reply::Answer(end),
@@ -192,7 +192,11 @@ impl Machine {
         let words = std::iter::once(receiver).chain(arguments.iter().copied());
         let words: Vec<Word> = words.map(|handle| self.thread.mutator.get(handle)).collect();
         let finished = worker::call(&mut self.thread, selector, &words)?;
-        Ok(match finished {
+        Ok(self.reply_to(finished))
+    }
+
+    fn reply_to(&mut self, finished: Finished) -> Reply<Handle> {
+        match finished {
             Finished::Exit(code) => Reply::Exit(code),
             Finished::Stalled => {
                 self.abandon_turn();
@@ -202,7 +206,7 @@ impl Machine {
                 let result = self.vm.embedder.take().map_or(Word::NIL, |(_, value)| value);
                 Reply::Answer(self.thread.mutator.push_root(result))
             }
-        })
+        }
     }
 
     /// The class object of a library module.

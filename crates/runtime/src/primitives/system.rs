@@ -28,12 +28,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         Outcome::Return(Word::NIL)
     }),
     Primitive::ordinary("exit:", exit),
-    Primitive::ordinary("arguments", |thread, _| {
-        let arguments = &thread.vm.options.arguments;
-        answer(arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
-            make_string(thread, &arguments[index])
-        }))
-    }),
+    Primitive::ordinary("arguments", |thread, _| answer(arguments(thread))),
     Primitive::ordinary("milliseconds", |thread, _| {
         answer(make_integer(thread, milliseconds(thread.vm)))
     }),
@@ -46,6 +41,14 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("memoryStatistics", |thread, _| answer(memory_statistics(thread))),
 ];
+
+/// The command line, a value array of strings. *GC point.*
+pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
+    let arguments = &thread.vm.options.arguments;
+    arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
+        make_string(thread, &arguments[index])
+    })
+}
 
 /// Writes a text, which may wait for whoever reads it.
 fn print(thread: &mut Thread, window: Window, write: fn(&dyn Host, &str)) -> Outcome {
