@@ -41,6 +41,8 @@ pub struct Stalls(Mutex<Lost>);
 struct Lost {
     count: usize,
     descriptions: Vec<String>,
+    /// Whether strands that get lost are of no interest any more.
+    is_closed: bool,
 }
 
 impl Stalls {
@@ -56,12 +58,17 @@ impl Stalls {
         vm.host.write_error(&text);
     }
 
+    /// The program's end is near: what is left alone from now on was not lost.
+    pub fn close(&self) {
+        self.0.lock().is_closed = true;
+    }
+
     /// The collector found strands that nothing can wake. What they refer to may be gone.
     pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
         let mut inner = self.0.lock();
         for strand in lost {
-            inner.count += 1;
-            if inner.descriptions.len() < DESCRIBED {
+            inner.count += usize::from(!inner.is_closed);
+            if !inner.is_closed && inner.descriptions.len() < DESCRIBED {
                 let trace = trace::render(strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }

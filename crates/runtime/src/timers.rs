@@ -22,6 +22,7 @@ use crate::thread::Thread;
 use crate::vat::VatRef;
 use crate::vm::Vm;
 use crate::waiting;
+use crate::worker;
 
 /// Denotes a timer, for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,8 @@ enum Purpose {
     Wake { strand: Word, ticket: u64, value: Word },
     /// This message goes to the vat of this vat object.
     Post { vat: Word, message: Word },
+    /// The program ends with this exit code.
+    End(i32),
 }
 
 /// All timers that are not due yet.
@@ -52,6 +55,8 @@ struct Table {
     entries: Vec<Entry>,
     free: Vec<u32>,
     due: VecDeque<TimerKey>,
+    /// Whether nothing becomes due any more.
+    is_stopped: bool,
 }
 
 /// A place in the table.
@@ -120,15 +125,43 @@ impl Timers {
 
     /// Starts a reserved timer, unless it was cancelled.
     fn start(&self, vm: &'static Vm, key: TimerKey, delay: Duration, purpose: Purpose) {
-        match self.inner.lock().get(key) {
+        let mut table = self.inner.lock();
+        match table.get(key) {
             Some(entry) => entry.purpose = Some(purpose),
             None => return,
         }
-        let id = vm.scheduler.add_timer(delay, key);
-        let is_wanted = self.inner.lock().get(key).map(|entry| entry.id = Some(id)).is_some();
-        if !is_wanted {
-            vm.scheduler.cancel_timer(id);
+        if table.is_stopped {
+            return;
         }
+        drop(table);
+        let id = vm.scheduler.add_timer(delay, key);
+        let mut table = self.inner.lock();
+        let is_stopped = table.is_stopped;
+        match table.get(key).filter(|_| !is_stopped) {
+            Some(entry) => entry.id = Some(id),
+            None => {
+                drop(table);
+                vm.scheduler.cancel_timer(id);
+            }
+        }
+    }
+
+    /// Nothing becomes due any more. What waits for a time waits for ever, and stays alive.
+    pub fn stop(&self, vm: &Vm) {
+        let mut table = self.inner.lock();
+        table.is_stopped = true;
+        let ids: Vec<_> = table.entries.iter_mut().filter_map(|entry| entry.id.take()).collect();
+        drop(table);
+        ids.into_iter().for_each(|id| _ = vm.scheduler.cancel_timer(id));
+    }
+
+    /// Ends the program after a time, although nothing else becomes due any more.
+    pub fn end_after(&self, vm: &'static Vm, delay: Duration, code: i32) {
+        let mut table = self.inner.lock();
+        let key = table.reserve(None);
+        table.entries[key.place as usize].purpose = Some(Purpose::End(code));
+        drop(table);
+        vm.scheduler.add_timer(delay, key);
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.
@@ -143,6 +176,7 @@ impl Timers {
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
+                Purpose::End(_) => continue,
             };
             visit(first);
             visit(second);
@@ -197,6 +231,7 @@ pub fn run_due(thread: &mut Thread) {
                 VatRef::of_object(vat).post(thread, message);
             }
         }
+        Some(Purpose::End(code)) => worker::end_late(vm, code),
         None => {}
     }
 }

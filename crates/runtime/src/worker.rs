@@ -5,6 +5,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, WorkerId};
@@ -51,9 +52,14 @@ impl Item {
 }
 
 /// How a program ends.
+///
+/// Its end may be *near*: then the exit code is known, unless something fails, and what can go on at once
+/// goes on, but nothing waits for a time any more. When nothing is left to run, the program has ended.
 pub struct Ended {
     is_ended: AtomicBool,
     code: AtomicI64,
+    /// The exit code if the end is near.
+    near: AtomicI64,
 }
 
 /// In place of an exit code: the program has not ended.
@@ -61,7 +67,11 @@ const LIVE: i64 = i64::MIN;
 
 impl Default for Ended {
     fn default() -> Ended {
-        Ended { is_ended: AtomicBool::new(false), code: AtomicI64::new(LIVE) }
+        Ended {
+            is_ended: AtomicBool::new(false),
+            code: AtomicI64::new(LIVE),
+            near: AtomicI64::new(LIVE),
+        }
     }
 }
 
@@ -72,12 +82,56 @@ impl Ended {
         self.is_ended.load(Ordering::Acquire).then(|| self.code.load(Ordering::Relaxed) as i32)
     }
 
+    /// The exit code of a program whose end is near.
+    pub fn near_code(&self) -> Option<i32> {
+        let code = self.near.load(Ordering::Relaxed);
+        (code != LIVE).then_some(code as i32)
+    }
+
+    /// The end is near, with this code; whether it was not before.
+    fn set_near(&self, code: i32) -> bool {
+        let code = i64::from(code);
+        self.near.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// The program ends with this code, unless it has ended already.
     pub fn set(&self, code: i32) {
         let code = i64::from(code);
         _ = self.code.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed);
         self.is_ended.store(true, Ordering::Release);
     }
+}
+
+/// How long a program whose end is near may go on.
+const LAST_GRACE: Duration = Duration::from_secs(10);
+
+/// The program has answered with this exit code: what can go on at once does so, for some time.
+pub fn end_soon(vm: &'static Vm, code: i32) {
+    if !vm.ended.set_near(code) {
+        return;
+    }
+    vm.stalls.close();
+    vm.timers.stop(vm);
+    if vm.scheduler.is_seeded() {
+        return vm.timers.end_after(vm, LAST_GRACE, code);
+    }
+    let end = std::thread::Builder::new().name("end".into());
+    let thread = end.spawn(move || {
+        std::thread::sleep(LAST_GRACE);
+        end_late(vm, code);
+    });
+    if thread.is_err() {
+        vm.end(code);
+    }
+}
+
+/// The program's end was near for too long.
+pub fn end_late(vm: &Vm, code: i32) {
+    let seconds = LAST_GRACE.as_secs();
+    vm.host.write_error(&format!(
+        "the program was ended, since something still ran {seconds} s after main: had answered\n"
+    ));
+    vm.end(code);
 }
 
 /// Why a worker's loop ended.

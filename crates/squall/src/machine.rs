@@ -101,6 +101,9 @@ impl Machine {
         let code = match self.start_program() {
             Ok(Reply::Exit(code)) => code,
             Ok(Reply::Stalled) => DEADLOCK,
+            Ok(Reply::Answer(_)) if self.vm.ended.near_code().is_some() => {
+                self.vm.ended.near_code().unwrap_or(INTERNAL_ERROR)
+            }
             Ok(Reply::Answer(end)) => {
                 self.vm.stalls.report(self.vm, self.thread.mutator.get(end));
                 DEADLOCK

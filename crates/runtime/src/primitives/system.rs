@@ -12,6 +12,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::trace;
 use crate::vm::Vm;
+use crate::worker;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -27,7 +28,15 @@ pub static PRIMITIVES: &[Primitive] = &[
         thread.mutator.native(|| vm.host.write_error(&text));
         Outcome::Return(Word::NIL)
     }),
-    Primitive::ordinary("exit:", exit),
+    Primitive::ordinary("exit:", |thread, window| {
+        answer_exit(thread, window, |_, code| Outcome::Exit(code))
+    }),
+    Primitive::ordinary("endWith:", |thread, window| {
+        answer_exit(thread, window, |vm, code| {
+            worker::end_soon(vm, code);
+            Outcome::Return(Word::NIL)
+        })
+    }),
     Primitive::ordinary("arguments", |thread, _| answer(arguments(thread))),
     Primitive::ordinary("milliseconds", |thread, _| {
         answer(make_integer(thread, milliseconds(thread.vm)))
@@ -59,14 +68,18 @@ fn print(thread: &mut Thread, window: Window, write: fn(&dyn Host, &str)) -> Out
     }))
 }
 
-fn exit(thread: &mut Thread, window: Window) -> Outcome {
+fn answer_exit(
+    thread: &mut Thread,
+    window: Window,
+    end: fn(&'static Vm, i32) -> Outcome,
+) -> Outcome {
     let code = integer_argument(window.get(0)).ok().and_then(|code| i32::try_from(code).ok());
     let Some(code) = code else {
         return Failure::argument(window.get(0)).into();
     };
     let vm = thread.vm;
     thread.mutator.native(|| vm.host.flush());
-    Outcome::Exit(code)
+    end(vm, code)
 }
 
 /// When runs with a seed begin: at the start of 2020.
