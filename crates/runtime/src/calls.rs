@@ -163,6 +163,9 @@ pub fn poll(thread: &mut Thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
+    if thread.vm.options.polls_always {
+        thread.vm.ended.end_if_late(thread.vm);
+    }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
     let held = strand.is_suspended.load(Ordering::Relaxed);
     if must_give_way(strand) {

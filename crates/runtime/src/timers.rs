@@ -22,7 +22,6 @@ use crate::thread::Thread;
 use crate::vat::VatRef;
 use crate::vm::Vm;
 use crate::waiting;
-use crate::worker;
 
 /// Denotes a timer, for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,8 +39,6 @@ enum Purpose {
     Wake { strand: Word, ticket: u64, value: Word },
     /// This message goes to the vat of this vat object.
     Post { vat: Word, message: Word },
-    /// The program ends with this exit code.
-    End(i32),
 }
 
 /// All timers that are not due yet.
@@ -155,15 +152,6 @@ impl Timers {
         ids.into_iter().for_each(|id| _ = vm.scheduler.cancel_timer(id));
     }
 
-    /// Ends the program after a time, although nothing else becomes due any more.
-    pub fn end_after(&self, vm: &'static Vm, delay: Duration, code: i32) {
-        let mut table = self.inner.lock();
-        let key = table.reserve(None);
-        table.entries[key.place as usize].purpose = Some(Purpose::End(code));
-        drop(table);
-        vm.scheduler.add_timer(delay, key);
-    }
-
     /// A timer's time has come: an item for it is about to be in a run queue.
     pub fn set_due(&self, key: TimerKey) {
         self.inner.lock().due.push_back(key);
@@ -176,7 +164,6 @@ impl Timers {
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
-                Purpose::End(_) => continue,
             };
             visit(first);
             visit(second);
@@ -231,7 +218,6 @@ pub fn run_due(thread: &mut Thread) {
                 VatRef::of_object(vat).post(thread, message);
             }
         }
-        Some(Purpose::End(code)) => worker::end_late(vm, code),
         None => {}
     }
 }

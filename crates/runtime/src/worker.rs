@@ -4,7 +4,7 @@
 //! goes on until the program ends, or until what its caller waits for has come.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use squall_heap::{Object, Word};
@@ -60,6 +60,8 @@ pub struct Ended {
     code: AtomicI64,
     /// The exit code if the end is near.
     near: AtomicI64,
+    /// The scheduler's milliseconds at which it has come with a seed, whatever still runs.
+    due: AtomicU64,
 }
 
 /// In place of an exit code: the program has not ended.
@@ -71,6 +73,7 @@ impl Default for Ended {
             is_ended: AtomicBool::new(false),
             code: AtomicI64::new(LIVE),
             near: AtomicI64::new(LIVE),
+            due: AtomicU64::new(u64::MAX),
         }
     }
 }
@@ -94,6 +97,13 @@ impl Ended {
         self.near.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// With a seed, the program ends if its end has been near for too long: asked at polls.
+    pub fn end_if_late(&self, vm: &Vm) {
+        if vm.scheduler.now() >= self.due.load(Ordering::Relaxed) {
+            end_late(vm, self.near_code().unwrap_or(0));
+        }
+    }
+
     /// The program ends with this code, unless it has ended already.
     pub fn set(&self, code: i32) {
         let code = i64::from(code);
@@ -113,7 +123,8 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
     vm.stalls.close();
     vm.timers.stop(vm);
     if vm.scheduler.is_seeded() {
-        return vm.timers.end_after(vm, LAST_GRACE, code);
+        let due = vm.scheduler.now() + LAST_GRACE.as_millis() as u64;
+        return vm.ended.due.store(due, Ordering::Relaxed);
     }
     let end = std::thread::Builder::new().name("end".into());
     let thread = end.spawn(move || {
@@ -126,7 +137,7 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
 }
 
 /// The program's end was near for too long.
-pub fn end_late(vm: &Vm, code: i32) {
+fn end_late(vm: &Vm, code: i32) {
     let seconds = LAST_GRACE.as_secs();
     vm.host.write_error(&format!(
         "the program was ended, since something still ran {seconds} s after main: had answered\n"
