@@ -310,6 +310,13 @@ impl Vm {
         }
     }
 
+    /// The vat that the strand on a worker has left to others.
+    pub(crate) fn left_vat(&self, worker: WorkerId) -> Option<VatRef> {
+        let threads = self.threads.lock();
+        let thread = threads.iter().find(|thread| thread.number() == worker.index() as u32)?;
+        thread.left_vat()
+    }
+
     /// Asks the strand that runs on a worker to give way.
     pub fn preempt(&self, worker: WorkerId) {
         for thread in self.threads.lock().iter() {
@@ -330,6 +337,13 @@ impl ThreadPointer {
     fn number(self) -> u32 {
         // SAFETY: see above; the number never changes.
         unsafe { (*self.0).number }.index() as u32
+    }
+
+    fn left_vat(self) -> Option<VatRef> {
+        // SAFETY: see above; the field is an atomic.
+        let address = unsafe { &(*self.0).left_vat }.load(Ordering::Relaxed);
+        // SAFETY: the thread stored the address of a vat, or 0.
+        (address != 0).then(|| unsafe { VatRef::from_address(address) })
     }
 
     fn request_poll(self) {
