@@ -242,13 +242,24 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
         Standing::BeforeInstruction => {}
     }
     if strand.is_killed.load(Ordering::Relaxed) && !thread.is_parked {
-        unwind::kill(thread);
+        kill(thread, strand);
     }
     let tier = thread.vm.tier;
     tier.run(thread);
     if thread.stop == Stop::Returned && thread.strand().role.get() == Role::Maker {
         messages::run_instance(thread);
         tier.run(thread);
+    }
+}
+
+/// Ends a strand that is about to go on: at its next poll, if it was given what it waited for, so that
+/// code without a poll can note that it has it.
+fn kill(thread: &mut Thread, strand: StrandRef) {
+    let was_given = strand.standing.get() == Standing::InCall;
+    if was_given && strand.delivery.get() != Delivery::Kill {
+        thread.request_poll();
+    } else {
+        unwind::kill(thread);
     }
 }
 
