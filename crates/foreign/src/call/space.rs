@@ -1,0 +1,119 @@
+//! The memory of a call: usually on the stack of who calls.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::mem::MaybeUninit;
+
+use smallvec::SmallVec;
+
+use crate::memory::{MemoryError, NativeMemory, Pin};
+use crate::value::{Address, Mismatch};
+
+/// Words that need no allocation: enough for all calls through registers, and most others.
+const INLINE: usize = 64;
+
+/// Room for the arguments of one call at a time. It can be used for any number of calls, one after the
+/// other. Making one costs nothing.
+pub struct CallSpace<'m> {
+    /// The area of the call, then strings. Only raw pointers lead into it, so that C's do as well.
+    words: UnsafeCell<[MaybeUninit<u64>; INLINE]>,
+    /// How many words are taken.
+    used: Cell<usize>,
+    kept: RefCell<SmallVec<[Kept<'m>; 4]>>,
+}
+
+/// What must live until the call has returned.
+enum Kept<'m> {
+    Pin(#[expect(dead_code, reason = "it is there to be dropped")] Pin<'m>),
+    Memory(#[expect(dead_code, reason = "it is there to be dropped")] NativeMemory),
+}
+
+impl Default for CallSpace<'_> {
+    fn default() -> Self {
+        CallSpace::new()
+    }
+}
+
+impl<'m> CallSpace<'m> {
+    /// Room for a call.
+    #[inline]
+    pub fn new() -> CallSpace<'m> {
+        let words = UnsafeCell::new([MaybeUninit::uninit(); INLINE]);
+        CallSpace { words, used: Cell::new(0), kept: RefCell::default() }
+    }
+
+    /// Begins a call with an area of so many words, whose contents are anything.
+    #[inline]
+    pub(super) fn begin(&self, words: usize) -> Result<*mut u64, MemoryError> {
+        debug_assert!(self.kept.borrow().is_empty(), "the call before this one is over");
+        if words > INLINE {
+            self.used.set(0);
+            return self.allocate(words);
+        }
+        self.used.set(words);
+        Ok(self.words.get().cast())
+    }
+
+    #[cold]
+    fn allocate(&self, words: usize) -> Result<*mut u64, MemoryError> {
+        let memory = NativeMemory::allocate(words * size_of::<u64>())?;
+        let area = memory.address()?;
+        self.kept.borrow_mut().push(Kept::Memory(memory));
+        Ok(std::ptr::with_exposed_provenance_mut(area.0))
+    }
+
+    /// Keeps memory where it is until the call is over, and answers where that is.
+    pub(super) fn pin(&self, memory: &'m NativeMemory) -> Result<Address, Mismatch> {
+        let (address, pin) = memory.pin().ok_or(Mismatch::Released)?;
+        self.kept.borrow_mut().push(Kept::Pin(pin));
+        Ok(address)
+    }
+
+    /// Copies a string and adds a NUL. The copy lives until the call is over.
+    pub(super) fn copy_text(&self, text: &[u8]) -> Result<Address, CopyError> {
+        if text.contains(&0) {
+            return Err(CopyError::Mismatch(Mismatch::InnerNul));
+        }
+        let words = text.len() / size_of::<u64>() + 1;
+        if words > INLINE - self.used.get() {
+            return self.allocate_text(text).map_err(CopyError::Memory);
+        }
+        // SAFETY: from the first free word on there is room for the text and the NUL, which nobody else
+        // refers to.
+        let start = unsafe {
+            let start = self.words.get().cast::<u64>().add(self.used.get()).cast::<u8>();
+            start.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            start.add(text.len()).write(0);
+            start
+        };
+        self.used.set(self.used.get() + words);
+        Ok(Address(start.expose_provenance()))
+    }
+
+    #[cold]
+    fn allocate_text(&self, text: &[u8]) -> Result<Address, MemoryError> {
+        let memory = NativeMemory::allocate_text(text)?;
+        let address = memory.address()?;
+        self.kept.borrow_mut().push(Kept::Memory(memory));
+        Ok(address)
+    }
+
+    /// Ends a call.
+    #[inline]
+    pub(super) fn end(&self) {
+        if !self.kept.borrow().is_empty() {
+            self.kept.borrow_mut().clear();
+        }
+    }
+}
+
+/// Why a string was not copied.
+pub(super) enum CopyError {
+    Mismatch(Mismatch),
+    Memory(MemoryError),
+}
+
+impl From<Mismatch> for CopyError {
+    fn from(mismatch: Mismatch) -> CopyError {
+        CopyError::Mismatch(mismatch)
+    }
+}
