@@ -6,6 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use squall::{Grant, HeapOptions, Options, Permissions, Tracing};
@@ -125,6 +126,10 @@ pub struct Test {
     /// one that they fail with, and say how to repeat it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub schedules: Option<u64>,
+
+    /// The most time that a test may take, in seconds; by default 60 with --schedules, and else unlimited
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
 
     /// Test modules
     #[arg(required = true, value_name = "FILE")]
@@ -330,6 +335,14 @@ impl MachineArguments {
     }
 }
 
+/// A number of seconds, perhaps with decimals.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.parse().ok().filter(|number| *number > 0.0);
+    let duration = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
+    duration
+        .ok_or_else(|| format!("`{text}` is no time; write a number of seconds, such as 10 or 0.5"))
+}
+
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
     let explanation =
@@ -365,6 +378,15 @@ mod tests {
         assert_eq!(size("2G"), Ok(2 << 30));
         for wrong in ["", "M", "-1", "1.5G", "99999999T", "lots"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_may_have_decimals() {
+        assert_eq!(seconds("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "1s", "inf", "NaN", "1e300", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -4,7 +4,7 @@
 //!
 //! A channel without a buffer joins a writer and a reader: whoever comes first waits for the other.
 //! A buffer lets writers go on while it has room. A poisoned channel fails everybody, in both
-//! directions, for good.
+//! directions, for good; but what is in its buffer can still be read, unless a reader poisoned it.
 //!
 //! A channel is shared by vats, so all of it is behind its lock ([`crate::waiting`]), and what goes
 //! through it is a value.
@@ -136,7 +136,7 @@ fn answer(look: Look, channel: Object) -> Outcome {
 
 /// Takes an element from a locked channel, if one is there.
 fn try_read(thread: &mut Thread, channel: Object) -> Look {
-    if channel.slot(POISONED) == Word::TRUE {
+    if channel.slot(POISONED) == Word::TRUE && index_slot(channel, HELD) == 0 {
         waiting::unlock(&mut thread.mutator, channel);
         return Look::Poisoned;
     }
@@ -219,11 +219,24 @@ fn fill(thread: &mut Thread, pair: Object, index: Word, value: Word) {
     pair.set_element(&mut thread.mutator, 1, value);
 }
 
-/// Poisons the channel in a word: who waits there, or comes later, fails.
-pub fn poison(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
+/// Who poisons a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A reader: nobody is to read what the buffer holds.
+    Reading,
+    /// A writer: nothing comes after what the buffer holds.
+    Writing,
+}
+
+/// Poisons the channel in a word from one end: who waits there, or comes later, fails.
+pub fn poison(thread: &mut Thread, word: Word, end: End) -> Result<Word, Failure> {
     let channel = channel(word)?;
     waiting::lock(&mut thread.mutator, channel);
     channel.set_slot(&mut thread.mutator, POISONED, Word::TRUE);
+    if end == End::Reading {
+        channel.set_slot(&mut thread.mutator, BUFFER, Word::NIL);
+        channel.set_slot(&mut thread.mutator, HELD, index_word(0));
+    }
     let readers = waiting::take_all(thread, channel, READERS);
     let writers = waiting::take_all(thread, channel, WRITERS);
     waiting::unlock(&mut thread.mutator, channel);
@@ -277,6 +290,10 @@ pub fn choose(
     }
     // From here on there is no GC point, and the window may be somebody else's any moment.
     let strand = thread.strand().object();
+    let timer = match patience {
+        Patience::Until(delay) => Some((timers::reserve(thread), delay)),
+        _ => None,
+    };
     let ticket = waiting::park(thread, window.get(0));
     for index in order {
         let channel = thread.message[1 + 2 * index].object_unchecked();
@@ -294,8 +311,8 @@ pub fn choose(
         waiting::enqueue(thread, channel, READERS, waiter, ticket, pair);
         waiting::unlock(&mut thread.mutator, channel);
     }
-    if let Patience::Until(delay) = patience {
-        timers::wake_after(thread, delay, strand, ticket, Word::NIL);
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::NIL);
     }
     Ok(Outcome::Park)
 }

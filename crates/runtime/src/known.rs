@@ -200,12 +200,18 @@ pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, crate::isolation::slot
 pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
 /// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
 pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
-/// Mutexes, conditions and semaphores: see [`crate::locks`]. Never seen by guest code outside the
-/// library.
-pub const LOCK: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 25);
-/// Barriers and buckets, which vats share: see [`crate::locks`]. Never seen by guest code outside the
-/// library.
-pub const SHARED_LOCK: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 26);
+/// Mutexes: see [`crate::locks`]. Never seen by guest code outside the library, as the others here.
+pub const MUTEX: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 25);
+/// Mutexes that vats share.
+pub const SHARED_MUTEX: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 26);
+/// Conditions.
+pub const CONDITION: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 27);
+/// Semaphores.
+pub const SEMAPHORE: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 28);
+/// Barriers, which vats share.
+pub const BARRIER: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 29);
+/// Buckets, which vats share.
+pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 30);
 
 /// The first layout number for classes that programs define.
 pub const FIRST_FREE_NUMBER: u32 = 32;

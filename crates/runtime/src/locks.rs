@@ -1,10 +1,9 @@
 //! Mutexes, conditions, semaphores, barriers and buckets: what strands wait for besides channels.
 //!
-//! They all are the same object: a lock ([`crate::waiting`]), a number, a queue of waiting strands
-//! and a holder; what the number means depends on what the object is used as. The library keeps each
-//! in an object of the class that says which.
+//! They all have the same slots: a lock ([`crate::waiting`]), a number, a queue of waiting strands
+//! and a holder; what the number means depends on the kind, which is the object's layout.
 //!
-//! | used as | the number is |
+//! | kind | the number is |
 //! |---|---|
 //! | mutex | how often the holder has locked it |
 //! | semaphore | how many may still pass |
@@ -15,7 +14,7 @@
 
 use std::time::Duration;
 
-use squall_heap::{Object, Word};
+use squall_heap::{LayoutId, Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, Outcome};
@@ -40,14 +39,24 @@ pub mod slots {
 
 use slots::{HOLDER, NUMBER, WAITERS};
 
-/// Makes one, for the strands of a vat or for all. *GC point.*
-pub fn make(thread: &mut Thread, number: i64, is_shared: bool) -> Result<Word, Failure> {
+/// All kinds.
+const KINDS: [LayoutId; 6] = [
+    known::MUTEX,
+    known::SHARED_MUTEX,
+    known::CONDITION,
+    known::SEMAPHORE,
+    known::BARRIER,
+    known::BUCKET,
+];
+
+/// Makes one of this kind. *GC point.*
+pub fn make(thread: &mut Thread, kind: LayoutId, number: i64) -> Result<Word, Failure> {
+    debug_assert!(KINDS.contains(&kind));
     let class = thread.vm.known_class(KnownClass::Object);
-    let layout = if is_shared { known::SHARED_LOCK } else { known::LOCK };
-    let object = allocated(thread.mutator.allocate_slots(layout, class))?;
+    let object = allocated(thread.mutator.allocate_slots(kind, class))?;
     object.initialize_slot(slots::LOCK, number_word(0));
     object.initialize_slot(NUMBER, number_word(number));
-    if is_shared {
+    if kind == known::BARRIER {
         object.initialize_slot(HOLDER, number_word(number));
     }
     Ok(object.word())
@@ -55,7 +64,7 @@ pub fn make(thread: &mut Thread, number: i64, is_shared: bool) -> Result<Word, F
 
 /// The lock in a word.
 fn lock_object(word: Word) -> Result<Object, Failure> {
-    let is_lock = |object: &Object| [known::LOCK, known::SHARED_LOCK].contains(&object.layout());
+    let is_lock = |object: &Object| KINDS.contains(&object.layout());
     word.as_object().filter(is_lock).ok_or(Failure::argument(word))
 }
 
@@ -167,11 +176,12 @@ pub fn await_condition(
     waiting::lock(&mut thread.mutator, condition);
     unlock_mutex(thread, mutex, depth)?;
     let strand = thread.strand().object();
+    let timer = patience.map(|delay| (timers::reserve(thread), delay));
     let ticket = waiting::park(thread, condition.word());
     waiting::enqueue(thread, condition, WAITERS, waiter, ticket, Word::NIL);
     waiting::unlock(&mut thread.mutator, condition);
-    if let Some(delay) = patience {
-        timers::wake_after(thread, delay, strand, ticket, Word::FALSE);
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::FALSE);
     }
     Ok(Outcome::Park)
 }

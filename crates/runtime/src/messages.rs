@@ -18,7 +18,7 @@ use crate::calls;
 use crate::classes;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
-use crate::lookup::CacheEntry;
+use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, string};
 use crate::outcome::Failure;
 use crate::promises::EMBEDDER;
@@ -75,6 +75,9 @@ pub fn begin(thread: &mut Thread, message: Object) {
     let task = if is_process { thread.message[0] } else { message.element(RESULT) };
     let strand = thread.strand();
     strand.object().set_slot(&mut thread.mutator, slots::TASK, task);
+    if task == EMBEDDER {
+        thread.vm.strands.set_main(strand);
+    }
     if is_process {
         strand.role.set(Role::Maker);
         return make_instance(thread);
@@ -118,8 +121,9 @@ pub fn run_instance(thread: &mut Thread) {
     thread.message.clear();
     thread.message.push(instance);
     let layout = known::layout_of(instance);
-    if thread.run_entry.layout == layout {
-        calls::send_found(thread, exit_site(), thread.run_entry);
+    let entry = thread.run_entry;
+    if entry.layout == layout && !matches!(entry.action, Action::Missing) {
+        calls::send_found(thread, exit_site(), entry);
     } else {
         let selector = thread.vm.symbol(RUN);
         calls::send_past_visibility(thread, exit_site(), selector);

@@ -3,13 +3,14 @@
 //! | root | visited |
 //! |---|---|
 //! | known classes, the kernel, one-character strings, symbols, timers, promises to report | at every collection |
-//! | the objects of strands that ran since the last collection, of vats made since then | at every collection |
-//! | the objects of strands that are ready, of vats that have something to do | in full collections |
+//! | the object of the main vat, those of vats made since the last collection | at every collection |
+//! | the objects of strands that ran since the last collection | in nursery collections |
+//! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
 //! | frames of strands that run, by the live maps of their functions; arguments in progress | at every collection |
 //!
 //! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
-//! object visits the frames. What only a strand that ran can have changed, the frames and the young
+//! object visits the frames. Only the main one is, so that reports say what it waits for. What only a strand that ran can have changed, the frames and the young
 //! object of a strand, needs no look in a nursery collection if it did not run since the last one.
 //!
 //! Constants never change once made, and everything that survives a collection is old, which is
@@ -168,6 +169,9 @@ unsafe impl RootSource for Roots {
         self.vm.roots.visit(kind, visit);
         self.vm.strands.visit_roots(kind, visit);
         self.vm.vats.visit_roots(kind, visit);
+        if let Some(vat) = self.vm.main_vat() {
+            vat.object.visit(visit);
+        }
         self.vm.timers.visit(visit);
         self.vm.embedder.visit(visit);
         self.vm.unhandled.visit(visit);
@@ -177,14 +181,14 @@ unsafe impl RootSource for Roots {
     fn visit_mutator_roots(
         &self,
         context: usize,
-        _kind: CollectionKind,
+        kind: CollectionKind,
         visit: &mut dyn FnMut(&mut Word),
     ) {
         // SAFETY: the context is a live thread's address and the thread stands, its state saved.
         let thread = unsafe { &mut *thread_of(context) };
         thread.message.iter_mut().for_each(&mut *visit);
         thread.window.visit(visit);
-        strand::visit_touched(&mut thread.touched, visit);
+        strand::visit_touched(&mut thread.touched, kind, visit);
         if let Some(strand) = thread.turn_strand {
             strand.object.visit(visit);
         }

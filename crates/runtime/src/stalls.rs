@@ -6,15 +6,17 @@
 //! on, and hears of it at its end.
 //!
 //! What a strand waits for is in its object, and says in some cases who could wake it: the strand to
-//! be joined, or the holder of a mutex. Where that leads back, the report names the cycle.
+//! be joined, or the holder of a mutex. Where that leads back, the report names the cycle. If the
+//! program waits for a promise, the report says where that comes from.
 
 use std::fmt::Write;
 
 use parking_lot::Mutex;
-use squall_heap::{Object, Word};
+use squall_heap::{LayoutId, Object, Word};
 
 use crate::known;
 use crate::locks;
+use crate::promises::{self, unsettled, unsettled::Settler};
 use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::trace;
@@ -41,11 +43,15 @@ struct Lost {
 }
 
 impl Stalls {
-    /// Says that nothing can run any more, and what every strand waits for. All workers are parked,
-    /// but for the caller.
-    pub fn report(&self, vm: &Vm) {
+    /// Says that nothing can run any more, what every strand waits for, and why the promise for the end
+    /// of the program is not settled, if there is one. All workers are parked, but for the caller.
+    pub fn report(&self, vm: &Vm, end: Word) {
         let mut text = String::from("deadlock: nothing is left that could run\n");
-        describe_all(vm, &mut text);
+        let strands = idle_strands(vm);
+        if let Some(end) = promises::promise_in(vm, end) {
+            describe_end(vm, &strands, end, &mut text);
+        }
+        describe_all(vm, &strands, &mut text);
         vm.host.write_error(&text);
     }
 
@@ -56,7 +62,10 @@ impl Stalls {
             inner.count += 1;
             if inner.descriptions.len() < DESCRIBED {
                 let trace = trace::render(strand.activations());
-                inner.descriptions.push(format!("{}\n{trace}", name(strand)));
+                inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
+            }
+            if let Some(vat) = strand.vat.get() {
+                vat.lose_turn(strand);
             }
             strand::free_lost(strands, strand);
         }
@@ -81,37 +90,61 @@ pub fn picture(vm: &Vm) -> String {
     vm.heap.while_stopped(|| {
         let mut text = String::new();
         vm.describe_running(&mut text);
-        describe_all(vm, &mut text);
+        describe_all(vm, &idle_strands(vm), &mut text);
         text
     })
 }
 
 /// Describes a strand that runs, which stands in these activations.
 pub fn describe_running(
+    vm: &Vm,
     strand: StrandRef,
     worker: u32,
     activations: impl Iterator<Item = Activation>,
     text: &mut String,
 ) {
-    _ = writeln!(text, "{} runs on worker {worker}", name(strand));
+    _ = writeln!(text, "{} runs on worker {worker}", name(&vm.strands, strand));
     text.push_str(&trace::render(activations));
 }
 
-/// Describes all strands that do not run, and what they wait for. The caller sees to it that nothing
-/// changes meanwhile.
-fn describe_all(vm: &Vm, text: &mut String) {
+/// All strands that do not run and have something to do, in the order in which they were made. The
+/// caller sees to it that nothing changes meanwhile.
+fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
     let is_kept = |strand: StrandRef| {
         strand.standing.get() == Standing::New && strand.object().slot(slots::TASK) == Word::NIL
     };
     strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
+    strands.sort_unstable_by_key(|strand| strand.identity.get());
+    strands
+}
+
+/// Describes why the promise for the end of the program, which waits for the one that `main:` has
+/// answered, is not settled.
+fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) {
+    let Some(answered) = unsettled::awaited(end) else { return };
+    text.push_str("main: has answered a promise made\n");
+    let settler = unsettled::describe(answered, strands, &vm.vats.all(), text);
+    let name = |strand| name(&vm.strands, strand);
+    _ = match settler {
+        Settler::Strand(strand) => writeln!(text, "that {} is to settle", name(strand)),
+        Settler::After(turn) => writeln!(text, "whose message comes after {}", name(turn)),
+        Settler::AfterLost => writeln!(text, "whose message comes after a turn that was lost"),
+        Settler::Circle => writeln!(text, "that waits for itself"),
+        Settler::Nobody => writeln!(text, "that nobody can settle"),
+    };
+}
+
+/// Describes strands, and what they wait for.
+fn describe_all(vm: &Vm, strands: &[StrandRef], text: &mut String) {
     for &strand in strands.iter().take(DESCRIBED) {
         describe(vm, strand, text);
     }
     describe_rest(strands.len(), text);
-    if let Some(cycle) = find_cycle(&strands) {
-        let names: Vec<String> = cycle.into_iter().map(name).collect();
+    if let Some(cycle) = find_cycle(strands) {
+        let names: Vec<String> =
+            cycle.into_iter().map(|strand| name(&vm.strands, strand)).collect();
         _ = writeln!(text, "cycle: {} → {}", names.join(" → "), names[0]);
     }
 }
@@ -123,10 +156,10 @@ fn describe_rest(count: usize, text: &mut String) {
 }
 
 fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
-    _ = write!(text, "{}", name(strand));
+    _ = write!(text, "{}", name(&vm.strands, strand));
     if strand.is_parked() {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
-        let waits_for = waits_for(strand.object().slot(slots::WAITS_FOR));
+        let waits_for = waits_for(&vm.strands, strand.object().slot(slots::WAITS_FOR));
         _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
     } else if strand.standing.get() == Standing::New {
         _ = writeln!(text, " has not begun");
@@ -137,7 +170,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 }
 
 /// What a strand is called in reports.
-fn name(strand: StrandRef) -> String {
+fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
         _ if strand.role.get() != Role::Other => "process",
         (Model::Parallel, _) => "thread",
@@ -145,33 +178,41 @@ fn name(strand: StrandRef) -> String {
         (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",
         (Model::Exclusive, Some(_)) => "strand",
     };
-    format!("{kind} {}", strand.identity.get() >> 3)
+    format!("{kind} {}", strands.number_of(strand))
 }
 
 /// What a strand waits for, with its preposition.
-fn waits_for(what: Word) -> String {
+fn waits_for(strands: &Strands, what: Word) -> String {
     let Some(object) = what.as_object() else {
         return if what == Word::NIL { "to be resumed" } else { "for a time" }.into();
     };
     match object.layout() {
-        known::CHANNEL => format!("for {}", numbered("a channel", object)),
         known::STRAND => match StrandRef::of_object(object) {
-            Some(strand) => format!("for the end of {}", name(strand)),
+            Some(strand) => format!("for the end of {}", name(strands, strand)),
             None => "for a strand that has ended".into(),
         },
-        known::LOCK => match holder(object) {
-            Some(strand) => format!("for a mutex that {} holds", name(strand)),
-            None => format!("for {}", numbered("a lock", object)),
+        known::MUTEX | known::SHARED_MUTEX => match holder(object) {
+            Some(strand) => format!("for a mutex that {} holds", name(strands, strand)),
+            None => "for a mutex whose holder has ended".into(),
         },
         known::VAT => "for room in the mailbox of an actor".into(),
-        known::SHARED_LOCK => format!("for {}", numbered("a barrier or bucket", object)),
-        _ => "for one of several channels".into(),
+        layout => match kind_of(layout) {
+            Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
+            None => "for one of several channels".into(),
+        },
     }
 }
 
-/// Objects that several strands wait for can be told by their hash.
-fn numbered(what: &str, object: Object) -> String {
-    format!("{what} (#{:x})", object.identity_hash())
+/// What objects that are told by their number are called.
+fn kind_of(layout: LayoutId) -> Option<&'static str> {
+    Some(match layout {
+        known::CHANNEL => "a channel",
+        known::CONDITION => "a condition",
+        known::SEMAPHORE => "a semaphore",
+        known::BARRIER => "a barrier",
+        known::BUCKET => "a bucket",
+        _ => return None,
+    })
 }
 
 /// The strand that holds a mutex, unless it has ended.
@@ -185,7 +226,7 @@ fn waker(strand: StrandRef) -> Option<StrandRef> {
     let what = strand.object().slot(slots::WAITS_FOR).as_object().filter(|_| strand.is_parked())?;
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
-        known::LOCK => holder(what),
+        known::MUTEX | known::SHARED_MUTEX => holder(what),
         known::VAT => VatRef::of_object(what).turn.get(),
         _ => None,
     }

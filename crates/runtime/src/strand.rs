@@ -24,6 +24,7 @@
 //! - The collector, while all workers stand, reads everything.
 
 use std::cell::{Cell, UnsafeCell};
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -159,6 +160,9 @@ pub struct Strand {
     pub is_killed: AtomicBool,
     /// Whether somebody asked that it does not go on.
     pub is_suspended: AtomicBool,
+    /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
+    /// cancels that.
+    pub timer: Cell<u32>,
     /// The number of the worker that runs it, plus 1; else 0.
     pub worker: AtomicU32,
     /// Whether anybody may have a reference to the strand object.
@@ -356,6 +360,10 @@ impl StrandRef {
 pub struct Strands {
     inner: Mutex<Slabs>,
     identities: AtomicU64,
+    /// The identity of the strand that the embedder's message began last, the main one.
+    main: AtomicU64,
+    /// The numbers by which reports have called strands other than main ones, by their identities.
+    numbers: Mutex<HashMap<u64, u64>>,
 }
 
 #[derive(Default)]
@@ -375,6 +383,9 @@ struct Slab {
 fn slab_length(size: usize) -> usize {
     if size == ANY_SIZE { 8 } else { 128 }
 }
+
+/// The number of the main strand in reports.
+const MAIN: u64 = 1;
 
 /// How many free strands a thread takes and gives back at a time.
 const BATCH: usize = 32;
@@ -400,6 +411,27 @@ impl Strands {
         self.identities.fetch_add(1, Ordering::Relaxed) << 3
     }
 
+    /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
+    /// first hears of them. The caller sees to it that no strand changes.
+    pub fn number_of(&self, strand: StrandRef) -> u64 {
+        if self.is_main(strand) {
+            return MAIN;
+        }
+        let mut numbers = self.numbers.lock();
+        let next = MAIN + 1 + numbers.len() as u64;
+        *numbers.entry(strand.identity.get()).or_insert(next)
+    }
+
+    /// Whether the embedder's message began the strand.
+    pub fn is_main(&self, strand: StrandRef) -> bool {
+        self.main.load(Ordering::Relaxed) == strand.identity.get()
+    }
+
+    /// The embedder's message begins this strand.
+    pub fn set_main(&self, strand: StrandRef) {
+        self.main.store(strand.identity.get(), Ordering::Relaxed);
+    }
+
     /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
     /// is atomic.
     pub fn all(&self) -> Vec<StrandRef> {
@@ -408,11 +440,13 @@ impl Strands {
         strands.filter(|strand| !strand.is_free()).collect()
     }
 
-    /// Shows the objects of strands that are ready or run to the collector, in full collections: in
-    /// the others only those that ran since the last one matter, which their threads show.
+    /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
+    /// full collections: in the others only those that ran since the last one matter, which their
+    /// threads show.
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         if kind == CollectionKind::Full {
-            let strands = self.all().into_iter().filter(|strand| !strand.is_parked());
+            let is_root = |strand: &StrandRef| !strand.is_parked() || self.is_main(*strand);
+            let strands = self.all().into_iter().filter(is_root);
             strands.for_each(|strand| strand.object.visit(visit));
         }
     }
@@ -478,6 +512,7 @@ impl Strand {
             ticket: AtomicU64::new(0),
             vat: Cell::new(None),
             identity: Cell::new(0),
+            timer: Cell::new(0),
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
@@ -570,11 +605,16 @@ pub fn touch(thread: &mut Thread, strand: StrandRef) {
     thread.mutator.remember(strand.object());
 }
 
-/// Shows the objects of the strands in this list, which is emptied, to the collector.
-pub(crate) fn visit_touched(touched: &mut Vec<StrandRef>, visit: &mut dyn FnMut(&mut Word)) {
+/// Shows the objects of the strands in this list, which is emptied, to the collector. A full collection
+/// needs no such roots.
+pub(crate) fn visit_touched(
+    touched: &mut Vec<StrandRef>,
+    kind: CollectionKind,
+    visit: &mut dyn FnMut(&mut Word),
+) {
     for strand in touched.drain(..) {
         strand.touched.set(false);
-        if !strand.is_free() {
+        if kind == CollectionKind::Nursery && !strand.is_free() {
             strand.object.visit(visit);
         }
     }

@@ -28,6 +28,11 @@ struct Image {
 const WRITTEN_BY_US: &str = "a library image is what our own encoder wrote";
 
 impl ModuleText {
+    /// Whether it is an image, which only modules of the library are.
+    pub fn is_image(&self) -> bool {
+        matches!(self.0, Form::Image(_))
+    }
+
     /// The text of a string of the module; the empty string if there is none.
     pub fn string(&self, id: StringId) -> &str {
         match &self.0 {

@@ -3,21 +3,34 @@
 //! The scheduler knows when; what a timer is for is in the table here, which the collector visits.
 //! The keys of those that are due are in a queue of their own, and each puts an item into a run queue,
 //! so that workers do the rest: whichever comes first, in the order in which the timers became due.
+//!
+//! Protocol. A strand that waits for a time knows the place of its timer in the table, so that who
+//! wakes it before [cancels](Timers::cancel) that. It must know it before anybody can claim it, and the
+//! timer must not be due before that, so there are three steps: the strand *reserves* a place, parks,
+//! and *starts* the timer. What was cancelled in between is not started. Places are used again, keys
+//! never are: one that is late means nothing.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_heap::{Object, Word};
+use squall_scheduler::TimerId;
 
 use crate::strand::{Delivery, StrandRef};
 use crate::thread::Thread;
 use crate::vat::VatRef;
+use crate::vm::Vm;
 use crate::waiting;
 
-/// The place of a timer in the table.
+/// Denotes a timer, for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimerKey(pub u32);
+pub struct TimerKey {
+    /// Its place in the table.
+    place: u32,
+    /// How many timers had this place before.
+    generation: u32,
+}
 
 /// What happens when a timer is due.
 #[derive(Clone, Copy)]
@@ -36,23 +49,85 @@ pub struct Timers {
 
 #[derive(Default)]
 struct Table {
-    entries: Vec<Option<Purpose>>,
+    entries: Vec<Entry>,
     free: Vec<u32>,
     due: VecDeque<TimerKey>,
 }
 
+/// A place in the table.
+#[derive(Default)]
+struct Entry {
+    generation: u32,
+    /// The strand that it is for, if that reserved it.
+    strand: Option<StrandRef>,
+    /// None before the timer was started.
+    purpose: Option<Purpose>,
+    /// None before the scheduler knows it.
+    id: Option<TimerId>,
+}
+
+impl Table {
+    fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[place as usize];
+        entry.strand = strand;
+        TimerKey { place, generation: entry.generation }
+    }
+
+    /// The timer, unless it was cancelled or is over.
+    fn get(&mut self, key: TimerKey) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(key.place as usize);
+        entry.filter(|entry| entry.generation == key.generation)
+    }
+
+    /// Frees the place of a timer, unless that was done before.
+    fn take(&mut self, key: TimerKey) -> Option<Entry> {
+        let entry = self.get(key)?;
+        let generation = entry.generation.wrapping_add(1);
+        let entry = std::mem::replace(entry, Entry { generation, ..Entry::default() });
+        self.free.push(key.place);
+        Some(entry)
+    }
+
+    /// As `take`, for the timer that a strand has reserved at a place. If it was over, the place may be
+    /// somebody else's by now.
+    fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<Entry> {
+        let entry = self.entries.get(place as usize)?;
+        let key = TimerKey { place, generation: entry.generation };
+        if entry.strand == Some(strand) { self.take(key) } else { None }
+    }
+}
+
 impl Timers {
-    fn add(&self, purpose: Purpose) -> TimerKey {
-        let mut table = self.inner.lock();
-        match table.free.pop() {
-            Some(key) => {
-                table.entries[key as usize] = Some(purpose);
-                TimerKey(key)
-            }
-            None => {
-                table.entries.push(Some(purpose));
-                TimerKey(table.entries.len() as u32 - 1)
-            }
+    /// Cancels the timer of a claimed strand, if it has one that is not over.
+    #[inline]
+    pub fn cancel(&self, vm: &Vm, strand: StrandRef) {
+        if strand.timer.get() != 0 {
+            self.cancel_place(vm, strand, strand.timer.take() - 1);
+        }
+    }
+
+    #[cold]
+    fn cancel_place(&self, vm: &Vm, strand: StrandRef, place: u32) {
+        let entry = self.inner.lock().take_of(strand, place);
+        if let Some(id) = entry.and_then(|entry| entry.id) {
+            vm.scheduler.cancel_timer(id);
+        }
+    }
+
+    /// Starts a reserved timer, unless it was cancelled.
+    fn start(&self, vm: &'static Vm, key: TimerKey, delay: Duration, purpose: Purpose) {
+        match self.inner.lock().get(key) {
+            Some(entry) => entry.purpose = Some(purpose),
+            None => return,
+        }
+        let id = vm.scheduler.add_timer(delay, key);
+        let is_wanted = self.inner.lock().get(key).map(|entry| entry.id = Some(id)).is_some();
+        if !is_wanted {
+            vm.scheduler.cancel_timer(id);
         }
     }
 
@@ -63,7 +138,8 @@ impl Timers {
 
     /// Shows the words to the collector, which stands for all mutators.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        for purpose in self.inner.lock().entries.iter_mut().flatten() {
+        for entry in &mut self.inner.lock().entries {
+            let Some(purpose) = &mut entry.purpose else { continue };
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
@@ -74,41 +150,45 @@ impl Timers {
     }
 }
 
-/// Wakes the strand that runs now, after a time, if it waits with this ticket then.
-pub fn wake_after(thread: &mut Thread, delay: Duration, strand: Object, ticket: u64, value: Word) {
+/// Reserves the timer of a strand that is about to park for a time at most.
+pub fn reserve(thread: &mut Thread) -> TimerKey {
+    let strand = thread.strand();
+    let key = thread.vm.timers.inner.lock().reserve(Some(strand));
+    strand.timer.set(key.place + 1);
+    key
+}
+
+/// Wakes the strand of this object after a time, if it waits with this ticket then.
+pub fn wake_after(
+    thread: &mut Thread,
+    (key, delay): (TimerKey, Duration),
+    strand: Object,
+    ticket: u64,
+    value: Word,
+) {
     let purpose = Purpose::Wake { strand: strand.word(), ticket, value };
-    start(thread, delay, purpose);
+    thread.vm.timers.start(thread.vm, key, delay, purpose);
 }
 
 /// Posts a message to a vat, after a time.
 pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
-    start(thread, delay, purpose);
+    let key = thread.vm.timers.inner.lock().reserve(None);
+    thread.vm.timers.start(thread.vm, key, delay, purpose);
 }
 
-fn start(thread: &mut Thread, delay: Duration, purpose: Purpose) {
-    let key = thread.vm.timers.add(purpose);
-    thread.vm.scheduler.add_timer(delay, key);
-}
-
-impl Table {
-    fn take_due(&mut self) -> Option<Purpose> {
-        let key = self.due.pop_front()?;
-        self.free.push(key.0);
-        self.entries.get_mut(key.0 as usize)?.take()
-    }
-}
-
-/// Does what the timer that became due first is for.
+/// Does what the timer that became due first is for, unless it was cancelled.
 pub fn run_due(thread: &mut Thread) {
     // The lock is held until it is done, so that no other worker overtakes this one; nothing here
     // reaches a GC point or another timer.
     let vm = thread.vm;
     let mut table = vm.timers.inner.lock();
-    match table.take_due() {
+    let entry = table.due.pop_front().and_then(|key| table.take(key));
+    match entry.and_then(|entry| entry.purpose) {
         Some(Purpose::Wake { strand, ticket, value }) => {
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {
+                strand.timer.set(0);
                 waiting::wake_strand(thread, strand, Delivery::Value, value);
             }
         }
@@ -118,5 +198,26 @@ pub fn run_due(thread: &mut Thread) {
             }
         }
         None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again_and_keys_are_not() {
+        let mut table = Table::default();
+        let keys: Vec<TimerKey> = (0..1000)
+            .map(|_| {
+                let key = table.reserve(None);
+                assert!(table.take(key).is_some());
+                key
+            })
+            .collect();
+        assert_eq!(table.entries.len(), 1);
+        let current = table.reserve(None);
+        assert!(keys.iter().all(|&key| key != current && table.take(key).is_none()));
+        assert!(table.get(current).is_some());
     }
 }

@@ -136,7 +136,11 @@ fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
 
 fn sharing(vm: &Vm, object: Object) -> Sharing {
     match object.layout() {
-        known::CHANNEL | known::SHARED_LOCK | known::FAR_REFERENCE => return Sharing::Always,
+        known::CHANNEL
+        | known::SHARED_MUTEX
+        | known::BARRIER
+        | known::BUCKET
+        | known::FAR_REFERENCE => return Sharing::Always,
         known::BLOCK | known::ARRAY | known::PROMISE => return Sharing::Never,
         known::VALUE_ARRAY => return Sharing::Elements,
         _ => {}

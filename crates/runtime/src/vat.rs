@@ -21,7 +21,8 @@
 //! each who waits.
 //!
 //! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
-//! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same.
+//! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same. If the strand is
+//! lost, the turn has no end, and no other one ever begins.
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
@@ -71,6 +72,8 @@ pub struct Vat {
     pub object: RootWord,
     /// The strand whose turn has begun and not ended.
     pub turn: Cell<Option<StrandRef>>,
+    /// Whether a turn has begun and can never end.
+    has_lost_turn: Cell<bool>,
     ready: UnsafeCell<ReadyList>,
     /// Whether it is part of a slab only.
     is_free: Cell<bool>,
@@ -317,7 +320,7 @@ impl VatRef {
             self.unlock(state);
             return Work::Strand(strand);
         }
-        if self.turn.get().is_none()
+        if self.may_begin_turn()
             && let Some(message) = self.take_message(thread)
         {
             let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
@@ -350,12 +353,36 @@ impl VatRef {
     pub fn yield_to_others(self, thread: &mut Thread) {
         let state = self.lock();
         let has_work = !self.ready().is_empty()
-            || self.turn.get().is_none() && self.object().slot(slots::FIRST) != Word::NIL;
+            || self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL;
         let flags = if has_work { SCHEDULED } else { 0 };
         self.unlock(state & !OWNED | flags);
         if has_work {
             thread.worker.push(Item::vat(self));
         }
+    }
+
+    fn may_begin_turn(self) -> bool {
+        self.turn.get().is_none() && !self.has_lost_turn.get()
+    }
+
+    /// The collector found the strand of the turn that has begun, if it is this one, to be lost.
+    pub(crate) fn lose_turn(self, strand: StrandRef) {
+        if self.turn.get() == Some(strand) {
+            self.turn.set(None);
+            self.has_lost_turn.set(true);
+        }
+    }
+
+    /// Whether a turn has begun and can never end.
+    pub fn has_lost_turn(self) -> bool {
+        self.has_lost_turn.get()
+    }
+
+    /// A turn that was lost is over. The caller sees to it that nobody runs the vat.
+    pub fn forget_lost_turn(self, thread: &mut Thread) {
+        self.has_lost_turn.set(false);
+        let state = self.lock();
+        self.unlock_scheduled(thread, state);
     }
 
     /// Whether somebody will run it.
@@ -394,7 +421,12 @@ impl Vats {
         vat
     }
 
-    fn all(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
+    /// Every vat; the caller sees to it that none changes.
+    pub fn all(&self) -> Vec<VatRef> {
+        Vats::used(&self.inner.lock()).collect()
+    }
+
+    fn used(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
         let vats = slabs.slabs.iter().flat_map(|slab| slab.iter());
         vats.map(|vat| VatRef(NonNull::from(vat))).filter(|vat| !vat.is_free.get())
     }
@@ -407,7 +439,9 @@ impl Vats {
             vat.object.visit(visit);
         }
         if kind == CollectionKind::Full {
-            Vats::all(&inner).filter(|vat| vat.is_active()).for_each(|vat| vat.object.visit(visit));
+            Vats::used(&inner)
+                .filter(|vat| vat.is_active())
+                .for_each(|vat| vat.object.visit(visit));
         }
     }
 
@@ -415,7 +449,7 @@ impl Vats {
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
         let mut inner = self.inner.lock();
         let mut dead = Vec::new();
-        for vat in Vats::all(&inner) {
+        for vat in Vats::used(&inner) {
             let mut survives = true;
             vat.object.visit(&mut |word| survives = tracer.update(word));
             if !survives {
@@ -424,6 +458,7 @@ impl Vats {
         }
         for &vat in &dead {
             vat.turn.set(None);
+            vat.has_lost_turn.set(false);
             vat.is_free.set(true);
         }
         inner.free.extend(dead);
@@ -438,6 +473,7 @@ impl Vat {
             running: AtomicU8::new(0),
             object: RootWord::default(),
             turn: Cell::new(None),
+            has_lost_turn: Cell::new(false),
             ready: UnsafeCell::default(),
             is_free: Cell::new(true),
         }

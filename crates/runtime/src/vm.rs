@@ -282,7 +282,7 @@ impl Vm {
             let thread = unsafe { &*thread.0 };
             if let Some(strand) = thread.running_strand() {
                 let worker = thread.number.index() as u32;
-                stalls::describe_running(strand, worker, thread.activations(), text);
+                stalls::describe_running(self, strand, worker, thread.activations(), text);
             }
         }
     }

@@ -126,6 +126,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     if !strand.claim(ticket) {
         return false;
     }
+    thread.vm.timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
     thread.is_parked = false;
     true
@@ -141,6 +142,7 @@ pub fn enqueue(
     ticket: u64,
     value: Word,
 ) {
+    drop_stale(thread, object, queue);
     let mutator = &mut thread.mutator;
     waiter.set_slot(mutator, waiter::VALUE, value);
     waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
@@ -156,20 +158,39 @@ pub fn enqueue(
     object.set_slot(mutator, queue, waiter.word());
 }
 
+/// Drops stale waiters from the front of a queue of a locked object: a strand that chooses again and
+/// again leaves one each time in the queues of those channels that are silent.
+fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
+    while let Some(last) = object.slot(queue).as_object() {
+        let first = last.slot(waiter::NEXT).object_unchecked();
+        if !is_stale(first) {
+            return;
+        }
+        remove_first(thread, object, queue, last);
+        take(thread, first);
+    }
+}
+
 /// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
 /// caller has claimed its strand, and must wake it.
 pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
     loop {
         let last = object.slot(queue).as_object()?;
         let waiter = last.slot(waiter::NEXT).object_unchecked();
-        if waiter == last {
-            object.set_slot(&mut thread.mutator, queue, Word::NIL);
-        } else {
-            last.set_slot(&mut thread.mutator, waiter::NEXT, waiter.slot(waiter::NEXT));
-        }
+        remove_first(thread, object, queue, last);
         if take(thread, waiter) {
             return Some(waiter);
         }
+    }
+}
+
+/// Removes the first waiter of a queue of a locked object, whose last one this is.
+fn remove_first(thread: &mut Thread, object: Object, queue: usize, last: Object) {
+    let first = last.slot(waiter::NEXT).object_unchecked();
+    if first == last {
+        object.set_slot(&mut thread.mutator, queue, Word::NIL);
+    } else {
+        last.set_slot(&mut thread.mutator, waiter::NEXT, first.slot(waiter::NEXT));
     }
 }
 
@@ -184,10 +205,12 @@ fn take(thread: &mut Thread, waiter: Object) -> bool {
 
 /// Whether a waiter that is not stale is in the queue in this slot of a locked object.
 pub fn has_waiters(object: Object, queue: usize) -> bool {
-    let mut waiters = waiters(object.slot(queue));
-    waiters.any(|waiter| {
-        strand_of(waiter).is_some_and(|strand| strand.current_ticket() == ticket_of(waiter))
-    })
+    waiters(object.slot(queue)).any(|waiter| !is_stale(waiter))
+}
+
+/// Whether the wait of a waiter in a queue is over.
+fn is_stale(waiter: Object) -> bool {
+    strand_of(waiter).is_none_or(|strand| strand.current_ticket() != ticket_of(waiter))
 }
 
 /// The waiters of a queue whose last one this is, or nil. Each may be taken when it was answered.
@@ -228,6 +251,7 @@ pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
 
 /// Makes a claimed strand ready.
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    thread.vm.timers.cancel(thread.vm, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     strand.set_ready();

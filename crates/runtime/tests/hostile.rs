@@ -24,9 +24,9 @@ use squall_runtime::vm::{Vm, VmOptions};
 use squall_runtime::worker::{self, Finished};
 use squall_scheduler::SchedulerOptions;
 
-/// Primitives that end the program or stop it for long if they do what they should.
-const LEFT_OUT: [&str; 5] =
-    ["exit:", "signal:", "signalAgain:", "sleep:", "chooseOf:fairly:within:"];
+/// Primitives that end the program or the strand or stop it for long if they do what they should.
+const LEFT_OUT: [&str; 6] =
+    ["exit:", "failStrand:", "signal:", "signalAgain:", "sleep:", "chooseOf:fairly:within:"];
 
 /// What every argument is tried with.
 const VALUES: &str = "

@@ -148,7 +148,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// Reads the clock, which takes some 25 ns: a time that the monitor maintains would stand still
     /// while it sleeps.
     pub fn now(&self) -> u64 {
-        u64::try_from(self.clock.now().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The time since the scheduler was made; a virtual one if there is a seed. It never goes back.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.now()
     }
 
     /// Whether a seed takes the decisions.

@@ -27,6 +27,7 @@ pub mod options;
 pub mod session;
 pub mod surroundings;
 pub mod testing;
+mod watchdog;
 
 pub use machine::{Machine, Reply, StartError};
 pub use options::Options;

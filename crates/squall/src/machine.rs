@@ -101,8 +101,8 @@ impl Machine {
         let code = match self.start_program() {
             Ok(Reply::Exit(code)) => code,
             Ok(Reply::Stalled) => DEADLOCK,
-            Ok(Reply::Answer(())) => {
-                self.vm.stalls.report(self.vm);
+            Ok(Reply::Answer(end)) => {
+                self.vm.stalls.report(self.vm, self.thread.mutator.get(end));
                 DEADLOCK
             }
             Err(error) => {
@@ -116,12 +116,15 @@ impl Machine {
         code
     }
 
-    fn start_program(&mut self) -> Result<Reply<()>, BootError> {
+    /// Runs the program; if nothing is left to run before it has ended, answers the promise for its end.
+    fn start_program(&mut self) -> Result<Reply<Handle>, BootError> {
         let platform = self.platform();
         match self.send(platform, "start", &[])? {
-            Reply::Answer(_) => Ok(self.run_turns()),
-            Reply::Exit(code) => Ok(Reply::Exit(code)),
-            Reply::Stalled => Ok(Reply::Stalled),
+            Reply::Answer(end) => Ok(match self.run_turns() {
+                Reply::Exit(code) => Reply::Exit(code),
+                Reply::Answer(()) | Reply::Stalled => Reply::Answer(end),
+            }),
+            reply => Ok(reply),
         }
     }
 
@@ -135,13 +138,14 @@ impl Machine {
 
     /// Reports what the main vat's turn, and all other strands, wait for, and ends the turn.
     fn abandon_turn(&mut self) {
-        self.vm.stalls.report(self.vm);
-        let turn = self.vm.main_vat().and_then(|vat| vat.turn.get());
-        if let Some(strand) = turn {
-            strands::terminate(&mut self.thread, strand.object());
-            // If the `ensure:` blocks of the turn wait as well, that is that.
-            worker::work(&mut self.thread, |vm| vm.embedder.is_done());
+        self.vm.stalls.report(self.vm, Word::NIL);
+        let Some(vat) = self.vm.main_vat() else { return };
+        match vat.turn.get() {
+            Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
+            None => vat.forget_lost_turn(&mut self.thread),
         }
+        // If the `ensure:` blocks of the turn wait as well, that is that.
+        worker::work(&mut self.thread, |vm| vm.embedder.is_done());
     }
 }
 
@@ -239,6 +243,19 @@ impl Machine {
     pub fn observer(&self) -> impl Fn() -> String + Send + use<> {
         let vm = self.vm;
         move || squall_runtime::stalls::picture(vm)
+    }
+
+    /// Something that ends the program, for another thread: the machine's thread comes back with this
+    /// exit code, if the program polls.
+    pub fn ender(&self) -> impl Fn(i32) + Send + use<> {
+        let vm = self.vm;
+        move |code| vm.end(code)
+    }
+
+    /// Does something that takes long and has nothing to do with the machine, which need not wait
+    /// for it.
+    pub fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        self.thread.mutator.native(work)
     }
 
     /// Writes out everything the program wrote.

@@ -9,6 +9,8 @@
 //! What is a test is read off the bytecode; `lib/Testing.ns` is the framework that modules are
 //! given, makes the instances and judges.
 
+use std::time::Duration;
+
 use squall_bytecode::entities::ClassId;
 use squall_bytecode::module::{ClassDefinition, Module};
 use squall_heap::Handle;
@@ -16,6 +18,7 @@ use squall_runtime::bootstrap::BootError;
 
 use crate::compiler::RunnableModule;
 use crate::machine::{Machine, Reply};
+use crate::watchdog::Watchdog;
 
 /// The selector of the factory that a test module has.
 pub const FACTORY: &str = "usingPlatform:testFramework:";
@@ -96,21 +99,27 @@ pub enum Outcome {
     Unresolved,
     /// It asked the machine to end with this exit code; no other test can run.
     Exit(i32),
+    /// It took too long, and this is what strands did then; no other test can run.
+    TimedOut(String),
 }
 
 /// Runs the tests of modules, one after the other.
 pub struct TestRun {
     machine: Machine,
     framework: Handle,
+    watchdog: Option<Watchdog>,
 }
 
 impl TestRun {
-    /// Prepares to run tests.
-    pub fn new(mut machine: Machine) -> Result<TestRun, BootError> {
+    /// Prepares to run tests, each of which, and each module's initialisation, may take so long.
+    pub fn new(mut machine: Machine, limit: Option<Duration>) -> Result<TestRun, BootError> {
+        let end = machine.ender();
+        let watchdog = limit.map(|limit| Watchdog::new(limit, machine.observer(), move || end(1)));
+        let watchdog = watchdog.transpose().map_err(|error| BootError(error.to_string()))?;
         let class = machine.library_class("Testing")?;
         let platform = machine.platform();
         match machine.send(class, "usingPlatform:", &[platform])? {
-            Reply::Answer(framework) => Ok(TestRun { machine, framework }),
+            Reply::Answer(framework) => Ok(TestRun { machine, framework, watchdog }),
             Reply::Exit(code) => Err(BootError(format!("the test framework exited with {code}"))),
             Reply::Stalled => Err(BootError("the test framework waits for ever".into())),
         }
@@ -143,8 +152,24 @@ impl TestRun {
         self.machine.flush();
     }
 
-    /// Has the framework do something, with all turns that come of it, and asks how it went.
+    /// Has the framework do something, while the watchdog watches.
     fn tell(&mut self, selector: &str, arguments: &[Handle]) -> Result<Outcome, BootError> {
+        let Some(watchdog) = &self.watchdog else {
+            return self.tell_unwatched(selector, arguments);
+        };
+        watchdog.begin();
+        let outcome = self.tell_unwatched(selector, arguments);
+        let TestRun { machine, watchdog, .. } = self;
+        let finding = watchdog.as_ref().and_then(|watchdog| machine.outside(|| watchdog.end()));
+        finding.map_or(outcome, |finding| Ok(Outcome::TimedOut(finding)))
+    }
+
+    /// Has the framework do something, with all turns that come of it, and asks how it went.
+    fn tell_unwatched(
+        &mut self,
+        selector: &str,
+        arguments: &[Handle],
+    ) -> Result<Outcome, BootError> {
         match self.machine.send(self.framework, selector, arguments)? {
             Reply::Answer(_) => {}
             Reply::Exit(code) => return Ok(Outcome::Exit(code)),

@@ -19,6 +19,9 @@ use crate::arguments;
 use crate::console::{complain, print, print_error};
 use crate::exit::Exit;
 
+/// The limit for each test, unless there is one.
+const DEFAULT_LIMIT: &str = "--timeout=60";
+
 /// Runs the tests under so many seeds, up to the first one that they fail with.
 pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, Exit> {
     let begin = Instant::now();
@@ -77,7 +80,7 @@ fn search_on(search: &Mutex<Search>) {
 fn run(seed: u64) -> Result<Output, Exit> {
     let program = std::env::current_exe().map_err(cannot_start)?;
     let mut command = Command::new(program);
-    command.args(arguments_for(seed, std::env::args_os().skip(1))).stdin(Stdio::null());
+    command.args(own_arguments_for(seed)).stdin(Stdio::null());
     command.output().map_err(cannot_start)
 }
 
@@ -86,12 +89,20 @@ fn cannot_start(error: std::io::Error) -> Exit {
     Exit::Failure
 }
 
-/// The command line behind the program's name, for one seed.
+/// The command line of this process, for one seed.
+fn own_arguments_for(seed: u64) -> Vec<OsString> {
+    arguments_for(seed, std::env::args_os().skip(1))
+}
+
+/// The command line behind the program's name, for one seed. A test may take long then, but not for
+/// ever.
 fn arguments_for(seed: u64, given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const REPLACED: [&str; 2] = ["--schedules", "--seed"];
     let mut given = given;
     let mut kept: Vec<OsString> = given.next().into_iter().collect();
     kept.push(format!("--seed={seed}").into());
+    let seed_at = kept.len();
+    let mut is_limited = false;
     while let Some(argument) = given.next() {
         if argument == "--" {
             kept.push(argument);
@@ -100,11 +111,15 @@ fn arguments_for(seed: u64, given: impl Iterator<Item = OsString>) -> Vec<OsStri
         }
         let text = argument.to_string_lossy();
         let name = text.split('=').next().unwrap_or_default();
+        is_limited |= name == "--timeout";
         match REPLACED.contains(&name) {
             true if text.contains('=') => {}
             true => _ = given.next(),
             false => kept.push(argument),
         }
+    }
+    if !is_limited {
+        kept.insert(seed_at, DEFAULT_LIMIT.into());
     }
     kept
 }
@@ -130,7 +145,7 @@ fn failed(json: bool, passed: u64, seed: u64, run: Output, time: Duration) -> Re
 
 fn report(json: bool, passed: u64, failed: Option<u64>, time: Duration) {
     let repeat = failed.map(|seed| {
-        let words = arguments_for(seed, std::env::args_os().skip(1));
+        let words = own_arguments_for(seed);
         words.iter().fold("squall".to_owned(), |line, word| line + " " + &quoted(word))
     });
     if json {
@@ -172,11 +187,17 @@ mod tests {
 
     #[test]
     fn a_seed_takes_the_place_of_schedules() {
-        assert_eq!(line(7, "test --schedules 9 a.ns b.ns"), "test --seed=7 a.ns b.ns");
-        assert_eq!(line(7, "test a.ns --schedules=9"), "test --seed=7 a.ns");
-        assert_eq!(line(7, "test --seed 3 --seed=4 -A a.ns"), "test --seed=7 -A a.ns");
-        assert_eq!(line(7, "test -- --seed a.ns"), "test --seed=7 -- --seed a.ns");
-        assert_eq!(line(7, "test --filter=a&b c.ns"), "test --seed=7 '--filter=a&b' c.ns");
+        for (given, expected) in [
+            ("test --schedules 9 a.ns b.ns", "test --seed=7 --timeout=60 a.ns b.ns"),
+            ("test a.ns --schedules=9", "test --seed=7 --timeout=60 a.ns"),
+            ("test --seed 3 --seed=4 -A a.ns", "test --seed=7 --timeout=60 -A a.ns"),
+            ("test -- --seed a.ns", "test --seed=7 --timeout=60 -- --seed a.ns"),
+            ("test --filter=a&b c.ns", "test --seed=7 --timeout=60 '--filter=a&b' c.ns"),
+            ("test --timeout 5 c.ns", "test --seed=7 --timeout 5 c.ns"),
+            ("test c.ns --timeout=5", "test --seed=7 c.ns --timeout=5"),
+        ] {
+            assert_eq!(line(7, given), expected);
+        }
     }
 
     #[test]

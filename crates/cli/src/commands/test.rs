@@ -9,8 +9,8 @@
 //! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made |
 //! | `"summary"` | `passed`, `failed`, `skipped`, `microseconds` |
 //!
-//! Outcomes are `passed`, `failed` (an assertion), `error` (an exception), `unresolved` (a promise)
-//! and `exit` (the program ended; nothing runs after that).
+//! Outcomes are `passed`, `failed` (an assertion), `error` (an exception), `unresolved` (a promise),
+//! `exit` (the program ended) and `timeout` (`--timeout`); nothing runs after the last two.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     let options = arguments.machine.options(arguments.files.clone());
     let modules = arguments.files.iter().map(|path| load(path, options.verify_all));
     let modules = modules.collect::<Result<Vec<_>, Exit>>()?;
-    let run = TestRun::new(start(options)?).map_err(internal)?;
+    let run = TestRun::new(start(options)?, arguments.timeout).map_err(internal)?;
     let mut tester = Tester { run, arguments, counts: Counts::default() };
     let begin = Instant::now();
     for (path, module) in arguments.files.iter().zip(modules) {
@@ -99,7 +99,7 @@ impl Tester<'_> {
             self.report(path, test, &outcome, time);
             match outcome {
                 Outcome::Passed => self.counts.passed += 1,
-                Outcome::Exit(_) => {
+                Outcome::Exit(_) | Outcome::TimedOut(_) => {
                     self.counts.failed += tests.len() - index;
                     self.counts.has_exited = true;
                     return Ok(());
@@ -128,7 +128,7 @@ impl Tester<'_> {
 
     fn module_failed(&mut self, path: &str, outcome: &Outcome) {
         let (word, message) = describe(outcome);
-        self.counts.has_exited |= matches!(outcome, Outcome::Exit(_));
+        self.counts.has_exited |= matches!(outcome, Outcome::Exit(_) | Outcome::TimedOut(_));
         self.for_programs(
             || json!({ "event": "module", "file": path, "outcome": word, "message": message }),
         );
@@ -179,6 +179,9 @@ fn describe(outcome: &Outcome) -> (&'static str, Option<String>) {
             "exit",
             Some(format!("the program ended with exit code {code}; the other tests did not run")),
         ),
+        Outcome::TimedOut(strands) => {
+            ("timeout", Some(format!("it took too long; the other tests did not run\n{strands}")))
+        }
     }
 }
 

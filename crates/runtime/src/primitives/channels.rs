@@ -4,7 +4,8 @@ use squall_heap::Word;
 
 use super::strands::duration_argument;
 use super::{Primitive, answer, arrays};
-use crate::channels::{self, Patience};
+use crate::channels::{self, End, Patience};
+use crate::known;
 use crate::locks;
 use crate::objects::number::size_argument;
 use crate::outcome::{Failure, Outcome};
@@ -18,12 +19,18 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("readChannel:", |thread, window| outcome(channels::read(thread, window))),
     Primitive::ordinary("channel:write:", write),
-    Primitive::ordinary("poisonChannel:", |thread, window| {
-        answer(channels::poison(thread, window.get(0)))
+    Primitive::ordinary("poisonReading:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Reading))
+    }),
+    Primitive::ordinary("poisonWriting:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Writing))
     }),
     Primitive::ordinary("chooseOf:fairly:within:", choose),
     Primitive::ordinary("newBarrier:", |thread, window| {
-        answer(capacity(window.get(0)).and_then(|count| locks::make(thread, count as i64, true)))
+        answer(
+            capacity(window.get(0))
+                .and_then(|count| locks::make(thread, known::BARRIER, count as i64)),
+        )
     }),
     Primitive::ordinary("barrierSynchronize:", |thread, window| {
         outcome(locks::synchronize(thread, window))
@@ -34,7 +41,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("barrierResign:", |thread, window| {
         answer(locks::enrol(thread, window.get(0), -1))
     }),
-    Primitive::ordinary("newBucket", |thread, _| answer(locks::make(thread, 0, true))),
+    Primitive::ordinary("newBucket", |thread, _| answer(locks::make(thread, known::BUCKET, 0))),
     Primitive::ordinary("bucketFallInto:", |thread, window| {
         outcome(locks::fall_into(thread, window))
     }),

@@ -5,16 +5,25 @@ use squall_heap::Word;
 use super::channels::outcome;
 use super::strands::duration_argument;
 use super::{Primitive, answer};
+use crate::known;
 use crate::locks;
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("newLock:", |thread, window| {
-        answer(count(window.get(0)).and_then(|number| locks::make(thread, number, false)))
+    Primitive::ordinary("newMutex", |thread, _| answer(locks::make(thread, known::MUTEX, 0))),
+    Primitive::ordinary("newSharedMutex", |thread, _| {
+        answer(locks::make(thread, known::SHARED_MUTEX, 0))
     }),
-    Primitive::ordinary("newSharedLock", |thread, _| answer(locks::make(thread, 0, true))),
+    Primitive::ordinary("newCondition", |thread, _| {
+        answer(locks::make(thread, known::CONDITION, 0))
+    }),
+    Primitive::ordinary("newSemaphore:", |thread, window| {
+        answer(
+            count(window.get(0)).and_then(|permits| locks::make(thread, known::SEMAPHORE, permits)),
+        )
+    }),
     Primitive::ordinary("mutex:lock:", lock),
     Primitive::ordinary("mutexUnlock:", |thread, window| {
         answer(locks::unlock_mutex(thread, window.get(0), 1))

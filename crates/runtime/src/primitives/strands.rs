@@ -209,7 +209,8 @@ fn sleep(thread: &mut Thread, window: Window) -> Outcome {
         Err(failure) => return failure.into(),
     };
     let object = thread.strand().object();
+    let timer = timers::reserve(thread);
     let ticket = waiting::park(thread, window.get(0));
-    timers::wake_after(thread, delay, object, ticket, Word::NIL);
+    timers::wake_after(thread, (timer, delay), object, ticket, Word::NIL);
     Outcome::Park
 }

@@ -1,7 +1,6 @@
 //! The machine and its surroundings: output, arguments, time, memory, the end.
 
-use std::sync::OnceLock;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_heap::{CollectionKind, WORD_BYTES, Word};
 
@@ -12,6 +11,7 @@ use crate::objects::string::{make_string, text_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::trace;
+use crate::vm::Vm;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -34,8 +34,12 @@ pub static PRIMITIVES: &[Primitive] = &[
             make_string(thread, &arguments[index])
         }))
     }),
-    Primitive::ordinary("milliseconds", |thread, _| answer(make_integer(thread, milliseconds()))),
-    Primitive::ordinary("microseconds", |thread, _| answer(make_integer(thread, microseconds()))),
+    Primitive::ordinary("milliseconds", |thread, _| {
+        answer(make_integer(thread, milliseconds(thread.vm)))
+    }),
+    Primitive::ordinary("microseconds", |thread, _| {
+        answer(make_integer(thread, microseconds(thread.vm)))
+    }),
     Primitive::ordinary("collectGarbage", |thread, _| {
         thread.mutator.collect(CollectionKind::Full);
         Outcome::Return(Word::NIL)
@@ -62,17 +66,21 @@ fn exit(thread: &mut Thread, window: Window) -> Outcome {
     Outcome::Exit(code)
 }
 
+/// When runs with a seed begin: at the start of 2020.
+const SEEDED_START: Duration = Duration::from_secs(1_577_836_800);
+
 /// The time since the start of 1970.
-fn milliseconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+fn milliseconds(vm: &Vm) -> i64 {
+    let since = match vm.scheduler.is_seeded() {
+        true => SEEDED_START + vm.scheduler.elapsed(),
+        false => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+    };
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The time since it was first asked for, which never goes back.
-fn microseconds() -> i64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    let since = START.get_or_init(Instant::now).elapsed();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+/// The time since the machine was started.
+fn microseconds(vm: &Vm) -> i64 {
+    i64::try_from(vm.scheduler.elapsed().as_micros()).unwrap_or(i64::MAX)
 }
 
 /// Bytes in the heap, bytes of stacks, bytes freed so far, and milliseconds spent on that.

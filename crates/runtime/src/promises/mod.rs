@@ -29,6 +29,7 @@ mod origins;
 mod reactions;
 mod sends;
 mod settling;
+pub mod unsettled;
 
 use parking_lot::Mutex;
 use squall_heap::{Flag, Object, Word};
@@ -52,7 +53,8 @@ pub mod slots {
     pub const LOCK: usize = 0;
     /// A small integer, see [`super::State`].
     pub const STATE: usize = 1;
-    /// The object that it is resolved with, or the error.
+    /// The object that it is resolved with, or the error; before, the promise that it waits for, if
+    /// any.
     pub const OUTCOME: usize = 2;
     /// The owner's vat object.
     pub const OWNER: usize = 3;

@@ -14,7 +14,9 @@ use crate::function::Site;
 use crate::isolation;
 use crate::known;
 use crate::objects::string;
+use crate::stack::Activation;
 use crate::thread::Thread;
+use crate::trace;
 use crate::vm::Vm;
 
 /// How many promises are kept for the report.
@@ -45,12 +47,20 @@ pub fn origin_of(site: Option<&'static Site>) -> Word {
         .map_or(Word::NIL, |site| Word::from_bits(std::ptr::from_ref(site) as u64))
 }
 
-/// The call of the method in progress as an origin: for library methods that make promises.
+/// The program's call of the library as an origin: for library methods that make promises.
 pub fn caller_origin(thread: &Thread) -> Word {
-    // SAFETY: the activation is active, on this thread's stack.
-    let caller = thread.innermost().and_then(|activation| unsafe { activation.caller() });
-    origin_of(caller.map(|(_, site)| site))
+    // SAFETY: the activations are active, on this thread's stack.
+    let caller = |activation: &Activation| unsafe { activation.caller() };
+    let callers =
+        std::iter::successors(thread.innermost().as_ref().and_then(caller), |(of, _)| caller(of));
+    let mut callers = callers.take(LIBRARY_DEPTH);
+    let is_program = |activation: &Activation| !activation.function.module.bytecode.is_image();
+    let call = callers.clone().find(|(of, _)| is_program(of)).or_else(|| callers.next());
+    origin_of(call.map(|(_, site)| site))
 }
+
+/// How many activations of the library may be between a program and a promise that is made for it.
+const LIBRARY_DEPTH: usize = 16;
 
 /// Records a promise that broke and has no reactions. Its lock is held.
 pub(super) fn record(vm: &Vm, promise: Object) {
@@ -103,13 +113,23 @@ fn describe(vm: &Vm, error: Word) -> String {
 }
 
 fn place(promise: Object) -> String {
-    let origin = promise.slot(slots::ORIGIN);
-    if !origin.is_small_integer() {
-        return String::new();
-    }
-    // SAFETY: `origin_of` stored the address of an immortal site with a function, and no guest code
-    // reaches the slots of promises.
-    let site: &'static Site = unsafe { &*(origin.bits() as *const Site) };
+    let Some(site) = site_of(promise) else { return String::new() };
     let (path, line, _) = site.function().position(site.pc as usize);
     format!(" from {path}:{line}")
+}
+
+/// Appends where a promise comes from, as a line of a trace.
+pub(super) fn render_place_of(promise: Object, text: &mut String) {
+    match site_of(promise) {
+        Some(site) => trace::render_place(site.function(), site.pc as usize, text),
+        None => text.push_str("  made by the machine\n"),
+    }
+}
+
+/// The site of the call that made a promise.
+fn site_of(promise: Object) -> Option<&'static Site> {
+    let origin = promise.slot(slots::ORIGIN);
+    // SAFETY: `origin_of` stored the address of an immortal site with a function, and no guest code
+    // reaches the slots of promises.
+    origin.is_small_integer().then(|| unsafe { &*(origin.bits() as *const Site) })
 }

@@ -74,6 +74,10 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
             None => promise.set_slot(&mut thread.mutator, slots::FIRST, reaction.word()),
         }
         promise.set_slot(&mut thread.mutator, slots::LAST, reaction.word());
+        // Nobody settles the result before the reaction is due, so it is still ours; see `unsettled`.
+        if let Some(result) = reaction.element(messages::RESULT).as_object() {
+            result.set_slot(&mut thread.mutator, slots::OUTCOME, promise.word());
+        }
         return waiting::unlock(&mut thread.mutator, promise);
     }
     if state == State::Broken {
