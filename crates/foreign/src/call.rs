@@ -342,14 +342,35 @@ impl<'s, 'm> Area<'s, 'm> {
         let plan = plan.get();
         let words = space.begin(plan.words).map_err(CallError::Memory)?;
         let area = Area { words, space };
-        // SAFETY: these are the first words of the area.
-        unsafe { ptr::write_bytes(area.words, 0, plan.zeroed) };
+        // Registers that no argument may be in, and a result whose padding C may leave alone, are not
+        // to hold what was there before.
+        match (&plan.route, plan.result) {
+            // SAFETY: the area has these words.
+            (Route::Registers(shape), _) if shape.has_gaps() => unsafe {
+                ptr::write_bytes(area.words, 0, registers::ALL);
+            },
+            // SAFETY: the result is at the beginning of the area.
+            (Route::Interface { .. }, Form::Record(size)) => unsafe {
+                ptr::write_bytes(area.words.cast::<u8>(), 0, size);
+            },
+            _ => {}
+        }
         Ok(area)
     }
 
     /// Puts an argument in its place.
     #[inline]
     fn put(&mut self, slot: &Slot, value: Value<'m>) -> Result<(), CopyError> {
+        let word = match value {
+            Value::Integer(integer) if slot.integers.contains(&integer) => integer as u64,
+            _ => return self.put_any(slot, value),
+        };
+        // SAFETY: the place is in the area.
+        unsafe { self.words.add(slot.place).write(word) };
+        Ok(())
+    }
+
+    fn put_any(&mut self, slot: &Slot, value: Value<'m>) -> Result<(), CopyError> {
         let word = match (slot.form, value) {
             (Form::Record(size), _) => return self.put_record(slot.place, size, value),
             (Form::Word(Primitive::Pointer) | Form::Text, Value::Memory(memory)) => {

@@ -82,7 +82,7 @@ impl Address {
 impl Primitive {
     /// The least and the greatest integer it can hold.
     #[inline]
-    const fn range(self) -> (i64, u64) {
+    pub(crate) const fn range(self) -> (i64, u64) {
         match self {
             Primitive::Bool => (0, 1),
             Primitive::I8 => (i8::MIN as i64, i8::MAX as u64),

@@ -145,6 +145,8 @@ pub struct Strand {
     pub state: Cell<State>,
     /// The call it waits in.
     pub site: Cell<Option<&'static Site>>,
+    /// The program's call that started it, or sent its message.
+    pub origin: Cell<Option<&'static Site>>,
     stack: UnsafeCell<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
@@ -507,6 +509,7 @@ impl Strand {
         Strand {
             state: Cell::new(State::NONE),
             site: Cell::new(None),
+            origin: Cell::new(None),
             stack: UnsafeCell::new(Stack::NONE),
             object: RootWord::default(),
             ticket: AtomicU64::new(0),
@@ -555,6 +558,7 @@ pub fn make(
     strand.object.set(object.word());
     strand.vat.set(vat);
     strand.model.set(model);
+    strand.origin.set(None);
     strand.role.set(Role::Other);
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);

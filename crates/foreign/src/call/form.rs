@@ -1,5 +1,7 @@
 //! How the values of a type travel.
 
+use std::ops::RangeInclusive;
+
 use super::CallError;
 use crate::types::{Kind, Primitive, Type};
 
@@ -31,6 +33,20 @@ impl Form {
             }
             (Kind::Record(_), _) => Err(CallError::TooLarge { c_type: c_type.to_string() }),
             _ => Ok(Form::Void),
+        }
+    }
+
+    /// The integers whose words are just themselves; none if they are passed in another way.
+    pub(crate) fn integers(self) -> RangeInclusive<i64> {
+        match self {
+            Form::Word(primitive)
+                if !primitive.is_floating() && primitive != Primitive::Pointer =>
+            {
+                let (least, greatest) = primitive.range();
+                least..=greatest.min(i64::MAX as u64) as i64
+            }
+            #[expect(clippy::reversed_empty_ranges, reason = "there are none")]
+            _ => 1..=0,
         }
     }
 

@@ -13,6 +13,8 @@
 //!   │ result │ arguments … │ pointers to the arguments │
 //! ```
 
+use std::ops::RangeInclusive;
+
 use super::form::Form;
 use super::interface::Interface;
 use super::registers::Shape;
@@ -26,13 +28,12 @@ pub(super) struct Plan {
     pub(super) route: Route,
     /// The size of the area.
     pub(super) words: usize,
-    /// How many words at its beginning are zero before the arguments are put there: registers that
-    /// no argument may be in, or a result whose padding C may leave alone.
-    pub(super) zeroed: usize,
 }
 
 /// An argument.
 pub(super) struct Slot {
+    /// The integers that can be put there as they are; none if it is not for integers.
+    pub(super) integers: RangeInclusive<i64>,
     pub(super) form: Form,
     /// The index of its first word in the area.
     pub(super) place: usize,
@@ -62,11 +63,9 @@ impl Plan {
         if let Some((shape, places)) = Shape::of(result_form, &forms).filter(|_| fixed.is_none()) {
             let (slots, route, words) =
                 (slots(&forms, places), Route::Registers(shape), shape.words());
-            let zeroed = if words == forms.len() { 0 } else { words };
-            return Ok(Plan { slots, result: result_form, route, words, zeroed });
+            return Ok(Plan { slots, result: result_form, route, words });
         }
-        let zeroed = words(result_form);
-        let mut next = zeroed;
+        let mut next = words(result_form);
         let mut place = |form: &Form| {
             next += words(*form);
             next - words(*form)
@@ -76,12 +75,14 @@ impl Plan {
         let interface = Interface::new(result, arguments, fixed);
         let route = Route::Interface { interface, table: next };
         let words = next + forms.len();
-        Ok(Plan { slots, result: result_form, route, words, zeroed })
+        Ok(Plan { slots, result: result_form, route, words })
     }
 }
 
 fn slots(forms: &[Form], places: Vec<usize>) -> Box<[Slot]> {
-    forms.iter().zip(places).map(|(form, place)| Slot { form: *form, place }).collect()
+    let slot =
+        |(form, place): (&Form, usize)| Slot { integers: form.integers(), form: *form, place };
+    forms.iter().zip(places).map(slot).collect()
 }
 
 /// The words that a value takes; even a result of no bytes has one.

@@ -58,6 +58,12 @@ impl Shape {
         places.filter(|_| has_room && is_word).map(|places| (shape, places))
     }
 
+    /// Whether [`call`] reads words that are no arguments.
+    #[inline]
+    pub(super) fn has_gaps(self) -> bool {
+        self.integers.is_none()
+    }
+
     /// The words that [`call`] reads.
     #[inline]
     pub(super) fn words(self) -> usize {

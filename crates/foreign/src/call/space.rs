@@ -15,16 +15,20 @@ const INLINE: usize = 64;
 /// other. Making one costs nothing.
 pub struct CallSpace<'m> {
     /// The area of the call, then strings. Only raw pointers lead into it, so that C's do as well.
-    words: UnsafeCell<[MaybeUninit<u64>; INLINE]>,
+    words: UnsafeCell<MaybeUninit<[u64; INLINE]>>,
     /// How many words are taken.
     used: Cell<usize>,
-    kept: RefCell<SmallVec<[Kept<'m>; 4]>>,
+    /// None for most calls, so that making and ending them costs nothing.
+    kept: RefCell<Option<Kept<'m>>>,
 }
 
-/// What must live until the call has returned.
-enum Kept<'m> {
-    Pin(#[expect(dead_code, reason = "it is there to be dropped")] Pin<'m>),
-    Memory(#[expect(dead_code, reason = "it is there to be dropped")] NativeMemory),
+/// What must stay until the call has returned.
+#[derive(Default)]
+struct Kept<'m> {
+    /// The guest's memory.
+    pins: SmallVec<[Pin<'m>; 6]>,
+    /// Copies of strings, and a large area.
+    copies: Vec<NativeMemory>,
 }
 
 impl Default for CallSpace<'_> {
@@ -37,14 +41,14 @@ impl<'m> CallSpace<'m> {
     /// Room for a call.
     #[inline]
     pub fn new() -> CallSpace<'m> {
-        let words = UnsafeCell::new([MaybeUninit::uninit(); INLINE]);
-        CallSpace { words, used: Cell::new(0), kept: RefCell::default() }
+        let words = UnsafeCell::new(MaybeUninit::uninit());
+        CallSpace { words, used: Cell::new(0), kept: RefCell::new(None) }
     }
 
     /// Begins a call with an area of so many words, whose contents are anything.
     #[inline]
     pub(super) fn begin(&self, words: usize) -> Result<*mut u64, MemoryError> {
-        debug_assert!(self.kept.borrow().is_empty(), "the call before this one is over");
+        debug_assert!(self.kept.borrow().is_none(), "the call before this one is over");
         if words > INLINE {
             self.used.set(0);
             return self.allocate(words);
@@ -57,14 +61,15 @@ impl<'m> CallSpace<'m> {
     fn allocate(&self, words: usize) -> Result<*mut u64, MemoryError> {
         let memory = NativeMemory::allocate(words * size_of::<u64>())?;
         let area = memory.address()?;
-        self.kept.borrow_mut().push(Kept::Memory(memory));
+        self.keep(|kept| kept.copies.push(memory));
         Ok(std::ptr::with_exposed_provenance_mut(area.0))
     }
 
     /// Keeps memory where it is until the call is over, and answers where that is.
+    #[inline]
     pub(super) fn pin(&self, memory: &'m NativeMemory) -> Result<Address, Mismatch> {
         let (address, pin) = memory.pin().ok_or(Mismatch::Released)?;
-        self.kept.borrow_mut().push(Kept::Pin(pin));
+        self.keep(|kept| kept.pins.push(pin));
         Ok(address)
     }
 
@@ -93,15 +98,20 @@ impl<'m> CallSpace<'m> {
     fn allocate_text(&self, text: &[u8]) -> Result<Address, MemoryError> {
         let memory = NativeMemory::allocate_text(text)?;
         let address = memory.address()?;
-        self.kept.borrow_mut().push(Kept::Memory(memory));
+        self.keep(|kept| kept.copies.push(memory));
         Ok(address)
+    }
+
+    fn keep(&self, keep: impl FnOnce(&mut Kept<'m>)) {
+        keep(self.kept.borrow_mut().get_or_insert_with(Kept::default));
     }
 
     /// Ends a call.
     #[inline]
     pub(super) fn end(&self) {
-        if !self.kept.borrow().is_empty() {
-            self.kept.borrow_mut().clear();
+        let mut kept = self.kept.borrow_mut();
+        if kept.is_some() {
+            *kept = None;
         }
     }
 }
