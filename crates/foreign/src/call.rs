@@ -363,6 +363,8 @@ impl<'s, 'm> Area<'s, 'm> {
     fn put(&mut self, slot: &Slot, value: Value<'m>) -> Result<(), CopyError> {
         let word = match value {
             Value::Integer(integer) if slot.integers.contains(&integer) => integer as u64,
+            Value::Double(number) if slot.form == Form::Word(Primitive::F64) => number.to_bits(),
+            Value::Pointer(address) if slot.form == Form::Text => address.0 as u64,
             _ => return self.put_any(slot, value),
         };
         // SAFETY: the place is in the area.

@@ -41,8 +41,15 @@ impl<'m> CallSpace<'m> {
     /// Room for a call.
     #[inline]
     pub fn new() -> CallSpace<'m> {
-        let words = UnsafeCell::new(MaybeUninit::uninit());
-        CallSpace { words, used: Cell::new(0), kept: RefCell::new(None) }
+        let mut space = MaybeUninit::<CallSpace<'m>>::uninit();
+        let start = space.as_mut_ptr();
+        // Not as one expression: compilers like to clear the words together with what is beside them.
+        // SAFETY: all fields are written but the words, which may be anything.
+        unsafe {
+            (&raw mut (*start).used).write(Cell::new(0));
+            (&raw mut (*start).kept).write(RefCell::new(None));
+            space.assume_init()
+        }
     }
 
     /// Begins a call with an area of so many words, whose contents are anything.
