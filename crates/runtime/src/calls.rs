@@ -160,7 +160,7 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: who asks from now on is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
-    if strand.is_killed.load(Ordering::Relaxed) {
+    if strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }

@@ -160,6 +160,8 @@ pub struct Strand {
     phase: AtomicU8,
     /// Whether somebody asked it to end.
     pub is_killed: AtomicBool,
+    /// Whether it is not ended while it is parked now: it gets back what it has given up for a time.
+    pub is_patient: AtomicBool,
     /// Whether somebody asked that it does not go on.
     pub is_suspended: AtomicBool,
     /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
@@ -519,6 +521,7 @@ impl Strand {
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
+            is_patient: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
             worker: AtomicU32::new(0),
             is_exposed: Cell::new(false),
@@ -565,6 +568,7 @@ pub fn make(
     strand.priority.set(ORDINARY_PRIORITY);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
+    strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
     strand.identity.set(thread.vm.strands.new_identity());
     strand.set_ready();

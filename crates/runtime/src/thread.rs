@@ -269,9 +269,16 @@ impl Thread {
         }
     }
 
-    /// Asks the thread to poll; called by others, too.
-    pub fn request_poll(&self) {
-        self.limit.store(0, Ordering::Relaxed);
+    /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
+    fn request_poll(&self) {
+        self.limit.store(0, Ordering::Release);
+    }
+
+    /// Makes the thread come to its next poll, and its strand give way to others there; called by others,
+    /// too.
+    pub fn ask_to_poll(&self) {
+        self.is_preempted.store(true, Ordering::Relaxed);
+        self.request_poll();
     }
 
     /// The strand that runs here.
@@ -313,8 +320,7 @@ impl Thread {
         if self.made == MUCH_WORK {
             self.made = 0;
             if self.worker.has_waiting() {
-                self.is_preempted.store(true, Ordering::Relaxed);
-                self.request_poll();
+                self.ask_to_poll();
             }
         }
     }

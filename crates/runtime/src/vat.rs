@@ -256,7 +256,7 @@ impl VatRef {
         let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
         self.unlock_scheduled(thread, state);
         if outranks {
-            thread.vm.request_poll(self.owner.load(Ordering::Relaxed));
+            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
         }
     }
 

@@ -230,6 +230,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
         vat.running.store(strand.priority.get(), Ordering::Relaxed);
     }
     thread.enter_strand(strand);
+    strand.is_patient.store(false, Ordering::Relaxed);
     match strand.standing.get() {
         Standing::New => {
             thread.start_state();
@@ -252,14 +253,12 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
-/// Ends a strand that is about to go on: at its next poll, if it was given what it waited for, so that
-/// code without a poll can note that it has it.
+/// Ends a strand that is about to go on: at once if that is why it does, otherwise at its next poll. So
+/// who was given what it waited for can note, by code without a poll, that it has it.
 fn kill(thread: &mut Thread, strand: StrandRef) {
-    let was_given = strand.standing.get() == Standing::InCall;
-    if was_given && strand.delivery.get() != Delivery::Kill {
-        thread.request_poll();
-    } else {
-        unwind::kill(thread);
+    match (strand.standing.get(), strand.delivery.get()) {
+        (Standing::InCall, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
+        _ => thread.ask_to_poll(),
     }
 }
 
@@ -369,7 +368,7 @@ impl Hooks<TimerKey> for WorkerHooks {
     }
 
     fn preempt(&self, worker: WorkerId) {
-        Vm::of_process().preempt(worker);
+        Vm::of_process().ask_to_poll(worker.index() as u32);
     }
 
     fn replaced(&self, worker: WorkerId) {
