@@ -1,4 +1,4 @@
-//! Turns C into a shared library.
+//! Turns C into a shared library. `SQUALL_FOREIGN_CFLAGS` adds options, such as `-fsanitize=undefined`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,6 +43,8 @@ pub fn load_file(source: &Path) -> Option<Library> {
     let library = scratch("so");
     let mut command: Command = compiler.to_command();
     command.args(["-shared", "-fPIC", "-pthread", "-std=gnu11", "-o"]).arg(&library).arg(source);
+    let flags = std::env::var("SQUALL_FOREIGN_CFLAGS").unwrap_or_default();
+    command.args(flags.split_whitespace());
     let output = command.output().expect("the compiler ran before");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // SAFETY: the sources have no initialisers.

@@ -12,4 +12,5 @@ mod layout;
 mod libraries;
 mod memory;
 mod scalars;
+mod seeds;
 mod structures;
