@@ -65,3 +65,13 @@ pub use types::{
     RecordKind, Scalar, Tag, Type, TypeError,
 };
 pub use value::{Address, Mismatch, Value};
+
+/// What threads may share.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Declarations>();
+    is_shared::<Library>();
+    is_shared::<Function>();
+    is_shared::<NativeMemory>();
+    is_shared::<Callback>();
+};

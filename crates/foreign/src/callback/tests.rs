@@ -134,3 +134,23 @@ fn variadic_functions_are_no_callbacks() {
     let error = Callback::new(&signature("int f(int, ...)"), |_| {}).expect_err("it has ...");
     assert_eq!(error, CallbackError::Variadic);
 }
+
+#[test]
+fn threads_make_and_release_callbacks() {
+    let work = |thread: i64| {
+        for number in 0..2000 {
+            let expected = thread * 10_000 + number;
+            let callback = Callback::new(&signature("int f(int)"), move |frame| {
+                let result = expected + integer(frame.argument(0));
+                frame.set_result(Value::Integer(result)).expect("it fits");
+            });
+            let callback = callback.expect("there is memory");
+            assert_eq!(call(callback.address(), 1), expected + 1);
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || work(thread));
+        }
+    });
+}

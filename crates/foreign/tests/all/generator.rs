@@ -110,6 +110,37 @@ impl Types {
     }
 }
 
+/// Structures of every size up to 64 bytes, and of the kinds that calling conventions tell apart, with
+/// their definitions.
+pub fn systematic_records() -> (String, Vec<String>) {
+    let mut text = String::new();
+    let mut names = Vec::new();
+    let mut define = |kind: &str, body: String| {
+        let name = format!("{kind} s{}", names.len());
+        let _ = writeln!(text, "{name} {{ {body} }};");
+        names.push(name);
+    };
+    for size in 1..=64 {
+        define("struct", format!("char bytes[{size}];"));
+    }
+    for count in 1..=16 {
+        define("struct", format!("float all[{count}];"));
+    }
+    for count in 1..=8 {
+        define("struct", format!("double all[{count}];"));
+    }
+    let scalars = ["char", "short", "int", "long", "float", "double", "void *"];
+    for first in scalars {
+        for second in scalars {
+            define("struct", format!("{first} a; {second} b;"));
+            define("union", format!("{first} a; {second} b;"));
+            define("struct", format!("{first} a; union {{ {second} b; {first} c[2]; }};"));
+            define("struct", format!("{first} a; float b; {second} c;"));
+        }
+    }
+    (text, names)
+}
+
 /// What the definitions need before them in C.
 pub const PREAMBLE: &str = "#include <stdint.h>\n#include <stddef.h>\n#include <string.h>\n";
 /// What the definitions need before them for both.
