@@ -16,8 +16,8 @@
 //!
 //! **Limits.** Variadic functions cannot be callbacks. A callback takes about half a kilobyte and a slot of a
 //! page of trampolines. On Linux, these are part of our own code, mapped again beside a page of data, so no
-//! memory is ever writable and executable; where libffi has no such trampolines, it needs memory that can be
-//! both, which hardened systems refuse: [`CallbackError::NoMemory`].
+//! memory is ever writable and executable. Where that is not possible, libffi tries memory that is both,
+//! then a file that is mapped twice; where neither is allowed: [`CallbackError::NoMemory`].
 
 mod closure;
 #[cfg(all(test, not(feature = "loom")))]

@@ -57,7 +57,7 @@ pub use call::{
 };
 pub use callback::{Callback, CallbackError, CallbackFrame, LINGERING};
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};
-pub use library::{GREATEST_VERSION, Library, LibraryError};
+pub use library::{GREATEST_VERSION, Library, LibraryError, LinkedFunction};
 pub use memory::{Access, Keeper, MemoryError, NativeMemory, Retired, allocated_memory, text_at};
 pub use signature::{MOST_PARAMETERS, Parameter, Signature};
 pub use types::{

@@ -1,6 +1,7 @@
 //! Libraries: finding them, and finding things in them.
 //!
-//! Loading is the platform's `dlopen`, symbols are looked up with `dlsym`.
+//! Loading is the platform's `dlopen`, symbols are looked up with `dlsym`. A library that is linked into the program
+//! is a table of functions instead ([`Library::linked`]), and is used in the same way.
 //!
 //! **Closing.** [`Library::close`] is at once and for all: whatever is asked of a closed library, or of a function
 //! from it, answers that it is closed. The platform unmaps its code later, when the last [`Function`] from it
@@ -25,11 +26,21 @@ use crate::value::Address;
 pub struct Library(Arc<Loaded>);
 
 struct Loaded {
-    /// What it was asked for by; none for the process.
-    name: Option<String>,
-    handle: platform::Library,
+    name: String,
+    symbols: Symbols,
     is_closed: AtomicBool,
 }
+
+/// Where names are looked up.
+enum Symbols {
+    /// By the platform's loader.
+    Loader(platform::Library),
+    /// In a table.
+    Table(&'static [LinkedFunction]),
+}
+
+/// A function that is linked into the program: its name, and its address with any type.
+pub type LinkedFunction = (&'static str, unsafe extern "C" fn());
 
 /// Why there is no such library, function or variable.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,7 +89,7 @@ impl Library {
             let flags = platform::RTLD_NOW | platform::RTLD_LOCAL;
             // SAFETY: the caller's.
             match unsafe { platform::Library::open(Some(&file), flags) } {
-                Ok(handle) => return Ok(Library::new(Some(name.to_owned()), handle)),
+                Ok(handle) => return Ok(Library::new(name, Symbols::Loader(handle))),
                 Err(error) => reason = worst(reason, explanation(&error), &file),
             }
         }
@@ -87,16 +98,22 @@ impl Library {
 
     /// The process itself: the C library, and whatever else is loaded for everybody.
     pub fn process() -> Library {
-        Library::new(None, platform::Library::this())
+        Library::new("the process", Symbols::Loader(platform::Library::this()))
     }
 
-    fn new(name: Option<String>, handle: platform::Library) -> Library {
-        Library(Arc::new(Loaded { name, handle, is_closed: AtomicBool::new(false) }))
+    /// A library that is part of the program, which the platform does not know: it has these functions.
+    pub fn linked(name: &str, functions: &'static [LinkedFunction]) -> Library {
+        Library::new(name, Symbols::Table(functions))
+    }
+
+    fn new(name: &str, symbols: Symbols) -> Library {
+        let is_closed = AtomicBool::new(false);
+        Library(Arc::new(Loaded { name: name.to_owned(), symbols, is_closed }))
     }
 
     /// The name by which it was loaded.
     pub fn name(&self) -> &str {
-        self.0.name.as_deref().unwrap_or("the process")
+        &self.0.name
     }
 
     /// Closes it. Answers whether it was open until now.
@@ -119,15 +136,7 @@ impl Library {
         }
         let missing =
             || LibraryError::MissingSymbol { library: library(), symbol: symbol.to_owned() };
-        if symbol.is_empty() || symbol.contains('\0') {
-            return Err(missing());
-        }
-        // SAFETY: nothing is done with the address here, so its type does not matter.
-        let found = unsafe { self.0.handle.get::<*mut c_void>(symbol.as_bytes()) };
-        match found.map(|found| found.as_raw_ptr().expose_provenance()) {
-            Ok(address) if address != 0 => Ok(Address(address)),
-            _ => Err(missing()),
-        }
+        self.0.symbols.find(symbol).filter(|found| !found.is_null()).ok_or_else(missing)
     }
 
     /// The function of this name, to be called with this signature.
@@ -146,6 +155,23 @@ impl Library {
         let size = of.needed_layout().map_err(LibraryError::Variable)?.size;
         // SAFETY: the caller's; the library stays mapped as long as it is kept.
         Ok(unsafe { NativeMemory::borrow(address, size, Some(self.0.clone())) })
+    }
+}
+
+impl Symbols {
+    fn find(&self, symbol: &str) -> Option<Address> {
+        match self {
+            Symbols::Table(functions) => {
+                let (_, function) = functions.iter().find(|(name, _)| *name == symbol)?;
+                Some(Address((*function as *const ()).expose_provenance()))
+            }
+            Symbols::Loader(_) if symbol.is_empty() || symbol.contains('\0') => None,
+            Symbols::Loader(handle) => {
+                // SAFETY: nothing is done with the address here, so its type does not matter.
+                let found = unsafe { handle.get::<*mut c_void>(symbol.as_bytes()) }.ok()?;
+                Some(Address(found.as_raw_ptr().expose_provenance()))
+            }
+        }
     }
 }
 

@@ -221,3 +221,14 @@ fn a_callback_is_released_while_it_runs() {
     assert_eq!(caller.join().expect("it does not panic"), Answer::Integer(2));
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_memory_is_writable_and_executable() {
+    let signature =
+        squall_foreign::Declarations::new().parse_function("int f(int)").expect("fine").1;
+    let _callback = Callback::new(&signature, |_| {}).expect("there is memory");
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("there is /proc");
+    let both: Vec<&str> = maps.lines().filter(|line| line.contains(" rwx")).collect();
+    assert!(both.is_empty(), "{both:?}");
+}

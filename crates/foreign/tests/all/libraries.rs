@@ -90,3 +90,18 @@ fn variables_are_memory() {
     assert_eq!(fixture.call("count", &[]), Answer::Integer(21));
     assert!(counter.write(4, Primitive::I8, Value::Integer(0)).is_err());
 }
+
+#[test]
+fn linked_libraries_are_tables() {
+    unsafe extern "C" {
+        fn labs();
+    }
+    let library = Library::linked("arithmetic", &[("absolute", labs)]);
+    let (_, signature) = Declarations::new().parse_function("long f(long)").expect("it is fine");
+    let absolute = library.function("absolute", &signature).expect("it is in the table");
+    assert_eq!(call(&absolute, &[Value::Integer(-8)]), Ok((Answer::Integer(8), 0)));
+    let error = library.symbol("labs").expect_err("it is not in the table");
+    assert_eq!(error.to_string(), "there is no `labs` in `arithmetic`");
+    library.close();
+    assert!(call(&absolute, &[Value::Integer(-8)]).is_err());
+}
