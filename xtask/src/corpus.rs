@@ -1,11 +1,12 @@
 //! `cargo xtask corpus PATH`: runs programs that were not written for Squall, and prints a table
 //! of what passes.
 //!
-//! PATH is a checkout of SOMns, whose programs are run as they are; `--awfy` adds the benchmarks of
-//! a checkout of are-we-fast-yet. What each program must do is in [`rows`]. A group that needs what
-//! Squall does not have yet is shown, but decides nothing.
+//! PATH is a checkout of SOMns, whose programs are run as they are; `--dev` adds what is different
+//! in a checkout of its branch `dev`, and `--awfy` the benchmarks of a checkout of are-we-fast-yet.
+//! Which programs there are is in [`programs`], and what each must do in [`rows`].
 
 mod basic;
+pub mod programs;
 pub mod row;
 pub mod rows;
 
@@ -19,6 +20,7 @@ use clap::Args;
 
 use crate::{cargo, root};
 use row::{Row, Verdict};
+use rows::Scope;
 
 /// The options of `cargo xtask corpus`.
 #[derive(Args)]
@@ -26,13 +28,21 @@ pub struct Arguments {
     /// A checkout of SOMns
     somns: Option<PathBuf>,
 
+    /// A checkout of SOMns's branch dev
+    #[arg(long, value_name = "PATH")]
+    dev: Option<PathBuf>,
+
     /// A checkout of are-we-fast-yet
     #[arg(long, value_name = "PATH")]
     awfy: Option<PathBuf>,
 
-    /// Run are-we-fast-yet at its standard sizes instead of small ones
+    /// Run are-we-fast-yet, Savina and ForkJoin at their standard sizes instead of small ones
     #[arg(long)]
     standard_sizes: bool,
+
+    /// The numbers of workers that concurrent programs are run with, one after the other
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4])]
+    workers: Vec<u32>,
 
     /// Run only what contains this text, as `group/name`
     #[arg(long, value_name = "TEXT")]
@@ -54,21 +64,33 @@ pub struct Arguments {
 /// Runs the corpus; answers whether all passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(build) else { return false };
-    let mut rows = Vec::new();
-    match &arguments.somns {
-        Some(path) => rows.extend(rows::somns(&absolute(path))),
-        None => println!("skipped: SOMns; name a checkout of https://github.com/smarr/SOMns"),
-    }
-    match &arguments.awfy {
-        Some(path) => rows.extend(rows::awfy(&absolute(path), arguments.standard_sizes)),
-        None => println!("skipped: are-we-fast-yet; name a checkout with --awfy"),
-    }
+    let mut rows = rows(arguments);
     if let Some(text) = &arguments.filter {
         rows.retain(|row| row.full_name().contains(text));
     }
     let patience = Duration::from_secs(arguments.patience);
     let verdicts = judge(&rows, &absolute(&squall), &arguments.options, patience);
     report(&rows, &verdicts)
+}
+
+/// All rows of the checkouts that are named.
+fn rows(arguments: &Arguments) -> Vec<Row> {
+    let standard_sizes = arguments.standard_sizes;
+    let scope = Scope { workers: &arguments.workers, standard_sizes };
+    let mut rows = Vec::new();
+    match &arguments.somns {
+        Some(path) => rows.extend(rows::somns(&absolute(path), &scope)),
+        None => println!("skipped: SOMns; name a checkout of https://github.com/smarr/SOMns"),
+    }
+    match &arguments.dev {
+        Some(path) => rows.extend(rows::development(&absolute(path), &scope)),
+        None => println!("skipped: SOMns's branch dev; name a checkout with --dev"),
+    }
+    match &arguments.awfy {
+        Some(path) => rows.extend(rows::awfy(&absolute(path), &scope)),
+        None => println!("skipped: are-we-fast-yet; name a checkout with --awfy"),
+    }
+    rows
 }
 
 /// Builds the command for release, and answers where it is.

@@ -8,12 +8,14 @@
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
+//! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
 mod seeds;
+mod soak;
 mod steps;
 mod tidy;
 
@@ -44,6 +46,8 @@ enum Command {
     Corpus(corpus::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
+    /// A program of mixed load, for minutes
+    Soak(soak::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
+        Command::Soak(arguments) => soak::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

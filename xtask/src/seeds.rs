@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::corpus::row::{Row, Verdict};
+use crate::corpus::rows::Scope;
 use crate::corpus::{self, rows};
 
 /// The test modules that are about concurrency.
@@ -46,7 +47,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
     let squall = corpus::absolute(&squall);
-    let mut rows = rows::somns(&corpus::absolute(&arguments.somns));
+    let scope = Scope { workers: &[], standard_sizes: false };
+    let mut rows = rows::somns(&corpus::absolute(&arguments.somns), &scope);
     rows.retain(|row| SUITES.contains(&row.name.as_str()));
     println!("{:<22} {:>13} {:>13} {:>9}", "module", "seeds", "runs", "seconds");
     let failed: Vec<&Row> = rows.iter().filter(|row| !judge(row, &squall, arguments)).collect();

@@ -389,6 +389,7 @@ impl Machine<'_> {
     #[inline(always)]
     pub(crate) fn resume_unwind(&mut self, word: u32) {
         let token = self.get(a(word));
+        unwind::ensure_ended(self.thread);
         if token.is_nil() {
             return self.jump(1);
         }

@@ -28,6 +28,7 @@ use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
 use crate::tracing::{self, Tracing};
 use crate::unwind;
+use crate::worker;
 
 /// Looks up what a send does for the receiver in the window, and remembers it at the site.
 pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'static CacheEntry {
@@ -159,7 +160,7 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: who asks from now on is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
-    if strand.is_killed.load(Ordering::Relaxed) {
+    if strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
@@ -215,6 +216,27 @@ pub fn run_primitive(
 
 /// Does what a primitive asks for.
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
+    carry_out(thread, site, outcome);
+    if thread.is_displaced && thread.stop != Stop::Parked {
+        displace(thread);
+    }
+}
+
+/// Makes the strand stop, whose vat was given away while it was outside: it goes on when the vat's new
+/// owner resumes it.
+#[cold]
+fn displace(thread: &mut Thread) {
+    if thread.stop == Stop::Returned {
+        preempt(thread);
+    }
+    match thread.stop {
+        Stop::Preempted => thread.stop = Stop::Displaced,
+        // The strand has ended, which only its vat's owner may see to.
+        _ => worker::regain_vat(thread),
+    }
+}
+
+fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     match outcome {
         Outcome::Return(value) => complete(thread, site, value),
         Outcome::Send(selector) => send_message(thread, site, selector, Visibility::Public),

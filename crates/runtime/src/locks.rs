@@ -12,6 +12,7 @@
 //!
 //! A mutex goes from hand to hand: who unlocks it gives it to the first who waits, so nobody starves.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use squall_heap::{LayoutId, Object, Word};
@@ -114,6 +115,17 @@ pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Out
         set_number(thread, mutex, NUMBER, depth + times);
         Some(Word::NIL)
     })
+}
+
+/// Locks a mutex again, this many times, which the strand has given up while it waited for a condition. It
+/// gets the mutex even if it is to end: who calls it expects to have it. *GC point.*
+pub fn relock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
+    thread.strand().is_patient.store(true, Ordering::Relaxed);
+    let locked = lock_mutex(thread, window, times);
+    if !matches!(locked, Ok(Outcome::Park)) {
+        thread.strand().is_patient.store(false, Ordering::Relaxed);
+    }
+    locked
 }
 
 /// Unlocks a mutex this many times; only its holder may.

@@ -98,6 +98,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
         // SAFETY: `site_kind` made it of the address of an immortal site, and no guest code reaches
         // the elements of messages.
         let site: &'static Site = unsafe { &*(kind.bits() as *const Site) };
+        strand.origin.set(Some(site));
         return calls::send_from(thread, exit_site(), site);
     }
     match string::Text::of(kind) {

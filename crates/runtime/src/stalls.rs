@@ -69,7 +69,7 @@ impl Stalls {
         for strand in lost {
             inner.count += usize::from(!inner.is_closed);
             if !inner.is_closed && inner.descriptions.len() < DESCRIBED {
-                let trace = trace::render(strand.activations());
+                let trace = trace::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
             if let Some(vat) = strand.vat.get() {
@@ -139,7 +139,7 @@ pub fn describe_running(
     text: &mut String,
 ) {
     _ = writeln!(text, "{} runs on worker {worker}", name(&vm.strands, strand));
-    text.push_str(&trace::render(activations));
+    text.push_str(&trace::render_strand(strand, activations));
 }
 
 /// All strands that do not run and have something to do, in the order in which they were made. The
@@ -201,7 +201,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     } else {
         _ = writeln!(text, " is ready");
     }
-    text.push_str(&trace::render(strand.activations()));
+    text.push_str(&trace::render_strand(strand, strand.activations()));
 }
 
 /// What a strand is called in reports.

@@ -150,6 +150,8 @@ pub struct Strand {
     pub state: Cell<State>,
     /// The call it waits in.
     pub site: Cell<Option<&'static Site>>,
+    /// The program's call that started it, or sent its message.
+    pub origin: Cell<Option<&'static Site>>,
     stack: UnsafeCell<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
@@ -163,6 +165,8 @@ pub struct Strand {
     phase: AtomicU8,
     /// Whether somebody asked it to end.
     pub is_killed: AtomicBool,
+    /// Whether it is not ended while it is parked now: it gets back what it has given up for a time.
+    pub is_patient: AtomicBool,
     /// Whether somebody asked that it does not go on.
     pub is_suspended: AtomicBool,
     /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
@@ -512,6 +516,7 @@ impl Strand {
         Strand {
             state: Cell::new(State::NONE),
             site: Cell::new(None),
+            origin: Cell::new(None),
             stack: UnsafeCell::new(Stack::NONE),
             object: RootWord::default(),
             ticket: AtomicU64::new(0),
@@ -521,6 +526,7 @@ impl Strand {
             parked_at: Cell::new(0),
             phase: AtomicU8::new(FREE),
             is_killed: AtomicBool::new(false),
+            is_patient: AtomicBool::new(false),
             is_suspended: AtomicBool::new(false),
             worker: AtomicU32::new(0),
             is_exposed: Cell::new(false),
@@ -560,12 +566,14 @@ pub fn make(
     strand.object.set(object.word());
     strand.vat.set(vat);
     strand.model.set(model);
+    strand.origin.set(None);
     strand.role.set(Role::Other);
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
+    strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
     strand.identity.set(thread.vm.strands.new_identity());
     strand.set_ready();

@@ -40,7 +40,9 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     strand.is_killed.store(true, Ordering::Relaxed);
     // See `waiting::park`.
     fence(Ordering::SeqCst);
-    if strand.claim(strand.current_ticket()) {
+    let ticket = strand.current_ticket();
+    // What it says goes with the ticket, which it took later.
+    if !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
         waiting::wake_strand(thread, strand, Delivery::Kill, Word::NIL);
     } else {
         ask_to_poll(thread, strand);
@@ -51,7 +53,7 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
 /// Makes a strand that runs come to its next poll.
 fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
     if thread.running_strand() == Some(strand) {
-        return thread.request_poll();
+        return thread.ask_to_poll();
     }
     thread.vm.preempt_strand(strand);
 }
@@ -99,6 +101,6 @@ pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
     if let Some(vat) = vat.filter(|_| was_ready) {
         vat.add_ready(thread, strand, false);
     } else if thread.running_strand() == Some(strand) {
-        thread.request_poll();
+        thread.ask_to_poll();
     }
 }

@@ -130,6 +130,8 @@ pub enum Stop {
     Parked,
     /// Others are to run first.
     Preempted,
+    /// Its vat was given away while it was outside.
+    Displaced,
     /// An exception was not handled; it is where a value would be.
     Failed,
     /// The strand was told to end.
@@ -157,6 +159,10 @@ pub struct Thread {
     pub was_preempted: bool,
     /// Whether somebody asked the strand that runs here to give way.
     pub is_preempted: AtomicBool,
+    /// The address of the vat that others get if the strand that runs here is outside for long, or 0.
+    pub left_vat: AtomicUsize,
+    /// Whether the vat of the strand that runs here was given away.
+    pub is_displaced: bool,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
@@ -216,6 +222,8 @@ impl Thread {
                 gives_way: false,
                 was_preempted: false,
                 is_preempted: AtomicBool::new(false),
+                left_vat: AtomicUsize::new(0),
+                is_displaced: false,
                 ticks: 0,
                 made: 0,
                 stop: Stop::Returned,
@@ -261,9 +269,16 @@ impl Thread {
         }
     }
 
-    /// Asks the thread to poll; called by others, too.
-    pub fn request_poll(&self) {
-        self.limit.store(0, Ordering::Relaxed);
+    /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
+    fn request_poll(&self) {
+        self.limit.store(0, Ordering::Release);
+    }
+
+    /// Makes the thread come to its next poll, and its strand give way to others there; called by others,
+    /// too.
+    pub fn ask_to_poll(&self) {
+        self.is_preempted.store(true, Ordering::Relaxed);
+        self.request_poll();
     }
 
     /// The strand that runs here.
@@ -305,8 +320,7 @@ impl Thread {
         if self.made == MUCH_WORK {
             self.made = 0;
             if self.worker.has_waiting() {
-                self.is_preempted.store(true, Ordering::Relaxed);
-                self.request_poll();
+                self.ask_to_poll();
             }
         }
     }

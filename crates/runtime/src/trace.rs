@@ -1,5 +1,7 @@
 //! Stack traces: what is active, innermost first, with file, line and column.
 //!
+//! A trace ends with where the strand comes from: the call that started it, or that sent the message.
+//!
 //! A signalled exception remembers what was active, in a slot that only the VM knows: an array of
 //! functions and pcs, two elements for each activation. Functions are immortal, and their
 //! addresses read as small integers. Text is made of them only when somebody asks.
@@ -12,9 +14,10 @@ use std::fmt::Write;
 use squall_heap::Word;
 
 use crate::behavior::SlotContent;
-use crate::function::Function;
+use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
 use crate::stack::Activation;
+use crate::strand::StrandRef;
 use crate::thread::Thread;
 use crate::vm::Vm;
 
@@ -31,6 +34,31 @@ pub fn render(activations: impl Iterator<Item = Activation>) -> String {
     render_places(ends.places().map(|place| (place.function, place.pc)), ends.hidden, &mut text);
     text
 }
+
+/// As [`render`], of the activations of a strand, with the call that it comes from.
+pub fn render_strand(strand: StrandRef, activations: impl Iterator<Item = Activation>) -> String {
+    let mut text = render(activations);
+    if let Some(site) = strand.origin.get() {
+        render_line("from", site.function(), site.pc as usize, &mut text);
+    }
+    text
+}
+
+/// The program's call of the library that is in progress. If it is the library's own, the call of the
+/// method in progress.
+pub fn call_of_library(thread: &Thread) -> Option<&'static Site> {
+    // SAFETY: the activations are active, on this thread's stack.
+    let caller = |activation: &Activation| unsafe { activation.caller() };
+    let callers =
+        std::iter::successors(thread.innermost().as_ref().and_then(caller), |(of, _)| caller(of));
+    let mut callers = callers.take(LIBRARY_DEPTH);
+    let is_program = |activation: &Activation| !activation.function.module.bytecode.is_image();
+    let call = callers.clone().find(|(of, _)| is_program(of)).or_else(|| callers.next());
+    call.map(|(_, site)| site)
+}
+
+/// How many activations of the library may be between a program and what is done for it.
+const LIBRARY_DEPTH: usize = 16;
 
 /// An activation, as far as traces care.
 #[derive(Clone, Copy)]
@@ -83,7 +111,9 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
         return;
     };
     let ends = Ends::of(thread.activations(), reach);
-    let length = 2 * ends.places().count() + usize::from(ends.hidden.is_some());
+    let origin = thread.strand().origin.get();
+    let pairs = ends.places().count() + usize::from(origin.is_some());
+    let length = 2 * pairs + usize::from(ends.hidden.is_some());
     let class = thread.vm.known_class(KnownClass::Array);
     let mut scope = thread.mutator.scope();
     let exception = scope.root(exception);
@@ -93,11 +123,13 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     let (Some(array), Some(exception)) = (array, scope.get(exception).as_object()) else {
         return;
     };
-    for (index, place) in ends.places().enumerate() {
-        let function = Word::from_bits(std::ptr::from_ref(place.function) as u64);
+    let places = ends.places().map(|place| (place.function, place.pc as i64));
+    // Where the strand comes from has a negative pc.
+    let origin = origin.map(|site| (site.function(), -1 - i64::from(site.pc)));
+    for (index, (function, pc)) in places.chain(origin).enumerate() {
+        let function = Word::from_bits(std::ptr::from_ref(function) as u64);
         array.initialize_element(2 * index, function);
-        let pc = Word::from_small_integer_unchecked(place.pc as i64);
-        array.initialize_element(2 * index + 1, pc);
+        array.initialize_element(2 * index + 1, Word::from_small_integer_unchecked(pc));
     }
     if let Some(hidden) = ends.hidden {
         array.initialize_element(length - 1, Word::from_small_integer_unchecked(hidden));
@@ -116,15 +148,19 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
         // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches
         // neither the slot nor the array.
         let function: &Function = unsafe { &*(array.element(2 * index).bits() as *const Function) };
-        let pc = array.element(2 * index + 1).as_small_integer().unwrap_or(0);
-        (function, pc as usize)
+        (function, array.element(2 * index + 1).as_small_integer().unwrap_or(0))
     });
     let hidden = match array.length() % 2 {
         0 => None,
         _ => array.element(array.length() - 1).as_small_integer(),
     };
     let mut text = String::new();
-    render_places(places, hidden, &mut text);
+    let (active, origin): (Vec<_>, Vec<_>) = places.partition(|(_, pc)| *pc >= 0);
+    let active = active.into_iter().map(|(function, pc)| (function, pc as usize));
+    render_places(active, hidden, &mut text);
+    for (function, pc) in origin {
+        render_line("from", function, (-1 - pc) as usize, &mut text);
+    }
     text
 }
 
@@ -153,10 +189,14 @@ fn trace_slot(vm: &Vm, exception: Word) -> Option<usize> {
 
 /// Appends the line for a place in a function.
 pub fn render_place(function: &Function, pc: usize, text: &mut String) {
+    render_line("at", function, pc, text);
+}
+
+fn render_line(preposition: &str, function: &Function, pc: usize, text: &mut String) {
     let (path, line, column) = function.position(pc);
     let name = function.name();
     _ = match line {
-        0 => writeln!(text, "  at {name} ({path})"),
-        _ => writeln!(text, "  at {name} ({path}:{line}:{column})"),
+        0 => writeln!(text, "  {preposition} {name} ({path})"),
+        _ => writeln!(text, "  {preposition} {name} ({path}:{line}:{column})"),
     };
 }

@@ -13,13 +13,14 @@
 
 use std::sync::atomic::Ordering;
 
+use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::{Region, RegionKind, Side};
 use squall_heap::{Object, Word};
 
 use crate::behavior::Behavior;
 use crate::calls;
 use crate::classes::behavior_of_class;
-use crate::function::Site;
+use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::Action;
 use crate::messages::{self, Audience};
@@ -66,6 +67,43 @@ pub fn kill(thread: &mut Thread) {
     let outcome = unwind(thread, Destination::End(Stop::Killed), Word::NIL);
     let site = exit_site();
     calls::finish(thread, site, outcome);
+}
+
+/// Whether an `ensure:` block runs. A strand is not ended at a poll inside one, for it might be all that
+/// this block does; it asks again when the block [ends](ensure_ended).
+pub fn is_cleaning_up(thread: &Thread) -> bool {
+    thread.activations().any(|activation| {
+        let function = activation.function;
+        let mut ensured = function.bytecode().regions.iter();
+        ensured.any(|region| {
+            let pc = activation.pc as u32;
+            region.kind == RegionKind::Ensure
+                && pc >= region.end
+                && pc <= end_of_handler(function, region)
+        })
+    })
+}
+
+/// The `resume_unwind` at which the handler of an ensure region ends.
+fn end_of_handler(function: &Function, region: &Region) -> u32 {
+    let code = &function.bytecode().code;
+    let mut pc = region.handler as usize;
+    while let Some(opcode) = code.get(pc).and_then(|&word| Opcode::of_word(word)) {
+        let register = code[pc] >> 8 & 0xFF;
+        if opcode == Opcode::ResumeUnwind && register == u32::from(region.value.0) {
+            break;
+        }
+        pc += opcode.info().words();
+    }
+    pc as u32
+}
+
+/// An `ensure:` block has ended: if the strand is to end, it does so soon.
+#[inline]
+pub fn ensure_ended(thread: &Thread) {
+    if thread.strand().is_killed.load(Ordering::Relaxed) {
+        thread.ask_to_poll();
+    }
 }
 
 /// Continues the unwinding that a token stands for.

@@ -9,6 +9,9 @@
 //! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
 //! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
 //!
+//! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
+//! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
+//!
 //! Whoever adds a message or a ready strand schedules the vat if it is neither. The owner looks for
 //! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
 //! the lock, and it is held for a few instructions, so waiters spin.
@@ -253,7 +256,7 @@ impl VatRef {
         let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
         self.unlock_scheduled(thread, state);
         if outranks {
-            thread.vm.request_poll(self.owner.load(Ordering::Relaxed));
+            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
         }
     }
 
@@ -288,6 +291,26 @@ impl VatRef {
         debug_assert!(state == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(OWNED);
+    }
+
+    /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
+    /// into a run queue. It may turn out that there is nothing to do.
+    pub fn take_away(self) -> bool {
+        let state = self.lock();
+        let is_owned = state & OWNED != 0;
+        self.unlock(if is_owned { state & !OWNED | SCHEDULED } else { state });
+        is_owned
+    }
+
+    /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
+    pub fn reclaim(self, worker: u32) -> bool {
+        let state = self.lock();
+        let is_free = state & (OWNED | SCHEDULED) == 0;
+        if is_free {
+            self.owner.store(worker, Ordering::Relaxed);
+        }
+        self.unlock(if is_free { state | OWNED } else { state });
+        is_free
     }
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.

@@ -186,7 +186,7 @@ impl Vm {
         self.ended.set(code);
         self.scheduler.stop();
         for thread in self.threads.lock().iter() {
-            thread.request_poll();
+            thread.ask_to_poll();
         }
     }
 
@@ -302,22 +302,22 @@ impl Vm {
     /// Makes the worker on which a strand runs, if it does, poll.
     pub fn preempt_strand(&self, strand: StrandRef) {
         if let Some(worker) = strand.worker.load(Ordering::Relaxed).checked_sub(1) {
-            self.request_poll(worker);
+            self.ask_to_poll(worker);
         }
     }
 
-    /// Makes the worker with this number poll.
-    pub fn request_poll(&self, worker: u32) {
+    /// Makes the worker with this number poll, and the strand that runs there give way.
+    pub fn ask_to_poll(&self, worker: u32) {
         for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
-            thread.request_poll();
+            thread.ask_to_poll();
         }
     }
 
-    /// Asks the strand that runs on a worker to give way.
-    pub fn preempt(&self, worker: WorkerId) {
-        for thread in self.threads.lock().iter() {
-            thread.preempt(worker);
-        }
+    /// The vat that the strand on a worker has left to others.
+    pub(crate) fn left_vat(&self, worker: WorkerId) -> Option<VatRef> {
+        let threads = self.threads.lock();
+        let thread = threads.iter().find(|thread| thread.number() == worker.index() as u32)?;
+        thread.left_vat()
     }
 }
 
@@ -335,18 +335,19 @@ impl ThreadPointer {
         unsafe { (*self.0).number }.index() as u32
     }
 
-    fn request_poll(self) {
+    fn left_vat(self) -> Option<VatRef> {
         // SAFETY: see above; the field is an atomic.
-        unsafe { &(*self.0).limit }.store(0, Ordering::Relaxed);
+        let address = unsafe { &(*self.0).left_vat }.load(Ordering::Relaxed);
+        // SAFETY: the thread stored the address of a vat, or 0.
+        (address != 0).then(|| unsafe { VatRef::from_address(address) })
     }
 
-    fn preempt(self, worker: WorkerId) {
-        // SAFETY: see above; the number never changes, and the other fields are atomics.
-        let (number, is_preempted) = unsafe { ((*self.0).number, &(*self.0).is_preempted) };
-        if number == worker {
-            is_preempted.store(true, Ordering::Relaxed);
-            self.request_poll();
-        }
+    /// See [`Thread::ask_to_poll`].
+    fn ask_to_poll(self) {
+        // SAFETY: see above; the fields are atomics.
+        let (is_preempted, limit) = unsafe { (&(*self.0).is_preempted, &(*self.0).limit) };
+        is_preempted.store(true, Ordering::Relaxed);
+        limit.store(0, Ordering::Release);
     }
 }
 

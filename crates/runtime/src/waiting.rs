@@ -114,7 +114,8 @@ pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     // Who terminates a strand says so, and then looks for a ticket; we take one, and then look whether
     // somebody said so. The fences see to it that one of the two finds the other.
     fence(Ordering::SeqCst);
-    if strand.is_killed.load(Ordering::Relaxed) && strand.claim(ticket) {
+    let is_ended = || strand.is_killed.load(Ordering::Relaxed);
+    if is_ended() && !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
         wake_strand(thread, strand, Delivery::Kill, Word::NIL);
     }
     ticket

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use squall_heap::{Object, Word};
-use squall_scheduler::{Hooks, Parked, WorkerId};
+use squall_scheduler::{Hooks, Parked, Return, WorkerId};
 
 use crate::calls;
 use crate::messages;
@@ -176,8 +176,10 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
             None => {
                 vm.host.flush();
                 let Thread { mutator, worker, .. } = thread;
-                if mutator.native(|| worker.park()) == Parked::Stalled {
-                    return Finished::Stalled;
+                match mutator.native(|| worker.park()) {
+                    Parked::Stalled => return Finished::Stalled,
+                    Parked::Surplus => return Finished::Done,
+                    Parked::Woken | Parked::Stopped => {}
                 }
                 thread.ticks = vm.ticks();
             }
@@ -204,7 +206,8 @@ fn run_item(thread: &mut Thread, item: Item) {
 fn run_alone(thread: &mut Thread, strand: StrandRef) {
     thread.new_vat = None;
     run_strand(thread, strand);
-    if let Some(vat) = thread.new_vat.take() {
+    let is_lost = std::mem::take(&mut thread.is_displaced);
+    if let Some(vat) = thread.new_vat.take().filter(|_| !is_lost) {
         run_owned(thread, vat);
     }
 }
@@ -227,6 +230,9 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
             Work::Strand(strand) => run_strand(thread, strand),
             Work::Turn(message) => run_turn(thread, vat, message),
             Work::Nothing => return,
+        }
+        if std::mem::take(&mut thread.is_displaced) {
+            return;
         }
         if thread.was_preempted {
             break;
@@ -272,6 +278,10 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     match stop {
         Stop::Parked => {}
         Stop::Preempted => preempted(thread, strand),
+        Stop::Displaced => {
+            strand::touch(thread, strand);
+            waiting::make_ready(thread, strand, true);
+        }
         Stop::Returned => finish(thread, strand, Ending::Returned),
         Stop::Failed => finish(thread, strand, Ending::Failed),
         Stop::Killed => finish(thread, strand, Ending::Killed),
@@ -285,6 +295,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
         vat.running.store(strand.priority.get(), Ordering::Relaxed);
     }
     thread.enter_strand(strand);
+    strand.is_patient.store(false, Ordering::Relaxed);
     match strand.standing.get() {
         Standing::New => {
             thread.start_state();
@@ -297,12 +308,21 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
         Standing::BeforeInstruction => {}
     }
     if strand.is_killed.load(Ordering::Relaxed) && !thread.is_parked {
-        unwind::kill(thread);
+        kill(thread, strand);
     }
     let tier = thread.vm.tier;
     tier.run(thread);
     while messages::next_step(thread) {
         tier.run(thread);
+    }
+}
+
+/// Ends a strand that is about to go on: at once if that is why it does, otherwise at its next poll. So
+/// who was given what it waited for can note, by code without a poll, that it has it.
+fn kill(thread: &mut Thread, strand: StrandRef) {
+    match (strand.standing.get(), strand.delivery.get()) {
+        (Standing::InCall, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
+        _ => thread.ask_to_poll(),
     }
 }
 
@@ -361,6 +381,36 @@ fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: W
     waiting::wake_all(thread, joiners, delivery, value);
 }
 
+/// Runs `work`, which touches no object and may block or run foreign code: collections go on meanwhile,
+/// and if it takes long, another native thread does what this one would have done. *GC point.*
+///
+/// Afterwards the vat may be another worker's. The primitive that called this may then still read its
+/// arguments, and make objects, but no more than that; the strand goes on when it is its turn.
+pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
+    let strand = thread.strand();
+    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    let Thread { mutator, worker, .. } = thread;
+    mutator.enter_native();
+    worker.go_outside();
+    let result = work();
+    let returned = worker.come_back();
+    mutator.leave_native();
+    if returned == Return::Replaced {
+        thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
+    }
+    result
+}
+
+/// Waits until the vat of the strand that runs here is nobody's, and owns it again. *GC point.*
+pub fn regain_vat(thread: &mut Thread) {
+    let (vat, worker) = (thread.strand().vat.get(), thread.worker_index());
+    while vat.is_some_and(|vat| !vat.reclaim(worker)) {
+        thread.mutator.native(std::thread::yield_now);
+    }
+    thread.is_displaced = false;
+}
+
 /// What the scheduler asks of the runtime.
 pub struct WorkerHooks;
 
@@ -369,6 +419,7 @@ impl Hooks<TimerKey> for WorkerHooks {
         let vm = Vm::of_process();
         let worker = std::thread::Builder::new().name("worker".into()).spawn(move || {
             let mut thread = Thread::attach(vm);
+            // Until the program ends, or the thread is surplus.
             work(&mut thread, |_| false);
         });
         // Without another native thread, those that are there do the work.
@@ -382,7 +433,14 @@ impl Hooks<TimerKey> for WorkerHooks {
     }
 
     fn preempt(&self, worker: WorkerId) {
-        Vm::of_process().preempt(worker);
+        Vm::of_process().ask_to_poll(worker.index() as u32);
+    }
+
+    fn replaced(&self, worker: WorkerId) {
+        let vm = Vm::of_process();
+        if let Some(vat) = vm.left_vat(worker).filter(|vat| vat.take_away()) {
+            vm.scheduler.inject(Item::vat(vat));
+        }
     }
 }
 

@@ -312,7 +312,7 @@ impl Runtime {
             }
             match worker.park() {
                 Parked::Woken => {}
-                Parked::Stopped => return,
+                Parked::Stopped | Parked::Surplus => return,
                 Parked::Stalled => return self.scheduler().stop(),
             }
         }
@@ -328,4 +328,5 @@ impl Hooks<u64> for RuntimeHooks {
     }
     fn timer_due(&self, _payload: u64) {}
     fn preempt(&self, _worker: WorkerId) {}
+    fn replaced(&self, _worker: WorkerId) {}
 }

@@ -20,6 +20,10 @@ pub trait Hooks<P>: Send + Sync {
     /// by [`Scheduler::stop`](crate::Scheduler::stop).
     fn preempt(&self, worker: WorkerId);
 
+    /// The item that `worker` runs is outside for long: others may have what it owns. Called on the
+    /// monitor thread; the worker does not come back before this has returned.
+    fn replaced(&self, worker: WorkerId);
+
     /// Timers are due: takes their payloads until there are no more.
     ///
     /// A payload that was taken is no longer visited by

@@ -21,6 +21,7 @@
 //! | `seeded`, `decisions` | the only worker of a seeded run, and the generator that decides for it |
 //! | `parking` | waiting for work without losing a wake-up; stalls |
 //! | `watch`, `gate`, `monitor` | slices, help and timers, by a thread that sleeps when it can |
+//! | `outside` | items in foreign code, and who takes over |
 //! | `timers`, `clock` | deadlines and time |
 //!
 //! `docs/internals/scheduler.md` has the reasons.
@@ -33,6 +34,7 @@ mod gate;
 mod hooks;
 mod monitor;
 mod options;
+mod outside;
 mod parking;
 mod scheduler;
 mod search;
@@ -46,6 +48,7 @@ mod worker;
 
 pub use hooks::Hooks;
 pub use options::{SchedulerOptions, WorkerId};
+pub use outside::Return;
 pub use scheduler::Scheduler;
 pub use timers::TimerId;
 pub use worker::{Parked, Worker};

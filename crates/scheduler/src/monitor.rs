@@ -14,9 +14,12 @@
 
 use std::time::Duration;
 
-use crate::Scheduler;
+use crossbeam_deque::Stealer;
+
+use crate::outside::Call;
 use crate::sync::Ordering;
 use crate::watch::{Progress, Request};
+use crate::{Scheduler, WorkerId};
 
 /// The shortest interval between two looks. Waking a thread takes about 50 microseconds until it
 /// runs, so an item that waits for less is better left where it is.
@@ -32,7 +35,7 @@ where
     P: Send + 'static,
 {
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
-    let mut observations = vec![Observation::default(); scheduler.watches.len()];
+    let mut observations = vec![Observation::default(); scheduler.threads()];
     let mut pace = Pace::new(slice);
     // After a rest it stays up for one interval: who called it may call again at once.
     let mut lingers = false;
@@ -59,7 +62,7 @@ where
 fn is_needed<T: Copy + Send + 'static, P: Send + 'static>(scheduler: &Scheduler<T, P>) -> bool {
     // If all workers are parked, one of them has been woken for what was injected.
     let is_injected = scheduler.has_injected() && scheduler.parking.active() > 0;
-    is_injected || !scheduler.watches.iter().all(|watch| watch.is_excused())
+    is_injected || !scheduler.worker_ids().all(|id| scheduler.watch(id).is_excused())
 }
 
 /// Looks at every worker; whether that got an idle one to help.
@@ -73,10 +76,11 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
     scheduler.looks.fetch_add(1, Ordering::Relaxed);
     let mut has_changed = false;
     for (id, observation) in scheduler.worker_ids().zip(observations) {
-        let watch = &scheduler.watches[id.index()];
+        let watch = scheduler.watch(id);
+        has_changed |= look_outside(scheduler, id, observation);
         let sight = Sight {
             progress: watch.progress(),
-            queued: scheduler.stealers[id.index()].len(),
+            queued: scheduler.stealer(id).map_or(0, Stealer::len),
             is_excused: watch.is_excused(),
             has_injected: scheduler.has_injected(),
             has_idle: scheduler.parking.has_idle(),
@@ -93,6 +97,32 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
         }
     }
     has_changed
+}
+
+/// Looks whether the item of a worker is outside, and replaces the worker if it was in the same call at
+/// the last look. Whether looks should be frequent, since that may be so at the next one.
+fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
+    scheduler: &'static Scheduler<T, P>,
+    id: WorkerId,
+    observation: &mut Observation,
+) -> bool {
+    let watch = scheduler.watch(id);
+    let call = watch.place.call();
+    let is_long = call.is_some() && call == observation.call;
+    observation.call = call;
+    if let Some(call) = call.filter(|_| is_long)
+        && watch.place.begin_replacing(call)
+    {
+        scheduler.hooks.replaced(id);
+        scheduler.empty_queue(id);
+        scheduler.parking.replace();
+        watch.excuse();
+        watch.place.replaced();
+        if scheduler.has_injected() {
+            scheduler.wake();
+        }
+    }
+    call.is_some()
 }
 
 /// What the monitor sees of a worker.
@@ -123,6 +153,8 @@ struct Observation {
     since: Duration,
     /// How many items waited behind it.
     waiting: u64,
+    /// The call it was in, if it was outside.
+    call: Option<Call>,
 }
 
 impl Observation {

@@ -7,8 +7,11 @@ use std::time::Duration;
 /// How a scheduler works.
 #[derive(Clone, Debug)]
 pub struct SchedulerOptions {
-    /// How many workers there may be, at least one. A seeded scheduler has one whatever this says.
+    /// How many workers run at a time, at least one. A seeded scheduler has one whatever this says.
     pub workers: usize,
+    /// How many native threads there may be, with those whose items are outside. At least as many as
+    /// workers.
+    pub threads: usize,
     /// How long an item runs before others get their turn.
     pub slice: Duration,
     /// The seed of a repeatable run: every decision is drawn from it, and time is virtual.
@@ -16,14 +19,15 @@ pub struct SchedulerOptions {
 }
 
 impl Default for SchedulerOptions {
-    /// A worker for each core, slices of ten milliseconds, no seed.
+    /// A worker for each core, 256 threads, slices of ten milliseconds, no seed.
     fn default() -> SchedulerOptions {
         let workers = thread::available_parallelism().map_or(1, usize::from);
-        SchedulerOptions { workers, slice: Duration::from_millis(10), seed: None }
+        SchedulerOptions { workers, threads: 256, slice: Duration::from_millis(10), seed: None }
     }
 }
 
-/// The number of a worker, below [`SchedulerOptions::workers`]. The first to join is number 0.
+/// The number of a worker, below [`SchedulerOptions::threads`]. The first to join is number 0; a number is
+/// used again when its thread has left.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WorkerId(pub(crate) usize);
 

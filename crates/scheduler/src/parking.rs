@@ -51,6 +51,14 @@
 //! has run an item. A source that makes an item injects it before it ends; its end is a release
 //! and the look acquires it, so the item is seen.
 //!
+//! # Places
+//!
+//! At most so many workers are *active*, present and not parked, as there are places. A worker whose item is
+//! outside for long is replaced: it is not present, and counts as a source, until it comes back. Then
+//! there may be one too many, and the next worker that has nothing in hand parks even if there is work: the
+//! others are active, and come to their own P4 later. A worker that is parked for long, while there are
+//! as many others as places, is surplus, and leaves.
+//!
 //! # Stop
 //!
 //! Stopping is for ever. It is set under the lock, so a parker either sees it or gets a verdict.
@@ -63,11 +71,16 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
 #[cfg(all(test, feature = "loom"))]
 mod model;
 
+/// The worker that the embedder waits for, which never leaves by itself.
+const FIRST: WorkerId = WorkerId(0);
+
 /// Where workers wait.
 pub(crate) struct Parking {
     crew: Mutex<Crew>,
-    /// One for each worker.
+    /// One for each number.
     verdict_given: Box<[Condvar]>,
+    /// How many workers may be active.
+    places: usize,
     /// How many workers could be woken or started, or fewer: not more than one of the latter counts.
     /// Written under the lock.
     idle: AtomicUsize,
@@ -75,6 +88,8 @@ pub(crate) struct Parking {
     searching: AtomicBool,
     /// How many workers are present and not parked. Written under the lock; a hint.
     active: AtomicUsize,
+    /// How many numbers of workers are in use, or were. Written under the lock.
+    joined: AtomicUsize,
     /// Timers and operations outside that have not ended.
     sources: AtomicUsize,
     stopped: AtomicBool,
@@ -84,9 +99,11 @@ struct Crew {
     /// The parked, with those who parked last at the end: their caches are warm.
     parked: Vec<WorkerId>,
     verdicts: Box<[Option<Verdict>]>,
-    /// How many workers have ever joined: the next one's number.
+    /// The least number that nobody has had.
     joined: usize,
-    /// How many of them have not left.
+    /// Smaller numbers whose workers have left.
+    vacant: Vec<WorkerId>,
+    /// How many workers have joined, and have neither left nor been replaced.
     present: usize,
     /// Whether a worker was asked for that has not joined yet.
     is_starting: bool,
@@ -104,7 +121,12 @@ pub(crate) enum Verdict {
     Stop,
     Stall,
     TimedOut,
+    /// The worker is not needed any more.
+    Surplus,
 }
+
+/// How long a thread that is surplus is kept, for it may soon be needed again.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// What became of an attempt to wake a worker.
 #[must_use]
@@ -128,34 +150,37 @@ pub(crate) struct Parker {
 }
 
 impl Parking {
-    pub(crate) fn new(workers: usize) -> Parking {
+    pub(crate) fn new(places: usize, threads: usize) -> Parking {
         let crew = Crew {
-            parked: Vec::with_capacity(workers),
-            verdicts: vec![None; workers].into(),
+            parked: Vec::with_capacity(places),
+            verdicts: vec![None; threads].into(),
             joined: 0,
+            vacant: Vec::new(),
             present: 0,
             is_starting: false,
             stall_told: false,
         };
         Parking {
             crew: Mutex::new(crew),
-            verdict_given: (0..workers).map(|_| Condvar::new()).collect(),
+            verdict_given: (0..threads).map(|_| Condvar::new()).collect(),
+            places,
             idle: AtomicUsize::new(0),
             searching: AtomicBool::new(false),
             active: AtomicUsize::new(0),
+            joined: AtomicUsize::new(0),
             sources: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         }
     }
 
-    /// A new worker is present. `None` if there are as many as there may be.
+    /// A new worker is present. `None` if there are as many threads as there may be.
     pub(crate) fn join(&self) -> Option<WorkerId> {
         let mut crew = lock(&self.crew);
-        if crew.joined == crew.verdicts.len() {
+        if !crew.has_number() {
             return None;
         }
-        let id = WorkerId(crew.joined);
-        crew.joined += 1;
+        let id = crew.vacant.pop().unwrap_or(WorkerId(crew.joined));
+        crew.joined = crew.joined.max(id.0 + 1);
         crew.present += 1;
         crew.is_starting = false;
         self.publish(&crew);
@@ -163,14 +188,33 @@ impl Parking {
     }
 
     /// A present worker is no longer.
-    pub(crate) fn leave(&self, has_run: bool, has_work: impl Fn() -> bool) {
+    pub(crate) fn leave(&self, id: WorkerId, has_run: bool, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.present -= 1;
+        crew.vacant.push(id);
         crew.stall_told &= !has_run;
         self.publish(&crew);
         let told = self.tell_stall(&mut crew, has_work);
         drop(crew);
         self.notify(told);
+    }
+
+    /// A present worker is replaced: it is a source until it [comes back](Parking::come_back).
+    pub(crate) fn replace(&self) {
+        let mut crew = lock(&self.crew);
+        crew.present -= 1;
+        self.begin_source();
+        self.publish(&crew);
+    }
+
+    /// A worker that was replaced is present again.
+    pub(crate) fn come_back(&self, has_work: impl Fn() -> bool) {
+        let mut crew = lock(&self.crew);
+        crew.present += 1;
+        self.publish(&crew);
+        drop(crew);
+        // It is active, so this does not end in a stall.
+        self.end_sources(1, has_work);
     }
 
     /// Blocks until there may be work. `has_work` says whether there is some that every worker can
@@ -189,13 +233,17 @@ impl Parking {
         crew.parked.push(id);
         self.publish(&crew);
         fence(Ordering::SeqCst);
-        if has_work() {
+        let is_surplus = crew.present > self.places && id != FIRST;
+        if crew.active() < self.places && has_work() {
             self.unpark(crew, id);
             return Verdict::Search { has_token: false };
         }
         let told = self.tell_stall(&mut crew, has_work);
         self.notify(told.filter(|told| *told != id));
-        self.await_verdict(crew, id, timeout)
+        match self.await_verdict(crew, id, if is_surplus { Some(KEPT) } else { timeout }) {
+            Verdict::TimedOut if is_surplus => Verdict::Surplus,
+            verdict => verdict,
+        }
     }
 
     /// Wakes a worker, or has one started, to look for items that became visible before.
@@ -211,6 +259,9 @@ impl Parking {
         let mut crew = lock(&self.crew);
         if self.stopped.load(Ordering::Relaxed) {
             return Wake::Searched;
+        }
+        if crew.active() >= self.places {
+            return Wake::AllBusy;
         }
         if crew.parked.is_empty() {
             return self.ask_for_worker(&mut crew);
@@ -245,6 +296,12 @@ impl Parking {
         self.active.load(Ordering::Relaxed)
     }
 
+    /// Whether more workers are active than there are places. A hint.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.active.load(Ordering::Relaxed) > self.places
+    }
+
     /// Whether all is over. A hint; [`Parking::park`] knows.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
@@ -261,9 +318,9 @@ impl Parking {
         }
     }
 
-    /// The workers that have joined so far.
-    pub(crate) fn joined(&self) -> impl Iterator<Item = WorkerId> + use<> {
-        (0..lock(&self.crew).joined).map(WorkerId)
+    /// The least number that no worker has had. Who reads it later than a worker has joined sees that.
+    pub(crate) fn joined(&self) -> usize {
+        self.joined.load(Ordering::Acquire)
     }
 
     /// Something begins that may make work.
@@ -367,7 +424,7 @@ impl Parking {
     }
 
     fn ask_for_worker(&self, crew: &mut Crew) -> Wake {
-        if crew.joined == crew.verdicts.len() || crew.is_starting {
+        if !crew.has_number() || crew.is_starting {
             return Wake::AllBusy;
         }
         crew.is_starting = true;
@@ -377,9 +434,25 @@ impl Parking {
 
     /// Writes what is read without the lock.
     fn publish(&self, crew: &Crew) {
-        let may_start = crew.joined > 0 && crew.joined < crew.verdicts.len() && !crew.is_starting;
+        let may_start = crew.joined > 0 && crew.has_number() && !crew.is_starting;
+        let may_start = may_start && crew.present < self.places;
+        let free = self.places.saturating_sub(crew.active());
+        let idle = free.min(crew.parked.len() + usize::from(may_start));
         // Relaxed: the fences of the protocol order it where it matters.
-        self.idle.store(crew.parked.len() + usize::from(may_start), Ordering::Relaxed);
-        self.active.store(crew.present - crew.parked.len(), Ordering::Relaxed);
+        self.idle.store(idle, Ordering::Relaxed);
+        self.active.store(crew.active(), Ordering::Relaxed);
+        self.joined.store(crew.joined, Ordering::Release);
+    }
+}
+
+impl Crew {
+    /// How many workers are present and not parked.
+    fn active(&self) -> usize {
+        self.present - self.parked.len()
+    }
+
+    /// Whether one more thread may join.
+    fn has_number(&self) -> bool {
+        !self.vacant.is_empty() || self.joined < self.verdicts.len()
     }
 }

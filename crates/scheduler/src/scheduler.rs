@@ -1,9 +1,10 @@
 //! What all workers share, and what any thread may ask for.
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
+use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
-use crossbeam_deque::{Injector, Stealer, Worker as Queue};
+use crossbeam_deque::{Injector, Steal, Stealer, Worker as Queue};
 use crossbeam_utils::CachePadded;
 
 use crate::clock::Clock;
@@ -24,17 +25,18 @@ pub struct Scheduler<T, P> {
     pub(crate) options: SchedulerOptions,
     pub(crate) hooks: Box<dyn Hooks<P>>,
     pub(crate) injector: Injector<T>,
-    /// One for each worker, as the watches are.
-    pub(crate) stealers: Box<[Stealer<T>]>,
-    pub(crate) watches: Box<[CachePadded<Watch>]>,
+    /// One for each thread that there may be, as the watches are; made when the first one with the number
+    /// joins.
+    stealers: Box<[OnceLock<Stealer<T>>]>,
+    watches: Box<[CachePadded<Watch>]>,
     pub(crate) parking: CachePadded<Parking>,
     pub(crate) gate: Gate,
     pub(crate) timers: Timers<P>,
     pub(crate) clock: Clock,
     /// How often the monitor has looked: the only clock of workers.
     pub(crate) looks: CachePadded<AtomicU64>,
-    /// The queues of the workers that have not joined.
-    queues: std::sync::Mutex<Vec<Option<Queue<T>>>>,
+    /// The queues of workers that have left, by their numbers.
+    queues: std::sync::Mutex<HashMap<WorkerId, Queue<T>>>,
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
@@ -42,19 +44,19 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     pub fn new(options: SchedulerOptions, hooks: impl Hooks<P> + 'static) -> Scheduler<T, P> {
         let is_seeded = options.seed.is_some();
         let workers = if is_seeded { 1 } else { options.workers.max(1) };
-        let queues: Vec<Queue<T>> = (0..workers).map(|_| Queue::new_fifo()).collect();
+        let threads = if is_seeded { 1 } else { options.threads.max(workers) };
         Scheduler {
             options,
             hooks: Box::new(hooks),
             injector: Injector::new(),
-            stealers: queues.iter().map(Queue::stealer).collect(),
-            watches: queues.iter().map(|_| CachePadded::new(Watch::new())).collect(),
-            parking: CachePadded::new(Parking::new(workers)),
+            stealers: (0..threads).map(|_| OnceLock::new()).collect(),
+            watches: (0..threads).map(|_| CachePadded::new(Watch::new())).collect(),
+            parking: CachePadded::new(Parking::new(workers, threads)),
             gate: Gate::new(),
             timers: Timers::new(),
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
             looks: CachePadded::new(AtomicU64::new(0)),
-            queues: std::sync::Mutex::new(queues.into_iter().map(Some).collect()),
+            queues: std::sync::Mutex::default(),
         }
     }
 
@@ -67,8 +69,14 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     pub fn join(&'static self) -> Worker<T, P> {
         let id = self.parking.join().expect("a thread joins when it is asked for");
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let queue = queues[id.index()].take().expect("each worker joins once");
+        let queue = queues.remove(&id).unwrap_or_else(Queue::new_fifo);
+        self.stealers[id.index()].get_or_init(|| queue.stealer());
         Worker::new(self, id, queue, self.options.seed.map(Seeded::new))
+    }
+
+    /// The queue of a worker that leaves, for the next one with its number.
+    pub(crate) fn keep_queue(&self, id: WorkerId, queue: Queue<T>) {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).insert(id, queue);
     }
 
     /// Makes an item ready, from any thread. An idle worker is woken at once, or another one started.
@@ -91,7 +99,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     pub fn stop(&self) {
         self.parking.stop();
         self.gate.kick_if_started();
-        self.parking.joined().for_each(|worker| self.hooks.preempt(worker));
+        self.worker_ids().for_each(|worker| self.hooks.preempt(worker));
     }
 
     /// Whether [`Scheduler::stop`] was called.
@@ -184,6 +192,18 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         }
     }
 
+    /// Gives what is in the queue of a worker to all.
+    pub(crate) fn empty_queue(&self, id: WorkerId) {
+        let Some(stealer) = self.stealer(id) else { return };
+        loop {
+            match stealer.steal() {
+                Steal::Success(item) => self.injector.push(item),
+                Steal::Empty => return,
+                Steal::Retry => {}
+            }
+        }
+    }
+
     pub(crate) fn has_injected(&self) -> bool {
         !self.injector.is_empty()
     }
@@ -194,8 +214,25 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.looks.load(Ordering::Relaxed)
     }
 
+    /// The workers that have joined so far, among them some that have left.
     pub(crate) fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<T, P> {
-        (0..self.watches.len()).map(WorkerId)
+        (0..self.parking.joined()).map(WorkerId)
+    }
+
+    /// What the monitor and the worker with this number share.
+    #[inline]
+    pub(crate) fn watch(&self, id: WorkerId) -> &Watch {
+        &self.watches[id.0]
+    }
+
+    /// How many numbers of workers there may be.
+    pub(crate) fn threads(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// Where to steal from the worker with this number.
+    pub(crate) fn stealer(&self, id: WorkerId) -> Option<&Stealer<T>> {
+        self.stealers[id.0].get()
     }
 
     fn end_sources(&self, count: usize) {

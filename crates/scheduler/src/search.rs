@@ -96,7 +96,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     fn search(&mut self) -> Option<T> {
         let look = self.scheduler.looks();
-        if self.scheduler.stealers.len() == 1 || !self.search_right.is_earned(look, self.count) {
+        if self.scheduler.parking.joined() == 1 || !self.search_right.is_earned(look, self.count) {
             return None;
         }
         if !self.search_right.has_token && !self.scheduler.parking.begin_search() {
@@ -126,9 +126,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// An item of another worker, with some more of them for the queue.
     fn stolen(&mut self) -> Option<T> {
-        let stealers = &self.scheduler.stealers;
-        let first = self.search_right.below(stealers.len());
-        let victims = stealers[first..].iter().chain(&stealers[..first]);
+        let count = self.scheduler.parking.joined();
+        let first = self.search_right.below(count);
+        let victims = (first..count).chain(0..first).map(WorkerId);
+        let victims = victims.filter_map(|victim| self.scheduler.stealer(victim));
         let occupied = victims.filter(|victim: &&Stealer<T>| !victim.is_empty());
         // The own queue is empty, so it is never among them.
         occupied.filter_map(|victim| persist(|| victim.steal_batch_and_pop(&self.queue))).next()

@@ -2,6 +2,7 @@
 //! tests, and hangs if it does not come.
 
 mod order;
+mod outside;
 mod seeded;
 mod threads;
 mod watching;
@@ -23,6 +24,8 @@ struct Runtime {
     body: Box<Body>,
     started: AtomicUsize,
     stalls: AtomicUsize,
+    /// Workers that were replaced.
+    replaced: Mutex<Vec<WorkerId>>,
     /// Payloads of timers, as they came due. A payload is also injected.
     due: Mutex<Vec<usize>>,
     threads: Mutex<Vec<thread::JoinHandle<()>>>,
@@ -38,6 +41,7 @@ impl Runtime {
             body: Box::new(body),
             started: AtomicUsize::new(0),
             stalls: AtomicUsize::new(0),
+            replaced: Mutex::new(Vec::new()),
             due: Mutex::new(Vec::new()),
             threads: Mutex::new(Vec::new()),
         });
@@ -74,7 +78,7 @@ impl Runtime {
             }
             match worker.park() {
                 Parked::Woken => {}
-                Parked::Stopped => return,
+                Parked::Stopped | Parked::Surplus => return,
                 Parked::Stalled => {
                     self.stalls.fetch_add(1, Ordering::Relaxed);
                     self.scheduler().stop();
@@ -112,10 +116,14 @@ impl Hooks<usize> for RuntimeHooks {
 
     /// Items of these tests poll all the time.
     fn preempt(&self, _worker: WorkerId) {}
+
+    fn replaced(&self, worker: WorkerId) {
+        self.0.replaced.lock().unwrap().push(worker);
+    }
 }
 
 fn with_workers(workers: usize) -> SchedulerOptions {
-    SchedulerOptions { workers, slice: Duration::from_millis(1), seed: None }
+    SchedulerOptions { workers, threads: 64, slice: Duration::from_millis(1), seed: None }
 }
 
 fn with_seed(seed: u64) -> SchedulerOptions {

@@ -33,6 +33,7 @@
 //! next M3. A kick is remembered under the gate's lock, so it does
 //! not matter whether M4 has begun. `gate/model.rs` explores this.
 
+use crate::outside::Whereabouts;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 const HAS_NEXT: u64 = 1;
@@ -45,6 +46,8 @@ pub(crate) struct Watch {
     /// The number of an item shifted by one, and whether its slice is over.
     request: AtomicU64,
     excused: AtomicBool,
+    /// Whether the item that runs is in foreign code.
+    pub(crate) place: Whereabouts,
 }
 
 /// How far a worker has got.
@@ -75,6 +78,7 @@ impl Watch {
             progress: AtomicU64::new(0),
             request: AtomicU64::new(0),
             excused: AtomicBool::new(true),
+            place: Whereabouts::new(),
         }
     }
 

@@ -5,11 +5,12 @@
 //! make each other ready cost two moves and a relaxed store of progress per switch. Nobody can steal
 //! from it; if its item waits for long, the monitor has the worker move it to the queue.
 //!
-//! Invariant: if an item runs on this worker and another waits, the worker has not excused the monitor
-//! (see `watch.rs`).
+//! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not
+//! excused the monitor (see `watch.rs`).
 
 use crossbeam_deque::{Steal, Worker as Queue};
 
+use crate::outside::Return;
 use crate::parking::{Parker, Verdict};
 use crate::search::SearchRight;
 use crate::seeded::Seeded;
@@ -67,6 +68,8 @@ pub enum Parked {
     /// All workers are parked, nothing is ready, and nothing is expected: the program is deadlocked, or
     /// finished. One worker is told, once; it may inject or push something, stop, or park again.
     Stalled,
+    /// There are more threads than are needed, and this one had nothing to do for long: it should end.
+    Surplus,
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
@@ -143,7 +146,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Blocks until there may be work. Returns at once if there is something to run.
     pub fn park(&mut self) -> Parked {
-        if self.has_own() && !self.scheduler.is_stopped() {
+        if self.scheduler.parking.is_crowded() {
+            self.hand_over();
+        } else if self.has_own() && !self.scheduler.is_stopped() {
             return Parked::Woken;
         }
         self.give_up_search();
@@ -157,6 +162,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         match self.scheduler.parking.park(parker, || self.scheduler.has_injected()) {
             Verdict::Stop => return Parked::Stopped,
             Verdict::Stall => return Parked::Stalled,
+            Verdict::Surplus => return Parked::Surplus,
             Verdict::TimedOut => self.scheduler.clock.advance_to(deadline.unwrap_or_default()),
             Verdict::Search { has_token } => self.search_right.grant(has_token),
         }
@@ -179,7 +185,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if let Some(seeded) = &mut self.seeded {
             return seeded.should_preempt(self.scheduler);
         }
-        match self.scheduler.watches[self.id.0].request(self.count) {
+        match self.scheduler.watch(self.id).request(self.count) {
             Request::None => false,
             Request::Share | Request::Preempt if !self.has_waiting() => {
                 self.excuse();
@@ -209,6 +215,52 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
+    /// The item that runs is about to block, or to run foreign code; until [`Worker::come_back`] it
+    /// neither polls nor calls the scheduler. If that takes long, the runtime is told by
+    /// [`Hooks::replaced`](crate::Hooks::replaced).
+    ///
+    /// With a seed, nothing happens: nobody takes over.
+    #[inline]
+    pub fn go_outside(&mut self) {
+        if self.seeded.is_some() {
+            return;
+        }
+        // Nobody can take what is in the next slot.
+        if let Some(next) = self.next.take() {
+            self.queue.push(next);
+            self.publish();
+        }
+        self.scheduler.watch(self.id).place.leave();
+        if self.is_excused {
+            self.recall();
+        }
+    }
+
+    /// The item that runs is as others again.
+    #[inline]
+    pub fn come_back(&mut self) -> Return {
+        if self.seeded.is_some() || self.scheduler.watch(self.id).place.try_return() {
+            return Return::Undisturbed;
+        }
+        self.come_back_replaced()
+    }
+
+    #[cold]
+    fn come_back_replaced(&mut self) -> Return {
+        let watch = self.scheduler.watch(self.id);
+        while !watch.place.is_replaced() {
+            std::thread::yield_now();
+        }
+        watch.place.return_replaced();
+        self.scheduler.parking.come_back(|| self.scheduler.has_injected());
+        // The monitor has excused itself.
+        self.is_excused = true;
+        if self.has_waiting() {
+            self.recall();
+        }
+        Return::Replaced
+    }
+
     fn next_in_turn(&mut self) -> Option<T> {
         self.next_budget = NEXT_IN_A_ROW;
         self.is_running = false;
@@ -217,6 +269,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         if self.seeded.is_some() {
             return self.next_by_decision();
+        }
+        if self.scheduler.parking.is_crowded() {
+            self.publish();
+            return None;
         }
         let found = self
             .injected_in_turn()
@@ -296,7 +352,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn publish(&self) {
         let has_next = self.next.is_some();
         let progress = Progress { count: self.count, runs: self.is_running, has_next };
-        self.scheduler.watches[self.id.0].set_progress(progress);
+        self.scheduler.watch(self.id).set_progress(progress);
     }
 
     /// Something waits now. If an item runs, the monitor has to watch it.
@@ -320,7 +376,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     #[cold]
     fn recall(&mut self) {
         self.is_excused = false;
-        self.scheduler.watches[self.id.0].withdraw_excuse();
+        self.scheduler.watch(self.id).withdraw_excuse();
         self.scheduler.recall_monitor();
     }
 
@@ -328,7 +384,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn excuse(&mut self) {
         if !self.is_excused {
             self.is_excused = true;
-            self.scheduler.watches[self.id.0].excuse();
+            self.scheduler.watch(self.id).excuse();
         }
     }
 
@@ -353,7 +409,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
         self.publish();
         self.excuse();
         let scheduler = self.scheduler;
-        scheduler.parking.leave(self.count != self.parked_at, || scheduler.has_injected());
+        let queue = std::mem::replace(&mut self.queue, Queue::new_fifo());
+        scheduler.keep_queue(self.id, queue);
+        let has_run = self.count != self.parked_at;
+        scheduler.parking.leave(self.id, has_run, || scheduler.has_injected());
         if scheduler.has_injected() {
             scheduler.wake();
         }

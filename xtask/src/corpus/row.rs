@@ -29,6 +29,8 @@ pub enum Expectation {
     Line(String),
     /// A line that begins like this, among others.
     Beginning(String),
+    /// So many lines that begin and end like this, no more that begin so, and any others.
+    Lines { beginning: String, ending: &'static str, count: usize },
     /// The two lines of a test runner: so many tests, all successful.
     Tests(usize),
 }
@@ -116,6 +118,12 @@ impl Expectation {
             Expectation::Beginning(text) => {
                 (has(&|found| found.starts_with(text)), format!("`{text}…`"))
             }
+            Expectation::Lines { beginning, ending, count } => {
+                let lines = || output.lines().filter(|line| line.starts_with(beginning.as_str()));
+                let is_met =
+                    lines().count() == *count && lines().all(|line| line.ends_with(ending));
+                (is_met, format!("{count} lines `{beginning}…{ending}`"))
+            }
             Expectation::Tests(count) => {
                 let number = |line: &str| line.rsplit(' ').next()?.parse::<usize>().ok();
                 let says = |what: &str| {
@@ -134,4 +142,18 @@ fn last_line(output: &str) -> String {
     last.map_or("there is no output".to_owned(), |line| {
         format!("the last line is `{}`", line.trim())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Expectation;
+
+    #[test]
+    fn lines_are_counted() {
+        let lines = Expectation::Lines { beginning: "a: ".to_owned(), ending: "us", count: 2 };
+        assert_eq!(lines.problem("start\na: 1us\na: 2us\ntotal 3us"), None);
+        for output in ["a: 1us\ntotal 1us", "a: 1us\na: 2us\na: 3us", "a: 1us\na: 2us wrong"] {
+            assert!(lines.problem(output).is_some(), "{output}");
+        }
+    }
 }

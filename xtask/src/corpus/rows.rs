@@ -1,173 +1,172 @@
-//! The rows: which programs there are, and what they must do.
+//! The rows: how the programs are run, and what they must print.
 //!
-//! The benchmarks' harnesses verify results themselves and end with exit code 1 for a wrong one.
+//! SOMns's benchmarks are run by a harness, which repeats them and verifies what they answer. It
+//! prints a line for each iteration whose result was right; at a wrong one it ends with exit code 1.
+//! An exception in an actor, though, ends the iterations without any other trace, and the harness
+//! with exit code 0. So the lines are counted.
 
 use std::path::Path;
 
 use super::basic;
+use super::programs::{self, Scaled, Sized};
 use super::row::{Expectation, Row};
+
+/// How much is to be run.
+pub struct Scope<'a> {
+    /// The numbers of workers that programs of actors, processes, threads and tasks are run with,
+    /// one after the other.
+    pub workers: &'a [u32],
+    /// Whether programs run at the sizes of their projects' own measurements.
+    pub standard_sizes: bool,
+}
+
+impl Scope<'_> {
+    fn size(&self, (name, small, standard): &Scaled) -> Sized {
+        (name, if self.standard_sizes { standard } else { small })
+    }
+
+    /// Each row once for each number of workers.
+    fn with_workers(&self, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
+        let with = |row: Row| {
+            self.workers.iter().map(move |workers| {
+                let mut row = row.clone();
+                row.name = format!("{}, workers: {workers}", row.name);
+                row.arguments.insert(0, format!("--workers={workers}"));
+                row
+            })
+        };
+        rows.into_iter().flat_map(with).collect()
+    }
+}
 
 /// The two versions of SOMns that are known: they differ in how many tests there are, and in some
 /// benchmarks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
-    Master,
+    Released,
     Development,
 }
 
 impl Version {
     fn of(checkout: &Path) -> Version {
         match checkout.join("core-lib/Benchmarks/LeeTM.ns").exists() {
-            true => Version::Master,
+            true => Version::Released,
             false => Version::Development,
         }
     }
 }
 
-/// A test module, and how many tests it has in both versions.
-type Suite = (&'static str, [usize; 2]);
-
-const SUITES: &[Suite] = &[
-    ("LanguageTests", [65, 65]),
-    ("MixinTests", [23, 23]),
-    ("CollectionTests", [36, 46]),
-    ("DoubleTests", [12, 12]),
-    ("IntegerTests", [25, 25]),
-    ("StringTests", [23, 23]),
-    ("SymbolTests", [4, 4]),
-    ("ArrayLiteralTests", [9, 9]),
-    ("ObjectLiteralTests", [10, 10]),
-    ("ReflectionTests", [1, 1]),
-    ("RegressionTests", [2, 4]),
-    ("SystemTests", [1, 1]),
-    ("BenchmarkHarnessTests", [2, 2]),
-    ("MinitestTests", [11, 12]),
-    ("FileTests", [13, 13]),
-    ("StreamTests", [7, 7]),
-    ("ThreadingTests", [8, 8]),
-    ("TransactionTests", [32, 33]),
-    ("ActorTests", [51, 51]),
-    ("TransferObjectTests", [12, 12]),
-    ("ProcessTests", [4, 4]),
-];
-
-/// Benchmarks and an inner size at which they are quick and their result is known.
-type Sized = (&'static str, u32);
-
-const BENCHMARKS: &[Sized] = &[
-    ("Richards", 1),
-    ("RichardsNS", 1),
-    ("DeltaBlue", 2),
-    ("DeltaBlueNS", 2),
-    ("Json", 1),
-    ("CD", 2),
-    ("Havlak", 1),
-    ("Mandelbrot", 3),
-    ("NBody", 3),
-    ("GraphSearch", 1),
-    ("PageRank", 10),
-    ("Splay", 1),
-    ("GCBench", 1),
-    ("Vacation", 1),
-    ("Fannkuch", 4),
-    ("List", 1),
-    ("Bounce", 1),
-    ("Permute", 5),
-    ("Queens", 5),
-    ("Storage", 2),
-    ("Sieve", 2),
-    ("Towers", 2),
-    ("Sort.TreeSort", 2),
-    ("Sort.BubbleSort", 2),
-    ("Sort.QuickSort", 2),
-];
-
-/// Those that only one version has.
-const MASTER_BENCHMARKS: &[Sized] = &[("LeeTM", 1)];
-const DEVELOPMENT_BENCHMARKS: &[Sized] = &[
-    ("Lee", 1),
-    ("LeeSTM", 1),
-    ("VacationSTM", 1),
-    ("MutexSuite.Philosophers", 1),
-    ("MutexSuite.ProducerConsumer", 1),
-    ("STMSuite.Philosophers", 1),
-];
-
-const LANGUAGE_FEATURES: &[&str] = &[
-    "Fibonacci",
-    "ClosureDefFibonacci",
-    "ClosureFibonacci",
-    "OuterConstLoop",
-    "FieldLoop",
-    "FieldWrite",
-    "IntegerLoop",
-    "Loop",
-    "NonLocalReturn",
-    "Exceptions",
-    "Recurse",
-    "Sum",
-    "WhileLoop",
-    "WhileLoopPoly",
-    "VectorRead",
-    "Dispatch",
-    "DispatchNoArg",
-    "DispatchPerformNoArg",
-    "InstantiatePrimValueObject",
-    "InstantiateValueValueObject",
-    "InstantiateValueValueObjectFewer",
-    "FieldWriteToEscapedObject",
-    "PolyMorphicBlocks",
-    "ObjectLiterals",
-    "ObjectLiterals2",
-    "ObjectLiterals3",
-    "StringCharAt",
-    "FileReadWrite",
-];
-
-/// Each in four forms: without tasks, and with them in three manners.
-const FORK_JOIN: &[Sized] = &[
-    ("CilkSort", 1),
-    ("Fib", 10),
-    ("Integrate", 10),
-    ("Jacobi", 100),
-    ("LUDecomposition", 128),
-    ("NQueens", 5),
-    ("QuickSort", 1),
-];
-
-const FORK_JOIN_FORMS: &[(&str, &str)] = &[
-    ("Seq", "SOMns: ForkJoin, sequential"),
-    ("Opt", "SOMns: ForkJoin, tasks"),
-    ("Nai", "SOMns: ForkJoin, tasks"),
-    ("One", "SOMns: ForkJoin, tasks"),
-];
-
-/// Program, a size with a known result, the standard size.
-const AWFY: &[(&str, u32, u32)] = &[
-    ("Bounce", 1, 1500),
-    ("CD", 10, 250),
-    ("DeltaBlue", 10, 12000),
-    ("Havlak", 1, 1500),
-    ("Json", 1, 100),
-    ("List", 1, 1500),
-    ("Mandelbrot", 1, 500),
-    ("NBody", 1, 250_000),
-    ("Permute", 1, 1000),
-    ("Queens", 1, 1000),
-    ("Richards", 1, 100),
-    ("Sieve", 1, 3000),
-    ("Storage", 1, 1000),
-    ("Towers", 1, 600),
-];
-
-/// The programs of SOMns.
-pub fn somns(checkout: &Path) -> Vec<Row> {
+/// The programs of SOMns, in either version.
+pub fn somns(checkout: &Path, scope: &Scope) -> Vec<Row> {
     let version = Version::of(checkout);
     let mut rows = main_programs(checkout);
     rows.extend(basic(checkout));
     rows.extend(suites(checkout, version));
-    rows.extend(benchmarks(checkout, version));
+    rows.extend(sequential(checkout, scope));
+    rows.extend(scope.with_workers(concurrent(checkout, scope)));
+    rows.extend(scope.with_workers(match version {
+        Version::Released => released(checkout),
+        Version::Development => developed(checkout),
+    }));
     rows
+}
+
+/// What is different in the development version of SOMns, or only there.
+pub fn development(checkout: &Path, scope: &Scope) -> Vec<Row> {
+    let tests = suites(checkout, Version::Development);
+    tests.chain(scope.with_workers(developed(checkout))).collect()
+}
+
+/// A harness of SOMns, and how it is used for a group of programs.
+#[derive(Clone, Copy)]
+struct Harness<'a> {
+    checkout: &'a Path,
+    group: &'static str,
+    /// Its file, without folder and suffix.
+    file: &'static str,
+    iterations: usize,
+    /// How its line for an iteration must end.
+    ending: &'static str,
+}
+
+impl<'a> Harness<'a> {
+    fn new(checkout: &'a Path, group: &'static str, file: &'static str) -> Self {
+        Harness { checkout, group, file, iterations: 2, ending: "us" }
+    }
+
+    /// The row of the program which the harness knows by this name.
+    fn row(&self, program: &str, work: &str) -> Row {
+        let file = format!("core-lib/Benchmarks/{}.ns", self.file);
+        let iterations = self.iterations.to_string();
+        let mut arguments = vec!["-A", &file, program, &iterations, "0"];
+        arguments.extend(work.split(' '));
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let expectation = Expectation::Lines {
+            beginning: format!("{program}: iterations=1 runtime: "),
+            ending: self.ending,
+            count: self.iterations,
+        };
+        row(self.checkout, self.group, name, &arguments, expectation)
+    }
+
+    /// The rows of programs in the same file, or in files of their own.
+    fn rows(&self, prefix: &str, programs: &[Sized]) -> Vec<Row> {
+        programs.iter().map(|(name, work)| self.row(&format!("{prefix}{name}"), work)).collect()
+    }
+}
+
+/// Benchmarks of a single line of execution.
+fn sequential(checkout: &Path, scope: &Scope) -> Vec<Row> {
+    let harness = |group| Harness::new(checkout, group, "Harness");
+    let mut rows = harness("SOMns: Benchmarks").rows("", programs::BENCHMARKS);
+    let features = harness("SOMns: LanguageFeatures");
+    let feature = |name: &&str| features.row(&format!("LanguageFeatures.{name}"), "2");
+    rows.extend(programs::LANGUAGE_FEATURES.iter().map(feature));
+    rows.extend(fork_join(harness("SOMns: ForkJoin, sequential"), "Seq", scope));
+    rows
+}
+
+/// Benchmarks of actors, threads and tasks.
+fn concurrent(checkout: &Path, scope: &Scope) -> Vec<Row> {
+    let harness = |group, file| Harness::new(checkout, group, file);
+    let savina: Vec<Sized> = programs::SAVINA.iter().map(|program| scope.size(program)).collect();
+    let mut rows = harness("SOMns: Savina", "AsyncHarness").rows("Savina.", &savina);
+    let features = harness("SOMns: AsyncFeatures", "AsyncHarness");
+    rows.extend(features.rows("AsyncFeatures.", programs::ASYNC_FEATURES));
+    let impact = harness("SOMns: Validation", "ImpactHarness");
+    let sound = Harness { iterations: 10, ending: "us success: true", ..impact };
+    let faulty = Harness { iterations: 50, ending: "", ..impact };
+    rows.extend(sound.rows("Validation.", programs::VALIDATION_WITHOUT_FAULT));
+    rows.extend(faulty.rows("Validation.", programs::VALIDATION));
+    let tasks = harness("SOMns: ForkJoin, tasks", "Harness");
+    rows.extend(programs::FORK_JOIN_FORMS.iter().flat_map(|form| fork_join(tasks, form, scope)));
+    rows.extend(harness("SOMns: threads", "Harness").rows("", programs::THREADS));
+    rows
+}
+
+/// Benchmarks that only the released version has in this form.
+fn released(checkout: &Path) -> Vec<Row> {
+    let harness = |group| Harness::new(checkout, group, "Harness");
+    let mut rows = harness("SOMns: threads").rows("", programs::RELEASED_THREADS);
+    rows.extend(harness("SOMns: SavinaCSP").rows("SavinaCSP.", programs::RELEASED_PROCESSES));
+    rows
+}
+
+/// Benchmarks that only the development version has in this form.
+fn developed(checkout: &Path) -> Vec<Row> {
+    let harness = |file| Harness::new(checkout, "SOMns dev: Benchmarks", file);
+    let mut rows = harness("Harness").rows("", programs::DEVELOPMENT);
+    rows.extend(harness("AsyncHarness").rows("", programs::DEVELOPMENT_MIXED));
+    rows
+}
+
+/// The programs of forked computations, in one of their forms.
+fn fork_join(harness: Harness, form: &str, scope: &Scope) -> Vec<Row> {
+    let row = |program: &Scaled| {
+        let (name, size) = scope.size(program);
+        harness.row(&format!("core-lib/Benchmarks/ForkJoin/{name}{form}.ns"), size)
+    };
+    programs::FORK_JOIN.iter().map(row).collect()
 }
 
 fn row(
@@ -212,51 +211,29 @@ fn basic(checkout: &Path) -> impl Iterator<Item = Row> {
 }
 
 fn suites(checkout: &Path, version: Version) -> impl Iterator<Item = Row> {
-    SUITES.iter().map(move |(name, counts)| {
+    let group = match version {
+        Version::Released => "SOMns: TestSuite",
+        Version::Development => "SOMns dev: TestSuite",
+    };
+    programs::SUITES.iter().map(move |(name, counts)| {
         let path = format!("core-lib/TestSuite/{name}.ns");
         let arguments = ["-A", "core-lib/TestSuite/TestRunner.ns", &path];
         let expectation = Expectation::Tests(counts[version as usize]);
-        row(checkout, "SOMns: TestSuite", name, &arguments, expectation)
+        row(checkout, group, name, &arguments, expectation)
     })
 }
 
-fn benchmarks(checkout: &Path, version: Version) -> Vec<Row> {
-    let benchmark = |group, name: &str, program: &str, size: u32| {
-        let arguments =
-            ["-A", "core-lib/Benchmarks/Harness.ns", program, "1", "0", &size.to_string()];
-        let expectation = Expectation::Beginning("Total Runtime: ".to_owned());
-        row(checkout, group, name, &arguments, expectation)
-    };
-    let others = match version {
-        Version::Master => MASTER_BENCHMARKS,
-        Version::Development => DEVELOPMENT_BENCHMARKS,
-    };
-    let all = BENCHMARKS.iter().chain(others);
-    let mut rows: Vec<Row> =
-        all.map(|(name, size)| benchmark("SOMns: Benchmarks", name, name, *size)).collect();
-    rows.extend(LANGUAGE_FEATURES.iter().map(|name| {
-        benchmark("SOMns: LanguageFeatures", name, &format!("LanguageFeatures.{name}"), 2)
-    }));
-    for (form, group) in FORK_JOIN_FORMS {
-        rows.extend(FORK_JOIN.iter().map(|(name, size)| {
-            let program = format!("core-lib/Benchmarks/ForkJoin/{name}{form}.ns");
-            benchmark(group, &format!("{name}{form}"), &program, *size)
-        }));
-    }
-    rows
-}
-
 /// The programs of are-we-fast-yet.
-pub fn awfy(checkout: &Path, standard_sizes: bool) -> Vec<Row> {
-    let rows = AWFY.iter().map(|(name, small, standard)| {
-        let size = if standard_sizes { standard } else { small };
+pub fn awfy(checkout: &Path, scope: &Scope) -> Vec<Row> {
+    let row = |program: &Scaled| {
+        let (name, size) = scope.size(program);
         Row {
             group: "are-we-fast-yet",
-            name: (*name).to_owned(),
+            name: name.to_owned(),
             folder: checkout.join("benchmarks/SOMns"),
-            arguments: ["Harness.ns", name, "1", &size.to_string()].map(str::to_owned).into(),
+            arguments: ["Harness.ns", name, "1", size].map(str::to_owned).into(),
             expectation: Expectation::Beginning("Total Runtime: ".to_owned()),
         }
-    });
-    rows.collect()
+    };
+    programs::AWFY.iter().map(row).collect()
 }

@@ -13,6 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-newspeak", &["squall-bytecode"]),
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
+    ("squall-foreign", &[]),
     ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler"]),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
@@ -31,11 +32,16 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Libraries whose types appear in one crate only.
-const CONFINED: &[(&str, &str)] =
-    &[("mmtk", "squall-heap"), ("clap", "squall-cli"), ("rustyline", "squall-cli")];
+const CONFINED: &[(&str, &str)] = &[
+    ("mmtk", "squall-heap"),
+    ("libffi-sys", "squall-foreign"),
+    ("libloading", "squall-foreign"),
+    ("clap", "squall-cli"),
+    ("rustyline", "squall-cli"),
+];
 
 /// Crates that may contain `unsafe`; all others forbid it.
-const UNSAFE: &[&str] = &["heap", "runtime", "interpreter", "jit"];
+const UNSAFE: &[&str] = &["foreign", "heap", "runtime", "interpreter", "jit"];
 
 /// What only the command does.
 const PRINTING: &[&str] =

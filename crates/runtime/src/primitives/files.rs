@@ -27,6 +27,7 @@ use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -141,7 +142,7 @@ fn attempt<R>(
     path: &str,
     work: impl FnOnce() -> io::Result<R>,
 ) -> Result<R, Failure> {
-    thread.mutator.native(work).map_err(|error| {
+    outside(thread, work).map_err(|error| {
         described(thread, "IOError", path, |thread| {
             let reason = thread.vm.symbol(reason_of(error.kind()));
             symbol_object(thread, reason)
@@ -168,7 +169,7 @@ fn test(
     test: impl FnOnce(&Path) -> bool,
 ) -> Result<Word, Failure> {
     let path = path_argument(thread, window.get(0))?;
-    Ok(thread.mutator.native(|| test(Path::new(&path))).into())
+    Ok(outside(thread, || test(Path::new(&path))).into())
 }
 
 fn file_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -262,11 +263,11 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
     let path = path_argument(thread, window.get(0))?;
     close_dropped(thread);
-    let mut opened = thread.mutator.native(|| options.open(&path));
+    let mut opened = outside(thread, || options.open(&path));
     if opened.as_ref().is_err_and(is_shortage) {
         thread.mutator.collect(CollectionKind::Full);
         close_dropped(thread);
-        opened = thread.mutator.native(|| options.open(&path));
+        opened = outside(thread, || options.open(&path));
     }
     let file = attempt(thread, &path, || opened)?;
     let number = thread.vm.files.add(OpenFile { file: Arc::new(file), path: path.into() });
@@ -288,13 +289,13 @@ fn close_dropped(thread: &mut Thread) {
     while let Some(owner) = thread.vm.heap.take_finalizable() {
         // There is none if the program has closed it.
         let file = thread.vm.files.take(owner.tag as i64);
-        thread.mutator.native(|| drop(file));
+        outside(thread, || drop(file));
     }
 }
 
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let OpenFile { file, .. } = thread.vm.files.remove(window.get(0))?;
-    thread.mutator.native(|| drop(file));
+    outside(thread, || drop(file));
     Ok(Word::NIL)
 }
 

@@ -24,7 +24,12 @@ pub static PRIMITIVES: &[Primitive] = &[
             count(window.get(0)).and_then(|permits| locks::make(thread, known::SEMAPHORE, permits)),
         )
     }),
-    Primitive::ordinary("mutex:lock:", lock),
+    Primitive::ordinary("mutex:lock:", |thread, window| {
+        outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
+    }),
+    Primitive::ordinary("mutex:relock:", |thread, window| {
+        outcome(count(window.get(1)).and_then(|times| locks::relock_mutex(thread, window, times)))
+    }),
     Primitive::ordinary("mutexUnlock:", |thread, window| {
         answer(locks::unlock_mutex(thread, window.get(0), 1))
     }),
@@ -47,10 +52,6 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 fn count(word: Word) -> Result<i64, Failure> {
     word.as_small_integer().filter(|number| *number >= 0).ok_or(Failure::argument(word))
-}
-
-fn lock(thread: &mut Thread, window: Window) -> Outcome {
-    outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
 }
 
 /// The third argument is nil for ever, or milliseconds.

@@ -15,6 +15,7 @@ use crate::objects::number::Number;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
+use crate::trace;
 use crate::values::{give_away, is_value};
 use crate::vat::{self, VatRef};
 use crate::{isolation, strands, timers, unwind, waiting};
@@ -87,6 +88,7 @@ fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Res
     fill_message(thread, window.get(0), window.get(1));
     let strand = start(thread, Word::NIL, Some(vat), model, size)?;
     strand.priority.set(priority);
+    strand.origin.set(trace::call_of_library(thread));
     let object = strand.object.get();
     waiting::make_ready(thread, strand, false);
     Ok(object)
@@ -126,6 +128,7 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     fill_message(thread, window.get(0), window.get(1));
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
+    strand.origin.set(trace::call_of_library(thread));
     waiting::make_ready(thread, strand, false);
     thread.made_work();
     Ok(Word::NIL)

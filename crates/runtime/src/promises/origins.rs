@@ -14,7 +14,6 @@ use crate::function::Site;
 use crate::isolation;
 use crate::known;
 use crate::objects::string;
-use crate::stack::Activation;
 use crate::thread::Thread;
 use crate::trace;
 use crate::vm::Vm;
@@ -49,18 +48,8 @@ pub fn origin_of(site: Option<&'static Site>) -> Word {
 
 /// The program's call of the library as an origin: for library methods that make promises.
 pub fn caller_origin(thread: &Thread) -> Word {
-    // SAFETY: the activations are active, on this thread's stack.
-    let caller = |activation: &Activation| unsafe { activation.caller() };
-    let callers =
-        std::iter::successors(thread.innermost().as_ref().and_then(caller), |(of, _)| caller(of));
-    let mut callers = callers.take(LIBRARY_DEPTH);
-    let is_program = |activation: &Activation| !activation.function.module.bytecode.is_image();
-    let call = callers.clone().find(|(of, _)| is_program(of)).or_else(|| callers.next());
-    origin_of(call.map(|(_, site)| site))
+    origin_of(trace::call_of_library(thread))
 }
-
-/// How many activations of the library may be between a program and a promise that is made for it.
-const LIBRARY_DEPTH: usize = 16;
 
 /// Records a promise that broke and has no reactions. Its lock is held.
 pub(super) fn record(vm: &Vm, promise: Object) {

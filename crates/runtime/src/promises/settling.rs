@@ -159,9 +159,22 @@ struct Publication {
     outcome: Handle,
     /// The reactions of it that are still to be done.
     reactions: Handle,
+    /// Whether it has had any.
+    had_reactions: bool,
     /// The first of the settlements that follow, and the last.
     first: Handle,
     last: Handle,
+}
+
+/// What comes next for a promise that is being settled.
+enum Step {
+    /// The reactions that were taken are done.
+    React,
+    /// Its owner goes on, since among the reactions is a message to another vat with something to be
+    /// copied.
+    HandOver,
+    /// Nothing: it is settled.
+    Done,
 }
 
 impl Publication {
@@ -172,6 +185,7 @@ impl Publication {
             promise: mutator.push_root(promise.word()),
             outcome: mutator.push_root(outcome),
             reactions: mutator.push_root(Word::NIL),
+            had_reactions: false,
             first: mutator.push_root(Word::NIL),
             last: mutator.push_root(Word::NIL),
         }
@@ -197,11 +211,15 @@ impl Publication {
 
     fn run(&mut self, thread: &mut Thread, mut kind: Word) {
         loop {
-            if self.settle(thread, kind) {
-                self.react(thread, kind);
-            } else {
-                self.hand_over(thread, kind);
+            match self.settle(thread, kind) {
+                Step::React => {
+                    self.react(thread, kind);
+                    continue;
+                }
+                Step::HandOver => self.hand_over(thread, kind),
+                Step::Done => {}
             }
+            self.had_reactions = false;
             match self.next(thread) {
                 Some(next) => kind = next,
                 None => return,
@@ -209,9 +227,10 @@ impl Publication {
         }
     }
 
-    /// Gives the promise its outcome and takes its reactions; unless its owner has to do that, since
-    /// among them is a message to another vat with something to be copied.
-    fn settle(&mut self, thread: &mut Thread, kind: Word) -> bool {
+    /// Takes the promise's reactions, if there are some; otherwise gives it its outcome. As long as
+    /// reactions are being done, others are added behind them: who finds the promise settled may send a
+    /// message at once, which overtakes none.
+    fn settle(&mut self, thread: &mut Thread, kind: Word) -> Step {
         let (promise, outcome) = (self.promise(thread), thread.mutator.get(self.outcome));
         let end = if kind == RESOLVE { State::Resolved } else { State::Broken };
         let is_ours = owner(promise) == self.here;
@@ -221,19 +240,23 @@ impl Publication {
             && reactions::have_copies(thread.vm, promise)
         {
             waiting::unlock(&mut thread.mutator, promise);
-            return false;
+            return Step::HandOver;
         }
-        promise.set_slot(&mut thread.mutator, slots::OUTCOME, outcome);
-        set_state(thread, promise, end);
         let first = promise.slot(slots::FIRST);
-        promise.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
-        promise.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
-        if end == State::Broken && first == Word::NIL {
-            origins::record(thread.vm, promise);
+        if first == Word::NIL {
+            promise.set_slot(&mut thread.mutator, slots::OUTCOME, outcome);
+            set_state(thread, promise, end);
+            if end == State::Broken && !self.had_reactions {
+                origins::record(thread.vm, promise);
+            }
+        } else {
+            promise.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
+            promise.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
         }
         waiting::unlock(&mut thread.mutator, promise);
+        self.had_reactions |= first != Word::NIL;
         thread.mutator.set(self.reactions, first);
-        true
+        if first == Word::NIL { Step::Done } else { Step::React }
     }
 
     /// Makes the reactions due. *GC point.*

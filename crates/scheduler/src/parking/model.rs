@@ -17,7 +17,7 @@ struct Model {
 impl Model {
     fn new(workers: usize) -> Arc<Model> {
         Arc::new(Model {
-            parking: Parking::new(workers),
+            parking: Parking::new(workers, workers),
             injected: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             stalls: AtomicUsize::new(0),
@@ -60,7 +60,7 @@ impl Model {
                     self.stalls.fetch_add(1, Ordering::Relaxed);
                     return self.parking.stop();
                 }
-                Verdict::TimedOut => unreachable!("there is no time"),
+                Verdict::TimedOut | Verdict::Surplus => unreachable!("there is no time"),
             }
         }
     }

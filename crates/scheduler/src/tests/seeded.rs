@@ -21,7 +21,7 @@ fn trace(seed: u64) -> Vec<(usize, u64, bool)> {
         }
         match worker.park() {
             Parked::Woken => {}
-            Parked::Stopped | Parked::Stalled => return trace,
+            Parked::Stopped | Parked::Surplus | Parked::Stalled => return trace,
         }
     }
 }

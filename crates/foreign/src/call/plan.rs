@@ -1,0 +1,91 @@
+//! What a call does with its arguments: computed once for a function, used for every call.
+//!
+//! A call has an *area* of words, in which each argument has its *place*. Through registers, the
+//! area is what is loaded into them:
+//!
+//! ```text
+//!   │ integers: 6 │ floating-point numbers: 8 │
+//! ```
+//!
+//! Through libffi, the area holds the values, and pointers to them, which libffi wants:
+//!
+//! ```text
+//!   │ result │ arguments … │ pointers to the arguments │
+//! ```
+
+use std::ops::RangeInclusive;
+
+use super::form::Form;
+use super::interface::Interface;
+use super::registers::Shape;
+use super::{CallError, MOST_ARGUMENTS};
+use crate::types::Type;
+
+/// How to call functions of one signature.
+pub(super) struct Plan {
+    pub(super) slots: Box<[Slot]>,
+    pub(super) result: Form,
+    pub(super) route: Route,
+    /// The size of the area.
+    pub(super) words: usize,
+}
+
+/// An argument.
+pub(super) struct Slot {
+    /// The integers that can be put there as they are; none if it is not for integers.
+    pub(super) integers: RangeInclusive<i64>,
+    pub(super) form: Form,
+    /// The index of its first word in the area.
+    pub(super) place: usize,
+}
+
+/// The way into the function.
+pub(super) enum Route {
+    /// Directly.
+    Registers(Shape),
+    /// By libffi. The pointers to the arguments are at `table`.
+    Interface { interface: Interface, table: usize },
+}
+
+impl Plan {
+    /// The plan for a function with this result and these arguments. If it is variadic, `fixed` is the
+    /// number of its parameters.
+    pub(super) fn new(
+        result: &Type,
+        arguments: &[Type],
+        fixed: Option<usize>,
+    ) -> Result<Plan, CallError> {
+        if arguments.len() > MOST_ARGUMENTS {
+            return Err(CallError::TooMany);
+        }
+        let result_form = Form::of(result)?;
+        let forms = arguments.iter().map(Form::of).collect::<Result<Vec<Form>, _>>()?;
+        if let Some((shape, places)) = Shape::of(result_form, &forms).filter(|_| fixed.is_none()) {
+            let (slots, route, words) =
+                (slots(&forms, places), Route::Registers(shape), shape.words());
+            return Ok(Plan { slots, result: result_form, route, words });
+        }
+        let mut next = words(result_form);
+        let mut place = |form: &Form| {
+            next += words(*form);
+            next - words(*form)
+        };
+        let places = forms.iter().map(&mut place).collect();
+        let slots = slots(&forms, places);
+        let interface = Interface::new(result, arguments, fixed);
+        let route = Route::Interface { interface, table: next };
+        let words = next + forms.len();
+        Ok(Plan { slots, result: result_form, route, words })
+    }
+}
+
+fn slots(forms: &[Form], places: Vec<usize>) -> Box<[Slot]> {
+    let slot =
+        |(form, place): (&Form, usize)| Slot { integers: form.integers(), form: *form, place };
+    forms.iter().zip(places).map(slot).collect()
+}
+
+/// The words that a value takes; even a result of no bytes has one.
+fn words(form: Form) -> usize {
+    form.size().div_ceil(size_of::<u64>()).max(1)
+}

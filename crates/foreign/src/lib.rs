@@ -1,0 +1,77 @@
+//! Calls between Squall and C, as far as they need no virtual machine.
+//!
+//! The crate knows C: its types and their layout, its declarations as text, libraries, calls in both
+//! directions, and memory. It knows no guest object, no vat and no scheduler; the runtime maps its values
+//! to [`Value`]s, and decides which native thread calls, and what that thread lets go of meanwhile.
+//!
+//! ```
+//! use squall_foreign::{CallSpace, Declarations, Library, Value};
+//!
+//! let (name, signature) = Declarations::new().parse_function("long labs(long)")?;
+//! let labs = Library::process().function(&name, &signature)?;       // once
+//!
+//! let mut space = CallSpace::new();
+//! let call = labs.prepare(&mut space, &[Value::Integer(-3)])?;      // checks the arguments
+//! // SAFETY: this is the declaration in <stdlib.h>, and anybody may call it.
+//! let call = unsafe { call.invoke() };                              // nanoseconds or days
+//! assert_eq!(call.value(), Value::Integer(3));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it is about | unsafe code |
+//! |---|---|---|
+//! | `types` | C's types, sizes and offsets | |
+//! | `signature` | what a function takes and answers | |
+//! | `declarations` | C declarations as text | |
+//! | `value` | values on their way into C and back, and which fit which type | |
+//! | `library` | loading libraries, finding symbols, closing | the loader |
+//! | `call` | functions, in three steps: prepare, invoke, read the result | the jump, and the words it loads |
+//! | `callback` | C function pointers that lead to Rust | libffi's closures |
+//! | `memory` | native memory with bounds and lifetimes | accesses, in one file |
+//! | `pins` | who uses what somebody may release | |
+//! | `errno` | C's `errno` | its place |
+//!
+//! What C does, nobody checks: a wrong declaration or a wrong address crashes the process, or worse. Everything
+//! on this side is an error value: wrong number and kinds of arguments, numbers out of range, missing
+//! symbols, closed libraries, released memory, accesses out of bounds.
+//!
+//! `docs/internals/foreign.md` has the reasons.
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("words in memory are taken to begin with their lowest byte");
+
+mod call;
+mod callback;
+mod declarations;
+mod errno;
+mod library;
+mod memory;
+mod pins;
+mod signature;
+mod sync;
+mod types;
+mod value;
+
+pub use call::{
+    CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, MOST_ARGUMENTS, PreparedCall,
+};
+pub use callback::{Callback, CallbackError, CallbackFrame, LINGERING};
+pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};
+pub use library::{GREATEST_VERSION, Library, LibraryError, LinkedFunction};
+pub use memory::{Access, Keeper, MemoryError, NativeMemory, Retired, allocated_memory, text_at};
+pub use signature::{MOST_PARAMETERS, Parameter, Signature};
+pub use types::{
+    Array, Enumeration, Field, Kind, Layout, MOST_LEVELS, MOST_PARTS, Primitive, Record,
+    RecordKind, Scalar, Tag, Type, TypeError,
+};
+pub use value::{Address, Mismatch, Value};
+
+/// What threads may share.
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Declarations>();
+    is_shared::<Library>();
+    is_shared::<Function>();
+    is_shared::<NativeMemory>();
+    is_shared::<Callback>();
+};

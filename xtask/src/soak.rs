@@ -1,0 +1,209 @@
+//! `cargo xtask soak`: runs a program of mixed load for minutes, and watches it.
+//!
+//! The program checks itself whether everything that happened was right, and prints a line every few
+//! seconds. The run fails
+//!
+//! - if the program ends with an error,
+//! - if it *stalls*: no line for a minute. Then it is asked what its strands do, and ended;
+//! - if it *grows*: in the last third of the time, the most memory that it occupied is more than a tenth
+//!   above that of the second third. The first third is for the heap to find its size. The heap is
+//!   small, so that everything is collected every few seconds.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::{corpus, root};
+
+/// The program, which runs rounds of all loads.
+const PROGRAM: &str = "tests/language/soak/mixed_load.ns";
+
+/// The most memory that its heap may take.
+const HEAP: &str = "--max-heap=512M";
+
+/// How long a program that is not stalled may say nothing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often memory is looked at.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How much more memory there may be at the end.
+const GROWTH: f64 = 1.1;
+
+/// How many of the last lines of its errors are shown.
+const SHOWN: usize = 200;
+
+/// The options of `cargo xtask soak`.
+#[derive(Args)]
+pub struct Arguments {
+    /// How long it runs
+    #[arg(long, default_value_t = 10)]
+    minutes: u32,
+
+    /// The command to test; by default, a release build
+    #[arg(long, value_name = "FILE")]
+    squall: Option<PathBuf>,
+
+    /// An option for the run, such as --workers=1
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// Runs the program; answers whether nothing went wrong.
+pub fn run(arguments: &Arguments) -> bool {
+    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
+    let squall = corpus::absolute(&squall);
+    let mut command = Command::new(&squall);
+    command.args(["run", HEAP]).args(&arguments.options).args([PROGRAM, "minutes"]);
+    command.arg(arguments.minutes.to_string()).current_dir(root());
+    let outcome = soak(&mut command, &squall);
+    match &outcome {
+        Ok(summary) => println!("passed: {summary}"),
+        Err(problem) => println!("FAILED: {problem}"),
+    }
+    outcome.is_ok()
+}
+
+/// Runs the command to its end; answers what is to be said about it.
+fn soak(command: &mut Command, squall: &Path) -> Result<String, String> {
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
+    let lines = lines_of(child.stdout.take());
+    let errors = last_lines_of(child.stderr.take());
+    let watched = watch(&child, &lines);
+    if let Err(Stall) = watched {
+        ask_what_it_does(squall, &child);
+        _ = child.kill();
+    }
+    let status = child.wait().map_err(|error| error.to_string())?;
+    let errors = errors.join().unwrap_or_default();
+    match watched {
+        Err(Stall) => Err(format!("no line for {} s\n{errors}", PATIENCE.as_secs())),
+        Ok(_) if !status.success() => Err(format!("{status}\n{errors}")),
+        Ok(memory) => judge(&memory),
+    }
+}
+
+/// Nothing was heard of a program for a long time.
+struct Stall;
+
+/// The memory of a process at some time after its start.
+struct Look {
+    time: Duration,
+    mebibytes: f64,
+}
+
+/// Shows the lines of a process, and looks at its memory until it ends.
+fn watch(child: &Child, lines: &Receiver<String>) -> Result<Vec<Look>, Stall> {
+    let begin = Instant::now();
+    let mut heard = begin;
+    let mut looks = Vec::new();
+    loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(line) => {
+                heard = Instant::now();
+                let memory = looks.last().map_or(0.0, |look: &Look| look.mebibytes);
+                println!("{line}, resident {memory:.0} MiB");
+            }
+            Err(RecvTimeoutError::Timeout) if heard.elapsed() > PATIENCE => return Err(Stall),
+            Err(RecvTimeoutError::Timeout) => {
+                let time = begin.elapsed();
+                looks.extend(resident(child).map(|mebibytes| Look { time, mebibytes }));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(looks),
+        }
+    }
+}
+
+/// The memory that a process occupies, in MiB; none if it has ended.
+fn resident(child: &Child) -> Option<f64> {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes / 1024.0)
+}
+
+/// Compares the last third of the time with the one before.
+fn judge(looks: &[Look]) -> Result<String, String> {
+    let Some(last) = looks.last() else { return Ok("it was too short to see memory".to_owned()) };
+    let most_between = |from: f64, to: f64| {
+        let [from, to] = [from, to].map(|part| last.time.mul_f64(part));
+        let looks = looks.iter().filter(|look| look.time >= from && look.time <= to);
+        looks.map(|look| look.mebibytes).fold(0.0, f64::max)
+    };
+    let thirds = [(0.0, 1.0 / 3.0), (1.0 / 3.0, 2.0 / 3.0), (2.0 / 3.0, 1.0)];
+    let [first, second, third] = thirds.map(|(from, to)| most_between(from, to));
+    let summary =
+        format!("at most {first:.0}, {second:.0}, {third:.0} MiB in the thirds of the time");
+    if third > second * GROWTH { Err(format!("it grows: {summary}")) } else { Ok(summary) }
+}
+
+/// Has the program say what its strands do, among its errors.
+fn ask_what_it_does(squall: &Path, child: &Child) {
+    _ = Command::new(squall).args(["dump", &child.id().to_string()]).status();
+    thread::sleep(Duration::from_secs(2));
+}
+
+/// The lines of a pipe as they come.
+fn lines_of(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = pipe.into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
+        lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    receiver
+}
+
+/// What came last out of a pipe, when that has ended.
+fn last_lines_of(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    let lines = lines_of(pipe);
+    thread::spawn(move || {
+        let mut last = VecDeque::new();
+        for line in lines {
+            if last.len() == SHOWN {
+                last.pop_front();
+            }
+            last.push_back(line);
+        }
+        Vec::from(last).join("\n")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(mebibytes: &[f64]) -> Result<String, String> {
+        let looks = mebibytes.iter().enumerate();
+        let looks = looks.map(|(second, &mebibytes)| {
+            let time = Duration::from_secs(second as u64);
+            Look { time, mebibytes }
+        });
+        judge(&looks.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_grows_at_the_end_fails() {
+        assert!(judged(&[1.0, 90.0, 90.0, 100.0, 90.0, 109.0, 90.0]).is_ok());
+        assert!(judged(&[1.0, 90.0, 90.0, 100.0, 90.0, 111.0, 90.0]).is_err());
+        assert!(judged(&[500.0, 90.0, 90.0, 90.0, 90.0, 90.0, 90.0]).is_ok());
+        assert!(judged(&[]).is_ok());
+    }
+
+    fn shell(script: &str) -> Result<String, String> {
+        soak(Command::new("sh").args(["-c", script]), Path::new("/no/such/file"))
+    }
+
+    #[test]
+    fn what_fails_says_why() {
+        assert!(shell("echo a line").is_ok());
+        let problem = shell("echo wrong count >&2; exit 1").expect_err("exit 1");
+        assert!(problem.contains("wrong count"), "{problem}");
+    }
+}
