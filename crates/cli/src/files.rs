@@ -28,16 +28,19 @@ impl Input {
 
 /// Reads a file of one of these kinds, or complains.
 pub fn read(path: &str, kinds: &[FileKind]) -> Result<Input, Exit> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        complain(&explain(path, kinds, &error));
-        Exit::NoInput
-    })?;
+    read_silently(path, kinds).map_err(|(exit, text)| {
+        complain(&text);
+        exit
+    })
+}
+
+/// Reads a file of one of these kinds, or answers what is wrong with it.
+pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, String)> {
+    let bytes =
+        std::fs::read(path).map_err(|error| (Exit::NoInput, explain(path, kinds, &error)))?;
     match FileKind::of_path(path).filter(|kind| kinds.contains(kind)) {
         Some(kind) => Ok(Input { path: path.to_owned(), kind, bytes }),
-        None => {
-            complain(&wrong_extension(path, kinds));
-            Err(Exit::Invalid)
-        }
+        None => Err((Exit::Invalid, wrong_extension(path, kinds))),
     }
 }
 

@@ -41,5 +41,5 @@ mod tests;
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use lower::{CompileOptions, compile, compile_source};
-pub use parser::{Parse, parse};
+pub use parser::{Fragment, Parse, check_fragment, parse};
 pub use source::{Source, Span};

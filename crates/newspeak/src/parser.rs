@@ -73,6 +73,30 @@ pub fn parse(source: &Source) -> Parse {
     Parse { ast, diagnostics: reporter.into_sorted() }
 }
 
+/// A part of a program that stands alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fragment {
+    /// What a block may contain, without its brackets and parameters.
+    Statements,
+    /// What a class may contain in its second pair of parentheses.
+    Members,
+}
+
+/// What is wrong with a text that is a fragment of a program: errors and warnings by place.
+pub fn check_fragment(source: &Source, fragment: Fragment) -> Vec<Diagnostic> {
+    let Tokens { list, diagnostics: mut reporter, is_cut_short } = tokenize(source);
+    if !is_cut_short {
+        let mut parser = Parser::new(source, &list, Guesses::None);
+        parser.whole = "text";
+        match fragment {
+            Fragment::Statements => parser.lone_statements(),
+            Fragment::Members => parser.lone_members(),
+        }
+        reporter.extend(parser.reporter);
+    }
+    reporter.into_sorted()
+}
+
 /// Whether every bracket has its counterpart.
 fn brackets_match(tokens: &[Token]) -> bool {
     let mut brackets = Brackets::default();
@@ -119,6 +143,8 @@ type Parsed<T> = Result<T, Reported>;
 struct Parser<'s> {
     source: &'s Source,
     text: &'s str,
+    /// What the source is, in words.
+    whole: &'static str,
     tokens: &'s [Token],
     /// Where `current` stands in `tokens`.
     position: usize,
@@ -152,6 +178,7 @@ impl<'s> Parser<'s> {
         Parser {
             source,
             text: source.text(),
+            whole: "file",
             tokens,
             position: 0,
             current: tokens[0],

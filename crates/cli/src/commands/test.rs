@@ -6,7 +6,8 @@
 //! | event | fields |
 //! |---|---|
 //! | `"test"` | `file`, `name`, `outcome`, `message` or null, `microseconds` |
-//! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made |
+//! | `"diagnostic"` | as of `squall check`: a mistake in a file; nothing runs then |
+//! | `"module"` | `file`, `outcome`, `message`: the module itself could not be made; `invalid` if the file holds no test module |
 //! | `"summary"` | `passed`, `failed`, `skipped`, `microseconds` |
 //!
 //! Outcomes are `passed`, `failed` (an assertion), `error` (an exception), `unresolved` (a promise),
@@ -15,24 +16,28 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use squall::compiler::{FileKind, RunnableModule};
+use squall::compiler::{CompileProblem, FileKind, RunnableModule, module_from_bytes};
 use squall::testing::{FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
 
-use super::run::compile;
+use squall_newspeak::diagnostics::json::to_json;
+use squall_newspeak::{Diagnostic, Source};
+
 use super::schedules::test_schedules;
 use super::{internal, start};
 use crate::arguments;
-use crate::console::{complain, print};
+use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
-use crate::files;
+use crate::files::{self, Input};
 
 pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     if let Some(count) = arguments.schedules {
         return test_schedules(arguments, count);
     }
     let options = arguments.machine.options(arguments.files.clone());
-    let modules = arguments.files.iter().map(|path| load(path, options.verify_all));
-    let modules = modules.collect::<Result<Vec<_>, Exit>>()?;
+    let modules = arguments.files.iter().map(|path| load(path, arguments.json, options.verify_all));
+    // Each file is looked at, whatever is wrong with those before it.
+    let modules: Vec<Result<RunnableModule, Exit>> = modules.collect();
+    let modules = modules.into_iter().collect::<Result<Vec<_>, Exit>>()?;
     let run = TestRun::new(start(options)?, arguments.timeout).map_err(internal)?;
     let mut tester = Tester { run, arguments, counts: Counts::default() };
     let begin = Instant::now();
@@ -46,13 +51,43 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     Ok(if tester.counts.failed == 0 { Exit::Success } else { Exit::Failure })
 }
 
-fn load(path: &str, verify_all: bool) -> Result<RunnableModule, Exit> {
-    let module = compile(&files::read(path, &FileKind::ALL)?, verify_all)?;
+fn load(path: &str, as_json: bool, verify_all: bool) -> Result<RunnableModule, Exit> {
+    let refuse = |exit, text: String| {
+        match as_json {
+            true => print(&format!("{}\n", module_event(path, "invalid", Some(&text)))),
+            false => complain(&text),
+        }
+        exit
+    };
+    let input = files::read_silently(path, &FileKind::ALL);
+    let Input { kind, bytes, .. } = input.map_err(|(exit, text)| refuse(exit, text))?;
+    let module =
+        module_from_bytes(path, kind, &bytes, verify_all).map_err(|problem| match problem {
+            CompileProblem::Newspeak(source, mistakes) if as_json => {
+                mistakes.iter().for_each(|mistake| print(&diagnostic_event(&source, mistake)));
+                Exit::Invalid
+            }
+            CompileProblem::Bytecode(lines) if as_json => refuse(Exit::Invalid, lines.join("\n")),
+            problem => {
+                print_error(&problem.render(colour()));
+                Exit::Invalid
+            }
+        })?;
     if !is_test_module(module.module()) {
-        complain(&format!("{path} is no test module: its class has no factory `{FACTORY}`"));
-        return Err(Exit::Invalid);
+        let text = format!("{path} is no test module: its class has no factory `{FACTORY}`");
+        return Err(refuse(Exit::Invalid, text));
     }
     Ok(module)
+}
+
+fn module_event(path: &str, outcome: &str, message: Option<&str>) -> Value {
+    json!({ "event": "module", "file": path, "outcome": outcome, "message": message })
+}
+
+fn diagnostic_event(source: &Source, diagnostic: &Diagnostic) -> String {
+    let mut object = to_json(source, diagnostic);
+    object["event"] = "diagnostic".into();
+    format!("{object}\n")
 }
 
 #[derive(Default)]
@@ -79,7 +114,8 @@ impl Tester<'_> {
         if chosen.is_empty() {
             return Ok(());
         }
-        self.for_people(|| format!("{path}: {} tests\n", chosen.len()));
+        let plural = if chosen.len() == 1 { "" } else { "s" };
+        self.for_people(|| format!("{path}: {} test{plural}\n", chosen.len()));
         match self.run.open(module).map_err(internal)? {
             Outcome::Passed => self.tests(path, &chosen),
             outcome => {
@@ -129,9 +165,7 @@ impl Tester<'_> {
     fn module_failed(&mut self, path: &str, outcome: &Outcome) {
         let (word, message) = describe(outcome);
         self.counts.has_exited |= matches!(outcome, Outcome::Exit(_) | Outcome::TimedOut(_));
-        self.for_programs(
-            || json!({ "event": "module", "file": path, "outcome": word, "message": message }),
-        );
+        self.for_programs(|| module_event(path, word, message.as_deref()));
         self.for_people(|| {
             let message = message.unwrap_or_default();
             format!("  {word}: the module cannot be made\n{}", indented(&message))

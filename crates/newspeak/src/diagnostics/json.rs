@@ -8,6 +8,7 @@
 //! | `code` | the stable name of the kind of mistake, see [`Code`](super::Code) |
 //! | `message` | what is wrong, in one line |
 //! | `file` | the source's name |
+//! | `line`, `column`, `end_line`, `end_column` | the principal place, as in its label |
 //! | `labels` | the places, principal one first; at least one |
 //! | `labels[].text` | what is there; may be empty |
 //! | `labels[].start`, `.end` | byte offsets, end exclusive |
@@ -18,7 +19,7 @@
 use serde::Serialize;
 
 use super::{Diagnostic, Label};
-use crate::source::Source;
+use crate::source::{Source, Span};
 
 /// The diagnostics as JSON, one object per line.
 pub fn to_json_lines(source: &Source, diagnostics: &[Diagnostic]) -> String {
@@ -32,11 +33,13 @@ pub fn to_json_lines(source: &Source, diagnostics: &[Diagnostic]) -> String {
 
 /// One diagnostic as a JSON object.
 pub fn to_json(source: &Source, diagnostic: &Diagnostic) -> serde_json::Value {
+    let range = range(source, diagnostic.span());
     let report = Report {
         severity: diagnostic.severity.name(),
         code: diagnostic.code.name(),
         message: &diagnostic.message,
         file: source.name(),
+        range,
         labels: diagnostic.labels.iter().map(|label| place(source, label)).collect(),
         hint: diagnostic.hint.as_deref(),
     };
@@ -49,6 +52,8 @@ struct Report<'a> {
     code: &'static str,
     message: &'a str,
     file: &'a str,
+    #[serde(flatten)]
+    range: Range,
     labels: Vec<Place<'a>>,
     hint: Option<&'a str>,
 }
@@ -58,6 +63,12 @@ struct Place<'a> {
     text: &'a str,
     start: u32,
     end: u32,
+    #[serde(flatten)]
+    range: Range,
+}
+
+#[derive(Serialize)]
+struct Range {
     line: usize,
     column: usize,
     end_line: usize,
@@ -65,15 +76,11 @@ struct Place<'a> {
 }
 
 fn place<'a>(source: &Source, label: &'a Label) -> Place<'a> {
-    let start = source.position(label.span.start);
-    let end = source.position(label.span.end);
-    Place {
-        text: &label.text,
-        start: label.span.start,
-        end: label.span.end,
-        line: start.line,
-        column: start.column,
-        end_line: end.line,
-        end_column: end.column,
-    }
+    let Span { start, end } = label.span;
+    Place { text: &label.text, start, end, range: range(source, label.span) }
+}
+
+fn range(source: &Source, span: Span) -> Range {
+    let (start, end) = (source.position(span.start), source.position(span.end));
+    Range { line: start.line, column: start.column, end_line: end.line, end_column: end.column }
 }

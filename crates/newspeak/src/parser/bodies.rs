@@ -41,6 +41,14 @@ impl Parser<'_> {
         Ok(Box::new(Body { locals, statements, returned, span }))
     }
 
+    /// What a block may contain, up to the end of the source.
+    pub(super) fn lone_statements(&mut self) {
+        self.locals();
+        let mark = self.operands.len();
+        let returned = self.statements();
+        self.check_comparisons(mark, returned.is_none());
+    }
+
     /// The parameters of a block.
     pub(super) fn block_parameters(&mut self) -> Parsed<Vec<Identifier>> {
         let mut parameters = Vec::new();

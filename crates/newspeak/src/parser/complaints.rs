@@ -28,7 +28,7 @@ impl Parser<'_> {
     /// The token at the cursor, in words.
     fn found(&self) -> String {
         match self.current.kind {
-            TokenKind::EndOfFile => "the end of the file".into(),
+            TokenKind::EndOfFile => format!("the end of the {}", self.whole),
             TokenKind::Barrier => format!("{}, less indented", quoted(self.current_text())),
             TokenKind::String => "a string".into(),
             TokenKind::Keyword => format!("the keyword {}", quoted(self.current_text())),
@@ -62,7 +62,7 @@ impl Parser<'_> {
         if self.at_end() && !self.at_stray_bracket() {
             let message = format!("this {bracket} is never closed");
             let place = match self.current.kind {
-                TokenKind::EndOfFile => "the file ends here",
+                TokenKind::EndOfFile => &format!("the {} ends here", self.whole),
                 TokenKind::Barrier if self.text_at(self.position) == ")" => {
                     "by its indentation, this closes something else"
                 }

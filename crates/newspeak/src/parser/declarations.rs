@@ -257,6 +257,12 @@ impl Parser<'_> {
 
     // Members
 
+    /// What a class may contain, up to the end of the source.
+    pub(super) fn lone_members(&mut self) {
+        let mut class = self.new_class(None, Access::Public, self.current.span);
+        self.members(&mut class, Side::Instance);
+    }
+
     fn members(&mut self, class: &mut Class, side: Side) {
         self.forget_column_unless_deeper();
         while self.more_members() {

@@ -89,7 +89,16 @@ impl Parser<'_> {
         let method_ends = next.is_closer()
             || next == TokenKind::EndOfFile
             || self.reads_as_member(self.position + 1);
-        ends_method && !method_ends
+        ends_method && (!method_ends || self.next_ends_method())
+    }
+
+    /// Whether the next token is what should end the method at hand by its indentation: a line begins
+    /// with it below the method's head.
+    fn next_ends_method(&self) -> bool {
+        let next = self.tokens.get(self.position + 1);
+        let next = next.filter(|next| next.kind == TokenKind::CloseParenthesis);
+        let column = next.and_then(|next| self.column(next.span.start));
+        column.is_some() && column == self.around.method_column
     }
 
     /// Whether the tokens from here on read like the head of a method or class.

@@ -8,7 +8,7 @@ use crate::diagnostics::json::to_json_lines;
 use crate::diagnostics::render::{Colour, to_text};
 use crate::dump;
 use crate::lexer::tokenize;
-use crate::parser::{MOST_NESTED, parse};
+use crate::parser::{Fragment, MOST_NESTED, check_fragment, parse};
 use crate::source::Source;
 
 const MANY: usize = 100_000;
@@ -36,6 +36,8 @@ fn exercise(source: &Source) -> bool {
     let tokens = tokenize(source).list;
     assert!(tokens.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
     dump::tokens(source, &tokens);
+    check_fragment(source, Fragment::Statements);
+    check_fragment(source, Fragment::Members);
     let parse = parse(source);
     for label in parse.diagnostics.iter().flat_map(|diagnostic| &diagnostic.labels) {
         assert!(label.span.start <= label.span.end);

@@ -19,6 +19,9 @@ fn json_names_every_place_twice() {
     expect![[r#"
         {
           "code": "unclosed-bracket",
+          "column": 20,
+          "end_column": 21,
+          "end_line": 2,
           "file": "test.ns",
           "hint": null,
           "labels": [
@@ -41,6 +44,7 @@ fn json_names_every_place_twice() {
               "text": "this closes something else; `]` is missing"
             }
           ],
+          "line": 2,
           "message": "this `[` is never closed",
           "severity": "error"
         }"#]]

@@ -14,6 +14,9 @@
 //! variable `y`, unless the text declares that name itself; so does a local variable of the input,
 //! `| y = 4. |`, which is turned into such an assignment.
 //!
+//! A text with mistakes is no part of a module: it is checked by itself first, so that what is
+//! said about it speaks of nothing else.
+//!
 //! The text stands in the module as it was typed, behind a beginning of known length without a
 //! line end. So a place in the module is a place in the text but for that distance, on the first
 //! line.
@@ -23,7 +26,7 @@ use std::collections::BTreeSet;
 use squall_newspeak::ast::{Ast, ExpressionKind, Local, Receiver};
 use squall_newspeak::diagnostics::Code;
 use squall_newspeak::source::Span;
-use squall_newspeak::{Diagnostic, Source, parse};
+use squall_newspeak::{Diagnostic, Fragment, Source, check_fragment, parse};
 
 use super::pattern;
 use crate::compiler::CompileProblem;
@@ -79,7 +82,13 @@ impl Input {
     /// Makes a module of a text.
     pub fn new(name: &str, text: &str, names: &Names) -> Result<Input, CompileProblem> {
         let parts = Parts::bare(text);
-        let typed = Source::new(name, text);
+        let typed = Source::new(name, text.trim_end());
+        let fragment = if is_class(text) { Fragment::Members } else { Fragment::Statements };
+        let mut errors = check_fragment(&typed, fragment);
+        errors.retain(Diagnostic::is_error);
+        if !errors.is_empty() {
+            return Err(CompileProblem::Newspeak(typed, errors));
+        }
         let mut input = Input { parts, typed, new_variables: BTreeSet::new() };
         let mut tree = input.parse(name)?;
         let locals = input.locals(&tree);
