@@ -19,6 +19,7 @@ pub mod bootstrap;
 pub mod calls;
 pub mod channels;
 pub mod classes;
+pub mod early;
 pub mod function;
 pub mod host;
 pub mod isolation;

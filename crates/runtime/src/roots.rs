@@ -173,6 +173,7 @@ unsafe impl RootSource for Roots {
             vat.object.visit(visit);
         }
         self.vm.timers.visit(visit);
+        self.vm.early.visit(visit);
         self.vm.embedder.visit(visit);
         self.vm.unhandled.visit(visit);
         self.vm.symbols().visit_objects(visit);

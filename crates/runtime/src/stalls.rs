@@ -166,6 +166,9 @@ fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) 
         Settler::Strand(strand) => writeln!(text, "that {} is to settle", name(strand)),
         Settler::After(turn) => writeln!(text, "whose message comes after {}", name(turn)),
         Settler::AfterLost => writeln!(text, "whose message comes after a turn that was lost"),
+        Settler::Held => {
+            writeln!(text, "whose message is for an actor of an object that was never complete")
+        }
         Settler::Circle => writeln!(text, "that waits for itself"),
         Settler::Nobody => writeln!(text, "that nobody can settle"),
     };

@@ -11,8 +11,8 @@
 //!   gives away a far reference.
 //!
 //! An actor may be made of what counts as a value, since modules make actors of their classes while they
-//! are initialised. What that leads to is given away before its check; if the check fails then, the
-//! program ends.
+//! are initialised. What that leads to is given away before its check. The actor begins with its
+//! work when the check has passed ([`crate::early`]); if it fails, the program ends.
 //!
 //! Invariant: [`SHARED`] is set in instances of which the second answer is known to be yes, for good;
 //! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or
@@ -25,6 +25,7 @@ use squall_heap::{Flag, Format, Object, Word};
 
 use crate::behavior::{Behavior, SlotContent};
 use crate::classes::{behavior_of, captures, enclosing, is_of_travellers};
+use crate::early::{self, EarlyKey};
 use crate::known;
 use crate::outcome::Failure;
 use crate::thread::Thread;
@@ -73,10 +74,36 @@ pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
         || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::Counts))
 }
 
-/// Whether an actor may be made of this, which is then given away.
-pub fn give_away(vm: &Vm, word: Word) -> bool {
-    is_known_value(word)
-        || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::GiveAway))
+/// What becomes of an object of which an actor is to be made.
+pub enum Gift {
+    /// It is no value.
+    Refused,
+    /// It is given away.
+    Given,
+    /// It is given away, although it leads to objects whose initializers have not ended.
+    Early(EarlyKey),
+}
+
+/// Gives away what an actor or a process is to be made of, if that may be.
+pub fn give_away(vm: &Vm, word: Word) -> Gift {
+    if is_known_value(word) {
+        return Gift::Given;
+    }
+    let object = word.as_object();
+    let Some(instances) =
+        object.and_then(|object| instances_led_to(vm, object, Question::GiveAway))
+    else {
+        return Gift::Refused;
+    };
+    let is_early = |object: &Object| is_unfinished(vm, *object);
+    let early: Vec<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
+    instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
+    if early.is_empty() { Gift::Given } else { Gift::Early(vm.early.add(early)) }
+}
+
+/// Whether the check at the end of an object's initializer is still to come.
+fn is_unfinished(vm: &Vm, object: Object) -> bool {
+    object.layout() != known::VALUE_ARRAY && !object.has_flag(CHECKED) || vm.early.contains(object)
 }
 
 /// Whether one look shows that this is a value.
@@ -93,10 +120,20 @@ fn is_known_value(word: Word) -> bool {
 
 /// Whether this object and all that it leads to are values, or count as values.
 fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
+    let instances = instances_led_to(vm, object, question);
+    if question == Question::IsValue {
+        instances.iter().flatten().for_each(|object| _ = object.set_flag(SHARED));
+    }
+    instances.is_some()
+}
+
+/// The instances, not known to be values so far, that this object leads to; nothing if one is no value, or
+/// does not count as one.
+fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Vec<Object>> {
     let must_be_checked = question == Question::IsValue;
     // Most of those that are none show it themselves.
     if matches!(sharing(vm, object), Sharing::Never) {
-        return false;
+        return None;
     }
     let mut pending = vec![object.word()];
     let mut seen = HashSet::new();
@@ -108,14 +145,14 @@ fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
         }
         match sharing(vm, object) {
             Sharing::Always => {}
-            Sharing::Never => return false,
+            Sharing::Never => return None,
             Sharing::Class => pending.push(enclosing(object)),
             Sharing::Elements => {
                 // No check ever fails for these.
                 instances.push(object);
                 pending.extend((0..object.length()).map(|index| object.element(index)));
             }
-            Sharing::Instance(_) if must_be_checked && !object.has_flag(CHECKED) => return false,
+            Sharing::Instance(_) if must_be_checked && !object.has_flag(CHECKED) => return None,
             Sharing::Instance(behavior) => {
                 instances.push(object);
                 pending.extend(object.class().as_object().map(enclosing));
@@ -125,13 +162,7 @@ fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
             }
         }
     }
-    let flag = match question {
-        Question::IsValue => SHARED,
-        Question::GiveAway => CHECKED,
-        Question::Counts => return true,
-    };
-    instances.into_iter().for_each(|object| _ = object.set_flag(flag));
-    true
+    Some(instances)
 }
 
 fn sharing(vm: &Vm, object: Object) -> Sharing {
@@ -197,15 +228,24 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     }
     let around = object.class().as_object().map_or(Word::NIL, enclosing);
     if is_known_value(around) && contents(behavior, object).all(is_known_value) {
+        if object.has_flag(CHECKED) {
+            early::initialized(thread, object);
+        }
         _ = object.set_flag(SHARED);
         return Ok(());
     }
     let counts = |word| counts_as_value(vm, word);
-    if behavior.is_value && !(counts(around) && contents(behavior, object).all(counts)) {
-        let reason = if object.has_flag(CHECKED) { "GivenAway" } else { "NotAValue" };
+    let was_given_away = object.has_flag(CHECKED);
+    // The instance of a module's class need be no value, unless somebody has it.
+    let must_pass = behavior.is_value || was_given_away;
+    if must_pass && !(counts(around) && contents(behavior, object).all(counts)) {
+        let reason = if was_given_away { "GivenAway" } else { "NotAValue" };
         return Err(Failure::with(reason, object.class(), Word::NIL));
     }
     _ = object.set_flag(CHECKED);
     _ = is_value(vm, word);
+    if was_given_away {
+        early::initialized(thread, object);
+    }
     Ok(())
 }

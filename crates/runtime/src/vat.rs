@@ -361,6 +361,16 @@ impl VatRef {
         }
     }
 
+    /// Keeps a new vat out of run queues until it is released.
+    pub fn hold(self) {
+        self.unlock(self.lock() | SCHEDULED);
+    }
+
+    /// Lets go on a vat that is held: it is in a run queue from now on.
+    pub fn release(self, thread: &mut Thread) {
+        thread.worker.push(Item::vat(self));
+    }
+
     fn may_begin_turn(self) -> bool {
         self.turn.get().is_none() && !self.has_lost_turn.get()
     }

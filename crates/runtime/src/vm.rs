@@ -13,6 +13,7 @@ use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 
 use crate::behavior::{Behavior, BehaviorFault};
+use crate::early::Early;
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
@@ -78,6 +79,8 @@ pub struct Vm {
     pub vats: Vats,
     /// What is due later.
     pub timers: Timers,
+    /// Actors and processes that were made too early.
+    pub early: Early,
     /// Whether the program has ended.
     pub ended: Ended,
     /// The embedder's message in progress.
@@ -140,6 +143,7 @@ impl Vm {
             strands: Strands::default(),
             vats: Vats::default(),
             timers: Timers::default(),
+            early: Early::default(),
             ended: Ended::default(),
             embedder: Embedder::default(),
             unhandled: Unhandled::default(),

@@ -4,6 +4,7 @@ use squall_heap::{Object, Word};
 
 use super::strands::duration_argument;
 use super::{Primitive, answer};
+use crate::early::{self, Held};
 use crate::isolation::{self, far_reference, make_far_reference};
 use crate::known;
 use crate::messages;
@@ -11,7 +12,7 @@ use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::promises;
 use crate::thread::{Thread, Window};
-use crate::values;
+use crate::values::{self, Gift};
 use crate::{timers, vat};
 
 /// The primitives of this file.
@@ -54,10 +55,14 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil. *GC point.*
 fn create_actor(thread: &mut Thread, window: Window, capacity: Word) -> Result<Word, Failure> {
     let value = window.get(0);
-    if !values::give_away(thread.vm, value) {
+    let gift = values::give_away(thread.vm, value);
+    if matches!(gift, Gift::Refused) {
         return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;
+    if let Gift::Early(key) = gift {
+        early::hold(thread, key, Held::Vat(vat));
+    }
     vat.object().initialize_slot(vat::slots::ROOM, capacity);
     // A vat is a root until the next collection; the far reference must find it after that, too.
     let depth = thread.mutator.root_depth();

@@ -7,6 +7,7 @@ use squall_heap::{Object, Word};
 use super::channels::outcome;
 use super::{Primitive, answer, arrays};
 use crate::classes;
+use crate::early::{self, Held};
 use crate::known;
 use crate::lookup::Action;
 use crate::messages;
@@ -16,7 +17,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
 use crate::trace;
-use crate::values::{give_away, is_value};
+use crate::values::{Gift, give_away, is_value};
 use crate::vat::{self, VatRef};
 use crate::{isolation, strands, timers, unwind, waiting};
 
@@ -114,7 +115,8 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (Some(behavior), Some(factory)) = (behavior, factory) else {
         return Err(Failure::argument(class));
     };
-    if !give_away(thread.vm, class) {
+    let gift = give_away(thread.vm, class);
+    if matches!(gift, Gift::Refused) {
         return Err(arrays::not_a_value(thread, class));
     }
     if factory.arguments as usize != 1 + argument_count(window.get(1))? {
@@ -129,7 +131,10 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     strand.origin.set(trace::call_of_library(thread));
-    waiting::make_ready(thread, strand, false);
+    match gift {
+        Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),
+        _ => waiting::make_ready(thread, strand, false),
+    }
     thread.made_work();
     Ok(Word::NIL)
 }

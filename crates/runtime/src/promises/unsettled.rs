@@ -29,6 +29,8 @@ pub enum Settler {
     After(StrandRef),
     /// Nobody: it is the result of a turn that would come after one that was lost.
     AfterLost,
+    /// Nobody: it is the result of a message to an actor that may not begin.
+    Held,
     /// One of those that wait for it.
     Circle,
     /// Nobody that one can see.
@@ -97,6 +99,8 @@ fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
     match vat.map(|vat| (vat.turn.get(), vat.has_lost_turn())) {
         Some((Some(turn), _)) => Settler::After(turn),
         Some((None, true)) => Settler::AfterLost,
-        _ => Settler::Nobody,
+        // Nothing else keeps an actor from its next message.
+        Some((None, false)) => Settler::Held,
+        None => Settler::Nobody,
     }
 }
