@@ -219,8 +219,8 @@ pub fn run_entry(thread: &mut Thread, behavior: &'static Behavior) -> &'static C
 pub enum Audience {
     /// Whoever waits for the result.
     Starter,
-    /// The user; the program goes on.
-    User,
+    /// The user, by this message to the kernel; the program goes on.
+    User(&'static str),
     /// The user, and the program ends.
     Program,
 }
@@ -228,11 +228,14 @@ pub enum Audience {
 /// Who is told of an exception that nothing catches in the running strand.
 pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
-    match strand.role.get() {
-        Role::Maker | Role::Process => Audience::User,
-        Role::Loader | Role::Main => Audience::Starter,
-        Role::Other if strand.object().slot(slots::TASK) == EMBEDDER => Audience::Program,
-        Role::Other => Audience::Starter,
+    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn.get() == Some(strand));
+    match (strand.role.get(), strand.object().slot(slots::TASK)) {
+        (Role::Maker | Role::Process, _) => Audience::User("processFailed:of:"),
+        (Role::Loader | Role::Main, _) => Audience::Starter,
+        (Role::Other, EMBEDDER) => Audience::Program,
+        // Threads keep the exception for who joins them, and report it besides.
+        (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
+        (Role::Other, _) => Audience::Starter,
     }
 }
 

@@ -588,6 +588,8 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
     object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
     object.set_slot(&mut thread.mutator, slots::TASK, message.word());
     strand.vat.set(Some(vat));
+    strand.role.set(Role::Other);
+    strand.origin.set(None);
     strand.identity.set(thread.vm.strands.new_identity());
     touch(thread, strand);
 }

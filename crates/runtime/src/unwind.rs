@@ -296,7 +296,7 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let vm = thread.vm;
     let reporter = match messages::audience(thread) {
         Audience::Starter => return fail_strand(thread, exception),
-        Audience::User => "processFailed:of:",
+        Audience::User(reporter) => reporter,
         Audience::Program => "uncaught:",
     };
     let kernel = vm.roots.kernel.get();
@@ -322,12 +322,14 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
 fn report(thread: &mut Thread, exception: Word) -> Outcome {
     let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
     let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
-    thread.vm.host.write_output(&format!("{name}\n"));
-    thread.vm.host.write_error(&trace::recorded(thread.vm, exception));
-    match messages::audience(thread) {
-        Audience::Program => Outcome::Exit(1),
-        _ => fail_strand(thread, exception),
+    let (host, trace) = (&thread.vm.host, trace::recorded(thread.vm, exception));
+    if matches!(messages::audience(thread), Audience::Program) {
+        host.write_output(&format!("{name}\n"));
+        host.write_error(&trace);
+        return Outcome::Exit(1);
     }
+    host.write_error(&format!("{name}\n{trace}"));
+    fail_strand(thread, exception)
 }
 
 /// Leaves the innermost activation without a result: the state stands at the call that made it,
