@@ -195,6 +195,11 @@ impl Behavior {
         self.definition == definition || self.mixins.contains(&definition)
     }
 
+    /// The definitions whose texts are part of this class.
+    pub fn parts(&self) -> impl Iterator<Item = &'static Definition> {
+        std::iter::once(self.definition).chain(self.mixins.iter().copied())
+    }
+
     /// How far up the chain this definition's text is part of a class, and that class.
     ///
     /// Only behaviors of that side count: a class object is an instance of `Class`, and the class

@@ -153,9 +153,10 @@ fn behavior_for(
         class => Some(class_argument(vm, class)?),
     };
     let mixins: Result<Vec<_>, _> = (FIRST_MIXIN..parts.len())
-        .map(|index| class_argument(vm, parts.get(index)).map(|behavior| behavior.definition))
+        .map(|index| class_argument(vm, parts.get(index)))
+        .map(|mixin| mixin.map(|behavior| behavior.definition.for_subclass_of(superclass)))
         .collect();
-    Ok(vm.behavior(definition, superclass, &mixins?))
+    Ok(vm.behavior(definition.for_subclass_of(superclass), superclass, &mixins?))
 }
 
 /// Whether a class may do without a superclass: its objects understand nothing of what the machine

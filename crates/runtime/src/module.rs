@@ -4,6 +4,12 @@
 //! first finds it, a class definition when it is first needed, a name when it is first compared:
 //! a program pays for what it runs. Cells are filled once and immortal, so what they hold is
 //! `&'static`.
+//!
+//! Code refers to its class by the definition, and is run for objects whose class the definition
+//! is part of. If it is so more than once, along a chain of superclasses, the code could not tell which
+//! of them it is run for. Therefore each but the first one gets a *variant* of the definition, whose
+//! functions are linked apart, and refer to the variant. It belongs to a *view* of the module: of the
+//! same text, in which this definition and what is nested in it are others.
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
@@ -16,6 +22,7 @@ use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
 use squall_bytecode::module::{Constant as Literal, Visibility};
 use squall_heap::Word;
 
+use crate::behavior::Behavior;
 use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
@@ -25,26 +32,45 @@ use crate::text::ModuleText;
 /// A module ready to run.
 pub struct LoadedModule {
     /// The text, which is verified or trusted.
-    pub bytecode: ModuleText,
-    symbols: Box<[OnceLock<Symbol>]>,
+    pub bytecode: &'static ModuleText,
+    symbols: &'static [OnceLock<Symbol>],
     functions: Box<[OnceLock<&'static Function>]>,
     definitions: Box<[OnceLock<&'static Definition>]>,
     table: &'static SymbolTable,
+    /// Of a view, the definition that it has a variant of, which is none itself.
+    seen: Option<&'static Definition>,
 }
 
 impl LoadedModule {
     /// Loads a module, which the caller has verified or trusts.
     pub fn load(bytecode: ModuleText, table: &'static SymbolTable) -> &'static LoadedModule {
-        fn cells<T>(length: usize) -> Box<[OnceLock<T>]> {
-            (0..length).map(|_| OnceLock::new()).collect()
-        }
+        let bytecode: &'static ModuleText = Box::leak(Box::new(bytecode));
         Box::leak(Box::new(LoadedModule {
-            symbols: cells(bytecode.string_count()),
+            symbols: Box::leak(cells(bytecode.string_count())),
             functions: cells(bytecode.function_count()),
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            seen: None,
         }))
+    }
+
+    /// A view of a definition's module, with a variant of the definition.
+    fn view(definition: &'static Definition) -> &'static LoadedModule {
+        let LoadedModule { bytecode, symbols, table, .. } = *definition.module;
+        Box::leak(Box::new(LoadedModule {
+            symbols,
+            functions: cells(bytecode.function_count()),
+            definitions: cells(bytecode.class_count()),
+            bytecode,
+            table,
+            seen: Some(definition),
+        }))
+    }
+
+    /// The module as it was loaded.
+    pub fn loaded(&'static self) -> &'static LoadedModule {
+        self.seen.map_or(self, |definition| definition.module.loaded())
     }
 
     /// The symbol for a string of the module.
@@ -65,7 +91,18 @@ impl LoadedModule {
 
     /// A class definition.
     pub fn definition(&'static self, id: ClassId) -> &'static Definition {
+        if let Some(seen) = self.seen
+            && !self.is_within(id, seen.id)
+        {
+            return seen.module.definition(id);
+        }
         self.definitions[id.index()].get_or_init(|| Definition::new(self, id))
+    }
+
+    /// Whether a class is another one or nested in it.
+    fn is_within(&self, class: ClassId, outer: ClassId) -> bool {
+        let around = |class: &ClassId| self.bytecode.class(*class).outer;
+        std::iter::successors(Some(class), around).any(|class| class == outer)
     }
 
     /// The definition that loading the module answers.
@@ -77,6 +114,10 @@ impl LoadedModule {
     pub fn linked_functions(&self) -> impl Iterator<Item = &'static Function> {
         self.functions.iter().filter_map(|cell| cell.get().copied())
     }
+}
+
+fn cells<T>(length: usize) -> Box<[OnceLock<T>]> {
+    (0..length).map(|_| OnceLock::new()).collect()
 }
 
 /// A class definition with its names interned.
@@ -99,6 +140,8 @@ pub struct Definition {
     pub known: OnceLock<KnownClass>,
     /// Set if instances count as values, whatever they hold.
     pub instances_are_values: OnceLock<()>,
+    /// The same text, to be used in subclasses of a class that uses this definition.
+    next_variant: OnceLock<&'static Definition>,
 }
 
 /// A slot declaration with its names interned.
@@ -131,7 +174,43 @@ impl Definition {
             slots: slots.collect(),
             known: OnceLock::new(),
             instances_are_values: OnceLock::new(),
+            next_variant: OnceLock::new(),
         }))
+    }
+
+    /// This definition, or the variant of it that is no part of a superclass.
+    pub fn for_subclass_of(
+        &'static self,
+        superclass: Option<&'static Behavior>,
+    ) -> &'static Definition {
+        let first = self.first_variant();
+        let mut parts = superclass.into_iter().flat_map(Behavior::chain).flat_map(Behavior::parts);
+        // Each occurrence has the variant after that of the next one above.
+        let above = parts.find(|part| part.first_variant() == first);
+        above.map_or(first, Definition::next_variant)
+    }
+
+    /// The definition that this one is a variant of, or itself. What is nested in a variant is none.
+    fn first_variant(&'static self) -> &'static Definition {
+        match self.module.seen {
+            Some(seen) if seen.id == self.id => seen,
+            _ => self,
+        }
+    }
+
+    fn next_variant(&'static self) -> &'static Definition {
+        self.next_variant.get_or_init(|| {
+            let variant = LoadedModule::view(self.first_variant()).definition(self.id);
+            if self.instances_are_values.get().is_some() {
+                _ = variant.instances_are_values.set(());
+            }
+            variant
+        })
+    }
+
+    /// Whether two definitions have the same text.
+    pub fn has_text_of(&self, other: &Definition) -> bool {
+        self.id == other.id && std::ptr::eq(self.module.loaded(), other.module.loaded())
     }
 
     /// The definition as the module has it.
@@ -156,7 +235,7 @@ impl Definition {
     }
 }
 
-/// Two definitions are the same text or not; names do not matter.
+/// Two definitions are the same variant of the same text or not; names do not matter.
 impl PartialEq for Definition {
     fn eq(&self, other: &Definition) -> bool {
         std::ptr::eq(self, other)

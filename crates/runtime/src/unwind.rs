@@ -152,7 +152,7 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
 pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
     let Some(caught) = behavior_of_class(vm, class) else { return false };
     let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
-    instance_sides.any(|behavior| behavior.applies(caught.definition))
+    instance_sides.any(|behavior| behavior.parts().any(|part| part.has_text_of(caught.definition)))
 }
 
 /// The regions that contain the activation's pc, innermost first, with their indices.

@@ -58,7 +58,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 const CLASS_BITS: u32 = 32;
 
 fn make_handle(thread: &mut Thread, definition: &'static Definition) -> Result<Word, Failure> {
-    let number = thread.vm.module_number(definition.module).unwrap_or(0);
+    let number = thread.vm.module_number(definition.module.loaded()).unwrap_or(0);
     make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
 }
 
