@@ -107,10 +107,12 @@ impl Sizing {
 
     /// A collection has ended, with `used` bytes surviving.
     pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
+        // The collector announces small allocations, too. Who still has to wait announces his again.
+        let pending = self.pending.swap(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
             return;
         }
-        let wanted = used.saturating_add(self.pending.swap(0, Ordering::Relaxed));
+        let wanted = used.saturating_add(pending);
         self.set_limit_for(wanted);
         let pressure = if used > self.hard_mark() {
             Pressure::Exhausted
@@ -222,9 +224,19 @@ mod tests {
     fn a_pending_large_object_counts_as_a_survivor() {
         let sizing = after_full_collections(1024 * MIB, &[]);
         sizing.allocation_pends(50 * MIB);
-        sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
         sizing.collection_ended(CollectionKind::Full, 10 * MIB);
         assert_eq!(sizing.limit(), 180 * MIB);
+    }
+
+    #[test]
+    fn what_was_pending_at_nursery_collections_does_not_add_up() {
+        let sizing = after_full_collections(1024 * MIB, &[10 * MIB]);
+        for _ in 0..1000 {
+            sizing.allocation_pends(MIB);
+            sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
+        }
+        sizing.collection_ended(CollectionKind::Full, 30 * MIB);
+        assert_eq!(sizing.limit(), 90 * MIB);
     }
 
     #[test]
