@@ -16,20 +16,20 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Says that it is about to spin, and does so for ever, while another strand waits. What it says is
-/// written out when nothing else is to be done, which is why it waits a moment.
+/// Says that it is about to spin, and does so for ever, while another strand waits, which it has let run
+/// that far. What it says is written out when nothing else is to be done, or when something goes to the
+/// error output, as `halt` sees to.
 const SPINNING: &str = "\
 class Spinning usingPlatform: platform = Value (
-| private Thread = platform threading Thread.
-  private Delay   = platform threading Delay.
-  private Channel = platform processes Channel. |
+| private scheduling = platform scheduling.
+  private Channel    = platform processes Channel. |
 )(
   public main: args = (
-    | channel = Channel new. started = Channel new. |
-    Thread spawn: [ started out write: true. channel in read ].
-    started in read.
+    | channel = Channel new. |
+    scheduling fork: [ channel in read ].
+    scheduling yield.
     'spins' println.
-    (Delay forMilliseconds: 1) wait.
+    self halt.
     [ true ] whileTrue: [ channel out ].
   )
 )

@@ -3,7 +3,7 @@
 //!
 //! PATH is a checkout of SOMns, whose programs are run as they are; `--dev` adds what is different
 //! in a checkout of its branch `dev`, and `--awfy` the benchmarks of a checkout of are-we-fast-yet.
-//! Which programs there are is in [`programs`], and what each must do in [`rows`].
+//! Which programs there are is in [`programs`], and what each must do in [`mod@rows`].
 
 mod basic;
 pub mod programs;

@@ -2,9 +2,9 @@
 //!
 //! The *limit* is the size at which everything is collected. After a full collection it is set to
 //! three times what survived, but leaves room for at least [`MIN_NURSERIES`] nurseries and is neither
-//! below [`MIN_LIMIT`] and a fraction of the maximum, nor above the maximum that the user allowed.
-//! During a full collection it is the maximum, because the collector compares what it has just
-//! released with it to decide about the next collection, before the new limit is known.
+//! below [`MIN_LIMIT`] nor above the maximum that the user allowed. The first limit is larger. During a
+//! full collection the limit is the maximum, because the collector compares what it has just released
+//! with it to decide about the next collection, before the new limit is known.
 //!
 //! Exhaustion is decided here, earlier than the collector would: it goes on until no page is left,
 //! with ever more full collections for ever less memory. Two marks below the maximum divide it:
@@ -25,11 +25,12 @@
 use crate::options::CollectionKind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
-/// The limit before the first full collection, and the least later, unless the maximum is lower.
+/// The least limit, unless the maximum is lower.
 const MIN_LIMIT: usize = 64 << 20;
-/// The limit is no less than this fraction of the maximum: the default maximum is three quarters of
-/// the machine's memory, so that makes a 64th of it, as is usual (HotSpot's initial heap).
-const LIMIT_FRACTION: usize = 48;
+/// The limit before the first full collection is no less than this fraction of the maximum: what a
+/// program keeps from its start need not be traced again while it starts. The default maximum is three
+/// quarters of the machine's memory, so that makes a 64th of it, as is usual (HotSpot's initial heap).
+const FIRST_LIMIT_FRACTION: usize = 48;
 /// How many times what survived the limit is.
 const GROWTH: usize = 3;
 /// For how many nurseries, surviving as a whole, the limit leaves room.
@@ -77,7 +78,7 @@ impl Sizing {
             pressure: AtomicU8::new(Pressure::Low as u8),
             reported: AtomicBool::new(false),
         };
-        sizing.set_limit_for(0);
+        sizing.set_limit_for(0, MIN_LIMIT.max(maximum / FIRST_LIMIT_FRACTION));
         sizing
     }
 
@@ -107,11 +108,13 @@ impl Sizing {
 
     /// A collection has ended, with `used` bytes surviving.
     pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
+        // The collector announces small allocations, too. Who still has to wait announces his again.
+        let pending = self.pending.swap(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
             return;
         }
-        let wanted = used.saturating_add(self.pending.swap(0, Ordering::Relaxed));
-        self.set_limit_for(wanted);
+        let wanted = used.saturating_add(pending);
+        self.set_limit_for(wanted, MIN_LIMIT);
         let pressure = if used > self.hard_mark() {
             Pressure::Exhausted
         } else if used > self.soft_mark() {
@@ -150,9 +153,8 @@ impl Sizing {
         used.saturating_add(size) <= self.hard_mark()
     }
 
-    fn set_limit_for(&self, survivors: usize) {
+    fn set_limit_for(&self, survivors: usize, least: usize) {
         let room = survivors.saturating_add(MIN_NURSERIES * self.nursery);
-        let least = MIN_LIMIT.max(self.maximum / LIMIT_FRACTION);
         let wanted = survivors.saturating_mul(GROWTH).max(room).max(least);
         let highest = if survivors <= self.soft_mark() {
             self.soft_mark() + self.copy_reserve()
@@ -222,9 +224,19 @@ mod tests {
     fn a_pending_large_object_counts_as_a_survivor() {
         let sizing = after_full_collections(1024 * MIB, &[]);
         sizing.allocation_pends(50 * MIB);
-        sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
         sizing.collection_ended(CollectionKind::Full, 10 * MIB);
         assert_eq!(sizing.limit(), 180 * MIB);
+    }
+
+    #[test]
+    fn what_was_pending_at_nursery_collections_does_not_add_up() {
+        let sizing = after_full_collections(1024 * MIB, &[10 * MIB]);
+        for _ in 0..1000 {
+            sizing.allocation_pends(MIB);
+            sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
+        }
+        sizing.collection_ended(CollectionKind::Full, 30 * MIB);
+        assert_eq!(sizing.limit(), 90 * MIB);
     }
 
     #[test]
