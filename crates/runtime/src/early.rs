@@ -16,7 +16,7 @@ use squall_heap::{Object, Word};
 use crate::strand::StrandRef;
 use crate::thread::Thread;
 use crate::vat::VatRef;
-use crate::waiting;
+use crate::waiting::{self, Place};
 
 /// What is held.
 #[derive(Clone, Copy)]
@@ -113,6 +113,6 @@ pub fn initialized(thread: &mut Thread, object: Object) {
 fn release(thread: &mut Thread, held: Held) {
     match held {
         Held::Vat(vat) => vat.release(thread),
-        Held::Strand(strand) => waiting::make_ready(thread, strand, false),
+        Held::Strand(strand) => waiting::make_ready(thread, strand, Place::Last),
     }
 }

@@ -8,7 +8,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Delivery, Ending, Model, StrandRef, slots};
 use crate::thread::{Thread, Window};
 use crate::unwind;
-use crate::waiting;
+use crate::waiting::{self, Place};
 
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
 /// exception that ended it. *GC point.*
@@ -82,7 +82,7 @@ pub fn resume(thread: &mut Thread, object: Object) -> Word {
     if waits || !strand.claim(strand.current_ticket()) {
         return Word::FALSE;
     }
-    waiting::make_ready(thread, strand, false);
+    waiting::make_ready(thread, strand, Place::Last);
     Word::TRUE
 }
 

@@ -255,19 +255,28 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
     thread.vm.timers.cancel(thread.vm, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
-    strand.set_ready();
-    match (strand.model.get(), strand.vat.get()) {
-        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, false),
-        // Who was waited for will often wait in turn: then the other goes on at once.
-        _ => thread.worker.push_next(Item::strand(strand)),
-    }
+    // Who was waited for will often wait in turn: then the other goes on at once.
+    make_ready(thread, strand, Place::Next);
+}
+
+/// Where a strand that becomes ready comes to stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Before the others of its vat, for it has been interrupted; behind those of the worker.
+    First,
+    /// Behind the others.
+    Last,
+    /// Behind the others of its vat; if it needs no owner, it is the worker's next.
+    Next,
 }
 
 /// Puts a strand that nobody else has into the queue it belongs to.
-pub fn make_ready(thread: &mut Thread, strand: StrandRef, first: bool) {
+#[inline]
+pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
     strand.set_ready();
     match (strand.model.get(), strand.vat.get()) {
-        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, first),
+        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, place == Place::First),
+        _ if place == Place::Next => thread.worker.push_next(Item::strand(strand)),
         _ => thread.worker.push(Item::strand(strand)),
     }
 }

@@ -21,7 +21,7 @@ use crate::timers::{self, TimerKey};
 use crate::unwind;
 use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
-use crate::waiting;
+use crate::waiting::{self, Place};
 
 /// Something in a run queue: a vat, a strand, or the news that a timer is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -280,7 +280,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand);
-            waiting::make_ready(thread, strand, true);
+            waiting::make_ready(thread, strand, Place::First);
         }
         Stop::Returned => finish(thread, strand, Ending::Returned),
         Stop::Failed => finish(thread, strand, Ending::Failed),
@@ -349,7 +349,8 @@ fn preempted(thread: &mut Thread, strand: StrandRef) {
     let yields = std::mem::take(&mut thread.yields);
     let gives_way = std::mem::take(&mut thread.gives_way);
     thread.was_preempted |= !yields && !gives_way;
-    waiting::make_ready(thread, strand, !yields);
+    let place = if yields { Place::Last } else { Place::First };
+    waiting::make_ready(thread, strand, place);
 }
 
 /// Ends a strand: who waits for it is woken, and the result goes where its message says.

@@ -19,6 +19,7 @@ use crate::thread::{Thread, Window};
 use crate::trace;
 use crate::values::{Gift, give_away, is_value};
 use crate::vat::{self, VatRef};
+use crate::waiting::Place;
 use crate::{isolation, strands, timers, unwind, waiting};
 
 /// The primitives of this file.
@@ -91,7 +92,7 @@ fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Res
     strand.priority.set(priority);
     strand.origin.set(trace::call_of_library(thread));
     let object = strand.object.get();
-    waiting::make_ready(thread, strand, false);
+    waiting::make_ready(thread, strand, Place::Last);
     Ok(object)
 }
 
@@ -133,7 +134,7 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     strand.origin.set(trace::call_of_library(thread));
     match gift {
         Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),
-        _ => waiting::make_ready(thread, strand, false),
+        _ => waiting::make_ready(thread, strand, Place::Last),
     }
     thread.made_work();
     Ok(Word::NIL)
