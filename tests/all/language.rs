@@ -9,6 +9,7 @@
 //! | `(* arguments: a b *)` | arguments of the program |
 //! | `(* input: text *)` | a line of the standard input |
 //! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
+//! | `(* stress: none *)` | it does something else under stress, which is not looked at |
 //! | `(* seeds: N *)` | it does the same with each of the seeds 1 to N |
 //! | `(* only seeds: N *)` | so it does, but not without a seed: it counts on simulated time |
 //!
@@ -37,6 +38,9 @@ fn run(path: &Path) -> Result<(), String> {
 pub fn run_program(text: &str, path: &str) -> Result<(), String> {
     let expectations = Expectations::of(text);
     let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
+    if is_under_stress && expectations.avoids_stress {
+        return Ok(());
+    }
     let rare = expectations.stress.filter(|_| is_under_stress);
     for seed in expectations.schedules(is_under_stress) {
         let mut words = vec!["run".to_owned()];
@@ -64,6 +68,7 @@ struct Expectations {
     arguments: Vec<String>,
     input: String,
     stress: Option<u32>,
+    avoids_stress: bool,
     seeds: u64,
     needs_seed: bool,
 }
@@ -84,6 +89,7 @@ impl Expectations {
                 "flags" => expectations.flags = words(value),
                 "arguments" => expectations.arguments = words(value),
                 "input" => expectations.input += &format!("{value}\n"),
+                "stress" if value.trim() == "none" => expectations.avoids_stress = true,
                 "stress" => expectations.stress = value.trim().parse().ok(),
                 "seeds" => expectations.seeds = value.trim().parse().unwrap_or(0),
                 "only seeds" => {
