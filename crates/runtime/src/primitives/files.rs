@@ -20,9 +20,9 @@ use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Word};
+use squall_system::errors::is_shortage;
 
-use super::arrays;
-use super::{Primitive, answer};
+use super::{Primitive, answer, arrays, resources};
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
@@ -277,17 +277,14 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_integer(thread, number)
 }
 
-/// Whether the process, or the system, has as many open files as it may.
-fn is_shortage(error: &io::Error) -> bool {
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
-}
-
-/// Closes the files whose owners the collector has found dead.
-fn close_dropped(thread: &mut Thread) {
+/// Closes the files and resources whose owners the collector has found dead.
+pub(super) fn close_dropped(thread: &mut Thread) {
     while let Some(owner) = thread.vm.heap.take_finalizable() {
         // There is none if the program has closed it.
+        if let Some(number) = resources::number_of_tag(owner.tag) {
+            resources::drop_resource(thread, number);
+            continue;
+        }
         let file = thread.vm.files.take(owner.tag as i64);
         outside(thread, || drop(file));
     }
