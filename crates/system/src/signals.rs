@@ -1,14 +1,15 @@
 //! Signals that a program looks at, to end in good order.
 //!
 //! The handler sets a flag and writes a byte into a pipe, which is all that a handler may do; the pipe is
-//! a source like others. When the program does not look at a signal any more, that has its usual effect
-//! again.
+//! a source like others. The first signal of a kind is the program's; those after it have their usual
+//! effect, and so have all when the program does not look any more.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
@@ -21,12 +22,11 @@ pub struct Signals {
     registration: Registration,
     pipe: UnixStream,
     watched: Vec<Watched>,
-    /// Set when the signals are to have their usual effect.
-    is_over: Arc<AtomicBool>,
 }
 
 struct Watched {
-    name: &'static str,
+    /// Which of [`NAMES`] it is.
+    index: usize,
     has_come: Arc<AtomicBool>,
     actions: [SigId; 2],
 }
@@ -41,8 +41,7 @@ impl Signals {
         pipe.set_nonblocking(true)?;
         handlers_end.set_nonblocking(true)?;
         let registration = poller.register(&pipe, READING)?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let mut signals = Signals { registration, pipe, watched: Vec::new(), is_over };
+        let mut signals = Signals { registration, pipe, watched: Vec::new() };
         for name in names {
             signals.watch(name, handlers_end.try_clone()?)?;
         }
@@ -50,14 +49,15 @@ impl Signals {
     }
 
     fn watch(&mut self, name: &str, handlers_end: UnixStream) -> io::Result<()> {
-        let known = NAMES.iter().find(|(known, _)| *known == name);
-        let &(name, signal) = known.ok_or(io::ErrorKind::InvalidInput)?;
+        let index = NAMES.iter().position(|(known, _)| *known == name);
+        let index = index.ok_or(io::ErrorKind::InvalidInput)?;
+        let signal = NAMES[index].1;
+        has_usual_effect(index)?.store(false, Ordering::Release);
         let has_come = Arc::new(AtomicBool::new(false));
-        flag::register_conditional_default(signal, self.is_over.clone())?;
         // In this order: who reads the byte finds the flag.
         let flag = flag::register(signal, has_come.clone())?;
         let byte = low_level::pipe::register(signal, handlers_end)?;
-        self.watched.push(Watched { name, has_come, actions: [flag, byte] });
+        self.watched.push(Watched { index, has_come, actions: [flag, byte] });
         Ok(())
     }
 
@@ -77,15 +77,32 @@ impl Signals {
 
     fn flagged(&self) -> Option<&'static str> {
         let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::AcqRel);
-        self.watched.iter().find(has_come).map(|watched| watched.name)
+        self.watched.iter().find(has_come).map(|watched| NAMES[watched.index].0)
     }
+}
+
+/// Whether the signal with this place in [`NAMES`] has its usual effect the next time: that itself sets it.
+fn has_usual_effect(index: usize) -> io::Result<&'static Arc<AtomicBool>> {
+    static FLAGS: [OnceLock<Arc<AtomicBool>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _guard = STARTING.lock();
+    if FLAGS[index].get().is_none() {
+        let flag = Arc::new(AtomicBool::new(true));
+        // In this order: the signal that sets the flag does not find it set.
+        flag::register_conditional_default(NAMES[index].1, flag.clone())?;
+        flag::register(NAMES[index].1, flag.clone())?;
+        _ = FLAGS[index].set(flag);
+    }
+    Ok(FLAGS[index].get().expect("it was set"))
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for action in self.watched.iter().flat_map(|watched| watched.actions) {
-            low_level::unregister(action);
+        for Watched { index, actions, .. } in &self.watched {
+            if let Ok(flag) = has_usual_effect(*index) {
+                flag.store(true, Ordering::Release);
+            }
+            actions.iter().for_each(|action| _ = low_level::unregister(*action));
         }
-        self.is_over.store(true, Ordering::Release);
     }
 }

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -337,10 +337,29 @@ fn read_fully(file: &File, bytes: &mut [u8], position: u64) -> io::Result<usize>
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::NotSeekable => return read_next(file, bytes),
             Err(error) => return Err(error),
         }
     }
     Ok(filled)
+}
+
+/// Reads what comes next from a file without positions, such as a FIFO.
+fn read_next(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Writes at a position, or if the file has none, next.
+fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
+    match file.write_all_at(bytes, position) {
+        Err(error) if error.kind() == ErrorKind::NotSeekable => file.write_all(bytes),
+        result => result,
+    }
 }
 
 /// Writes the first bytes of an array.
@@ -355,7 +374,7 @@ fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let bytes: Result<Vec<u8>, Failure> =
         (0..count).map(|index| byte_argument(array.element(index))).collect();
     let bytes = bytes?;
-    attempt(thread, &path, || file.write_all_at(&bytes, position as u64))?;
+    attempt(thread, &path, || write_fully(&file, &bytes, position as u64))?;
     Ok(Word::NIL)
 }
 
