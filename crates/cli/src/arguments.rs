@@ -427,7 +427,9 @@ mod tests {
         ]);
         let Ok(Arguments { command: Command::Run(run) }) = arguments else { panic!("no run") };
         assert_eq!(run.program, ["a.ns", "--allow-ffi", "-A", "--", "x"]);
-        assert!(!run.machine.allow_net.is_empty() && !run.machine.allow_ffi && !run.machine.allow_all);
+        assert!(
+            !run.machine.allow_net.is_empty() && !run.machine.allow_ffi && !run.machine.allow_all
+        );
     }
 
     #[test]

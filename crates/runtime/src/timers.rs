@@ -136,7 +136,8 @@ impl Table {
     /// As `take`, for the timer that a strand has reserved at a place. If it was over, the place may be
     /// somebody else's by now.
     fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<(TimerKey, Entry)> {
-        let entry = self.entries.get(place as usize).filter(|entry| entry.strand == Some(strand))?;
+        let entry =
+            self.entries.get(place as usize).filter(|entry| entry.strand == Some(strand))?;
         let key = TimerKey { place, generation: entry.generation };
         self.take(key).map(|entry| (key, entry))
     }

@@ -65,7 +65,10 @@ mod tests {
     #[test]
     fn texts_have_no_numbers() {
         let refused = io::Error::from(ErrorKind::ConnectionRefused);
-        assert_eq!((reason_of(&refused), &*text_of(&refused)), ("ConnectionRefused", "connection refused"));
+        assert_eq!(
+            (reason_of(&refused), &*text_of(&refused)),
+            ("ConnectionRefused", "connection refused")
+        );
         let shortage = io::Error::from_raw_os_error(24);
         assert_eq!(reason_of(&shortage), "TooManyOpenFiles");
         let other = io::Error::from_raw_os_error(22);

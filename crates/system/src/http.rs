@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_response_is_parsed() {
-        let Parsed::Head(head) = parse_response(b"HTTP/1.0 404 Not Found\r\nA: b\r\n\r\n", 4) else {
+        let Parsed::Head(head) = parse_response(b"HTTP/1.0 404 Not Found\r\nA: b\r\n\r\n", 4)
+        else {
             panic!("no head")
         };
         assert_eq!(head.start, [b"404".to_vec(), b"Not Found".to_vec()]);

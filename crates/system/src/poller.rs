@@ -186,11 +186,7 @@ impl Poller {
     }
 
     /// From now on the thread watches a descriptor, which must stay open as long as the registration.
-    pub fn register(
-        &self,
-        descriptor: &impl AsFd,
-        interest: Interest,
-    ) -> io::Result<Registration> {
+    pub fn register(&self, descriptor: &impl AsFd, interest: Interest) -> io::Result<Registration> {
         let descriptor = descriptor.as_fd().as_raw_fd();
         let source = Arc::new(Source::new());
         let place = self.sources.lock().add(source.clone());

@@ -86,8 +86,7 @@ impl Plan {
         match result {
             Ok((registration, end, pipes)) => {
                 let id = child.id();
-                let child =
-                    ChildProcess { registration, _end: end, id, child: Mutex::new(child) };
+                let child = ChildProcess { registration, _end: end, id, child: Mutex::new(child) };
                 Ok(Started { child, pipes })
             }
             Err(error) => {

@@ -83,7 +83,8 @@ impl Signals {
 
 /// Whether the signal with this place in [`NAMES`] has its usual effect the next time: that itself sets it.
 fn has_usual_effect(index: usize) -> io::Result<&'static Arc<AtomicBool>> {
-    static FLAGS: [OnceLock<Arc<AtomicBool>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+    static FLAGS: [OnceLock<Arc<AtomicBool>>; NAMES.len()] =
+        [const { OnceLock::new() }; NAMES.len()];
     static STARTING: Mutex<()> = Mutex::new(());
     let _guard = STARTING.lock();
     if FLAGS[index].get().is_none() {

@@ -9,13 +9,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use squall_heap::Word;
+use squall_system::names;
 use squall_system::poller::Direction;
 use squall_system::resources::{Peer, Resource};
 use squall_system::stream::{Handshake, Stream};
 use squall_system::tcp::{self, Listener};
 use squall_system::tls::{self, Session};
 use squall_system::udp::{Datagrams, LONGEST};
-use squall_system::names;
 
 use super::resources::{
     Field, add_owned, attempted, denied, explained, failure, opened, own, poller, resource,
@@ -131,9 +131,10 @@ fn listen(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let address = SocketAddr::new(address_argument_of(thread, window)?, port);
     let backlog = size_argument(window.get(2))?.min(i32::MAX as usize) as i32;
     let poller = poller(thread)?;
-    let listener = opened(thread, |_| Listener::open(poller, address, backlog)).map_err(|error| {
-        failure(thread, Field::Network, &format!("listening at {address}"), &error)
-    })?;
+    let listener =
+        opened(thread, |_| Listener::open(poller, address, backlog)).map_err(|error| {
+            failure(thread, Field::Network, &format!("listening at {address}"), &error)
+        })?;
     add_owned(thread, Resource::Listener(listener), window, 3)
 }
 
@@ -159,12 +160,10 @@ fn accept(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = resource.source().ok_or(Failure::argument(window.get(0)))?;
     let poller = poller(thread)?;
     let what = || format!("accepting a connection at {}", listener.address());
-    let accepted = attempted(
-        thread,
-        (source, Direction::Read),
-        (Field::Network, what),
-        |thread| opened(thread, |_| listener.accept(poller)),
-    )?;
+    let accepted =
+        attempted(thread, (source, Direction::Read), (Field::Network, what), |thread| {
+            opened(thread, |_| listener.accept(poller))
+        })?;
     match accepted {
         Some(stream) => add_owned(thread, Resource::Stream(Box::new(stream)), window, 1),
         None => Ok(Word::FALSE),
@@ -334,7 +333,9 @@ fn encrypt(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let config = resource(thread, window.get(1))?;
     let session = match (&*config, window.get(2)) {
         (Resource::TlsServer(config), Word::NIL) => Session::server(config.clone()),
-        (Resource::TlsClient(config), name) => Session::client(config.clone(), &text_argument(name)?),
+        (Resource::TlsClient(config), name) => {
+            Session::client(config.clone(), &text_argument(name)?)
+        }
         _ => return Err(Failure::argument(window.get(1))),
     };
     adjust(thread, window, |stream| stream.encrypt(session?))
@@ -430,7 +431,8 @@ pub(super) fn add_pipes(
     for (index, pipe) in pipes.into_iter().enumerate() {
         let Some(pipe) = pipe else { continue };
         let number = thread.vm.resources.add(Resource::Stream(Box::new(pipe)));
-        let owner = arrays::array(window.get(owners)).map_or(Word::NIL, |owners| owners.element(index));
+        let owner =
+            arrays::array(window.get(owners)).map_or(Word::NIL, |owners| owners.element(index));
         own(thread, number, owner)?;
         numbers[index] = Some(number);
     }

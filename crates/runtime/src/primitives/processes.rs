@@ -7,7 +7,9 @@ use squall_system::resources::Resource;
 use squall_system::signals::Signals;
 
 use super::network::add_pipes;
-use super::resources::{Field, add_owned, attempted, denied, failure, opened, own, poller, resource};
+use super::resources::{
+    Field, add_owned, attempted, denied, failure, opened, own, poller, resource,
+};
 use super::{Primitive, answer, arrays};
 use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
@@ -26,7 +28,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("ownProcessId", |thread, _| {
         answer(make_integer(thread, i64::from(std::process::id())))
     }),
-    Primitive::ordinary("openSignals:owner:", |thread, window| answer(open_signals(thread, window))),
+    Primitive::ordinary("openSignals:owner:", |thread, window| {
+        answer(open_signals(thread, window))
+    }),
     Primitive::ordinary("takeSignal:", |thread, window| answer(take_signal(thread, window))),
     Primitive::ordinary("environmentAt:", |thread, window| answer(variable(thread, window))),
     Primitive::ordinary("environmentNames", |thread, _| answer(variable_names(thread))),
@@ -169,12 +173,11 @@ fn send_signal(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 fn open_signals(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let names = texts(window.get(0))?;
     let poller = poller(thread)?;
-    let signals = opened(thread, |_| Signals::open(poller, &names)).map_err(|error| {
-        match error.kind() {
+    let signals =
+        opened(thread, |_| Signals::open(poller, &names)).map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidInput => Failure::argument(window.get(0)),
             _ => failure(thread, Field::Processes, "looking at signals", &error),
-        }
-    })?;
+        })?;
     add_owned(thread, Resource::Signals(signals), window, 1)
 }
 
