@@ -14,7 +14,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
-    ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler"]),
+    ("squall-system", &[]),
+    ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler", "squall-system"]),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
@@ -36,6 +37,9 @@ const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
     ("libffi-sys", "squall-foreign"),
     ("libloading", "squall-foreign"),
+    ("mio", "squall-system"),
+    ("rustls", "squall-system"),
+    ("httparse", "squall-system"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
 ];
