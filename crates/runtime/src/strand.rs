@@ -26,6 +26,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -401,6 +402,9 @@ const SLAB_FRACTION: usize = 32;
 /// The number of the main strand in reports.
 const MAIN: u64 = 1;
 
+/// How many identities a thread takes at a time.
+const IDENTITIES: u64 = 1024;
+
 /// How many free strands a thread takes and gives back at a time.
 const BATCH: usize = 32;
 
@@ -422,8 +426,10 @@ impl Strands {
         self.inner.lock().free[size].extend(strands);
     }
 
-    fn new_identity(&self) -> u64 {
-        self.identities.fetch_add(1, Ordering::Relaxed) << 3
+    /// Identities for a thread to use.
+    fn new_identities(&self) -> Range<u64> {
+        let first = self.identities.fetch_add(IDENTITIES, Ordering::Relaxed);
+        first..first + IDENTITIES
     }
 
     /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
@@ -594,10 +600,20 @@ pub fn make(
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
-    strand.identity.set(thread.vm.strands.new_identity());
+    strand.identity.set(new_identity(thread));
     strand.set_ready();
     touch(thread, strand);
     Ok(strand)
+}
+
+/// A number that no other strand ever had, a multiple of 8.
+fn new_identity(thread: &mut Thread) -> u64 {
+    loop {
+        if let Some(identity) = thread.identities.next() {
+            return identity << 3;
+        }
+        thread.identities = thread.vm.strands.new_identities();
+    }
 }
 
 /// Makes a strand that ended, and that nobody can have a reference to, begin anew with a message of
@@ -609,7 +625,7 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
     strand.vat.set(Some(vat));
     strand.role.set(Role::Other);
     strand.origin.set(None);
-    strand.identity.set(thread.vm.strands.new_identity());
+    strand.identity.set(new_identity(thread));
     touch(thread, strand);
 }
 

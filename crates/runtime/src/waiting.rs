@@ -159,18 +159,32 @@ pub fn enqueue(
     object.set_slot(mutator, queue, waiter.word());
 }
 
-/// Drops stale waiters from the front of a queue of a locked object: a strand that chooses again and
-/// again leaves one each time in the queues of those channels that are silent.
+/// Drops stale waiters from a queue of a locked object: a strand that chooses again and again leaves one
+/// each time in the queues of those channels that are silent, and one that is ended leaves one for good.
+///
+/// Those behind n others that still wait are looked at once in n times or so. That takes a time of the order of
+/// log n on average, and keeps the number of stale waiters in the order of the others'.
 fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
-    while let Some(last) = object.slot(queue).as_object() {
-        let first = last.slot(waiter::NEXT).object_unchecked();
-        if !is_stale(first) {
+    let Some(last) = object.slot(queue).as_object() else { return };
+    let mut reach = 1_u64 << thread.random().trailing_zeros().min(MAX_REACH);
+    let mut before = last;
+    loop {
+        let waiter = before.slot(waiter::NEXT).object_unchecked();
+        if is_stale(waiter) {
+            remove_next(thread, object, queue, before);
+            take(thread, waiter);
+        } else {
+            before = waiter;
+            reach -= 1;
+        }
+        if waiter == last || reach == 0 {
             return;
         }
-        remove_first(thread, object, queue, last);
-        take(thread, first);
     }
 }
+
+/// No more than two to this power are looked at with the lock held.
+const MAX_REACH: u32 = 20;
 
 /// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
 /// caller has claimed its strand, and must wake it.
@@ -178,20 +192,23 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
     loop {
         let last = object.slot(queue).as_object()?;
         let waiter = last.slot(waiter::NEXT).object_unchecked();
-        remove_first(thread, object, queue, last);
+        remove_next(thread, object, queue, last);
         if take(thread, waiter) {
             return Some(waiter);
         }
     }
 }
 
-/// Removes the first waiter of a queue of a locked object, whose last one this is.
-fn remove_first(thread: &mut Thread, object: Object, queue: usize, last: Object) {
-    let first = last.slot(waiter::NEXT).object_unchecked();
-    if first == last {
+/// Removes the waiter behind this one from a queue of a locked object: behind the last one is the first.
+fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
+    let waiter = before.slot(waiter::NEXT).object_unchecked();
+    if waiter == before {
         object.set_slot(&mut thread.mutator, queue, Word::NIL);
-    } else {
-        last.set_slot(&mut thread.mutator, waiter::NEXT, first.slot(waiter::NEXT));
+        return;
+    }
+    before.set_slot(&mut thread.mutator, waiter::NEXT, waiter.slot(waiter::NEXT));
+    if object.slot(queue) == waiter.word() {
+        object.set_slot(&mut thread.mutator, queue, before.word());
     }
 }
 
