@@ -153,6 +153,11 @@ fn run_instance(thread: &mut Thread) {
     let instance = begin_step(thread, Role::Process);
     thread.message.push(instance);
     let layout = known::layout_of(instance);
+    if thread.run_entry.layout != layout
+        && let Some(behavior) = thread.vm.behavior_of_layout(layout)
+    {
+        run_entry(thread, behavior);
+    }
     let entry = thread.run_entry;
     if entry.layout == layout && !matches!(entry.action, Action::Missing) {
         calls::send_found(thread, exit_site(), entry);

@@ -374,6 +374,8 @@ pub struct Strands {
     identities: AtomicU64,
     /// The identity of the strand that the embedder's message began last, the main one.
     main: AtomicU64,
+    /// See [`Strands::cut_wait`].
+    has_cut_waits: AtomicBool,
     /// The numbers by which reports have called strands other than main ones, by their identities.
     numbers: Mutex<HashMap<u64, u64>>,
 }
@@ -430,6 +432,18 @@ impl Strands {
     fn new_identities(&self) -> Range<u64> {
         let first = self.identities.fetch_add(IDENTITIES, Ordering::Relaxed);
         first..first + IDENTITIES
+    }
+
+    /// A strand that waits in a queue has been woken by somebody who does not know the queue.
+    pub fn cut_wait(&self) {
+        if !self.has_cut_waits() {
+            self.has_cut_waits.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether that has ever happened.
+    pub fn has_cut_waits(&self) -> bool {
+        self.has_cut_waits.load(Ordering::Relaxed)
     }
 
     /// The number by which reports call a strand: 1 for the main one; the others are numbered when one

@@ -116,7 +116,7 @@ pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
     fence(Ordering::SeqCst);
     let is_ended = || strand.is_killed.load(Ordering::Relaxed);
     if is_ended() && !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
-        wake_strand(thread, strand, Delivery::Kill, Word::NIL);
+        cut(thread, strand, Delivery::Kill, Word::NIL);
     }
     ticket
 }
@@ -143,7 +143,7 @@ pub fn enqueue(
     ticket: u64,
     value: Word,
 ) {
-    drop_stale(thread, object, queue);
+    drop_stale(thread, object, queue, waiter);
     let mutator = &mut thread.mutator;
     waiter.set_slot(mutator, waiter::VALUE, value);
     waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
@@ -159,14 +159,19 @@ pub fn enqueue(
     object.set_slot(mutator, queue, waiter.word());
 }
 
-/// Drops stale waiters from a queue of a locked object: a strand that chooses again and again leaves one
-/// each time in the queues of those channels that are silent, and one that is ended leaves one for good.
+/// Drops stale waiters from a queue of a locked object, which is about to get another waiter: a strand that
+/// chooses again and again leaves one each time in the queues of those channels that are silent, and one
+/// that is ended or loses its patience leaves one for good.
 ///
-/// Those behind n others that still wait are looked at once in n times or so. That takes a time of the order of
-/// log n on average, and keeps the number of stale waiters in the order of the others'.
-fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
+/// Those in front are always dropped. Those behind n others that still wait are looked at once in n times or
+/// so, if there can be any: that takes a time of the order of log n on average, and keeps the number of stale
+/// waiters in the order of the others'.
+fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
     let Some(last) = object.slot(queue).as_object() else { return };
-    let mut reach = 1_u64 << thread.random().trailing_zeros().min(MAX_REACH);
+    // Strands that wait in one queue only leave nothing behind unless their wait is cut.
+    let looks_further = next.layout() == known::WAITER || thread.vm.strands.has_cut_waits();
+    let further = if looks_further { thread.random().trailing_zeros() } else { 0 };
+    let mut reach = 1_u64 << further.min(MAX_REACH);
     let mut before = last;
     loop {
         let waiter = before.slot(waiter::NEXT).object_unchecked();
@@ -274,6 +279,15 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
     strand.delivery.set(delivery);
     // Who was waited for will often wait in turn: then the other goes on at once.
     make_ready(thread, strand, Place::Next);
+}
+
+/// Makes a claimed strand ready, whose waiters stay where they are.
+pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    // Who sleeps is in no queue: he waits for a number.
+    if strand.object().slot(strand::slots::WAITS_FOR).as_object().is_some() {
+        thread.vm.strands.cut_wait();
+    }
+    wake_strand(thread, strand, delivery, value);
 }
 
 /// Where a strand that becomes ready comes to stand.
