@@ -204,8 +204,10 @@ impl VatRef {
         }
     }
 
+    /// Gives the lock back, with this state but for the flag *ready*, which is found out here.
     fn unlock(self, state: u32) {
-        self.state.store(state, Ordering::Release);
+        let ready = if self.ready().is_empty() { 0 } else { READY };
+        self.state.store(state & !READY | ready, Ordering::Release);
     }
 
     #[expect(clippy::mut_from_ref, reason = "the lock gives exclusive access")]
@@ -259,7 +261,7 @@ impl VatRef {
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
         let priority = strand.priority.get();
-        let state = self.lock() | READY;
+        let state = self.lock();
         self.ready().push(strand, first);
         let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
         self.unlock_scheduled(thread, state);
@@ -280,13 +282,8 @@ impl VatRef {
     pub fn remove_ready(self, strand: StrandRef) -> bool {
         let state = self.lock();
         let removed = self.ready().remove(strand);
-        self.unlock(self.with_ready(state));
+        self.unlock(state);
         removed
-    }
-
-    /// The state with the right flag for the ready list. The vat is locked.
-    fn with_ready(self, state: u32) -> u32 {
-        if self.ready().is_empty() { state & !READY } else { state | READY }
     }
 
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
@@ -303,7 +300,7 @@ impl VatRef {
         let state = self.lock();
         debug_assert!(state & !READY == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(state & READY | OWNED);
+        self.unlock(OWNED);
     }
 
     /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
@@ -338,7 +335,7 @@ impl VatRef {
         }
         let state = self.lock();
         if let Some(strand) = self.ready().pop() {
-            self.unlock(self.with_ready(state));
+            self.unlock(state);
             return Work::Strand(strand);
         }
         if may_begin_turn && self.object().slot(slots::ROOM) != Word::NIL {
