@@ -14,6 +14,7 @@ use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
+use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
@@ -55,6 +56,8 @@ pub struct VmOptions {
     pub polls_always: bool,
     /// What to report while the program runs.
     pub tracing: Tracing,
+    /// The C libraries that are part of the process, beside those that the platform knows.
+    pub linked_libraries: Vec<LinkedLibrary>,
 }
 
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
@@ -93,6 +96,8 @@ pub struct Vm {
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
+    /// What belongs to C.
+    pub foreign: Foreign,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -150,6 +155,7 @@ impl Vm {
             stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
+            foreign: Foreign::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),
@@ -192,6 +198,7 @@ impl Vm {
         for thread in self.threads.lock().iter() {
             thread.ask_to_poll();
         }
+        self.foreign.end();
     }
 
     /// All symbols.
