@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
@@ -192,13 +193,36 @@ impl Vm {
     }
 
     /// Ends the program with this exit code.
-    pub fn end(&self, code: i32) {
+    pub fn end(&'static self, code: i32) {
         self.ended.set(code);
         self.scheduler.stop();
         for thread in self.threads.lock().iter() {
             thread.ask_to_poll();
         }
         self.foreign.end();
+        if self.embedder_is_outside() {
+            self.abandon_soon(code);
+        }
+    }
+
+    /// Whether the embedder's native thread is in foreign code.
+    fn embedder_is_outside(&self) -> bool {
+        let first = self.threads.lock().first().copied();
+        // SAFETY: the embedder's thread stays as long as the VM works for it; its number never changes.
+        first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
+    }
+
+    /// The program has ended, but the embedder's native thread is in foreign code, perhaps for ever: if it does
+    /// not come back soon, the host decides.
+    fn abandon_soon(&'static self, code: i32) {
+        let end = std::thread::Builder::new().name("end".into()).spawn(move || {
+            std::thread::sleep(RETURN_GRACE);
+            if self.embedder_is_outside() {
+                self.host.abandon(code);
+            }
+        });
+        // Without another native thread, the program ends when the call does.
+        drop(end);
     }
 
     /// All symbols.
@@ -276,6 +300,9 @@ impl Vm {
         self.roots.add_constant(constant);
     }
 }
+
+/// How long foreign code may go on after the program's end before the host is asked what to do.
+const RETURN_GRACE: Duration = Duration::from_millis(100);
 
 /// The native threads that run guest code.
 impl Vm {

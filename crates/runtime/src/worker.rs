@@ -103,7 +103,7 @@ impl Ended {
     }
 
     /// With a seed, the program ends if its end has been near for too long: asked at polls.
-    pub fn end_if_late(&self, vm: &Vm) {
+    pub fn end_if_late(&self, vm: &'static Vm) {
         if vm.scheduler.now() >= self.due.load(Ordering::Relaxed) {
             end_late(vm, self.near_code().unwrap_or(0));
         }
@@ -127,6 +127,8 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
     }
     vm.stalls.close();
     vm.timers.stop(vm);
+    vm.foreign.forget_all(vm);
+    vm.scheduler.end_waiting();
     if vm.scheduler.is_seeded() {
         let due = vm.scheduler.now() + LAST_GRACE.as_millis() as u64;
         return vm.ended.due.store(due, Ordering::Relaxed);
@@ -142,7 +144,7 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
 }
 
 /// The program's end was near for too long.
-fn end_late(vm: &Vm, code: i32) {
+fn end_late(vm: &'static Vm, code: i32) {
     let seconds = LAST_GRACE.as_secs();
     vm.host.write_error(&format!(
         "the program was ended, since something still ran {seconds} s after main: had answered\n"

@@ -226,6 +226,12 @@ impl Foreign {
         }
     }
 
+    /// C is not expected to call anything any more.
+    pub fn forget_all(&self, vm: &Vm) {
+        let forgotten = std::mem::take(&mut *self.expected.lock());
+        forgotten.iter().for_each(|_| vm.scheduler.end_outside());
+    }
+
     /// The program ends: nobody waits any more.
     pub(crate) fn end(&self) {
         self.anchors.end();
