@@ -158,9 +158,14 @@ fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
 
 /// Runs what is ready, on this native thread, until it is the strand's turn.
 fn run_others(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
-    let waits = anchor.clone();
-    match worker::work(thread, move |_| waits.has_turn()) {
-        Finished::Done => std::mem::take(&mut *anchor.has_turn.lock()),
+    run_until(thread, || anchor.has_turn()) && std::mem::take(&mut *anchor.has_turn.lock())
+}
+
+/// Runs what is ready, on this native thread, until something is done; whether that came before the
+/// program's end.
+fn run_until(thread: &mut Thread, is_done: impl Fn() -> bool) -> bool {
+    match worker::work(thread, |_| is_done()) {
+        Finished::Done => true,
         Finished::Exit(_) => false,
         Finished::Stalled => {
             let vm = thread.vm;
@@ -171,15 +176,44 @@ fn run_others(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     }
 }
 
+/// With a seed: puts the strand that runs here aside, and runs others until something is done; then the strand
+/// goes on, when it is its turn. *GC point.*
+pub fn set_aside(
+    thread: &mut Thread,
+    anchor: &Arc<Anchor>,
+    is_done: impl Fn() -> bool,
+) -> Result<(), ProgramEnded> {
+    let strand = thread.strand();
+    let vat = worker::vat_of_exclusive(strand);
+    save(thread, strand);
+    strand.set_ready();
+    let new_vat = thread.new_vat.take();
+    thread.leave_strand();
+    if let Some(vat) = vat {
+        vat.yield_to_others(thread);
+    }
+    let was_done = run_until(thread, is_done);
+    thread.new_vat = new_vat;
+    strand.set_running(thread.worker_index());
+    thread.enter_strand(strand);
+    thread.is_displaced = vat.is_some();
+    if was_done { regain_vat(thread, anchor) } else { Err(ProgramEnded) }
+}
+
+/// Notes where a strand stands that runs here, for who looks at it while it does not.
+fn save(thread: &mut Thread, strand: StrandRef) {
+    strand.state.set(thread.state);
+    strand.site.set(thread.call_site);
+    strand.standing.set(Standing::BeforeInstruction);
+    crate::strand::touch(thread, strand);
+}
+
 /// Owns the vat of the strand that runs here, which others were given while it was outside: the strand waits
 /// for its turn there. *GC point.*
 pub fn regain_vat(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), ProgramEnded> {
     while thread.is_displaced {
         let strand = thread.strand();
-        strand.state.set(thread.state);
-        strand.site.set(thread.call_site);
-        strand.standing.set(Standing::BeforeInstruction);
-        crate::strand::touch(thread, strand);
+        save(thread, strand);
         waiting::make_ready(thread, strand, Place::First);
         await_turn(thread, strand, anchor)?;
     }

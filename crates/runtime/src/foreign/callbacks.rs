@@ -227,6 +227,12 @@ fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
             run(thread, callout, callback, frame);
             worker::go_outside(thread);
         }
+        false if thread.vm.scheduler.is_seeded() => {
+            if let Err(problem) = request_here(thread, callback, frame) {
+                callout.fail(problem);
+            }
+            worker::go_outside(thread);
+        }
         false => {
             worker::go_outside(thread);
             requests::call(callback, frame);
@@ -265,6 +271,28 @@ fn run(
     if let Err(problem) = done.and(owned) {
         callout.fail(problem);
     }
+}
+
+/// Has another vat run a callback, on the only native thread there is.
+fn request_here(
+    thread: &mut Thread,
+    callback: &Arc<GuestCallback>,
+    frame: &mut CallbackFrame<'_>,
+) -> Result<(), Problem> {
+    let strand = thread.strand();
+    let caller = Caller::save(thread);
+    let anchor = Anchor::new(thread.worker_index());
+    let outer = strand.set_anchor(Arc::as_ptr(&anchor));
+    let pending = requests::begin(callback, frame);
+    let answered = anchor::set_aside(thread, &anchor, || {
+        pending.as_ref().is_none_or(|pending| pending.is_answered())
+    });
+    strand.set_anchor(outer);
+    caller.finish(thread);
+    if let Some(pending) = pending {
+        pending.answer(frame);
+    }
+    Ok(answered?)
 }
 
 /// What the thread has to find again when C goes on.

@@ -162,8 +162,35 @@ impl Requests {
     }
 }
 
+/// A request whose answer is awaited.
+pub(super) struct Pending(Arc<Request>);
+
+impl Pending {
+    /// Whether the answer is there.
+    pub(super) fn is_answered(&self) -> bool {
+        !matches!(*self.0.answer.lock(), Answer::Awaited)
+    }
+
+    /// Waits for the answer, and gives it to C.
+    pub(super) fn answer(self, frame: &mut CallbackFrame<'_>) {
+        if let Answer::Given(answer) = self.0.await_answer() {
+            frame.set_answer(&answer);
+        }
+    }
+}
+
 /// C calls a callback from a native thread that does not run its vat: waits for the answer.
 pub(super) fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
+    if let Some(pending) = begin(callback, frame) {
+        pending.answer(frame);
+    }
+}
+
+/// Makes a request; none if the program has ended.
+pub(super) fn begin(
+    callback: &Arc<GuestCallback>,
+    frame: &CallbackFrame<'_>,
+) -> Option<Pending> {
     let vm = Vm::of_process();
     let request = Arc::new(Request {
         callback: callback.clone(),
@@ -172,25 +199,23 @@ pub(super) fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>)
         answered: Condvar::new(),
     });
     if !vm.foreign.requests.add(&request) {
-        return;
+        return None;
     }
     // Until a worker has taken the item, it is ready; from then on, there is a strand.
     vm.scheduler.inject(Item::REQUEST);
-    if let Answer::Given(answer) = request.await_answer() {
-        frame.set_answer(&answer);
-    }
+    Some(Pending(request))
 }
 
 /// Makes the strand that serves the request which waits longest. *GC point.*
 pub fn begin_next(thread: &mut Thread) {
     let Some((number, request)) = thread.vm.foreign.requests.open_next() else { return };
-    if begin(thread, number, &request).is_none() {
+    if serve(thread, number, &request).is_none() {
         dismiss(thread.vm, number);
     }
 }
 
 /// Makes the strand that serves a request, if the callback is still there.
-fn begin(thread: &mut Thread, number: i64, request: &Request) -> Option<()> {
+fn serve(thread: &mut Thread, number: i64, request: &Request) -> Option<()> {
     let arguments = &request.arguments;
     let types = request.callback.signature.parameters();
     let array = arrays::make_array_of(thread, arguments.len(), |thread, index| {
