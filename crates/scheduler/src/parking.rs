@@ -206,12 +206,15 @@ impl Parking {
     }
 
     /// A present worker is replaced: it is a source until it [comes back](Parking::come_back).
-    pub(crate) fn replace(&self) {
+    pub(crate) fn replace(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.present -= 1;
         crew.replaced += 1;
         self.begin_source();
         self.publish(&crew);
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
     }
 
     /// From now on, workers that are replaced are no sources: nobody waits for what they do.
