@@ -15,7 +15,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
     ("squall-system", &[]),
-    ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler", "squall-system"]),
+    (
+        "squall-runtime",
+        &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler", "squall-system"],
+    ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
@@ -28,7 +31,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-scheduler",
         ],
     ),
-    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak"]),
+    ("squall-sqlite", &["squall-foreign"]),
+    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite"]),
     ("xtask", &[]),
 ];
 
@@ -40,12 +44,13 @@ const CONFINED: &[(&str, &str)] = &[
     ("mio", "squall-system"),
     ("rustls", "squall-system"),
     ("httparse", "squall-system"),
+    ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
 ];
 
 /// Crates that may contain `unsafe`; all others forbid it.
-const UNSAFE: &[&str] = &["foreign", "heap", "runtime", "interpreter", "jit"];
+const UNSAFE: &[&str] = &["foreign", "heap", "runtime", "interpreter", "jit", "sqlite"];
 
 /// What only the command does.
 const PRINTING: &[&str] =
