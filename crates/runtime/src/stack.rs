@@ -422,7 +422,10 @@ impl Activation {
     /// # Safety
     ///
     /// The frame is active or, for the special sites, a chunk's header.
-    unsafe fn at_call(frame: *mut Word, site: &'static Site) -> Option<(Activation, &'static Site)> {
+    unsafe fn at_call(
+        frame: *mut Word,
+        site: &'static Site,
+    ) -> Option<(Activation, &'static Site)> {
         // Even the first frame of a strand, or of a callback, may have found no room in the first chunk.
         if std::ptr::eq(site, exit_site()) {
             return None;
@@ -456,7 +459,10 @@ impl Activation {
                 return Some(header);
             }
             let is_beyond = std::ptr::eq(site, boundary_site())
-                && std::ptr::eq(header.add(CALL_SITE).cast::<*const Site>().read(), callback_site());
+                && std::ptr::eq(
+                    header.add(CALL_SITE).cast::<*const Site>().read(),
+                    callback_site(),
+                );
             is_beyond.then(|| header.add(CALLER).cast::<*mut Word>().read())
         }
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
+use squall_system::resources::Resources;
 
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
@@ -99,6 +100,8 @@ pub struct Vm {
     pub files: OpenFiles,
     /// What belongs to C.
     pub foreign: Foreign,
+    /// What else it has open: connections, processes and the like.
+    pub resources: Resources,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -157,6 +160,7 @@ impl Vm {
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
             foreign: Foreign::default(),
+            resources: Resources::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),

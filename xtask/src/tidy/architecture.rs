@@ -14,10 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
-    (
-        "squall-runtime",
-        &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler"],
-    ),
+    ("squall-runtime", &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler"]),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",

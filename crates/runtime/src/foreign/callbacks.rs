@@ -52,10 +52,7 @@ pub struct GuestCallback {
 }
 
 /// Makes the function for C to call. Its handle follows.
-pub fn make(
-    signature: &Signature,
-    declarations: Arc<Declarations>,
-) -> Result<Body, CallbackError> {
+pub fn make(signature: &Signature, declarations: Arc<Declarations>) -> Result<Body, CallbackError> {
     let guest = Arc::new(GuestCallback {
         handle: RootWord::default(),
         signature: signature.clone(),

@@ -187,10 +187,7 @@ pub(super) fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>)
 }
 
 /// Makes a request; none if the program has ended.
-pub(super) fn begin(
-    callback: &Arc<GuestCallback>,
-    frame: &CallbackFrame<'_>,
-) -> Option<Pending> {
+pub(super) fn begin(callback: &Arc<GuestCallback>, frame: &CallbackFrame<'_>) -> Option<Pending> {
     let vm = Vm::of_process();
     let request = Arc::new(Request {
         callback: callback.clone(),
@@ -251,7 +248,8 @@ pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Fai
     let answer = match convert::to_c(thread.vm, word, &mut encoded) {
         Some(value) => {
             let answer = request.callback.signature.answer(value);
-            answer.map_err(|mismatch| format!("the answer of a callback for `{c_type}`: {mismatch}"))
+            answer
+                .map_err(|mismatch| format!("the answer of a callback for `{c_type}`: {mismatch}"))
         }
         None => {
             let what = convert::refused(thread.vm, word);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_foreign::{
-    Callback, Declaration, DeclarationError, Declarations, Function, Kind, Library, LibraryError, Meaning,
-    Parameter, Signature, Type,
+    Callback, Declaration, DeclarationError, Declarations, Function, Kind, Library, LibraryError,
+    Meaning, Parameter, Signature, Type,
 };
 use squall_heap::{Object, Word};
 
@@ -194,12 +194,16 @@ fn function(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         Ok(function) => function,
         Err(error) => return Err(library_failure(thread, &error)),
     };
-    make_function(thread, window, ForeignFunction {
-        function,
-        declarations: library.declarations.clone(),
-        is_leaf: false,
-        is_confined: library.is_confined,
-    })
+    make_function(
+        thread,
+        window,
+        ForeignFunction {
+            function,
+            declarations: library.declarations.clone(),
+            is_leaf: false,
+            is_confined: library.is_confined,
+        },
+    )
 }
 
 /// Makes a function's handle, which keeps what that of its library or of its like keeps.
@@ -228,12 +232,16 @@ fn as_leaf(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let Body::Function(known) = foreign::body(window.get(0))? else {
         return Err(Failure::argument(window.get(0)));
     };
-    make_function(thread, window, ForeignFunction {
-        function: known.function.clone(),
-        declarations: known.declarations.clone(),
-        is_leaf: true,
-        is_confined: known.is_confined,
-    })
+    make_function(
+        thread,
+        window,
+        ForeignFunction {
+            function: known.function.clone(),
+            declarations: known.declarations.clone(),
+            is_leaf: true,
+            is_confined: known.is_confined,
+        },
+    )
 }
 
 /// A variadic function for surplus arguments of certain types.
@@ -253,12 +261,16 @@ fn with_types(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         Ok(function) => function,
         Err(error) => return Err(callouts::call_failure(thread, &error)),
     };
-    make_function(thread, window, ForeignFunction {
-        function,
-        declarations: known.declarations.clone(),
-        is_leaf: known.is_leaf,
-        is_confined: known.is_confined,
-    })
+    make_function(
+        thread,
+        window,
+        ForeignFunction {
+            function,
+            declarations: known.declarations.clone(),
+            is_leaf: known.is_leaf,
+            is_confined: known.is_confined,
+        },
+    )
 }
 
 /// The type with this text, and what its names mean.

@@ -59,9 +59,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("pointer:memory:", |thread, window| answer(borrow(thread, window))),
     Primitive::ordinary("pointer:as:", |thread, window| answer(borrow_typed(thread, window))),
-    Primitive::ordinary("pointerString:", |thread, window| {
-        answer(pointer_string(thread, window))
-    }),
+    Primitive::ordinary("pointerString:", |thread, window| answer(pointer_string(thread, window))),
 ];
 
 /// What may be in memory, in the order in which the library numbers it.
@@ -302,11 +300,7 @@ fn content<'m>(thread: &mut Thread, memory: &'m ForeignMemory) -> Result<&'m Kno
 }
 
 /// Where a field of the structure in memory is.
-fn field_part(
-    thread: &mut Thread,
-    memory: &ForeignMemory,
-    name: Word,
-) -> Result<Part, Failure> {
+fn field_part(thread: &mut Thread, memory: &ForeignMemory, name: Word) -> Result<Part, Failure> {
     let name = text_argument(name)?;
     let known = content(thread, memory)?;
     let found = known.c_type.as_record().and_then(|record| record.field(&name));

@@ -16,12 +16,16 @@ pub mod decimal;
 pub mod files;
 pub mod foreign;
 pub mod foreign_memory;
+pub mod http;
 pub mod locks;
 pub mod modules;
+pub mod network;
 pub mod numbers;
 pub mod objects;
+pub mod processes;
 pub mod promises;
 pub mod reflection;
+pub mod resources;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -81,12 +85,16 @@ static TABLES: &[&[Primitive]] = &[
     files::PRIMITIVES,
     foreign::PRIMITIVES,
     foreign_memory::PRIMITIVES,
+    http::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
+    network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    processes::PRIMITIVES,
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
+    resources::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,
