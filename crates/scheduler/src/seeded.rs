@@ -1,15 +1,18 @@
-//! The only worker of a seeded run: everything is repeatable, so nothing is left to chance.
+//! What runs next in a seeded run: everything is repeatable, so nothing is left to chance.
 //!
-//! There is no monitor and no second worker. Ready items are a list from which the generator picks.
+//! There is no monitor, and one worker that is not bound. Ready items are a list from which the generator picks.
 //! Time is virtual: it passes a little with each decision, and when nothing is ready it jumps to the
 //! next deadline. While something is outside it does not jump but waits, in [`Worker::park`], as long
 //! as the way to the deadline is; such a run is repeatable only as far as the outside is.
+//!
+//! Items for bound workers are in the same list. Such a worker gets all of this together with the item that
+//! it is to run, and gives it back afterwards (`relay.rs`).
 //!
 //! [`Worker::park`]: crate::Worker::park
 
 use crossbeam_deque::Steal;
 
-use crate::Scheduler;
+use crate::{Scheduler, WorkerId};
 use crate::decisions::{Decisions, TIME_PER_DECISION};
 
 /// What a seeded worker has instead of a queue.
@@ -17,7 +20,20 @@ pub(crate) struct Seeded<T> {
     decisions: Decisions,
     /// The item that was made ready last, if that was honoured.
     next: Option<T>,
-    ready: Vec<T>,
+    ready: Vec<Ready<T>>,
+}
+
+/// An item that is ready.
+pub(crate) struct Ready<T> {
+    pub(crate) item: T,
+    /// The only worker that may run it, if it is bound to one.
+    pub(crate) bound: Option<WorkerId>,
+}
+
+impl<T> Ready<T> {
+    fn anywhere(item: T) -> Ready<T> {
+        Ready { item, bound: None }
+    }
 }
 
 impl<T: Copy + Send + 'static> Seeded<T> {
@@ -26,13 +42,21 @@ impl<T: Copy + Send + 'static> Seeded<T> {
     }
 
     pub(crate) fn push(&mut self, item: T) {
-        self.ready.push(item);
+        self.ready.push(Ready::anywhere(item));
+    }
+
+    /// Makes one of these items ready, to be run by a bound worker; whether it is the first.
+    pub(crate) fn hand_to(&mut self, bound: WorkerId, item: T, queued: T) -> bool {
+        let finds_idle = self.decisions.finds_idle();
+        let item = if finds_idle { item } else { queued };
+        self.ready.push(Ready { item, bound: Some(bound) });
+        finds_idle
     }
 
     pub(crate) fn push_next(&mut self, item: T) {
         match self.decisions.honours_next() {
-            true => self.ready.extend(self.next.replace(item)),
-            false => self.ready.push(item),
+            true => self.ready.extend(self.next.replace(item).map(Ready::anywhere)),
+            false => self.push(item),
         }
     }
 
@@ -44,7 +68,7 @@ impl<T: Copy + Send + 'static> Seeded<T> {
     pub(crate) fn next<P: Send + 'static>(
         &mut self,
         scheduler: &'static Scheduler<T, P>,
-    ) -> Option<T> {
+    ) -> Option<Ready<T>> {
         scheduler.clock.advance(TIME_PER_DECISION);
         loop {
             self.take_injected(scheduler);
@@ -71,13 +95,13 @@ impl<T: Copy + Send + 'static> Seeded<T> {
     }
 
     pub(crate) fn into_items(self) -> Vec<T> {
-        self.next.into_iter().chain(self.ready).collect()
+        self.next.into_iter().chain(self.ready.into_iter().map(|ready| ready.item)).collect()
     }
 
     fn take_injected<P: Send + 'static>(&mut self, scheduler: &'static Scheduler<T, P>) {
         loop {
             match scheduler.injector.steal() {
-                Steal::Success(item) => self.ready.push(item),
+                Steal::Success(item) => self.push(item),
                 Steal::Empty => return,
                 Steal::Retry => {}
             }
@@ -86,9 +110,9 @@ impl<T: Copy + Send + 'static> Seeded<T> {
 
     /// Any of the ready items. The one that is to be next is so mostly, so that the others get their
     /// turn, too.
-    fn pick(&mut self) -> Option<T> {
+    fn pick(&mut self) -> Option<Ready<T>> {
         if self.ready.is_empty() || self.next.is_some() && self.decisions.honours_next() {
-            return self.next.take();
+            return self.next.take().map(Ready::anywhere);
         }
         let index = self.decisions.choose(self.ready.len());
         Some(self.ready.swap_remove(index))
