@@ -29,6 +29,9 @@ use crate::{Scheduler, WorkerId};
 /// runs, so an item that waits for less is better left where it is.
 const SHORTEST_INTERVAL: Duration = Duration::from_micros(250);
 
+/// The shortest time after which it looks again at what is outside.
+const SHORTEST_PATIENCE: Duration = Duration::from_micros(20);
+
 /// How many looks in a row change nothing before the interval is doubled.
 const PATIENCE: u32 = 8;
 
@@ -40,6 +43,7 @@ where
 {
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
     let mut observations = vec![Observation::default(); scheduler.numbers()];
+    let patience = scheduler.options.patience.max(SHORTEST_PATIENCE);
     let mut pace = Pace::new(slice);
     let mut is_second_look = false;
     // After a rest it stays up for one interval: who called it may call again at once.
@@ -49,13 +53,14 @@ where
         scheduler.deliver_timers(now);
         let sights = look(scheduler, &mut observations, now, slice);
         pace.count(sights.has_changed);
-        let looks_again = sights.has_new_call && (!is_second_look || sights.has_changed);
+        let is_worth_it = sights.has_new_call && (!is_second_look || sights.has_changed);
+        let looks_again = is_worth_it || sights.has_known_call;
         is_second_look = looks_again;
         let deadline = scheduler.timers.next_deadline();
         let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
         if lingers || is_needed(scheduler) {
             let interval = match looks_again {
-                true => scheduler.options.patience,
+                true => patience,
                 false => pace.interval(scheduler.parking.has_idle()),
             };
             let interval = until_deadline.map_or(interval, |until| interval.min(until));
@@ -82,6 +87,8 @@ struct Sights {
     has_changed: bool,
     /// Whether an item is outside, in a call that had not begun at the look before.
     has_new_call: bool,
+    /// Whether one is in a call that had, but is not outside for long yet.
+    has_known_call: bool,
 }
 
 /// Looks at every worker.
@@ -97,8 +104,9 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
     for id in scheduler.worker_ids() {
         let (watch, observation) = (scheduler.watch(id), &mut observations[id.0]);
         match look_outside(scheduler, id, observation, now) {
-            Outside::Nothing | Outside::Known => {}
+            Outside::Nothing => {}
             Outside::New => sights.has_new_call = true,
+            Outside::Known => sights.has_known_call = true,
             Outside::Replaced => sights.has_changed = true,
         }
         let sight = sight(scheduler, id);
