@@ -16,6 +16,12 @@
 //! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
 //! the lock, and it is held for a few instructions, so waiters spin.
 //!
+//! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner looks
+//! whether it is at home here; otherwise it gives the vat away, to where that is: *with* the strand to a bound
+//! worker that is idle, which is sure to run it. If the bound worker is busy, it gets the strand alone, and
+//! the vat goes on with others: when the strand's turn has come there, it stands at the front of its vat again.
+//! So no vat waits for a native thread while it has something else to do.
+//!
 //! A mailbox may be bounded. Messages are accepted even if it is full, but who sent one then waits
 //! until the vat takes the next: so there are never more messages than it has room for, and one for
 //! each who waits.
@@ -31,7 +37,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
+use squall_scheduler::WorkerId;
 
+use crate::affinity::Home;
 use crate::known::{self, KnownClass};
 use crate::messages;
 use crate::outcome::{Failure, Outcome};
@@ -74,6 +82,8 @@ pub struct Vat {
     pub turn: Cell<Option<StrandRef>>,
     /// Whether a turn has begun and can never end.
     has_lost_turn: Cell<bool>,
+    /// Where its turns run, and strands that have no home of their own. It does not change.
+    pub home: Cell<Home>,
     ready: UnsafeCell<ReadyList>,
     /// Whether it is part of a slab only.
     is_free: Cell<bool>,
@@ -250,13 +260,48 @@ impl VatRef {
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
-        let priority = strand.priority.get();
         let state = self.lock();
+        if state & (SCHEDULED | OWNED) == 0
+            && let Some(bound) = strand.home().worker()
+        {
+            self.unlock(state | SCHEDULED);
+            return self.bring(thread, strand, bound);
+        }
         self.ready().push(strand, first);
-        let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
+        let outranks = self.is_outranked_by(strand, state);
         self.unlock_scheduled(thread, state);
         if outranks {
             thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
+    /// owns the vat now. If not, whoever has the vat comes to the strand.
+    pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
+        let state = self.lock();
+        self.ready().push(strand, true);
+        let is_free = state & (SCHEDULED | OWNED) == 0;
+        if is_free {
+            self.owner.store(thread.worker_index(), Ordering::Relaxed);
+        }
+        let outranks = self.is_outranked_by(strand, state);
+        self.unlock(if is_free { OWNED } else { state });
+        if outranks {
+            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
+        }
+        is_free
+    }
+
+    /// Whether a strand with a lesser priority than this one runs.
+    fn is_outranked_by(self, strand: StrandRef, state: u32) -> bool {
+        state & OWNED != 0 && strand.priority.get() > self.running.load(Ordering::Relaxed)
+    }
+
+    /// Gives a vat that is scheduled and in no queue, with a strand that is ready, to a bound worker; if that
+    /// is busy, it gets the strand alone.
+    fn bring(self, thread: &mut Thread, strand: StrandRef, bound: WorkerId) {
+        if !thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            self.yield_to_others(thread);
         }
     }
 
@@ -279,9 +324,18 @@ impl VatRef {
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
         if state & (SCHEDULED | OWNED) == 0 {
             self.unlock(state | SCHEDULED);
-            thread.worker.push(Item::vat(self));
+            self.enqueue(thread);
         } else {
             self.unlock(state);
+        }
+    }
+
+    /// Puts a vat that is scheduled into the run queue where its turns are at home.
+    fn enqueue(self, thread: &mut Thread) {
+        let item = Item::vat(self);
+        match self.home.get().worker() {
+            Some(bound) => _ = thread.worker.hand_to(bound, item, item),
+            None => thread.worker.push(item),
         }
     }
 
@@ -289,6 +343,15 @@ impl VatRef {
     pub fn own(self, worker: u32) {
         let state = self.lock();
         debug_assert!(state == SCHEDULED, "a vat in a run queue is scheduled");
+        self.owner.store(worker, Ordering::Relaxed);
+        self.unlock(OWNED);
+    }
+
+    /// As [`VatRef::own`], together with a strand that stands before the others then.
+    pub fn own_with(self, worker: u32, strand: StrandRef) {
+        let state = self.lock();
+        debug_assert!(state == SCHEDULED, "a vat that is on its way is scheduled");
+        self.ready().push(strand, true);
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(OWNED);
     }
@@ -314,24 +377,64 @@ impl VatRef {
     }
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    ///
+    /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
-        let state = self.lock();
-        if let Some(strand) = self.ready().pop() {
-            self.unlock(state);
-            return Work::Strand(strand);
-        }
-        if self.may_begin_turn()
-            && let Some(message) = self.take_message(thread)
-        {
-            let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
-            self.unlock(state);
-            if let Some(sender) = sender {
-                waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        loop {
+            let state = self.lock();
+            let Some(strand) = self.ready().pop() else { return self.next_turn(thread, state) };
+            if strand.home() == thread.home {
+                self.unlock(state);
+                return Work::Strand(strand);
             }
-            return Work::Turn(message);
+            if self.send_home(thread, state, strand) {
+                return Work::Nothing;
+            }
         }
-        self.unlock(state & !OWNED);
-        Work::Nothing
+    }
+
+    /// The owner's next turn. The vat is locked.
+    fn next_turn(self, thread: &mut Thread, state: u32) -> Work {
+        if !self.may_begin_turn() || self.object().slot(slots::FIRST) == Word::NIL {
+            self.unlock(state & !OWNED);
+            return Work::Nothing;
+        }
+        if self.home.get() != thread.home {
+            self.unlock(state & !OWNED | SCHEDULED);
+            self.enqueue(thread);
+            return Work::Nothing;
+        }
+        let Some(message) = self.take_message(thread) else {
+            self.unlock(state & !OWNED);
+            return Work::Nothing;
+        };
+        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
+        self.unlock(state);
+        if let Some(sender) = sender {
+            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        }
+        Work::Turn(message)
+    }
+
+    /// The owner of the vat, who has locked it, gives it away, for its next strand runs elsewhere. Or the
+    /// strand waits there alone, for its native thread is busy, and the owner still owns the vat. Whether it
+    /// was given away.
+    fn send_home(self, thread: &mut Thread, state: u32, strand: StrandRef) -> bool {
+        let Some(bound) = strand.home().worker() else {
+            self.ready().push(strand, true);
+            self.unlock(state & !OWNED | SCHEDULED);
+            thread.worker.push(Item::vat(self));
+            return true;
+        };
+        // From here on it may be theirs.
+        self.unlock(state & !OWNED | SCHEDULED);
+        if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            return true;
+        }
+        // It is in no queue, so nobody else has taken it.
+        let state = self.lock();
+        self.unlock(state & !SCHEDULED | OWNED);
+        false
     }
 
     fn take_message(self, thread: &mut Thread) -> Option<Object> {
@@ -349,15 +452,16 @@ impl VatRef {
         Some(message)
     }
 
-    /// Lets go of a vat that has more to do: it goes to the end of the run queue.
+    /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
+    /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         let state = self.lock();
         let has_work = !self.ready().is_empty()
             || self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL;
         let flags = if has_work { SCHEDULED } else { 0 };
-        self.unlock(state & !OWNED | flags);
+        self.unlock(state & !(OWNED | SCHEDULED) | flags);
         if has_work {
-            thread.worker.push(Item::vat(self));
+            self.enqueue(thread);
         }
     }
 
@@ -368,7 +472,7 @@ impl VatRef {
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        thread.worker.push(Item::vat(self));
+        self.enqueue(thread);
     }
 
     fn may_begin_turn(self) -> bool {
@@ -484,6 +588,7 @@ impl Vat {
             object: RootWord::default(),
             turn: Cell::new(None),
             has_lost_turn: Cell::new(false),
+            home: Cell::new(Home::ANYWHERE),
             ready: UnsafeCell::default(),
             is_free: Cell::new(true),
         }
@@ -498,6 +603,7 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
     vat.state.store(0, Ordering::Relaxed);
     vat.object.set(object.word());
+    vat.home.set(Home::ANYWHERE);
     vat.is_free.set(false);
     Ok(vat)
 }

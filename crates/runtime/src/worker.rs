@@ -23,12 +23,13 @@ use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
 use crate::waiting::{self, Place};
 
-/// Something in a run queue: a vat, a strand, or the news that a timer is due.
+/// Something in a run queue: a vat, a strand, both, or the news that a timer is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
+const STRAND_WITH_VAT: usize = 3;
 const KIND: usize = 3;
 
 impl Item {
@@ -37,9 +38,14 @@ impl Item {
         Item::new(vat.address() | VAT)
     }
 
-    /// A strand that is ready, and needs no owner.
+    /// A strand that is ready, and needs no owner; or, at a bound worker, one that waits for it.
     pub fn strand(strand: StrandRef) -> Item {
         Item::new(strand.address())
+    }
+
+    /// A strand that is ready, with its vat, which is scheduled, for the bound worker where it is at home.
+    pub fn strand_with_vat(strand: StrandRef) -> Item {
+        Item::new(strand.address() | STRAND_WITH_VAT)
     }
 
     /// A timer is due.
@@ -197,9 +203,30 @@ fn run_item(thread: &mut Thread, item: Item) {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
             TIMER => timers::run_due(thread),
-            _ => run_alone(thread, StrandRef::from_address(bits)),
+            STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
+            _ => run_at_home(thread, StrandRef::from_address(bits)),
         }
     }
+}
+
+/// Runs a strand here if it is at home here and its vat may be had, which others may need first.
+fn run_at_home(thread: &mut Thread, strand: StrandRef) {
+    if strand.home() != thread.home {
+        // It was bound while it was ready.
+        return waiting::make_ready(thread, strand, Place::First);
+    }
+    match strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+        None => run_alone(thread, strand),
+        Some(vat) if vat.own_for(thread, strand) => run_owned(thread, vat),
+        Some(_) => {}
+    }
+}
+
+/// Runs a strand that comes with its vat, unless something in the vat comes first.
+fn run_with_vat(thread: &mut Thread, strand: StrandRef) {
+    let Some(vat) = strand.vat.get() else { return };
+    vat.own_with(thread.worker_index(), strand);
+    run_owned(thread, vat);
 }
 
 /// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.

@@ -47,6 +47,11 @@ impl Default for SchedulerOptions {
 pub struct WorkerId(pub(crate) usize);
 
 impl WorkerId {
+    /// The worker with this number.
+    pub fn from_index(index: usize) -> WorkerId {
+        WorkerId(index)
+    }
+
     /// The number, to index tables with.
     pub fn index(self) -> usize {
         self.0

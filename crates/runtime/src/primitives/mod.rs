@@ -16,6 +16,7 @@ pub mod decimal;
 pub mod files;
 pub mod locks;
 pub mod modules;
+pub mod native_threads;
 pub mod numbers;
 pub mod objects;
 pub mod promises;
@@ -79,6 +80,7 @@ static TABLES: &[&[Primitive]] = &[
     files::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
+    native_threads::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
     promises::PRIMITIVES,
