@@ -396,10 +396,12 @@ impl VatRef {
     /// The owner's next turn. The vat is locked.
     fn next_turn(self, thread: &mut Thread, state: u32) -> Work {
         if !self.may_begin_turn() || self.object().slot(slots::FIRST) == Word::NIL {
+            thread.worker.end_run();
             self.unlock(state & !OWNED);
             return Work::Nothing;
         }
         if self.home.get() != thread.home {
+            thread.worker.end_run();
             self.unlock(state & !OWNED | SCHEDULED);
             self.enqueue(thread);
             return Work::Nothing;
@@ -420,6 +422,8 @@ impl VatRef {
     /// strand waits there alone, for its native thread is busy, and the owner still owns the vat. Whether it
     /// was given away.
     fn send_home(self, thread: &mut Thread, state: u32, strand: StrandRef) -> bool {
+        // Whoever comes back to this native thread by what it gives away finds it idle.
+        thread.worker.end_run();
         let Some(bound) = strand.home().worker() else {
             self.ready().push(strand, true);
             self.unlock(state & !OWNED | SCHEDULED);
@@ -429,6 +433,10 @@ impl VatRef {
         // From here on it may be theirs.
         self.unlock(state & !OWNED | SCHEDULED);
         if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            return true;
+        }
+        if !thread.worker.resume_run() {
+            self.yield_to_others(thread);
             return true;
         }
         // It is in no queue, so nobody else has taken it.

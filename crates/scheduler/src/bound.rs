@@ -99,13 +99,29 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Hands an item to a bound worker, who may be this one: `item` if that has nothing to do, and
     /// otherwise `queued`, which then waits for its turn there. Whether it was `item`.
-    ///
-    /// With a seed, the generator decides which of them it is.
     pub fn hand_to(&mut self, bound: WorkerId, item: T, queued: T) -> bool {
+        let runs = bound == self.id() && self.is_running;
         match &mut self.seeded {
-            Some(seeded) => seeded.hand_to(bound, item, queued),
+            Some(seeded) => seeded.hand_to(bound, item, queued, runs),
             None => self.scheduler.hand_to(bound, item, queued),
         }
+    }
+
+    /// What runs on a bound worker is about to end, or to be handed on: what is handed to the worker from now
+    /// on finds it idle.
+    pub fn end_run(&mut self) {
+        if let Some(inbox) = self.inbox {
+            self.is_running = false;
+            inbox.end_run();
+        }
+    }
+
+    /// What runs on a bound worker goes on after all, unless something was handed to the worker meanwhile:
+    /// then that should run next. Whether it goes on.
+    pub fn resume_run(&mut self) -> bool {
+        let goes_on = self.inbox.is_none_or(Inbox::resume_run);
+        self.is_running |= goes_on;
+        goes_on
     }
 
     /// Whether it runs only what is handed to it.

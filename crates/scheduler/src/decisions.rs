@@ -47,11 +47,6 @@ impl Decisions {
         self.below(POLLS_PER_PREEMPTION) == 0
     }
 
-    /// Whether a bound worker counts as idle when an item is handed to it.
-    pub(crate) fn finds_idle(&mut self) -> bool {
-        self.below(2) == 0
-    }
-
     /// A number below `bound`, by multiplication rather than division (Lemire, *Fast random integer
     /// generation in an interval*, 2019; the bias for small bounds is beneath notice).
     fn below(&mut self, bound: u64) -> u64 {

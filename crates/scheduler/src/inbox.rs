@@ -1,20 +1,23 @@
 //! Inboxes: what one native thread alone may run.
 //!
 //! A *bound worker* runs the items that are handed to it, one after the other, and nothing else. It is
-//! *idle* while it waits at its empty inbox, or has not come to it yet; otherwise it is *busy*.
+//! *idle* while it waits at its empty inbox, or has not come to it yet. It is *free* from when it has ended, or
+//! given away, what it ran until it looks into its inbox; otherwise it is *busy*.
 //!
 //! Who hands over brings two items: one for an idle worker, and one that a busy worker finds in its
 //! inbox later. So the runtime can give away more together with an item that runs at once (a whole
 //! vat) than with one that has to wait. Which of the two it is is decided under the inbox's lock:
 //!
 //! ```text
-//!            offer: the item                       wait, nothing there
-//!    IDLE ─────────────────────▶ BUSY ──────────────────────────────────▶ IDLE
-//!                                 │ ▲
-//!                                 └─┘ offer: what is queued
+//!            offer: the item            end_run             wait, nothing there
+//!    IDLE ─────────────────────▶ BUSY ───────────▶ FREE ─────────────────────────▶ IDLE
+//!                                 │ ▲               │
+//!          offer: what is queued  └─┘ ◀─────────────┘ offer: the item; resume_run
 //! ```
 //!
-//! A busy bound worker is a source (`parking.rs`), from the offer that ended its rest to the next one.
+//! So two strands that hand something to each other find each other, however slow one is to come to its rest.
+//!
+//! A bound worker that is not idle is a source (`parking.rs`), from the offer that ended its rest to the next one.
 //! Who offers is itself a worker that runs something, or a source, so no stall is told in between.
 //!
 //! The monitor must be awake while an item waits behind one that runs. The worker excuses it under the lock
@@ -35,9 +38,17 @@ pub(crate) struct Inbox<T> {
 
 struct State<T> {
     items: VecDeque<T>,
-    is_idle: bool,
+    rest: Rest,
     is_dismissed: bool,
     is_stopped: bool,
+}
+
+/// What the worker does, in the words of the file's head.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Idle,
+    Free,
+    Busy,
 }
 
 /// Why a wait ended.
@@ -56,15 +67,15 @@ impl<T> Inbox<T> {
     pub(crate) fn new() -> Inbox<T> {
         let state = State {
             items: VecDeque::new(),
-            is_idle: true,
+            rest: Rest::Idle,
             is_dismissed: false,
             is_stopped: false,
         };
         Inbox { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Hands over `item` if the worker is idle, and otherwise queues the other one; whether it was
-    /// `item`. One of the closures is called under the lock.
+    /// Hands over `item` unless the worker is busy, and otherwise queues the other one; whether it was
+    /// `item`. The closures are called under the lock.
     pub(crate) fn offer(
         &self,
         item: T,
@@ -73,23 +84,52 @@ impl<T> Inbox<T> {
         if_busy: impl FnOnce(),
     ) -> bool {
         let mut state = lock(&self.state);
-        let was_idle = std::mem::take(&mut state.is_idle);
-        if was_idle {
-            if_idle();
-            state.items.push_back(item);
-            // The worker takes the lock as soon as it wakes.
-            drop(state);
-            self.filled.notify_one();
-        } else {
-            if_busy();
-            state.items.push_back(queued);
+        match std::mem::replace(&mut state.rest, Rest::Busy) {
+            Rest::Busy => {
+                if_busy();
+                state.items.push_back(queued);
+                false
+            }
+            Rest::Free => {
+                state.items.push_back(item);
+                true
+            }
+            Rest::Idle => {
+                if_idle();
+                state.items.push_back(item);
+                // The worker takes the lock as soon as it wakes.
+                drop(state);
+                self.filled.notify_one();
+                true
+            }
         }
-        was_idle
     }
 
-    /// The oldest item. Called by the worker.
+    /// What runs is about to end, or to be given away. Called by the worker.
+    pub(crate) fn end_run(&self) {
+        let mut state = lock(&self.state);
+        if state.items.is_empty() {
+            state.rest = Rest::Free;
+        }
+    }
+
+    /// What runs goes on after all, unless there is an item; whether it does. Called by the worker.
+    pub(crate) fn resume_run(&self) -> bool {
+        let mut state = lock(&self.state);
+        let goes_on = state.rest == Rest::Free || state.items.is_empty();
+        state.rest = Rest::Busy;
+        goes_on
+    }
+
+    /// The oldest item, which runs from now on. Called by the worker.
     pub(crate) fn take(&self) -> Option<T> {
-        lock(&self.state).items.pop_front()
+        let mut state = lock(&self.state);
+        let item = state.items.pop_front();
+        // Who has not been offered anything since it was free is so still.
+        if item.is_some() {
+            state.rest = Rest::Busy;
+        }
+        item
     }
 
     /// How many items wait.
@@ -109,8 +149,8 @@ impl<T> Inbox<T> {
     /// `rest` is called, without the lock. Called by the worker.
     pub(crate) fn wait(&self, rest: impl FnOnce()) -> Awaited {
         let mut state = lock(&self.state);
-        if !state.is_stopped && state.items.is_empty() && !state.is_idle {
-            state.is_idle = true;
+        if !state.is_stopped && state.items.is_empty() && state.rest != Rest::Idle {
+            state.rest = Rest::Idle;
             drop(state);
             rest();
             state = lock(&self.state);
@@ -143,7 +183,7 @@ impl<T> Inbox<T> {
     pub(crate) fn reopen(&self) {
         let mut state = lock(&self.state);
         state.is_dismissed = false;
-        state.is_idle = true;
+        state.rest = Rest::Idle;
     }
 }
 

@@ -472,3 +472,12 @@ impl Crew {
         !self.vacant.is_empty() || self.joined < self.verdicts.len()
     }
 }
+
+/// What tests wait for.
+#[cfg(all(test, not(feature = "loom")))]
+impl Parking {
+    /// How many workers have joined, and have neither left nor been replaced.
+    pub(crate) fn present(&self) -> usize {
+        lock(&self.crew).present
+    }
+}

@@ -14,7 +14,7 @@ use crate::inbox::Inbox;
 use crate::outside::Return;
 use crate::parking::{Parker, Verdict};
 use crate::search::SearchRight;
-use crate::seeded::{Ready, Seeded};
+use crate::seeded::{Chosen, Seeded};
 use crate::watch::{Progress, Request};
 use crate::{Scheduler, WorkerId};
 
@@ -46,7 +46,7 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// How many items were begun. It is the number of the one that runs.
     pub(crate) count: u64,
     /// Whether an item runs: from its `try_next` to the following one.
-    is_running: bool,
+    pub(crate) is_running: bool,
     /// Whether the monitor is excused. The same as in the watch.
     is_excused: bool,
     /// How many items may yet be taken from the next slot before the queue gets its turn.
@@ -117,9 +117,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         id: WorkerId,
         inbox: &'static Inbox<T>,
     ) -> Worker<T, P> {
-        let worker = Worker::new(scheduler, id, Queue::new_fifo(), None);
+        let mut worker = Worker::new(scheduler, id, Queue::new_fifo(), None);
+        worker.is_ordinary = false;
+        worker.inbox = Some(inbox);
         // Whether the monitor is excused is for others to say, too: it does not rely on its own field.
-        Worker { is_ordinary: false, is_excused: false, inbox: Some(inbox), ..worker }
+        worker.is_excused = false;
+        worker
     }
 
     /// Its number.
@@ -351,7 +354,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if self.passed.is_some() {
             return None;
         }
-        let Ready { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
+        let Chosen { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
         if let Some(bound) = bound {
             self.passed = Some((bound, item));
             return None;

@@ -46,6 +46,7 @@ impl Model {
                     self.returned.fetch_add(1, Ordering::Release);
                     let _ = self.parking.wake();
                 }
+                self.inbox.end_run();
             }
             match self.inbox.wait(|| self.parking.end_bound(|| self.has_work())) {
                 Awaited::Item => {}

@@ -217,12 +217,37 @@ fn a_seed_repeats_what_runs_on_several_native_threads() {
 }
 
 #[test]
-fn under_a_seed_a_worker_is_found_idle_or_busy() {
-    let found = |seed| {
-        let runtime = Runtime::new(with_seed(seed), |_, _| ());
-        let bound = runtime.scheduler().reserve_bound().unwrap();
-        runtime.scheduler().join().hand_to(bound, 1, 2)
-    };
-    let found: Vec<bool> = (0..20).map(found).collect();
-    assert!(found.contains(&true) && found.contains(&false));
+fn under_a_seed_a_worker_is_busy_as_long_as_it_has_something() {
+    let options = SchedulerOptions { bound: 2, ..with_seed(1) };
+    let runtime = Runtime::new(options, |_, _| ());
+    let [first, second] = [(); 2].map(|()| runtime.scheduler().reserve_bound().unwrap());
+    let mut worker = runtime.scheduler().join();
+    assert!(worker.hand_to(first, 1, 2));
+    assert!(!worker.hand_to(first, 1, 2));
+    assert!(worker.hand_to(second, 1, 2));
+}
+
+#[test]
+fn who_ends_what_it_runs_is_found_idle() {
+    let runtime = with_bound(with_workers(1), 2, |worker, item, bound| {
+        // Two items that hand each other over, one of which is queued for itself.
+        let other = if worker.id() == bound[0] { bound[1] } else { bound[0] };
+        match item {
+            0 => _ = worker.hand_to(bound[0], 1, 9_999),
+            1..1_000 => {
+                worker.end_run();
+                assert!(worker.hand_to(other, item + 1, 9_999));
+            }
+            1_000 => {
+                worker.end_run();
+                assert!(worker.resume_run());
+                assert!(!worker.hand_to(worker.id(), 9_999, 1_001));
+                worker.end_run();
+                assert!(!worker.resume_run());
+            }
+            _ => assert_eq!(item, 1_001),
+        }
+    });
+    runtime.run(&[0]);
+    assert_eq!(runtime.stalls(), 1);
 }
