@@ -208,6 +208,13 @@ pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
     Ok(home)
 }
 
+/// Whether the calling thread is the one that this guest object stands for: for calls of libraries that are
+/// confined to it. If it is not, the object is sent `do:withArguments:`, and the call comes again from there.
+pub fn is_here(thread: &Thread, native_thread: Word) -> bool {
+    let here = thread.home;
+    here != Home::ANYWHERE && thread.vm.native_threads.object(here) == native_thread
+}
+
 fn unsupported(thread: &mut Thread, what: &str) -> Failure {
     match make_string(thread, what) {
         Ok(what) => Failure::with("NotSupported", what, Word::NIL),

@@ -169,7 +169,7 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
     let held = strand.is_suspended.load(Ordering::Relaxed);
-    if must_give_way(strand) || strand.home() != thread.home {
+    if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         preempt(thread);
     } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {

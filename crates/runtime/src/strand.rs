@@ -350,6 +350,12 @@ impl StrandRef {
         }
     }
 
+    /// Whether it may run where this is the home.
+    #[inline]
+    pub fn is_at_home(self, home: Home) -> bool {
+        self.home() == home
+    }
+
     #[inline]
     fn home_of_vat(self) -> Home {
         let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);

@@ -383,7 +383,7 @@ impl VatRef {
         loop {
             let state = self.lock();
             let Some(strand) = self.ready().pop() else { return self.next_turn(thread, state) };
-            if strand.home() == thread.home {
+            if strand.is_at_home(thread.home) {
                 self.unlock(state);
                 return Work::Strand(strand);
             }

@@ -29,8 +29,8 @@ pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
-const STRAND_WITH_VAT: usize = 3;
-const KIND: usize = 3;
+const STRAND_WITH_VAT: usize = 4;
+const KIND: usize = 7;
 
 impl Item {
     /// A vat that is scheduled.
@@ -211,7 +211,7 @@ fn run_item(thread: &mut Thread, item: Item) {
 
 /// Runs a strand here if it is at home here and its vat may be had, which others may need first.
 fn run_at_home(thread: &mut Thread, strand: StrandRef) {
-    if strand.home() != thread.home {
+    if !strand.is_at_home(thread.home) {
         // It was bound while it was ready.
         return waiting::make_ready(thread, strand, Place::First);
     }

@@ -53,7 +53,7 @@ fn confine(thread: &mut Thread, window: Window) -> Outcome {
     let strand = thread.strand();
     let before = strand.confine(home);
     let before = thread.vm.native_threads.object(before);
-    if strand.home() == thread.home { Outcome::Return(before) } else { Outcome::Move(before) }
+    if strand.is_at_home(thread.home) { Outcome::Return(before) } else { Outcome::Move(before) }
 }
 
 /// Binds a strand to a native thread for good, or to none.
@@ -75,7 +75,10 @@ fn bind(thread: &mut Thread, window: Window) -> Outcome {
         thread.vm.preempt_strand(strand);
         return Outcome::Return(Word::NIL);
     }
-    if strand.home() == thread.home { Outcome::Return(Word::NIL) } else { Outcome::Move(Word::NIL) }
+    match strand.is_at_home(thread.home) {
+        true => Outcome::Return(Word::NIL),
+        false => Outcome::Move(Word::NIL),
+    }
 }
 
 /// The number by which the system knows the calling native thread; nil if it does not tell.
