@@ -18,8 +18,9 @@
 //! guest's object for them; a strand or vat whose home they are counts as a reference.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use squall_heap::{CollectionKind, Tracer, Word};
@@ -27,7 +28,7 @@ use squall_scheduler::WorkerId;
 
 use crate::objects::string::make_string;
 use crate::outcome::Failure;
-use crate::thread::Thread;
+use crate::thread::{Thread, Window};
 use crate::vm::Vm;
 use crate::worker;
 
@@ -163,23 +164,46 @@ impl NativeThreads {
     }
 }
 
-/// Starts a native thread for a guest object; answers its home. *GC point.*
-pub fn start(thread: &mut Thread, name: String, object: Word) -> Result<Home, Failure> {
+/// Starts a native thread for the guest object that is the window's last word; answers its home. *GC point.*
+pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, Failure> {
     let vm = thread.vm;
-    let Some(id) = vm.scheduler.reserve_bound() else {
-        return Err(unsupported(thread, "so many native threads at a time"));
+    let Some(id) = reserve(thread) else {
+        return Err(unsupported(thread, "one more native thread"));
     };
-    let home = Home::of(id);
+    let (home, object) = (Home::of(id), window.get(window.len() - 1));
     vm.native_threads.entries.lock().insert(home.bits(), Entry { object, name: name.clone() });
     // The system's names end with a zero.
     let builder = std::thread::Builder::new().name(name.replace('\0', ""));
     if builder.spawn(move || serve(vm, home)).is_err() {
         vm.native_threads.entries.lock().remove(&home.bits());
         vm.scheduler.release_bound(id);
-        return Err(unsupported(thread, "another native thread: the system has none"));
+        return Err(unsupported(thread, "one more native thread, for which the system has no room,"));
     }
     Ok(home)
 }
+
+/// A number for a native thread. If there is none, a collection may find threads that nobody needs; it takes
+/// them some time to leave. *GC point.*
+fn reserve(thread: &mut Thread) -> Option<WorkerId> {
+    let scheduler = &thread.vm.scheduler;
+    if let Some(id) = scheduler.reserve_bound() {
+        return Some(id);
+    }
+    thread.mutator.collect(CollectionKind::Full);
+    let end = Instant::now() + TIME_TO_LEAVE;
+    loop {
+        let id = thread.mutator.native(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            scheduler.reserve_bound()
+        });
+        if id.is_some() || Instant::now() > end {
+            return id;
+        }
+    }
+}
+
+/// How long is waited for native threads that may be about to leave.
+const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
 
 /// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
 /// be there.
@@ -203,7 +227,7 @@ pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
     let vm = thread.vm;
     let home = vm.native_threads.home(word).ok_or(Failure::argument(word))?;
     if vm.native_threads.main.get() == Some(&home) && !call_main(vm, home) {
-        return Err(unsupported(thread, "the main thread: whoever embeds the machine keeps it"));
+        return Err(unsupported(thread, "the main thread, which whoever embeds the machine keeps,"));
     }
     Ok(home)
 }

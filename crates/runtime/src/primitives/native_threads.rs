@@ -40,7 +40,7 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if !window.get(1).is_pointer() {
         return Err(Failure::argument(window.get(1)));
     }
-    affinity::start(thread, name, window.get(1)).map(number)
+    affinity::start(thread, name, window).map(number)
 }
 
 /// Confines the running strand to a native thread for a time, or to none; answers the object of the one
