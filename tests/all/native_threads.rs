@@ -49,14 +49,14 @@ class Busy usingPlatform: platform = Value (
   private Channel      = platform processes Channel. |
 )(
   public main: args = (
-    | channel = Channel new. |
-    (Thread spawn: [ channel in read ] on: (NativeThread named: 'aside')).
+    | channel = Channel new. silent = Channel new. |
+    Thread spawn: [ silent in read ] on: (NativeThread named: 'aside').
     Thread spawn: [ NativeThread main do: [ self spin: channel ] ].
     channel in read.
     Thread spawn: [ NativeThread main do: [ nil ] ].
     'spins' println.
     self halt.
-    channel in read
+    silent in read
   )
 
   spin: channel = (
@@ -78,9 +78,13 @@ fn dump() -> std::io::Result<()> {
     let error = BufReader::new(child.stderr.take().expect("it is piped"));
     output.next().transpose()?;
     let lines = std::thread::spawn(move || error.lines().map_while(Result::ok).collect::<Vec<_>>());
-    let wanted = ["runs on native thread main", "bound to native thread aside, waits for a channel"];
+    let wanted = [
+        "runs on native thread main",
+        "bound to native thread main, is ready",
+        "bound to native thread aside, waits for a channel",
+    ];
     // Everybody needs some time to get where the report finds him.
-    for _ in 0..50 {
+    for _ in 0..20 {
         let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
         assert!(command.arg("dump").arg(child.id().to_string()).status()?.success());
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -112,7 +116,8 @@ class Many usingPlatform: platform = Value (
 
 fn few() -> std::io::Result<()> {
     let file = program(MANY)?;
-    for flags in [&["--max-threads=4"][..], &["--max-threads=1", "--workers=1"], &["--patience=20"]] {
+    for flags in [&["--max-threads=4"][..], &["--max-threads=1", "--workers=1"], &["--patience=20"]]
+    {
         let output = squall(flags, file.path()).output()?;
         assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "300", "{flags:?}");
     }

@@ -177,7 +177,7 @@ pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, 
     if builder.spawn(move || serve(vm, home)).is_err() {
         vm.native_threads.entries.lock().remove(&home.bits());
         vm.scheduler.release_bound(id);
-        return Err(unsupported(thread, "one more native thread, for which the system has no room,"));
+        return Err(unsupported(thread, "one more native thread"));
     }
     Ok(home)
 }
@@ -227,7 +227,7 @@ pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
     let vm = thread.vm;
     let home = vm.native_threads.home(word).ok_or(Failure::argument(word))?;
     if vm.native_threads.main.get() == Some(&home) && !call_main(vm, home) {
-        return Err(unsupported(thread, "the main thread, which whoever embeds the machine keeps,"));
+        return Err(unsupported(thread, "the main thread, which the embedder keeps,"));
     }
     Ok(home)
 }

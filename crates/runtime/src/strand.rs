@@ -369,8 +369,7 @@ impl StrandRef {
 
     /// It has this home for a time; answers the one that it had for a time before.
     pub fn confine(self, home: Home) -> Home {
-        let before = self
-            .change_affinity(|affinity| affinity & BOUND | home.bits() << CONFINED);
+        let before = self.change_affinity(|affinity| affinity & BOUND | home.bits() << CONFINED);
         Home::from_bits(before >> CONFINED)
     }
 

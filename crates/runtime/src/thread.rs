@@ -213,11 +213,7 @@ impl Thread {
         Thread::attach_as(vm, vm.scheduler.join_bound(id), Home::of(id))
     }
 
-    fn attach_as(
-        vm: &'static Vm,
-        worker: Worker<Item, TimerKey>,
-        home: Home,
-    ) -> Box<Thread> {
+    fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
         let number = worker.id();

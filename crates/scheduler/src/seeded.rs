@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crossbeam_deque::Steal;
 
-use crate::{Scheduler, WorkerId};
 use crate::decisions::{Decisions, TIME_PER_DECISION};
+use crate::{Scheduler, WorkerId};
 
 /// What a seeded worker has instead of a queue.
 pub(crate) struct Seeded<T> {
@@ -45,7 +45,12 @@ pub(crate) struct Chosen<T> {
 
 impl<T: Copy + Send + 'static> Seeded<T> {
     pub(crate) fn new(seed: u64) -> Seeded<T> {
-        Seeded { decisions: Decisions::new(seed), next: None, ready: Vec::new(), inboxes: BTreeMap::new() }
+        Seeded {
+            decisions: Decisions::new(seed),
+            next: None,
+            ready: Vec::new(),
+            inboxes: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, item: T) {

@@ -18,9 +18,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("mainNativeThread:", |thread, window| {
         answer(affinity::register_main(thread, window.get(0)).map(number))
     }),
-    Primitive::ordinary("startNativeThread:owner:", |thread, window| {
-        answer(start(thread, window))
-    }),
+    Primitive::ordinary("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
     Primitive::ordinary("currentNativeThread", |thread, _| {
         Outcome::Return(thread.vm.native_threads.object(thread.strand().home()))
     }),
