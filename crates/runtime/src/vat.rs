@@ -4,10 +4,11 @@
 //! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
 //! *vat object* on the heap holds the mailbox, and is what far references refer to.
 //!
-//! Protocol. One word holds a lock and two flags, which change under the lock:
+//! Protocol. One word holds a lock and flags, which change under the lock:
 //!
 //! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
 //! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
+//! - *expected*: the vat is in the inbox of its home, to be looked at; that says nothing about who has it.
 //!
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
 //! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
@@ -68,6 +69,7 @@ pub mod slots {
 const LOCKED: u32 = 1;
 const SCHEDULED: u32 = 2;
 const OWNED: u32 = 4;
+const EXPECTED: u32 = 8;
 
 /// A vat's native part.
 pub struct Vat {
@@ -133,10 +135,6 @@ impl ReadyList {
 
     fn pop(&mut self) -> Option<StrandRef> {
         self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queues.iter().all(|(_, queue)| queue.is_empty())
     }
 
     fn has_above(&self, priority: u8) -> bool {
@@ -285,7 +283,12 @@ impl VatRef {
             self.owner.store(thread.worker_index(), Ordering::Relaxed);
         }
         let outranks = self.is_outranked_by(strand, state);
-        self.unlock(if is_free { OWNED } else { state });
+        if !is_free {
+            // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
+            // yield all the time might always come too early.
+            thread.worker.end_run();
+        }
+        self.unlock(if is_free { state | OWNED } else { state });
         if outranks {
             thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
         }
@@ -323,37 +326,54 @@ impl VatRef {
 
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
         if state & (SCHEDULED | OWNED) == 0 {
-            self.unlock(state | SCHEDULED);
-            self.enqueue(thread);
+            self.enqueue(thread, state);
         } else {
             self.unlock(state);
         }
     }
 
-    /// Puts a vat that is scheduled into the run queue where its turns are at home.
-    fn enqueue(self, thread: &mut Thread) {
-        let item = Item::vat(self);
+    /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
+    fn enqueue(self, thread: &mut Thread, state: u32) {
         match self.home.get().worker() {
-            Some(bound) => _ = thread.worker.hand_to(bound, item, item),
-            None => thread.worker.push(item),
+            None => {
+                self.unlock(state | SCHEDULED);
+                thread.worker.push(Item::vat(self));
+            }
+            Some(_) if state & EXPECTED != 0 => self.unlock(state),
+            Some(bound) => {
+                self.unlock(state | EXPECTED);
+                let item = Item::visit(self);
+                thread.worker.hand_to(bound, item, item);
+            }
         }
+    }
+
+    /// Owns a vat that is expected here, its home, if nobody has it.
+    pub fn visit(self, worker: u32) -> bool {
+        let state = self.lock() & !EXPECTED;
+        let is_free = state & (SCHEDULED | OWNED) == 0;
+        if is_free {
+            self.owner.store(worker, Ordering::Relaxed);
+        }
+        self.unlock(if is_free { state | OWNED } else { state });
+        is_free
     }
 
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
         let state = self.lock();
-        debug_assert!(state == SCHEDULED, "a vat in a run queue is scheduled");
+        debug_assert!(state & !EXPECTED == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(OWNED);
+        self.unlock(state & !SCHEDULED | OWNED);
     }
 
     /// As [`VatRef::own`], together with a strand that stands before the others then.
     pub fn own_with(self, worker: u32, strand: StrandRef) {
         let state = self.lock();
-        debug_assert!(state == SCHEDULED, "a vat that is on its way is scheduled");
+        debug_assert!(state & !EXPECTED == SCHEDULED, "a vat that is on its way is scheduled");
         self.ready().push(strand, true);
         self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(OWNED);
+        self.unlock(state & !SCHEDULED | OWNED);
     }
 
     /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
@@ -402,8 +422,7 @@ impl VatRef {
         }
         if self.home.get() != thread.home {
             thread.worker.end_run();
-            self.unlock(state & !OWNED | SCHEDULED);
-            self.enqueue(thread);
+            self.enqueue(thread, state & !OWNED);
             return Work::Nothing;
         }
         let Some(message) = self.take_message(thread) else {
@@ -463,13 +482,26 @@ impl VatRef {
     /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
     /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
-        let state = self.lock();
-        let has_work = !self.ready().is_empty()
-            || self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL;
-        let flags = if has_work { SCHEDULED } else { 0 };
-        self.unlock(state & !(OWNED | SCHEDULED) | flags);
-        if has_work {
-            self.enqueue(thread);
+        loop {
+            let state = self.lock() & !(OWNED | SCHEDULED);
+            let Some(strand) = self.ready().pop() else { return self.leave(thread, state) };
+            let Some(bound) = strand.home().worker() else {
+                self.ready().push(strand, true);
+                self.unlock(state | SCHEDULED);
+                return thread.worker.push(Item::vat(self));
+            };
+            self.unlock(state | SCHEDULED);
+            if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+                return;
+            }
+        }
+    }
+
+    /// Unlocks a vat that nobody has, and that has no ready strands.
+    fn leave(self, thread: &mut Thread, state: u32) {
+        match self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL {
+            true => self.enqueue(thread, state),
+            false => self.unlock(state),
         }
     }
 
@@ -480,7 +512,8 @@ impl VatRef {
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        self.enqueue(thread);
+        let state = self.lock();
+        self.enqueue(thread, state & !SCHEDULED);
     }
 
     fn may_begin_turn(self) -> bool {
@@ -507,9 +540,9 @@ impl VatRef {
         self.unlock_scheduled(thread, state);
     }
 
-    /// Whether somebody will run it.
+    /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
-        self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED) != 0
+        self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED | EXPECTED) != 0
     }
 }
 

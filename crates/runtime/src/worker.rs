@@ -30,12 +30,18 @@ pub struct Item(NonZeroUsize);
 const VAT: usize = 1;
 const TIMER: usize = 2;
 const STRAND_WITH_VAT: usize = 4;
+const VISIT: usize = 5;
 const KIND: usize = 7;
 
 impl Item {
     /// A vat that is scheduled.
     pub fn vat(vat: VatRef) -> Item {
         Item::new(vat.address() | VAT)
+    }
+
+    /// A vat to look at, for the bound worker where its turns are at home.
+    pub fn visit(vat: VatRef) -> Item {
+        Item::new(vat.address() | VISIT)
     }
 
     /// A strand that is ready, and needs no owner; or, at a bound worker, one that waits for it.
@@ -203,9 +209,17 @@ fn run_item(thread: &mut Thread, item: Item) {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
             TIMER => timers::run_due(thread),
+            VISIT => visit(thread, VatRef::from_address(bits & !KIND)),
             STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
             _ => run_at_home(thread, StrandRef::from_address(bits)),
         }
+    }
+}
+
+/// Runs a vat that is at home here, unless somebody else has it.
+fn visit(thread: &mut Thread, vat: VatRef) {
+    if vat.visit(thread.worker_index()) {
+        run_owned(thread, vat);
     }
 }
 
@@ -266,6 +280,7 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
         }
     }
     thread.was_preempted = false;
+    thread.worker.end_run();
     vat.yield_to_others(thread);
 }
 
@@ -307,6 +322,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand);
+            thread.worker.end_run();
             waiting::make_ready(thread, strand, Place::First);
         }
         Stop::Returned => finish(thread, strand, Ending::Returned),
