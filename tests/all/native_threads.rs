@@ -61,7 +61,6 @@ class Busy usingPlatform: platform = Value (
 
   spin: channel = (
     channel out write: 1.
-    channel out write: 2.
     [ true ] whileTrue: [ channel out ]
   )
 )

@@ -8,7 +8,11 @@
 //!
 //! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
 //! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
+//! - *ready*: the ready list is not empty. Ready strands go before messages.
 //! - *expected*: the vat is in the inbox of its home, to be looked at; that says nothing about who has it.
+//!
+//! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
+//! was taken belongs to the vat, too: another owner goes on with it.
 //!
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
 //! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
@@ -62,14 +66,20 @@ pub mod slots {
     pub const ROOM: usize = 3;
     /// The strands that wait for room.
     pub const SENDERS: usize = 4;
+    /// The oldest message that was taken from the mailbox and not begun, or nil. They are older than those in
+    /// the mailbox. From a bounded mailbox, none is taken before its turn.
+    pub const TAKEN: usize = 5;
     /// How many there are.
-    pub const COUNT: u32 = 5;
+    pub const COUNT: u32 = 6;
 }
 
 const LOCKED: u32 = 1;
 const SCHEDULED: u32 = 2;
 const OWNED: u32 = 4;
-const EXPECTED: u32 = 8;
+const READY: u32 = 8;
+const EXPECTED: u32 = 16;
+/// Somebody has the vat, or is about to.
+const TAKEN: u32 = SCHEDULED | OWNED;
 
 /// A vat's native part.
 pub struct Vat {
@@ -135,6 +145,10 @@ impl ReadyList {
 
     fn pop(&mut self) -> Option<StrandRef> {
         self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|(_, queue)| queue.is_empty())
     }
 
     fn has_above(&self, priority: u8) -> bool {
@@ -204,8 +218,10 @@ impl VatRef {
         }
     }
 
+    /// Gives the lock back, with this state but for the flag *ready*, which is found out here.
     fn unlock(self, state: u32) {
-        self.state.store(state, Ordering::Release);
+        let ready = if self.ready().is_empty() { 0 } else { READY };
+        self.state.store(state & !READY | ready, Ordering::Release);
     }
 
     #[expect(clippy::mut_from_ref, reason = "the lock gives exclusive access")]
@@ -259,7 +275,7 @@ impl VatRef {
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
         let state = self.lock();
-        if state & (SCHEDULED | OWNED) == 0
+        if state & TAKEN == 0
             && let Some(bound) = strand.home().worker()
         {
             self.unlock(state | SCHEDULED);
@@ -278,7 +294,7 @@ impl VatRef {
     pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
         let state = self.lock();
         self.ready().push(strand, true);
-        let is_free = state & (SCHEDULED | OWNED) == 0;
+        let is_free = state & TAKEN == 0;
         if is_free {
             self.owner.store(thread.worker_index(), Ordering::Relaxed);
         }
@@ -325,7 +341,7 @@ impl VatRef {
     }
 
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
-        if state & (SCHEDULED | OWNED) == 0 {
+        if state & TAKEN == 0 {
             self.enqueue(thread, state);
         } else {
             self.unlock(state);
@@ -351,7 +367,7 @@ impl VatRef {
     /// Owns a vat that is expected here, its home, if nobody has it.
     pub fn visit(self, worker: u32) -> bool {
         let state = self.lock() & !EXPECTED;
-        let is_free = state & (SCHEDULED | OWNED) == 0;
+        let is_free = state & TAKEN == 0;
         if is_free {
             self.owner.store(worker, Ordering::Relaxed);
         }
@@ -362,7 +378,7 @@ impl VatRef {
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
         let state = self.lock();
-        debug_assert!(state & !EXPECTED == SCHEDULED, "a vat in a run queue is scheduled");
+        debug_assert!(state & TAKEN == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(state & !SCHEDULED | OWNED);
     }
@@ -370,7 +386,7 @@ impl VatRef {
     /// As [`VatRef::own`], together with a strand that stands before the others then.
     pub fn own_with(self, worker: u32, strand: StrandRef) {
         let state = self.lock();
-        debug_assert!(state & !EXPECTED == SCHEDULED, "a vat that is on its way is scheduled");
+        debug_assert!(state & TAKEN == SCHEDULED, "a vat that is on its way is scheduled");
         self.ready().push(strand, true);
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(state & !SCHEDULED | OWNED);
@@ -388,7 +404,7 @@ impl VatRef {
     /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
     pub fn reclaim(self, worker: u32) -> bool {
         let state = self.lock();
-        let is_free = state & (OWNED | SCHEDULED) == 0;
+        let is_free = state & TAKEN == 0;
         if is_free {
             self.owner.store(worker, Ordering::Relaxed);
         }
@@ -400,6 +416,14 @@ impl VatRef {
     ///
     /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
+        let begins_turn = self.may_begin_turn() && self.home.get() == thread.home;
+        // Who makes a strand ready now does so during the turn that begins.
+        if begins_turn
+            && self.state.load(Ordering::Relaxed) & READY == 0
+            && let Some(message) = self.take_message(thread, slots::TAKEN)
+        {
+            return Work::Turn(message);
+        }
         loop {
             let state = self.lock();
             let Some(strand) = self.ready().pop() else { return self.next_turn(thread, state) };
@@ -415,7 +439,7 @@ impl VatRef {
 
     /// The owner's next turn. The vat is locked.
     fn next_turn(self, thread: &mut Thread, state: u32) -> Work {
-        if !self.may_begin_turn() || self.object().slot(slots::FIRST) == Word::NIL {
+        if !self.has_next_turn() {
             thread.worker.end_run();
             self.unlock(state & !OWNED);
             return Work::Nothing;
@@ -425,16 +449,20 @@ impl VatRef {
             self.enqueue(thread, state & !OWNED);
             return Work::Nothing;
         }
-        let Some(message) = self.take_message(thread) else {
-            self.unlock(state & !OWNED);
-            return Work::Nothing;
-        };
-        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
-        self.unlock(state);
-        if let Some(sender) = sender {
-            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        if self.object().slot(slots::ROOM) != Word::NIL {
+            return self.next_bounded_turn(thread, state);
         }
-        Work::Turn(message)
+        self.take_messages(thread);
+        let message = self.take_message(thread, slots::TAKEN);
+        self.unlock(if message.is_some() { state } else { state & !OWNED });
+        message.map_or(Work::Nothing, Work::Turn)
+    }
+
+    /// Whether a turn may begin, and there is a message for it. The vat is locked.
+    fn has_next_turn(self) -> bool {
+        let object = self.object();
+        let has_message = |&slot: &usize| object.slot(slot) != Word::NIL;
+        self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
     }
 
     /// The owner of the vat, who has locked it, gives it away, for its next strand runs elsewhere. Or the
@@ -464,26 +492,60 @@ impl VatRef {
         false
     }
 
-    fn take_message(self, thread: &mut Thread) -> Option<Object> {
-        let object = self.object();
-        let message = object.slot(slots::FIRST).as_object()?;
-        let next = message.element(messages::NEXT);
+    /// The owner's next turn, if the mailbox is bounded. The vat is locked.
+    fn next_bounded_turn(self, thread: &mut Thread, state: u32) -> Work {
+        let Some(message) = self.take_message(thread, slots::FIRST) else {
+            self.unlock(state & !OWNED);
+            return Work::Nothing;
+        };
+        if self.object().slot(slots::FIRST) == Word::NIL {
+            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
         self.change_room(thread, 1);
-        object.set_slot(&mut thread.mutator, slots::FIRST, next);
-        if next == Word::NIL {
+        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
+        self.unlock(state);
+        if let Some(sender) = sender {
+            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        }
+        Work::Turn(message)
+    }
+
+    /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
+    fn take_messages(self, thread: &mut Thread) {
+        let object = self.object();
+        let first = object.slot(slots::FIRST);
+        if object.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
+            object.set_slot(&mut thread.mutator, slots::TAKEN, first);
+            object.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
             object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
-        } else {
+        }
+    }
+
+    /// Takes the first of the messages in this slot.
+    fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
+        let message = self.object().slot(slot).as_object()?;
+        let next = message.element(messages::NEXT);
+        self.object().set_slot(&mut thread.mutator, slot, next);
+        if next != Word::NIL {
             // It may be sent on; and an old message must not keep those after it alive.
             message.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
         }
         Some(message)
     }
 
+    /// The messages whose turns have not begun, the oldest first. Nobody runs the vat.
+    pub fn messages(self) -> impl Iterator<Item = Object> {
+        [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
+            let first = self.object().slot(slot).as_object();
+            std::iter::successors(first, |message| message.element(messages::NEXT).as_object())
+        })
+    }
+
     /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
     /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         loop {
-            let state = self.lock() & !(OWNED | SCHEDULED);
+            let state = self.lock() & !TAKEN;
             let Some(strand) = self.ready().pop() else { return self.leave(thread, state) };
             let Some(bound) = strand.home().worker() else {
                 self.ready().push(strand, true);
@@ -499,7 +561,7 @@ impl VatRef {
 
     /// Unlocks a vat that nobody has, and that has no ready strands.
     fn leave(self, thread: &mut Thread, state: u32) {
-        match self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL {
+        match self.has_next_turn() {
             true => self.enqueue(thread, state),
             false => self.unlock(state),
         }
@@ -542,7 +604,7 @@ impl VatRef {
 
     /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
-        self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED | EXPECTED) != 0
+        self.state.load(Ordering::Relaxed) & (TAKEN | EXPECTED) != 0
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
+use squall_system::resources::Resources;
 
 use crate::affinity::NativeThreads;
 use crate::behavior::{Behavior, BehaviorFault};
@@ -96,6 +97,8 @@ pub struct Vm {
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
+    /// What else it has open: connections, processes and the like.
+    pub resources: Resources,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -154,6 +157,7 @@ impl Vm {
             stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
+            resources: Resources::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),

@@ -34,6 +34,6 @@ pub use machine::{Machine, Reply, StartError};
 pub use options::Options;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::affinity::lend_main_thread;
-pub use squall_runtime::permissions::{Grant, Permissions};
+pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
 pub use squall_runtime::tracing::Tracing;
 pub use surroundings::Surroundings;

@@ -14,13 +14,17 @@ pub mod channels;
 pub mod control;
 pub mod decimal;
 pub mod files;
+pub mod http;
 pub mod locks;
 pub mod modules;
 pub mod native_threads;
+pub mod network;
 pub mod numbers;
 pub mod objects;
+pub mod processes;
 pub mod promises;
 pub mod reflection;
+pub mod resources;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -78,13 +82,17 @@ static TABLES: &[&[Primitive]] = &[
     channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,
+    http::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
     native_threads::PRIMITIVES,
+    network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    processes::PRIMITIVES,
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
+    resources::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,
