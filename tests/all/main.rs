@@ -3,6 +3,7 @@
 //! | folder | a case is | what is compared |
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
@@ -21,6 +22,7 @@ mod colours;
 mod command_line;
 mod compile;
 mod documents;
+mod foreign;
 mod hostile;
 mod language;
 mod mutation;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     trials.extend(colours::trials());
     trials.extend(command_line::trials());
     trials.extend(documents::trials());
+    trials.extend(foreign::trials());
     trials.extend(hostile::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());

@@ -147,7 +147,11 @@ impl Samples {
     /// Prints what was measured; whether it is as it should be.
     fn report(mut self, seconds: u64) -> bool {
         let count = self.quick.len() + self.slow.len();
-        println!("{} requests per second, {} failures", count as u64 / seconds.max(1), self.failures);
+        println!(
+            "{} requests per second, {} failures",
+            count as u64 / seconds.max(1),
+            self.failures
+        );
         let median = print_latencies("quick", &mut self.quick);
         print_latencies("slow", &mut self.slow);
         let waits = median >= REPORT;

@@ -315,6 +315,7 @@ impl MachineArguments {
             tiny_stacks: self.stress,
             polls_always: self.stress,
             arguments,
+            linked_libraries: vec![(squall_sqlite::NAME, squall_sqlite::FUNCTIONS)],
             tracing: Tracing {
                 sends: self.trace.contains(&Trace::Send),
                 caches: self.trace.contains(&Trace::Ic),

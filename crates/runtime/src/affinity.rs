@@ -239,7 +239,8 @@ pub fn is_here(thread: &Thread, native_thread: Word) -> bool {
     here != Home::ANYWHERE && thread.vm.native_threads.object(here) == native_thread
 }
 
-fn unsupported(thread: &mut Thread, what: &str) -> Failure {
+/// The failure for something that is not supported. *GC point.*
+pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
     match make_string(thread, what) {
         Ok(what) => Failure::with("NotSupported", what, Word::NIL),
         Err(failure) => failure,

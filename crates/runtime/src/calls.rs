@@ -231,6 +231,8 @@ fn displace(thread: &mut Thread) {
     }
     match thread.stop {
         Stop::Preempted => thread.stop = Stop::Displaced,
+        // Who waits for the end of what C has called sees to it.
+        Stop::Crossed => {}
         // The strand has ended, which only its vat's owner may see to.
         _ => worker::regain_vat(thread),
     }

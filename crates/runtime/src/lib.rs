@@ -7,6 +7,7 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | calls of C | [`foreign`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -21,6 +22,7 @@ pub mod calls;
 pub mod channels;
 pub mod classes;
 pub mod early;
+pub mod foreign;
 pub mod function;
 pub mod host;
 pub mod isolation;

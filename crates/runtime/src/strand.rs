@@ -35,6 +35,7 @@ use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
 use crate::affinity::Home;
+use crate::foreign::anchor::Anchor;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
@@ -199,6 +200,10 @@ pub struct Strand {
     pub priority: Cell<u8>,
     /// The home that it is bound to, and above that the one that it is confined to.
     affinity: AtomicU32,
+    /// C's `errno` as the last call of C has left it.
+    pub errno: Cell<i32>,
+    /// Where the native thread waits on whose stack C has called this strand's code, else null.
+    anchor: Cell<*const Anchor>,
     /// Which of [`SIZES`] it has.
     size: u8,
 }
@@ -301,6 +306,18 @@ impl StrandRef {
         unsafe { &mut *self.stack.get() }
     }
 
+    /// Where the native thread is that alone can run it, because C has called it there.
+    #[inline]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        // SAFETY: whoever sets it takes it back before the anchor goes.
+        unsafe { self.anchor.get().as_ref() }
+    }
+
+    /// Only this anchor's native thread runs the strand from now on. Answers the former one.
+    pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
+        self.anchor.replace(anchor)
+    }
+
     /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
     /// is the caller's.
     pub fn result(self) -> Word {
@@ -342,9 +359,13 @@ impl StrandRef {
         self.worker.store(worker + 1, Ordering::Relaxed);
     }
 
-    /// Where it may run.
+    /// Where it may run: anywhere, if C has called it somewhere, for whoever runs it hands it over to that
+    /// native thread ([`crate::foreign::anchor`]).
     #[inline]
     pub fn home(self) -> Home {
+        if self.anchor().is_some() {
+            return Home::ANYWHERE;
+        }
         // Relaxed, here and below: who changes it for somebody else has that look again.
         match self.affinity.load(Ordering::Relaxed) {
             0 => self.home_of_vat(),
@@ -356,7 +377,7 @@ impl StrandRef {
     /// Whether it may run where this is the home.
     #[inline]
     pub fn is_at_home(self, home: Home) -> bool {
-        self.home() == home
+        self.anchor().is_some() || self.home() == home
     }
 
     #[inline]
@@ -633,6 +654,8 @@ impl Strand {
             delivery: Cell::new(Delivery::Value),
             priority: Cell::new(ORDINARY_PRIORITY),
             affinity: AtomicU32::new(0),
+            errno: Cell::new(0),
+            anchor: Cell::new(std::ptr::null()),
             size: size as u8,
         }
     }
@@ -669,6 +692,7 @@ pub fn make(
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
     strand.affinity.store(0, Ordering::Relaxed);
+    strand.errno.set(0);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_patient.store(false, Ordering::Relaxed);

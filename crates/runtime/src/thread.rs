@@ -16,12 +16,14 @@ use squall_heap::{Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::affinity::Home;
+use crate::foreign::callbacks;
 use crate::function::{Function, Site};
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
 use crate::stack::{Activation, Stack};
 use crate::strand::{self, StrandRef};
 use crate::timers::TimerKey;
+use crate::unwind::Crossing;
 use crate::vat::VatRef;
 use crate::vm::Vm;
 use crate::worker::{self, Item};
@@ -45,8 +47,13 @@ impl State {
     /// The activation, unless nothing runs yet.
     pub fn activation(self) -> Option<Activation> {
         // SAFETY: functions are immortal, and states hold their addresses or null.
-        let function: &'static Function = unsafe { self.function.as_ref() }?;
-        Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+        let function: Option<&'static Function> = unsafe { self.function.as_ref() };
+        match function {
+            Some(function) => {
+                Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+            }
+            None => Activation::before_callback(self.pc, self.frame),
+        }
     }
 }
 
@@ -138,6 +145,8 @@ pub enum Stop {
     Failed,
     /// The strand was told to end.
     Killed,
+    /// An unwinding has left all that C has called, and goes on where C was called.
+    Crossed,
 }
 
 /// A native thread that runs guest code.
@@ -201,6 +210,8 @@ pub struct Thread {
     pub identities: Range<u64>,
     /// What the last process did to begin to run.
     pub run_entry: &'static CacheEntry,
+    /// Unwindings that go on when C returns to where it was called, innermost last.
+    pub crossings: Vec<Crossing>,
 }
 
 /// How many messages and processes are much.
@@ -258,9 +269,11 @@ impl Thread {
                 free_strands: Default::default(),
                 identities: 0..0,
                 run_entry: CacheEntry::empty(),
+                crossings: Vec::new(),
             },
         );
         vm.add_thread(&thread);
+        callbacks::attach();
         thread
     }
 

@@ -42,7 +42,6 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
-use squall_scheduler::WorkerId;
 
 use crate::affinity::Home;
 use crate::known::{self, KnownClass};
@@ -275,17 +274,27 @@ impl VatRef {
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
         let state = self.lock();
-        if state & TAKEN == 0
-            && let Some(bound) = strand.home().worker()
-        {
-            self.unlock(state | SCHEDULED);
-            return self.bring(thread, strand, bound);
+        if state & TAKEN == 0 {
+            return self.schedule_with(thread, state, strand);
         }
         self.ready().push(strand, first);
         let outranks = self.is_outranked_by(strand, state);
-        self.unlock_scheduled(thread, state);
+        self.unlock(state);
         if outranks {
             thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Schedules a vat that nobody has, for a strand that is ready. It is locked.
+    fn schedule_with(self, thread: &mut Thread, state: u32, strand: StrandRef) {
+        let Some(bound) = strand.home().worker() else {
+            self.ready().push(strand, false);
+            self.unlock(state | SCHEDULED);
+            return thread.worker.push(Item::vat(self));
+        };
+        self.unlock(state | SCHEDULED);
+        if !thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            self.yield_to_others(thread);
         }
     }
 
@@ -314,14 +323,6 @@ impl VatRef {
     /// Whether a strand with a lesser priority than this one runs.
     fn is_outranked_by(self, strand: StrandRef, state: u32) -> bool {
         state & OWNED != 0 && strand.priority.get() > self.running.load(Ordering::Relaxed)
-    }
-
-    /// Gives a vat that is scheduled and in no queue, with a strand that is ready, to a bound worker; if that
-    /// is busy, it gets the strand alone.
-    fn bring(self, thread: &mut Thread, strand: StrandRef, bound: WorkerId) {
-        if !thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
-            self.yield_to_others(thread);
-        }
     }
 
     /// Whether a strand with a greater priority is ready.

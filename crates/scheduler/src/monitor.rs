@@ -179,7 +179,7 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
     scheduler.hooks.replaced(id);
     if scheduler.inbox(id).is_none() {
         scheduler.empty_queue(id);
-        scheduler.parking.replace();
+        scheduler.parking.replace(|| scheduler.has_injected());
     }
     watch.excuse();
     watch.place.replaced();

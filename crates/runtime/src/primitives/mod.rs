@@ -14,6 +14,8 @@ pub mod channels;
 pub mod control;
 pub mod decimal;
 pub mod files;
+pub mod foreign;
+pub mod foreign_memory;
 pub mod http;
 pub mod locks;
 pub mod modules;
@@ -82,6 +84,8 @@ static TABLES: &[&[Primitive]] = &[
     channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,
+    foreign::PRIMITIVES,
+    foreign_memory::PRIMITIVES,
     http::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,

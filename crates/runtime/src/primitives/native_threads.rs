@@ -49,6 +49,9 @@ fn confine(thread: &mut Thread, window: Window) -> Outcome {
         Err(failure) => return failure.into(),
     };
     let strand = thread.strand();
+    if strand.anchor().is_some() && home != Home::ANYWHERE && home != thread.home {
+        return affinity::unsupported(thread, "leaving the native thread that C has called").into();
+    }
     let before = strand.confine(home);
     let before = thread.vm.native_threads.object(before);
     if strand.is_at_home(thread.home) { Outcome::Return(before) } else { Outcome::Move(before) }
