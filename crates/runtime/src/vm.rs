@@ -105,6 +105,8 @@ pub struct Vm {
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
+    /// The native thread that has made the VM.
+    embedder_thread: std::thread::ThreadId,
     threads: Mutex<Vec<ThreadPointer>>,
     symbols: &'static SymbolTable,
     layouts: LayoutTable,
@@ -163,6 +165,7 @@ impl Vm {
             foreign: Foreign::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
+            embedder_thread: std::thread::current().id(),
             threads: Mutex::default(),
             symbols: Box::leak(Box::default()),
             layouts: LayoutTable::default(),
@@ -204,7 +207,7 @@ impl Vm {
             thread.ask_to_poll();
         }
         self.foreign.end();
-        if self.embedder_is_outside() {
+        if std::thread::current().id() != self.embedder_thread {
             self.abandon_soon(code);
         }
     }
@@ -216,13 +219,15 @@ impl Vm {
         first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
     }
 
-    /// The program has ended, but the embedder's native thread is in foreign code, perhaps for ever: if it does
-    /// not come back soon, the host decides.
+    /// The program has ended. If the embedder's native thread is in foreign code then, or is about to call some,
+    /// and does not come back soon, the host decides.
     fn abandon_soon(&'static self, code: i32) {
         let end = std::thread::Builder::new().name("end".into()).spawn(move || {
-            std::thread::sleep(RETURN_GRACE);
-            if self.embedder_is_outside() {
-                self.host.abandon(code);
+            for _ in 0..RETURN_LOOKS {
+                std::thread::sleep(RETURN_GRACE);
+                if self.embedder_is_outside() {
+                    return self.host.abandon(code);
+                }
             }
         });
         // Without another native thread, the program ends when the call does.
@@ -307,6 +312,9 @@ impl Vm {
 
 /// How long foreign code may go on after the program's end before the host is asked what to do.
 const RETURN_GRACE: Duration = Duration::from_millis(100);
+
+/// How often one looks whether it does.
+const RETURN_LOOKS: u32 = 10;
 
 /// The native threads that run guest code.
 impl Vm {
