@@ -283,6 +283,21 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
+    /// As [`Worker::go_outside`], for an item that will be there for long: another worker takes this one's
+    /// place at once.
+    pub fn go_outside_for_long(&mut self) {
+        if self.seeded.is_some() {
+            return;
+        }
+        self.hand_over();
+        let scheduler = self.scheduler;
+        scheduler.watch(self.id).place.leave_for_long();
+        scheduler.parking.replace(|| scheduler.has_injected());
+        if scheduler.has_injected() {
+            scheduler.wake();
+        }
+    }
+
     /// The item that runs is as others again.
     #[inline]
     pub fn come_back(&mut self) -> Return {

@@ -155,10 +155,9 @@ pub fn await_turn(
 fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     let vm = thread.vm;
     thread.left_vat.store(0, Ordering::Relaxed);
-    thread.worker.hand_over();
     vm.foreign.anchors.add(anchor);
     thread.mutator.enter_native();
-    thread.worker.go_outside();
+    thread.worker.go_outside_for_long();
     let has_turn = anchor.wait(vm);
     // What others took is theirs; the vat is ours only if it was handed over.
     _ = thread.worker.come_back();
