@@ -162,7 +162,8 @@ impl Roots {
     fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         let mut homes = BTreeSet::new();
         if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
-            let strands = self.vm.strands.all().into_iter().flat_map(StrandRef::homes);
+            let strands =
+                self.vm.strands.all().into_iter().flat_map(|strand| strand.affinity.homes());
             let vats = self.vm.vats.all().into_iter().map(|vat| vat.home.get());
             homes.extend(strands.chain(vats));
         }

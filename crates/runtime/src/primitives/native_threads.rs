@@ -52,7 +52,7 @@ fn confine(thread: &mut Thread, window: Window) -> Outcome {
     if strand.anchor().is_some() && home != Home::ANYWHERE && home != thread.home {
         return affinity::unsupported(thread, "leaving the native thread that C has called").into();
     }
-    let before = strand.confine(home);
+    let before = strand.affinity.confine(home);
     let before = thread.vm.native_threads.object(before);
     if strand.is_at_home(thread.home) { Outcome::Return(before) } else { Outcome::Move(before) }
 }
@@ -68,7 +68,7 @@ fn bind(thread: &mut Thread, window: Window) -> Outcome {
     // Under the lock it does not end.
     waiting::lock(&mut thread.mutator, object);
     let strand = StrandRef::of_object(object);
-    strand.into_iter().for_each(|strand| strand.bind(home));
+    strand.into_iter().for_each(|strand| strand.affinity.bind(home));
     waiting::unlock(&mut thread.mutator, object);
     let Some(strand) = strand else { return Outcome::Return(Word::NIL) };
     if thread.running_strand() != Some(strand) {

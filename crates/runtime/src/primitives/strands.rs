@@ -106,7 +106,7 @@ fn spawn(
     fill_message(thread, window.get(0), window.get(1));
     let strand = start(thread, Word::NIL, Some(vat), model, size)?;
     strand.priority.set(priority);
-    strand.bind(home);
+    strand.affinity.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     let object = strand.object.get();
     waiting::make_ready(thread, strand, Place::Last);
@@ -157,7 +157,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     fill_message(thread, window.get(0), window.get(1));
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
-    strand.bind(home);
+    strand.affinity.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     match gift {
         Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),
