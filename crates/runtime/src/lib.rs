@@ -7,6 +7,7 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | transactions | [`transactions`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -45,6 +46,7 @@ pub mod tier;
 pub mod timers;
 pub mod trace;
 pub mod tracing;
+pub mod transactions;
 pub mod unwind;
 pub mod values;
 pub mod vat;

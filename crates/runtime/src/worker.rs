@@ -18,6 +18,7 @@ use crate::stack::{CHUNK_HEADER, halt_code};
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
+use crate::transactions::guarding;
 use crate::unwind;
 use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
@@ -276,7 +277,8 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     let strand = thread.leave_strand();
     match stop {
-        Stop::Parked => {}
+        // The tier itself goes on with a strand that was switched.
+        Stop::Parked | Stop::Switched => {}
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand);
@@ -321,7 +323,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
 /// who was given what it waited for can note, by code without a poll, that it has it.
 fn kill(thread: &mut Thread, strand: StrandRef) {
     match (strand.standing.get(), strand.delivery.get()) {
-        (Standing::InCall, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
+        (_, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
         _ => thread.ask_to_poll(),
     }
 }
@@ -391,6 +393,7 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
     let strand = thread.strand();
     let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    let plain_in = thread.plain_in.swap(0, Ordering::Release);
     let Thread { mutator, worker, .. } = thread;
     mutator.enter_native();
     worker.go_outside();
@@ -400,6 +403,9 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
     if returned == Return::Replaced {
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
+    // See `transactions/guarding.rs`.
+    thread.plain_in.swap(plain_in, Ordering::SeqCst);
+    thread.must_look = thread.is_displaced || guarding::is_late(thread);
     result
 }
 

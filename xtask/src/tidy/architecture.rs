@@ -14,7 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
-    ("squall-runtime", &["squall-bytecode", "squall-heap", "squall-scheduler"]),
+    ("squall-transactions", &[]),
+    (
+        "squall-runtime",
+        &["squall-bytecode", "squall-heap", "squall-scheduler", "squall-transactions"],
+    ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
