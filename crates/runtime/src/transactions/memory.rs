@@ -5,20 +5,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use squall_heap::Object;
+use squall_heap::{Object, RUN, number_of_hash};
 use squall_transactions::{Space, Stripe};
 
 use crate::strand::StrandRef;
 
-/// There are 2 to the power of this many stripes: 1 MiB of address space, of which only what is used is
-/// memory.
-const STRIPE_BITS: u32 = 17;
-
-/// How many elements of an array share a stripe, as a power of two: a cache line's.
-const SEGMENT_BITS: u32 = 3;
-
-/// Makes the segments of an array, and those of other arrays, meet in different stripes.
-const SEGMENT_STRIDE: u32 = 0x9E37_79B1;
+/// There are 2 to the power of this many stripes: 24 MiB of address space with their writers, of which only
+/// what is used is memory. In debug builds there are few, so that objects meet in them.
+const STRIPE_BITS: u32 = if cfg!(debug_assertions) { 12 } else { 20 };
 
 /// Stripes, who wrote them last, and the right to be inevitable.
 pub struct Memory {
@@ -94,19 +88,41 @@ impl Memory {
 /// The stripe of an object's slots.
 #[inline(always)]
 pub fn stripe_of_slots(hash: u32) -> Stripe {
-    Stripe(hash)
+    stripe_of_number(number_of_hash(hash))
 }
 
-/// The stripe of an array's element.
+/// The stripe of an array's element: each run has one.
 #[inline(always)]
 pub fn stripe_of_element(hash: u32, index: usize) -> Stripe {
-    // The first segment has the number of the array itself.
-    Stripe(hash.wrapping_add(((index >> SEGMENT_BITS) as u32).wrapping_mul(SEGMENT_STRIDE)))
+    stripe_of_number(number_of_hash(hash).wrapping_add((index / RUN) as u32))
+}
+
+/// Objects that are used together mostly have consecutive numbers: their stripes are in few pages, but not in
+/// one cache line.
+#[inline(always)]
+fn stripe_of_number(number: u32) -> Stripe {
+    const PAGE: u32 = 512;
+    const LINE: u32 = 8;
+    let (line, word) = (number & (LINE - 1), number / LINE & (PAGE / LINE - 1));
+    Stripe(number & !(PAGE - 1) | line * (PAGE / LINE) | word)
 }
 
 /// The stripes of some elements of an array.
 pub fn stripes_of_elements(array: Object, start: usize, count: usize) -> Vec<Stripe> {
     let hash = array.identity_hash();
-    let (first, last) = (start >> SEGMENT_BITS, (start + count.max(1) - 1) >> SEGMENT_BITS);
-    (first..=last).map(|segment| stripe_of_element(hash, segment << SEGMENT_BITS)).collect()
+    let (first, last) = (start / RUN, (start + count.max(1) - 1) / RUN);
+    (first..=last).map(|run| stripe_of_element(hash, run * RUN)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_number_has_a_stripe_of_its_own() {
+        let stripes: HashSet<u32> = (0..4096).map(|number| stripe_of_number(number).0).collect();
+        assert_eq!(stripes.len(), 4096);
+        assert!(stripes.iter().all(|stripe| *stripe < 4096));
+    }
 }
