@@ -103,8 +103,9 @@ pub fn stripe_of_element(hash: u32, index: usize) -> Stripe {
 fn stripe_of_number(number: u32) -> Stripe {
     const PAGE: u32 = 512;
     const LINE: u32 = 8;
-    let (line, word) = (number & (LINE - 1), number / LINE & (PAGE / LINE - 1));
-    Stripe(number & !(PAGE - 1) | line * (PAGE / LINE) | word)
+    let page = number - number % PAGE;
+    let (line, word) = (number % LINE, number % PAGE / LINE);
+    Stripe(page + line * (PAGE / LINE) + word)
 }
 
 /// The stripes of some elements of an array.
