@@ -80,6 +80,26 @@ impl Mutator {
         Some(object)
     }
 
+    /// The same, if there is room without asking the collector: this is no GC point.
+    #[inline]
+    pub fn allocate_array_if_room(
+        &mut self,
+        layout: LayoutId,
+        class: Word,
+        length: usize,
+        fill: Word,
+    ) -> Option<Object> {
+        debug_assert!(layout.format().has_elements());
+        if length > MAX_LENGTH {
+            return None;
+        }
+        let object = self.bump_small(object::size_of_array(length))?;
+        object.initialize_header(layout, class);
+        object.initialize_length(length);
+        object.fill_new_elements(fill);
+        Some(object)
+    }
+
     /// Allocates an object of `length` bytes, all zero. *GC point.*
     #[inline]
     pub fn allocate_bytes(

@@ -51,16 +51,33 @@ pub fn make(
     window: Window,
 ) -> Result<Object, Failure> {
     let class = thread.vm.known_class(KnownClass::Array);
-    let mut scope = thread.mutator.scope();
-    let (kind, result) = (scope.root(kind), scope.root(result));
     let length = RECEIVER + window.len();
-    let message = allocated(scope.allocate_array(known::MESSAGE, class, length, Word::NIL))?;
-    message.initialize_element(KIND, scope.get(kind));
-    message.initialize_element(RESULT, scope.get(result));
+    let (message, kind, result) =
+        match thread.mutator.allocate_array_if_room(known::MESSAGE, class, length, Word::NIL) {
+            Some(message) => (message, kind, result),
+            None => allocate_slowly(thread, length, kind, result)?,
+        };
+    message.initialize_element(KIND, kind);
+    message.initialize_element(RESULT, result);
     for (index, word) in window.words().enumerate() {
         message.initialize_element(RECEIVER + index, word);
     }
     Ok(message)
+}
+
+/// A new message, with the kind and the result, which may have moved. *GC point.*
+#[cold]
+fn allocate_slowly(
+    thread: &mut Thread,
+    length: usize,
+    kind: Word,
+    result: Word,
+) -> Result<(Object, Word, Word), Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let mut scope = thread.mutator.scope();
+    let (kind, result) = (scope.root(kind), scope.root(result));
+    let message = allocated(scope.allocate_array(known::MESSAGE, class, length, Word::NIL))?;
+    Ok((message, scope.get(kind), scope.get(result)))
 }
 
 /// The kind of a message that is sent at a site.
@@ -153,6 +170,11 @@ fn run_instance(thread: &mut Thread) {
     let instance = begin_step(thread, Role::Process);
     thread.message.push(instance);
     let layout = known::layout_of(instance);
+    if thread.run_entry.layout != layout
+        && let Some(behavior) = thread.vm.behavior_of_layout(layout)
+    {
+        run_entry(thread, behavior);
+    }
     let entry = thread.run_entry;
     if entry.layout == layout && !matches!(entry.action, Action::Missing) {
         calls::send_found(thread, exit_site(), entry);

@@ -1,9 +1,9 @@
 //! Strands: green threads, the unit of scheduling.
 //!
 //! A strand is two things. The [`Strand`] is native memory at a fixed address: where execution
-//! stands, and the bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap: what waits for the strand, and what
-//! the strand waits for, refer to it, so the collector finds the blocked strands that can still be
-//! woken, and knows the others to be lost. Each leads to the other.
+//! stands, and the bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap:
+//! what waits for the strand, and what the strand waits for, refer to it, so the collector finds the blocked
+//! strands that can still be woken, and knows the others to be lost. Each leads to the other.
 //!
 //! Protocol. A strand is in one of four phases:
 //!
@@ -25,9 +25,12 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
@@ -385,6 +388,8 @@ pub struct Strands {
     identities: AtomicU64,
     /// The identity of the strand that the embedder's message began last, the main one.
     main: AtomicU64,
+    /// See [`Strands::cut_wait`].
+    has_cut_waits: AtomicBool,
     /// The numbers by which reports have called strands other than main ones, by their identities.
     numbers: Mutex<HashMap<u64, u64>>,
 }
@@ -400,15 +405,21 @@ struct Slabs {
 struct Slab {
     first: StrandRef,
     size: usize,
+    length: usize,
 }
 
-/// How many strands a slab with this size has.
-fn slab_length(size: usize) -> usize {
-    if size == ANY_SIZE { 8 } else { 128 }
-}
+/// The least and the largest number of strands in a slab of small strands.
+const SLAB_LENGTHS: (usize, usize) = (128, 4096);
+/// How many strands a slab of the largest ones has.
+const LARGE_SLAB_LENGTH: usize = 8;
+/// A new slab adds this fraction to the strands that there are, which costs so much memory at most.
+const SLAB_FRACTION: usize = 32;
 
 /// The number of the main strand in reports.
 const MAIN: u64 = 1;
+
+/// How many identities a thread takes at a time.
+const IDENTITIES: u64 = 1024;
 
 /// How many free strands a thread takes and gives back at a time.
 const BATCH: usize = 32;
@@ -418,7 +429,8 @@ impl Strands {
     fn refill(&self, thread_pool: &mut Vec<StrandRef>, size: usize) {
         let Slabs { slabs, free } = &mut *self.inner.lock();
         if free[size].is_empty() {
-            let slab = Slab::new(size);
+            let made = slabs.iter().map(|slab| slab.length).sum::<usize>();
+            let Some(slab) = Slab::new(size, made) else { return };
             free[size].extend(slab.strands().rev());
             slabs.push(slab);
         }
@@ -430,8 +442,22 @@ impl Strands {
         self.inner.lock().free[size].extend(strands);
     }
 
-    fn new_identity(&self) -> u64 {
-        self.identities.fetch_add(1, Ordering::Relaxed) << 3
+    /// Identities for a thread to use.
+    fn new_identities(&self) -> Range<u64> {
+        let first = self.identities.fetch_add(IDENTITIES, Ordering::Relaxed);
+        first..first + IDENTITIES
+    }
+
+    /// A strand that waits in a queue has been woken by somebody who does not know the queue.
+    pub fn cut_wait(&self) {
+        if !self.has_cut_waits() {
+            self.has_cut_waits.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether that has ever happened.
+    pub fn has_cut_waits(&self) -> bool {
+        self.has_cut_waits.load(Ordering::Relaxed)
     }
 
     /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
@@ -495,14 +521,20 @@ impl Strands {
 }
 
 impl Slab {
-    fn new(size: usize) -> Slab {
-        let first = match SIZES[size] {
-            SMALL => make_slab::<SMALL>(size),
-            MEDIUM => make_slab::<MEDIUM>(size),
-            LARGE => make_slab::<LARGE>(size),
-            _ => make_slab::<LARGEST>(size),
+    /// A slab, if so many strands were `made` so far; nothing if there is no memory.
+    fn new(size: usize, made: usize) -> Option<Slab> {
+        let (least, most) = SLAB_LENGTHS;
+        let length = match size {
+            ANY_SIZE => LARGE_SLAB_LENGTH,
+            _ => (made / SLAB_FRACTION).clamp(least, most),
         };
-        Slab { first, size }
+        let first = match SIZES[size] {
+            SMALL => make_slab::<SMALL>(size, length),
+            MEDIUM => make_slab::<MEDIUM>(size, length),
+            LARGE => make_slab::<LARGE>(size, length),
+            _ => make_slab::<LARGEST>(size, length),
+        };
+        Some(Slab { first: first?, size, length })
     }
 
     fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
@@ -514,20 +546,27 @@ impl Slab {
             _ => size_of::<WithBottom<LARGEST>>(),
         };
         // SAFETY: the slab is an array of so many elements of this size, each with a strand first.
-        (0..slab_length(size))
-            .map(move |index| StrandRef(unsafe { first.add(index * stride) }.cast()))
+        (0..self.length).map(move |index| StrandRef(unsafe { first.add(index * stride) }.cast()))
     }
 }
 
-fn make_slab<const N: usize>(size: usize) -> StrandRef {
-    let make = |_| WithBottom::<N> { strand: Strand::new(size), bottom: Bottom::default() };
-    let slab: Box<[WithBottom<N>]> = (0..slab_length(size)).map(make).collect();
-    let slab: &'static [WithBottom<N>] = Box::leak(slab);
-    for WithBottom { strand, bottom } in slab {
-        // SAFETY: nobody else knows the strand yet.
-        unsafe { strand.stack.get().write(Stack::new(bottom)) };
+/// The first of so many strands, in memory whose pages are there: the operating system is asked once,
+/// not at the first use of each page.
+fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
+    let bytes = length * size_of::<WithBottom<N>>();
+    let mut memory = ManuallyDrop::new(MmapOptions::new().len(bytes).populate().map_anon().ok()?);
+    let first: NonNull<WithBottom<N>> = NonNull::new(memory.as_mut_ptr())?.cast();
+    for index in 0..length {
+        // SAFETY: the mapping has room for so many, is aligned to pages, and is never given back; nobody
+        // else knows the strand yet.
+        unsafe {
+            let place = first.add(index);
+            place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
+            let WithBottom { strand, bottom } = &mut *place.as_ptr();
+            strand.stack.get().write(Stack::new(bottom));
+        }
     }
-    StrandRef(NonNull::from(slab).cast())
+    Some(StrandRef(first.cast()))
 }
 
 impl Strand {
@@ -595,10 +634,20 @@ pub fn make(
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
-    strand.identity.set(thread.vm.strands.new_identity());
+    strand.identity.set(new_identity(thread));
     strand.set_ready();
     touch(thread, strand);
     Ok(strand)
+}
+
+/// A number that no other strand ever had, a multiple of 8.
+fn new_identity(thread: &mut Thread) -> u64 {
+    loop {
+        if let Some(identity) = thread.identities.next() {
+            return identity << 3;
+        }
+        thread.identities = thread.vm.strands.new_identities();
+    }
 }
 
 /// Makes a strand that ended, and that nobody can have a reference to, begin anew with a message of
@@ -610,7 +659,7 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
     strand.vat.set(Some(vat));
     strand.role.set(Role::Other);
     strand.origin.set(None);
-    strand.identity.set(thread.vm.strands.new_identity());
+    strand.identity.set(new_identity(thread));
     touch(thread, strand);
 }
 

@@ -43,7 +43,7 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     let ticket = strand.current_ticket();
     // What it says goes with the ticket, which it took later.
     if !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
-        waiting::wake_strand(thread, strand, Delivery::Kill, Word::NIL);
+        waiting::cut(thread, strand, Delivery::Kill, Word::NIL);
     } else {
         ask_to_poll(thread, strand);
     }

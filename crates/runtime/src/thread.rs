@@ -9,6 +9,7 @@
 //! set to zero to make the thread come to its next poll, and [`Thread::is_preempted`], by which they
 //! say what for.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{Mutator, Object, Word};
@@ -188,6 +189,8 @@ pub struct Thread {
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
     made: u32,
+    /// See [`Thread::random`].
+    random: u64,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -212,6 +215,8 @@ pub struct Thread {
     pub turn_strand: Option<StrandRef>,
     /// Strands to be used next, by size.
     pub free_strands: [Vec<StrandRef>; strand::SIZES.len()],
+    /// The identities of the strands to be made next.
+    pub identities: Range<u64>,
     /// What the last process did to begin to run.
     pub run_entry: &'static CacheEntry,
 }
@@ -255,6 +260,7 @@ impl Thread {
                 resumption: State::NONE,
                 ticks: 0,
                 made: 0,
+                random: 0,
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -267,11 +273,22 @@ impl Thread {
                 touched: Vec::new(),
                 turn_strand: None,
                 free_strands: Default::default(),
+                identities: 0..0,
                 run_entry: CacheEntry::empty(),
             },
         );
         vm.add_thread(&thread);
         thread
+    }
+
+    /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,
+    /// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+    #[inline]
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
     }
 
     /// The number of the thread's worker.
@@ -289,6 +306,10 @@ impl Thread {
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     pub fn reset_limit(&mut self) {
         let limit = self.stack().limit();
+        // Nobody asks, or whoever does will set the limit after this.
+        if self.limit.load(Ordering::Relaxed) == limit {
+            return;
+        }
         // Who asks for a poll first says what for, and then sets the limit. The swap orders our
         // store before our look at what for, so that one of the two sees the other.
         self.limit.swap(limit, Ordering::SeqCst);

@@ -210,7 +210,7 @@ pub fn run_due(thread: &mut Thread) {
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {
                 strand.timer.set(0);
-                waiting::wake_strand(thread, strand, Delivery::Value, value);
+                waiting::cut(thread, strand, Delivery::Value, value);
             }
         }
         Some(Purpose::Post { vat, message }) => {

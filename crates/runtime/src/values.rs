@@ -20,6 +20,7 @@
 
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
 use squall_bytecode::module::Side;
 use squall_heap::{Flag, Format, Object, Word};
 
@@ -96,9 +97,9 @@ pub fn give_away(vm: &Vm, word: Word) -> Gift {
         return Gift::Refused;
     };
     let is_early = |object: &Object| is_unfinished(vm, *object);
-    let early: Vec<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
+    let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
     instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
-    if early.is_empty() { Gift::Given } else { Gift::Early(vm.early.add(early)) }
+    if early.is_empty() { Gift::Given } else { Gift::Early(vm.early.add(early.into_vec())) }
 }
 
 /// Whether the check at the end of an object's initializer is still to come.
@@ -127,20 +128,45 @@ fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
     instances.is_some()
 }
 
+/// What a look at a few objects finds.
+type Found<T> = SmallVec<[T; 8]>;
+
+/// The objects that were looked at: mostly a few, which need no table.
+#[derive(Default)]
+struct Seen {
+    first: Found<usize>,
+    others: HashSet<usize>,
+}
+
+impl Seen {
+    fn is_first_look(&mut self, object: Object) -> bool {
+        let address = object.address();
+        if self.first.contains(&address) {
+            return false;
+        }
+        if self.first.len() < self.first.inline_size() {
+            self.first.push(address);
+            return true;
+        }
+        self.others.insert(address)
+    }
+}
+
 /// The instances, not known to be values so far, that this object leads to; nothing if one is no value, or
 /// does not count as one.
-fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Vec<Object>> {
+fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Found<Object>> {
     let must_be_checked = question == Question::IsValue;
     // Most of those that are none show it themselves.
     if matches!(sharing(vm, object), Sharing::Never) {
         return None;
     }
-    let mut pending = vec![object.word()];
-    let mut seen = HashSet::new();
-    let mut instances = Vec::new();
+    let mut pending = Found::new();
+    pending.push(object.word());
+    let mut seen = Seen::default();
+    let mut instances = Found::new();
     while let Some(word) = pending.pop() {
         let Some(object) = word.as_object().filter(|_| !is_known_value(word)) else { continue };
-        if !seen.insert(object.address()) {
+        if !seen.is_first_look(object) {
             continue;
         }
         match sharing(vm, object) {

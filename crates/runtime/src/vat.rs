@@ -4,10 +4,14 @@
 //! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
 //! *vat object* on the heap holds the mailbox, and is what far references refer to.
 //!
-//! Protocol. One word holds a lock and two flags, which change under the lock:
+//! Protocol. One word holds a lock and three flags, which change under the lock:
 //!
 //! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
 //! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
+//! - *ready*: the ready list is not empty. Ready strands go before messages.
+//!
+//! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
+//! was taken belongs to the vat, too: another owner goes on with it.
 //!
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
 //! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
@@ -56,13 +60,17 @@ pub mod slots {
     pub const ROOM: usize = 3;
     /// The strands that wait for room.
     pub const SENDERS: usize = 4;
+    /// The oldest message that was taken from the mailbox and not begun, or nil. They are older than those in
+    /// the mailbox. From a bounded mailbox, none is taken before its turn.
+    pub const TAKEN: usize = 5;
     /// How many there are.
-    pub const COUNT: u32 = 5;
+    pub const COUNT: u32 = 6;
 }
 
 const LOCKED: u32 = 1;
 const SCHEDULED: u32 = 2;
 const OWNED: u32 = 4;
+const READY: u32 = 8;
 
 /// A vat's native part.
 pub struct Vat {
@@ -201,8 +209,10 @@ impl VatRef {
         }
     }
 
+    /// Gives the lock back, with this state but for the flag *ready*, which is found out here.
     fn unlock(self, state: u32) {
-        self.state.store(state, Ordering::Release);
+        let ready = if self.ready().is_empty() { 0 } else { READY };
+        self.state.store(state & !READY | ready, Ordering::Release);
     }
 
     #[expect(clippy::mut_from_ref, reason = "the lock gives exclusive access")]
@@ -293,7 +303,7 @@ impl VatRef {
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
         let state = self.lock();
-        debug_assert!(state == SCHEDULED, "a vat in a run queue is scheduled");
+        debug_assert!(state & !READY == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(OWNED);
     }
@@ -320,45 +330,89 @@ impl VatRef {
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.
     pub fn next_work(self, thread: &mut Thread) -> Work {
+        let may_begin_turn = self.may_begin_turn();
+        // Who makes a strand ready now does so during the turn that begins.
+        if may_begin_turn
+            && self.state.load(Ordering::Relaxed) & READY == 0
+            && let Some(message) = self.take_message(thread, slots::TAKEN)
+        {
+            return Work::Turn(message);
+        }
         let state = self.lock();
         if let Some(strand) = self.ready().pop() {
             self.unlock(state);
             return Work::Strand(strand);
         }
-        if self.may_begin_turn()
-            && let Some(message) = self.take_message(thread)
-        {
-            let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
-            self.unlock(state);
-            if let Some(sender) = sender {
-                waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        if may_begin_turn && self.object().slot(slots::ROOM) != Word::NIL {
+            return self.next_bounded_work(thread, state);
+        }
+        if may_begin_turn {
+            self.take_messages(thread);
+            if let Some(message) = self.take_message(thread, slots::TAKEN) {
+                self.unlock(state);
+                return Work::Turn(message);
             }
-            return Work::Turn(message);
         }
         self.unlock(state & !OWNED);
         Work::Nothing
     }
 
-    fn take_message(self, thread: &mut Thread) -> Option<Object> {
-        let object = self.object();
-        let message = object.slot(slots::FIRST).as_object()?;
-        let next = message.element(messages::NEXT);
+    /// The same, if no strand is ready and the mailbox is bounded. The vat is locked.
+    fn next_bounded_work(self, thread: &mut Thread, state: u32) -> Work {
+        let Some(message) = self.take_message(thread, slots::FIRST) else {
+            self.unlock(state & !OWNED);
+            return Work::Nothing;
+        };
+        if self.object().slot(slots::FIRST) == Word::NIL {
+            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
         self.change_room(thread, 1);
-        object.set_slot(&mut thread.mutator, slots::FIRST, next);
-        if next == Word::NIL {
+        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
+        self.unlock(state);
+        if let Some(sender) = sender {
+            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        }
+        Work::Turn(message)
+    }
+
+    /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
+    fn take_messages(self, thread: &mut Thread) {
+        let object = self.object();
+        let first = object.slot(slots::FIRST);
+        if object.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
+            object.set_slot(&mut thread.mutator, slots::TAKEN, first);
+            object.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
             object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
-        } else {
+        }
+    }
+
+    /// Takes the first of the messages in this slot.
+    fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
+        let message = self.object().slot(slot).as_object()?;
+        let next = message.element(messages::NEXT);
+        self.object().set_slot(&mut thread.mutator, slot, next);
+        if next != Word::NIL {
             // It may be sent on; and an old message must not keep those after it alive.
             message.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
         }
         Some(message)
     }
 
+    /// The messages whose turns have not begun, the oldest first. Nobody runs the vat.
+    pub fn messages(self) -> impl Iterator<Item = Object> {
+        [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
+            let first = self.object().slot(slot).as_object();
+            std::iter::successors(first, |message| message.element(messages::NEXT).as_object())
+        })
+    }
+
     /// Lets go of a vat that has more to do: it goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         let state = self.lock();
-        let has_work = !self.ready().is_empty()
-            || self.may_begin_turn() && self.object().slot(slots::FIRST) != Word::NIL;
+        let object = self.object();
+        let has_message =
+            [slots::TAKEN, slots::FIRST].iter().any(|&slot| object.slot(slot) != Word::NIL);
+        let has_work = state & READY != 0 || self.may_begin_turn() && has_message;
         let flags = if has_work { SCHEDULED } else { 0 };
         self.unlock(state & !OWNED | flags);
         if has_work {

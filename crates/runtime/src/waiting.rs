@@ -127,7 +127,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u6
     fence(Ordering::SeqCst);
     let is_ended = || strand.is_killed.load(Ordering::Relaxed);
     if is_ended() && !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
-        wake_strand(thread, strand, Delivery::Kill, Word::NIL);
+        cut(thread, strand, Delivery::Kill, Word::NIL);
     }
     ticket
 }
@@ -155,7 +155,7 @@ pub fn enqueue(
     ticket: u64,
     value: Word,
 ) {
-    drop_stale(thread, object, queue);
+    drop_stale(thread, object, queue, waiter);
     let mutator = &mut thread.mutator;
     waiter.set_slot(mutator, waiter::VALUE, value);
     waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
@@ -171,18 +171,37 @@ pub fn enqueue(
     object.set_slot(mutator, queue, waiter.word());
 }
 
-/// Drops stale waiters from the front of a queue of a locked object: a strand that chooses again and
-/// again leaves one each time in the queues of those channels that are silent.
-fn drop_stale(thread: &mut Thread, object: Object, queue: usize) {
-    while let Some(last) = object.slot(queue).as_object() {
-        let first = last.slot(waiter::NEXT).object_unchecked();
-        if !is_stale(first) {
+/// Drops stale waiters from a queue of a locked object, which is about to get another waiter: a strand that
+/// chooses again and again leaves one each time in the queues of those channels that are silent, and one
+/// that is ended or loses its patience leaves one for good.
+///
+/// Those in front are always dropped. Those behind n others that still wait are looked at once in n times or
+/// so, if there can be any: that takes a time of the order of log n on average, and keeps the number of stale
+/// waiters in the order of the others'.
+fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
+    let Some(last) = object.slot(queue).as_object() else { return };
+    // Strands that wait in one queue only leave nothing behind unless their wait is cut.
+    let looks_further = next.layout() == known::WAITER || thread.vm.strands.has_cut_waits();
+    let further = if looks_further { thread.random().trailing_zeros() } else { 0 };
+    let mut reach = 1_u64 << further.min(MAX_REACH);
+    let mut before = last;
+    loop {
+        let waiter = before.slot(waiter::NEXT).object_unchecked();
+        if is_stale(waiter) {
+            remove_next(thread, object, queue, before);
+            take(thread, waiter);
+        } else {
+            before = waiter;
+            reach -= 1;
+        }
+        if waiter == last || reach == 0 {
             return;
         }
-        remove_first(thread, object, queue, last);
-        take(thread, first);
     }
 }
+
+/// No more than two to this power are looked at with the lock held.
+const MAX_REACH: u32 = 20;
 
 /// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
 /// caller has claimed its strand, and must wake it.
@@ -190,20 +209,23 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
     loop {
         let last = object.slot(queue).as_object()?;
         let waiter = last.slot(waiter::NEXT).object_unchecked();
-        remove_first(thread, object, queue, last);
+        remove_next(thread, object, queue, last);
         if take(thread, waiter) {
             return Some(waiter);
         }
     }
 }
 
-/// Removes the first waiter of a queue of a locked object, whose last one this is.
-fn remove_first(thread: &mut Thread, object: Object, queue: usize, last: Object) {
-    let first = last.slot(waiter::NEXT).object_unchecked();
-    if first == last {
+/// Removes the waiter behind this one from a queue of a locked object: behind the last one is the first.
+fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
+    let waiter = before.slot(waiter::NEXT).object_unchecked();
+    if waiter == before {
         object.set_slot(&mut thread.mutator, queue, Word::NIL);
-    } else {
-        last.set_slot(&mut thread.mutator, waiter::NEXT, first.slot(waiter::NEXT));
+        return;
+    }
+    before.set_slot(&mut thread.mutator, waiter::NEXT, waiter.slot(waiter::NEXT));
+    if object.slot(queue) == waiter.word() {
+        object.set_slot(&mut thread.mutator, queue, before.word());
     }
 }
 
@@ -269,6 +291,15 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
     strand.delivery.set(delivery);
     // Who was waited for will often wait in turn: then the other goes on at once.
     make_ready(thread, strand, Place::Next);
+}
+
+/// Makes a claimed strand ready, whose waiters stay where they are.
+pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    // Who sleeps is in no queue: he waits for a number.
+    if strand.object().slot(strand::slots::WAITS_FOR).as_object().is_some() {
+        thread.vm.strands.cut_wait();
+    }
+    wake_strand(thread, strand, delivery, value);
 }
 
 /// Where a strand that becomes ready comes to stand.

@@ -121,6 +121,8 @@ pub enum Cores {
 pub enum Report {
     /// Lines of `RESULT`, workload, system, detail, value and unit, with tabs between.
     Lines,
+    /// The same, and the process's memory at its peak.
+    LinesAndPeak,
     /// The lines of are-we-fast-yet's harnesses, one for each iteration.
     Harness,
     /// Nothing: the process itself is measured.

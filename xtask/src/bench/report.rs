@@ -56,22 +56,35 @@ fn tell_once(program: &Program) -> Result<Told, String> {
     Ok(Told { samples, share: share_of_core(&run.error) })
 }
 
-/// Processor time in user and system mode, and time, in seconds.
-const USAGE: &str = "usage %U %S %e";
+/// Processor time in user and system mode, and time, in seconds; memory at the peak, in KiB.
+const USAGE: &str = "usage %U %S %e %M";
 
 /// Which share of the time of one core a program got. Runs too short for the clock of GNU time, which
 /// ticks every 10 ms, do not tell.
 fn share_of_core(error: &str) -> Option<f64> {
-    let line = error.lines().find_map(|line| line.strip_prefix("usage "))?;
-    let times: Vec<f64> = line.split(' ').flat_map(str::parse).collect();
-    let &[user, system, all] = &times[..] else { return None };
+    let [user, system, all, _] = usage(error)?;
     (all >= 0.2).then(|| ((user + system) / all).min(1.0))
+}
+
+/// The figures of the line that [`USAGE`] made.
+fn usage(error: &str) -> Option<[f64; 4]> {
+    let line = error.lines().find_map(|line| line.strip_prefix("usage "))?;
+    let figures: Vec<f64> = line.split(' ').flat_map(str::parse).collect();
+    figures.try_into().ok()
 }
 
 /// All samples of a run.
 fn samples(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
     let samples = match program.report {
         Report::Lines => from_lines(&run.output)?,
+        Report::LinesAndPeak => {
+            let mut samples = from_lines(&run.output)?;
+            samples.extend(usage(&run.error).map(|[.., kibibytes]| Sample {
+                key: Key::new(&program.workload, &program.system, "peak", "MiB"),
+                value: kibibytes / 1024.0,
+            }));
+            samples
+        }
         Report::Harness => from_harness(&run.output, program)?,
         Report::Process => from_process(run, program)?,
         Report::Idle => Vec::new(),
@@ -214,10 +227,19 @@ mod tests {
 
     #[test]
     fn a_share_of_a_core_is_processor_time_by_time() {
-        assert_eq!(share_of_core("warning\nusage 1.00 0.50 3.00\n"), Some(0.5));
-        assert_eq!(share_of_core("usage 1.51 0.00 1.50\n"), Some(1.0));
-        assert_eq!(share_of_core("usage 0.01 0.00 0.02\n"), None);
+        assert_eq!(share_of_core("warning\nusage 1.00 0.50 3.00 2048\n"), Some(0.5));
+        assert_eq!(share_of_core("usage 1.51 0.00 1.50 2048\n"), Some(1.0));
+        assert_eq!(share_of_core("usage 0.01 0.00 0.02 2048\n"), None);
         assert_eq!(share_of_core("no such line"), None);
+    }
+
+    #[test]
+    fn a_peak_is_one_more_result() {
+        let script = r"printf 'RESULT\tQueens\tshell\t\t1\tms\n'; echo 'usage 1 0 1 2048' >&2";
+        let one = Program { warm_up: 0, ..program(Report::LinesAndPeak, script) };
+        let told = tell(&one).map(|told| told.samples).unwrap_or_default();
+        let values: Vec<f64> = told.iter().map(|sample| sample.value).collect();
+        assert_eq!(values, [1.0, 2.0]);
     }
 
     #[test]

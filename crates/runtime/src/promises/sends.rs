@@ -38,6 +38,7 @@ pub fn send_eventually(
                 window.set(index, isolation::wrap(thread, word, here, target)?);
             }
         }
+        window.set(0, isolation::target_of(window.get(0).object_unchecked()));
     }
     let depth = thread.mutator.root_depth();
     let result = match wants_result {
@@ -45,8 +46,13 @@ pub fn send_eventually(
         false => Word::NIL,
     };
     let kept = thread.mutator.push_root(result);
-    let sent = messages::make(thread, messages::site_kind(site), result, window)
-        .map(|message| post(thread, here, message));
+    let sent =
+        messages::make(thread, messages::site_kind(site), result, window).map(
+            |message| match target {
+                Some(target) => target.post(thread, message),
+                None => post(thread, here, message),
+            },
+        );
     thread.made_work();
     let target = target.or_else(|| vat_behind(window.get(0)));
     let target = target.filter(|&target| target != here && target.is_bounded());

@@ -13,7 +13,7 @@ use super::{State, origins, state};
 use crate::known;
 use crate::messages;
 use crate::strand::{Standing, StrandRef, slots};
-use crate::vat::{self, VatRef};
+use crate::vat::VatRef;
 
 /// How many promises a report shows at each end of a long way.
 const SHOWN: usize = 4;
@@ -90,12 +90,7 @@ fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
         return Settler::Strand(strand);
     }
     let settles = |message: Object| message.element(messages::RESULT) == promise.word();
-    let waits_in = |vat: &VatRef| {
-        let first = vat.object().slot(vat::slots::FIRST).as_object();
-        let next = |message: &Object| message.element(messages::NEXT).as_object();
-        std::iter::successors(first, next).any(settles)
-    };
-    let vat = vats.iter().find(|vat| waits_in(vat));
+    let vat = vats.iter().find(|vat| vat.messages().any(settles));
     match vat.map(|vat| (vat.turn.get(), vat.has_lost_turn())) {
         Some((Some(turn), _)) => Settler::After(turn),
         Some((None, true)) => Settler::AfterLost,
