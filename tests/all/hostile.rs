@@ -20,6 +20,7 @@ use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{Trust, verify};
 use squall_newspeak::{CompileOptions, Source, compile, compile_source};
+use squall_system::http;
 
 use crate::mutation::{Random, damage_bytes, damage_module};
 use crate::process::Run;
@@ -46,7 +47,7 @@ pub fn trials() -> Vec<Trial> {
 type Attempt = fn(&[u8]);
 
 /// Folders of seeds, their extensions, and what to do with them.
-const SEEDS: [(&str, &str, Attempt); 3] = [
+const SEEDS: [(&str, &str, Attempt); 4] = [
     ("fuzz/seeds/modules", "sqb", |bytes| {
         let mut bytes = bytes.to_vec();
         format::seal(&mut bytes);
@@ -64,6 +65,14 @@ const SEEDS: [(&str, &str, Attempt); 3] = [
         let source = Source::from_bytes("seed.ns", bytes);
         if let Ok(module) = compile_source(&source, &CompileOptions::default()) {
             assert_eq!(verify(&module, Trust::Untrusted), Ok(()));
+        }
+    }),
+    ("fuzz/seeds/http", "http", |bytes| {
+        for end in 0..=bytes.len() {
+            for parse in [http::parse_request, http::parse_response] {
+                _ = parse(&bytes[..end], 4);
+            }
+            _ = http::chunk_size(&bytes[..end]);
         }
     }),
 ];

@@ -3,6 +3,7 @@
 //! | folder | a case is | what is compared |
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
@@ -20,6 +21,7 @@ mod colours;
 mod command_line;
 mod compile;
 mod documents;
+mod foreign;
 mod hostile;
 mod language;
 mod mutation;
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
     trials.extend(colours::trials());
     trials.extend(command_line::trials());
     trials.extend(documents::trials());
+    trials.extend(foreign::trials());
     trials.extend(hostile::trials());
     trials.extend(observer::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -9,11 +9,13 @@
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
+//! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod load;
 mod seeds;
 mod soak;
 mod steps;
@@ -48,6 +50,8 @@ enum Command {
     Seeds(seeds::Arguments),
     /// A program of mixed load, for minutes
     Soak(soak::Arguments),
+    /// Requests for the shop on the web, for a minute
+    Load(load::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
+        Command::Load(arguments) => load::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

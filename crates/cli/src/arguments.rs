@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use squall::{Grant, HeapOptions, Options, Permissions, Tracing};
+use squall::{Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, Tracing};
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
 #[derive(Parser, Debug)]
@@ -206,9 +206,20 @@ pub struct MachineArguments {
     )]
     pub allow_files: Vec<OsString>,
 
-    /// Let the program use the network
-    #[arg(long, help_heading = "Authority")]
-    pub allow_net: bool,
+    /// Let the program use the network: all of it, or some hosts and ports, such as `example.org`,
+    /// `127.0.0.1:8080`, `*:443`
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        num_args = 0..=1,
+        require_equals = true,
+        value_delimiter = ',',
+        default_missing_value = "*",
+        value_parser = host,
+        action = ArgAction::Append,
+        help_heading = "Authority"
+    )]
+    pub allow_net: Vec<HostGrant>,
 
     /// Let the program call foreign functions
     #[arg(long, help_heading = "Authority")]
@@ -305,6 +316,7 @@ impl MachineArguments {
             tiny_stacks: self.stress,
             polls_always: self.stress,
             arguments,
+            linked_libraries: vec![(squall_sqlite::NAME, squall_sqlite::FUNCTIONS)],
             tracing: Tracing {
                 sends: self.trace.contains(&Trace::Send),
                 caches: self.trace.contains(&Trace::Ic),
@@ -337,13 +349,25 @@ impl MachineArguments {
         } else {
             Grant::Below(self.allow_files.iter().map(PathBuf::from).collect())
         };
+        let network = match self.allow_net.as_slice() {
+            [] => NetworkGrant::Denied,
+            grants if grants.iter().any(HostGrant::is_unlimited) => NetworkGrant::Allowed,
+            grants => NetworkGrant::Only(grants.to_vec()),
+        };
         Permissions {
             files,
-            network: self.allow_net,
+            network,
             foreign_functions: self.allow_ffi,
             processes: self.allow_processes,
         }
     }
+}
+
+/// A host, a port, or both, that a program may talk to.
+fn host(text: &str) -> Result<HostGrant, String> {
+    HostGrant::parse(text).ok_or_else(|| {
+        format!("`{text}` is no host; write one like `example.org`, `127.0.0.1:8080`, `[::1]:80` or `*:443`")
+    })
 }
 
 /// A number of seconds, perhaps with decimals.
@@ -415,7 +439,25 @@ mod tests {
         ]);
         let Ok(Arguments { command: Command::Run(run) }) = arguments else { panic!("no run") };
         assert_eq!(run.program, ["a.ns", "--allow-ffi", "-A", "--", "x"]);
-        assert!(run.machine.allow_net && !run.machine.allow_ffi && !run.machine.allow_all);
+        assert!(
+            !run.machine.allow_net.is_empty() && !run.machine.allow_ffi && !run.machine.allow_all
+        );
+    }
+
+    #[test]
+    fn hosts_narrow_what_of_the_network_is_allowed() {
+        let permissions = |flags: &[&str]| {
+            let line = ["squall", "repl"].iter().chain(flags);
+            match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
+                Ok(Command::Repl(repl)) => Ok(repl.machine.permissions()),
+                _ => Err(()),
+            }
+        };
+        assert_eq!(permissions(&["--allow-net"]).unwrap().network, NetworkGrant::Allowed);
+        let some = permissions(&["--allow-net=a:1,b", "--allow-net=*:443"]).unwrap();
+        assert!(some.allows_host("a", 1) && !some.allows_host("a", 2) && some.allows_host("b", 2));
+        assert!(some.allows_host("c", 443));
+        assert!(permissions(&["--allow-net=a:x"]).is_err());
     }
 
     #[test]

@@ -51,6 +51,11 @@ impl Surroundings for Console {
         write_out(&mut self.buffer());
     }
 
+    fn abandon(&self, code: i32) {
+        self.flush();
+        std::process::exit(code);
+    }
+
     fn read_module(&self, path: &str) -> std::io::Result<Vec<u8>> {
         std::fs::read(path)
     }

@@ -182,15 +182,7 @@ impl Function {
             types.push(promoted(c_type).map_err(CallError::Type)?);
         }
         let plan = Plan::new(self.signature.result(), &types, fixed(&self.signature))?;
-        Ok(Function {
-            name: self.name.clone(),
-            address: self.address,
-            signature: self.signature.clone(),
-            library: self.library.clone(),
-            plan: Arc::new(plan),
-            is_open: false,
-            variants: Mutex::default(),
-        })
+        Ok(Function { plan: Arc::new(plan), is_open: false, ..self.clone() })
     }
 
     /// Its name, for messages.
@@ -496,6 +488,21 @@ fn parameter_types(signature: &Signature) -> Vec<Type> {
 /// How many arguments a variadic function has parameters for.
 fn fixed(signature: &Signature) -> Option<usize> {
     signature.is_variadic().then(|| signature.parameters().len())
+}
+
+impl Clone for Function {
+    /// The same function, which remembers plans of its own for surplus arguments.
+    fn clone(&self) -> Function {
+        Function {
+            name: self.name.clone(),
+            address: self.address,
+            signature: self.signature.clone(),
+            library: self.library.clone(),
+            plan: self.plan.clone(),
+            is_open: self.is_open,
+            variants: Mutex::default(),
+        }
+    }
 }
 
 impl fmt::Debug for Function {

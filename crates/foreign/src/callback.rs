@@ -27,7 +27,7 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use closure::Closure;
-pub use closure::{CallbackFrame, LINGERING};
+pub use closure::{CallbackAnswer, CallbackFrame, LINGERING};
 
 use crate::call::{CallError, Form, Interface};
 use crate::signature::Signature;

@@ -55,7 +55,7 @@ mod value;
 pub use call::{
     CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, MOST_ARGUMENTS, PreparedCall,
 };
-pub use callback::{Callback, CallbackError, CallbackFrame, LINGERING};
+pub use callback::{Callback, CallbackAnswer, CallbackError, CallbackFrame, LINGERING};
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};
 pub use library::{GREATEST_VERSION, Library, LibraryError, LinkedFunction};
 pub use memory::{Access, Keeper, MemoryError, NativeMemory, Retired, allocated_memory, text_at};

@@ -220,6 +220,11 @@ impl Type {
         }
     }
 
+    /// Whether it is the type without values.
+    pub fn is_void(&self) -> bool {
+        matches!(self.kind(), Kind::Void)
+    }
+
     /// The target of a pointer.
     pub fn target(&self) -> Option<&Type> {
         match self.kind() {

@@ -15,19 +15,23 @@ pub struct Interpreter;
 
 impl Tier for Interpreter {
     fn run(&self, thread: &mut Thread) {
+        // C may have been called by another loop, and have called what runs here.
+        let outer = thread.runs_guarded;
         loop {
             let State { pc, frame, function } = thread.state;
+            thread.runs_guarded = thread.is_guarded;
             if thread.is_guarded {
                 Machine::<true> { pc, frame, function, thread }.run();
             } else {
                 Machine::<false> { pc, frame, function, thread }.run();
             }
             if thread.stop != Stop::Switched {
-                return;
+                break;
             }
             thread.stop = Stop::Returned;
             thread.state = thread.resumption;
         }
+        thread.runs_guarded = outer;
     }
 }
 

@@ -246,7 +246,7 @@ pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
 fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
-    } else if thread.stop == Stop::Returned && guarding::is_late(thread) {
+    } else if thread.stop == Stop::Returned && guarding::is_out_of_step(thread) {
         guarding::guard(thread);
     }
 }
@@ -260,6 +260,8 @@ fn displace(thread: &mut Thread) {
     }
     match thread.stop {
         Stop::Preempted => thread.stop = Stop::Displaced,
+        // Who waits for the end of what C has called sees to it.
+        Stop::Crossed => {}
         // The strand has ended, which only its vat's owner may see to.
         _ => worker::regain_vat(thread),
     }

@@ -16,6 +16,12 @@ pub trait Host: Send + Sync {
     /// Sees to it that everything written so far is out.
     fn flush(&self);
 
+    /// The program has ended with this exit code, but the embedder's native thread is in foreign code that
+    /// does not return. What the embedder waits for never comes.
+    fn abandon(&self, code: i32) {
+        _ = code;
+    }
+
     /// The compiled library module with this name.
     fn library_module(&self, name: &str) -> Option<ModuleText>;
 

@@ -213,6 +213,9 @@ pub const BARRIER: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 
 /// Buckets, which vats share.
 pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 30);
 
+/// Handles of what belongs to C: see [`crate::foreign`]. Never seen by guest code outside the library.
+pub const FOREIGN: LayoutId = layout(Format::Slots, crate::foreign::slots::COUNT, 31);
+
 /// The first layout number for classes that programs define.
 pub const FIRST_FREE_NUMBER: u32 = 32;
 

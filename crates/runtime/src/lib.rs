@@ -8,6 +8,7 @@
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
 //! | transactions | [`transactions`] |
+//! | calls of C | [`foreign`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -21,6 +22,7 @@ pub mod calls;
 pub mod channels;
 pub mod classes;
 pub mod early;
+pub mod foreign;
 pub mod function;
 pub mod host;
 pub mod isolation;

@@ -17,13 +17,68 @@ pub enum Grant {
     Allowed,
 }
 
+/// Which hosts the program may talk to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum NetworkGrant {
+    /// None.
+    #[default]
+    Denied,
+    /// These.
+    Only(Vec<HostGrant>),
+    /// All.
+    Allowed,
+}
+
+/// A host, a port, or both, that the program may connect to, listen at, and exchange datagrams with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostGrant {
+    /// The name or address as the program has to write it, in small letters; any, if there is none.
+    host: Option<String>,
+    /// The port; any, if there is none.
+    port: Option<u16>,
+}
+
+impl HostGrant {
+    /// What a text such as `example.org`, `127.0.0.1:8080`, `[::1]:80` or `*:443` grants.
+    pub fn parse(text: &str) -> Option<HostGrant> {
+        let (host, port) = match text.rsplit_once(':') {
+            // An address with several colons stands in brackets if a port follows.
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, Some(port)),
+            _ => (text, None),
+        };
+        let port = port.map(str::parse).transpose().ok()?;
+        let host = host_name(host);
+        match host.as_str() {
+            "" => None,
+            "*" => Some(HostGrant { host: None, port }),
+            _ => Some(HostGrant { host: Some(host), port }),
+        }
+    }
+
+    /// Whether it grants everything.
+    pub fn is_unlimited(&self) -> bool {
+        self.host.is_none() && self.port.is_none()
+    }
+
+    fn covers(&self, host: &str, port: u16) -> bool {
+        self.host.as_deref().is_none_or(|granted| granted == host)
+            && self.port.is_none_or(|granted| granted == port)
+    }
+}
+
+/// The text of a host as it is compared.
+fn host_name(host: &str) -> String {
+    let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    inner.unwrap_or(host).to_ascii_lowercase()
+}
+
 /// What the program may do.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Permissions {
     /// Reading and writing files.
     pub files: Grant,
-    /// Connecting and listening.
-    pub network: bool,
+    /// Connecting, listening, and looking for addresses.
+    pub network: NetworkGrant,
     /// Calling foreign functions.
     pub foreign_functions: bool,
     /// Starting processes.
@@ -35,9 +90,22 @@ impl Permissions {
     pub fn all() -> Permissions {
         Permissions {
             files: Grant::Allowed,
-            network: true,
+            network: NetworkGrant::Allowed,
             foreign_functions: true,
             processes: true,
+        }
+    }
+
+    /// Whether the program may talk to this host at this port, or be talked to there. Names are compared
+    /// as they are written: what they stand for is up to others.
+    pub fn allows_host(&self, host: &str, port: u16) -> bool {
+        match &self.network {
+            NetworkGrant::Denied => false,
+            NetworkGrant::Allowed => true,
+            NetworkGrant::Only(grants) => {
+                let host = host_name(host);
+                grants.iter().any(|grant| grant.covers(&host, port))
+            }
         }
     }
 
@@ -71,5 +139,42 @@ fn resolve(path: &Path) -> Option<PathBuf> {
             _ => return None,
         }
         existing = existing.parent()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_granted_with_and_without_a_port() {
+        let only = |text: &str| Permissions {
+            network: NetworkGrant::Only(vec![HostGrant::parse(text).expect(text)]),
+            ..Permissions::default()
+        };
+        let cases = [
+            ("example.org", "Example.ORG", 80, true),
+            ("example.org", "www.example.org", 80, false),
+            ("example.org:80", "example.org", 80, true),
+            ("example.org:80", "example.org", 81, false),
+            ("::1", "[::1]", 5, true),
+            ("[::1]:80", "::1", 80, true),
+            ("[::1]:80", "::1", 81, false),
+            ("*:443", "anything", 443, true),
+            ("*:443", "anything", 80, false),
+            ("127.0.0.1", "localhost", 80, false),
+        ];
+        for (grant, host, port, expected) in cases {
+            assert_eq!(only(grant).allows_host(host, port), expected, "{grant} {host}:{port}");
+        }
+        assert!(!Permissions::default().allows_host("localhost", 80));
+        assert!(Permissions::all().allows_host("localhost", 80));
+    }
+
+    #[test]
+    fn what_grants_no_host_is_refused() {
+        for wrong in ["", ":80", "a:b", "a:65536", "a:"] {
+            assert_eq!(HostGrant::parse(wrong), None, "{wrong}");
+        }
     }
 }

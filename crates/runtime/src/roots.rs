@@ -178,6 +178,7 @@ unsafe impl RootSource for Roots {
         self.vm.embedder.visit(visit);
         self.vm.unhandled.visit(visit);
         self.vm.transactions.visit(visit);
+        self.vm.foreign.visit(visit);
         self.vm.symbols().visit_objects(visit);
     }
 
@@ -191,6 +192,7 @@ unsafe impl RootSource for Roots {
         let thread = unsafe { &mut *thread_of(context) };
         thread.message.iter_mut().for_each(&mut *visit);
         thread.window.visit(visit);
+        thread.crossings.iter_mut().for_each(|crossing| visit(&mut crossing.value));
         strand::visit_touched(&mut thread.touched, kind, visit);
         if let Some(strand) = thread.turn_strand {
             strand.object.visit(visit);
@@ -211,6 +213,7 @@ unsafe impl RootSource for Roots {
     }
 
     fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
+        self.vm.foreign.update(kind, tracer);
         if kind == CollectionKind::Full {
             let lost = self.vm.strands.update(tracer);
             self.vm.stalls.lose(&self.vm.strands, lost);

@@ -16,6 +16,10 @@
 //! return to the caller. The bottom of a strand looks the same with the exit site, whose code is
 //! `halt`. So neither calls nor returns know about chunks. The bottom is part of the strand.
 //!
+//! When C calls guest code, this begins in a chunk of its own, with the *callback site* instead of the boundary
+//! site: its code is `halt` as well, so the return ends the interpreter loop that C's call has begun. A walk
+//! over the stack goes on with the activation that called C.
+//!
 //! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame
 //! identifies an activation as long as it is active; only the strand's own native thread, or the
 //! collector while that thread stands, touches the words.
@@ -127,7 +131,6 @@ impl Chunk {
     fn allocate(words: usize) -> Chunk {
         let memory = Box::leak(vec![0u64; words].into_boxed_slice());
         memory[1] = words as u64;
-        memory[LINK + RETURN_SITE] = std::ptr::from_ref(boundary_site()) as u64;
         Chunk(NonNull::from(&mut memory[LINK + CHUNK_HEADER]))
     }
 
@@ -233,6 +236,28 @@ impl Stack {
         arguments: impl ExactSizeIterator<Item = Word>,
         size: usize,
     ) -> Result<*mut Word, StackOverflow> {
+        self.add_chunk(caller, site, boundary_site(), arguments, size)
+    }
+
+    /// Begins a chunk for what C calls, which was called from `site` in the frame `caller`. Answers where the
+    /// frame of the activation would be that the guest code is called by: the chunk's header.
+    pub fn enter_callback(
+        &mut self,
+        caller: *mut Word,
+        site: &'static Site,
+    ) -> Result<*mut Word, StackOverflow> {
+        let frame = self.add_chunk(caller, site, callback_site(), std::iter::empty(), 0)?;
+        Ok(frame.wrapping_sub(CHUNK_HEADER))
+    }
+
+    fn add_chunk(
+        &mut self,
+        caller: *mut Word,
+        site: &'static Site,
+        return_site: &'static Site,
+        arguments: impl ExactSizeIterator<Item = Word>,
+        size: usize,
+    ) -> Result<*mut Word, StackOverflow> {
         let needed = LINK + CHUNK_HEADER + size.max(arguments.len());
         let reserve = if self.reserve_is_open { RESERVE } else { 0 };
         let room = self.room(reserve);
@@ -246,6 +271,7 @@ impl Stack {
             chunk.link(0).write(self.top.0.as_ptr() as u64);
             chunk.header(CALLER).write(caller as u64);
             chunk.header(CALL_SITE).write(std::ptr::from_ref(site) as u64);
+            chunk.header(RETURN_SITE).write(std::ptr::from_ref(return_site) as u64);
             for (index, argument) in arguments.enumerate() {
                 chunk.0.add(index).write(argument.bits());
             }
@@ -323,6 +349,12 @@ pub fn boundary_site() -> &'static Site {
     SITE.get_or_init(|| special_site(LEAVE_CHUNK))
 }
 
+/// The site below the first frame of what C calls.
+pub fn callback_site() -> &'static Site {
+    static SITE: OnceLock<Site> = OnceLock::new();
+    SITE.get_or_init(|| special_site(HALT))
+}
+
 fn special_site(opcode: u8) -> Site {
     let code: &'static [AtomicU32] = Box::leak(Box::new([AtomicU32::new(u32::from(opcode))]));
     let mut site = Site::new();
@@ -360,21 +392,83 @@ impl Activation {
     ///
     /// The activation must be active, on the calling thread's stack or that of a stopped thread.
     pub unsafe fn caller(self) -> Option<(Activation, &'static Site)> {
-        // SAFETY: below every active frame is the site word of the call that made it (module head),
-        // and sites are immortal; a chunk's header holds the caller's frame and the real site.
+        // SAFETY: below every active frame is the site word of the call that made it (module head), and sites
+        // are immortal; the first frame of a chunk lies behind its header.
         unsafe {
             let site: &'static Site = &*self.frame.sub(1).cast::<*const Site>().read();
-            let (frame, site) = if std::ptr::eq(site, boundary_site()) {
-                let header = self.frame.sub(CHUNK_HEADER);
-                (header.cast::<*mut Word>().read(), &*header.add(1).cast::<*const Site>().read())
-            } else {
-                (self.frame.sub(usize::from(site.window)), site)
-            };
-            // Even the strand's first frame may have found no room in the first chunk.
-            if std::ptr::eq(site, exit_site()) {
-                return None;
+            match is_first_of_chunk(site) {
+                true => Activation::before_chunk(self.frame.sub(CHUNK_HEADER)),
+                false => Activation::at_call(self.frame.sub(usize::from(site.window)), site),
             }
-            Some((Activation { frame, function: site.function(), pc: site.pc as usize }, site))
         }
     }
+
+    /// The activation that the first one of a chunk was called by.
+    ///
+    /// # Safety
+    ///
+    /// This is the header of a chunk, not the bottom, of the calling thread's stack or that of a stopped thread.
+    unsafe fn before_chunk(header: *mut Word) -> Option<(Activation, &'static Site)> {
+        // SAFETY: the header holds the caller's frame and the site of the call.
+        unsafe {
+            let frame = header.add(CALLER).cast::<*mut Word>().read();
+            let site: &'static Site = &*header.add(CALL_SITE).cast::<*const Site>().read();
+            Activation::at_call(frame, site)
+        }
+    }
+
+    /// The activation with this frame, in a call at this site.
+    ///
+    /// # Safety
+    ///
+    /// The frame is active or, for the special sites, a chunk's header.
+    unsafe fn at_call(
+        frame: *mut Word,
+        site: &'static Site,
+    ) -> Option<(Activation, &'static Site)> {
+        // Even the first frame of a strand, or of a callback, may have found no room in the first chunk.
+        if std::ptr::eq(site, exit_site()) {
+            return None;
+        }
+        if std::ptr::eq(site, callback_site()) {
+            // SAFETY: the caller's promise.
+            return unsafe { Activation::before_chunk(frame) };
+        }
+        Some((Activation { frame, function: site.function(), pc: site.pc as usize }, site))
+    }
+
+    /// The activation that called C, which is about to call guest code; none if the state is another one.
+    pub(crate) fn before_callback(pc: *const AtomicU32, frame: *mut Word) -> Option<Activation> {
+        let is_callback = std::ptr::eq(pc, callback_site().return_pc) && !frame.is_null();
+        // SAFETY: states with this pc have the header of a callback's chunk as frame.
+        let found = is_callback.then(|| unsafe { Activation::before_chunk(frame) });
+        found.flatten().map(|(activation, _)| activation)
+    }
+
+    /// If C has called it, the header of the chunk that begins there.
+    ///
+    /// # Safety
+    ///
+    /// As for [`caller`](Activation::caller).
+    pub(crate) unsafe fn callback_header(self) -> Option<*mut Word> {
+        // SAFETY: as in `caller`.
+        unsafe {
+            let site = self.frame.sub(1).cast::<*const Site>().read();
+            let header = self.frame.sub(CHUNK_HEADER);
+            if std::ptr::eq(site, callback_site()) {
+                return Some(header);
+            }
+            let is_beyond = std::ptr::eq(site, boundary_site())
+                && std::ptr::eq(
+                    header.add(CALL_SITE).cast::<*const Site>().read(),
+                    callback_site(),
+                );
+            is_beyond.then(|| header.add(CALLER).cast::<*mut Word>().read())
+        }
+    }
+}
+
+/// Whether this is the site below the first frame of a chunk that is not the bottom.
+fn is_first_of_chunk(site: &'static Site) -> bool {
+    std::ptr::eq(site, boundary_site()) || std::ptr::eq(site, callback_site())
 }

@@ -198,7 +198,10 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     _ = write!(text, "{}", name(&vm.strands, strand));
     if strand.is_parked() {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
-        let waits_for = waits_for(&vm.strands, strand.object().slot(slots::WAITS_FOR));
+        let waits_for = match vm.timers.describe_awaited(strand) {
+            Some(resource) => format!("for {resource}"),
+            None => waits_for(&vm.strands, strand.object().slot(slots::WAITS_FOR)),
+        };
         _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
     } else if strand.standing.get() == Standing::New {
         _ = writeln!(text, " has not begun");

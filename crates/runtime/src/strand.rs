@@ -34,6 +34,7 @@ use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
+use crate::foreign::anchor::Anchor;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
@@ -194,6 +195,10 @@ pub struct Strand {
     pub delivery: Cell<Delivery>,
     /// From 1, the least, to 80.
     pub priority: Cell<u8>,
+    /// C's `errno` as the last call of C has left it.
+    pub errno: Cell<i32>,
+    /// Where the native thread waits on whose stack C has called this strand's code, else null.
+    anchor: Cell<*const Anchor>,
     /// Which of [`SIZES`] it has.
     size: u8,
 }
@@ -294,6 +299,18 @@ impl StrandRef {
     pub unsafe fn stack(&self) -> &mut Stack {
         // SAFETY: the caller's promise.
         unsafe { &mut *self.stack.get() }
+    }
+
+    /// Where the native thread is that alone can run it, because C has called it there.
+    #[inline]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        // SAFETY: whoever sets it takes it back before the anchor goes.
+        unsafe { self.anchor.get().as_ref() }
+    }
+
+    /// Only this anchor's native thread runs the strand from now on. Answers the former one.
+    pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
+        self.anchor.replace(anchor)
     }
 
     /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
@@ -595,6 +612,8 @@ impl Strand {
             standing: Cell::new(Standing::New),
             delivery: Cell::new(Delivery::Value),
             priority: Cell::new(ORDINARY_PRIORITY),
+            errno: Cell::new(0),
+            anchor: Cell::new(std::ptr::null()),
             size: size as u8,
         }
     }
@@ -630,6 +649,7 @@ pub fn make(
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
+    strand.errno.set(0);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_patient.store(false, Ordering::Relaxed);

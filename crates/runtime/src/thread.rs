@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use squall_heap::{Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
+use crate::foreign::callbacks;
 use crate::function::{Function, Site};
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
@@ -24,6 +25,7 @@ use crate::timers::TimerKey;
 use crate::transactions::Transaction;
 use crate::transactions::memory::Memory;
 use crate::transactions::statistics::Tally;
+use crate::unwind::Crossing;
 use crate::vat::VatRef;
 use crate::vm::Vm;
 use crate::worker::{self, Item};
@@ -47,8 +49,13 @@ impl State {
     /// The activation, unless nothing runs yet.
     pub fn activation(self) -> Option<Activation> {
         // SAFETY: functions are immortal, and states hold their addresses or null.
-        let function: &'static Function = unsafe { self.function.as_ref() }?;
-        Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+        let function: Option<&'static Function> = unsafe { self.function.as_ref() };
+        match function {
+            Some(function) => {
+                Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+            }
+            None => Activation::before_callback(self.pc, self.frame),
+        }
     }
 }
 
@@ -142,6 +149,8 @@ pub enum Stop {
     Killed,
     /// It goes on at [`Thread::resumption`], with guarded accesses.
     Switched,
+    /// An unwinding has left all that C has called, and goes on where C was called.
+    Crossed,
 }
 
 /// A native thread that runs guest code.
@@ -173,6 +182,8 @@ pub struct Thread {
     pub must_look: bool,
     /// Whether accesses of the strand that runs are guarded: see [`crate::transactions`].
     pub is_guarded: bool,
+    /// Whether the innermost loop of the tier has guarded accesses.
+    pub runs_guarded: bool,
     /// The address of the vat whose objects are accessed bare here, or 0.
     pub plain_in: AtomicUsize,
     /// The transactional memory of the vat of the strand that runs, if its accesses are guarded.
@@ -219,6 +230,8 @@ pub struct Thread {
     pub identities: Range<u64>,
     /// What the last process did to begin to run.
     pub run_entry: &'static CacheEntry,
+    /// Unwindings that go on when C returns to where it was called, innermost last.
+    pub crossings: Vec<Crossing>,
 }
 
 /// How many messages and processes are much.
@@ -252,6 +265,7 @@ impl Thread {
                 is_displaced: false,
                 must_look: false,
                 is_guarded: false,
+                runs_guarded: false,
                 plain_in: AtomicUsize::new(0),
                 memory: None,
                 transaction: None,
@@ -275,9 +289,11 @@ impl Thread {
                 free_strands: Default::default(),
                 identities: 0..0,
                 run_entry: CacheEntry::empty(),
+                crossings: Vec::new(),
             },
         );
         vm.add_thread(&thread);
+        callbacks::attach();
         thread
     }
 

@@ -26,7 +26,7 @@ use crate::lookup::Action;
 use crate::messages::{self, Audience};
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
-use crate::stack::{Activation, CHUNK_RESULT, exit_site};
+use crate::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
 use crate::strand::slots;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
@@ -43,6 +43,14 @@ enum Destination {
     CallerOf(*mut Word),
     /// Nowhere: the strand stops, for this reason.
     End(Stop),
+}
+
+/// An unwinding that has left what C has called, for a place beyond the call of C. C's own frames are not
+/// unwound: it goes on when C returns.
+pub struct Crossing {
+    destination: Destination,
+    /// What the destination is given; the collector updates it.
+    pub(crate) value: Word,
 }
 
 /// Signals an exception from the activation in the saved state.
@@ -182,6 +190,10 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
             return arrive(thread, activation, handler, value);
         }
         leave(thread, activation);
+        // SAFETY: the activation is active on this thread's stack.
+        if let Some(header) = unsafe { activation.callback_header() } {
+            return leave_to_c(thread, header, destination, value);
+        }
     }
     match destination {
         Destination::End(reason) => end(thread, reason, value),
@@ -201,6 +213,27 @@ fn end(thread: &mut Thread, reason: Stop, value: Word) -> Outcome {
     unsafe { thread.state.frame.add(CHUNK_RESULT).write(value) };
     calls::stop(thread, reason);
     Outcome::Resume
+}
+
+/// Stops the interpreter loop that C has called, all of whose activations have been left.
+fn leave_to_c(
+    thread: &mut Thread,
+    header: *mut Word,
+    destination: Destination,
+    value: Word,
+) -> Outcome {
+    thread.crossings.push(Crossing { destination, value });
+    thread.stack().cut_to(header.wrapping_add(CHUNK_HEADER));
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    thread.state = worker::callback_bottom(header);
+    thread.stop = Stop::Crossed;
+    Outcome::Resume
+}
+
+/// Goes on with an unwinding, from the activation that has called C.
+pub fn resume_crossing(thread: &mut Thread, crossing: Crossing) -> Outcome {
+    unwind(thread, crossing.destination, crossing.value)
 }
 
 /// Records that an activation is not active any more.

@@ -27,6 +27,7 @@ use squall_heap::{Flag, Format, Object, Word};
 use crate::behavior::{Behavior, SlotContent};
 use crate::classes::{behavior_of, captures, enclosing, is_of_travellers};
 use crate::early::{self, EarlyKey};
+use crate::foreign;
 use crate::known;
 use crate::outcome::Failure;
 use crate::thread::Thread;
@@ -200,6 +201,8 @@ fn sharing(vm: &Vm, object: Object) -> Sharing {
         | known::FAR_REFERENCE => return Sharing::Always,
         known::BLOCK | known::ARRAY | known::PROMISE => return Sharing::Never,
         known::VALUE_ARRAY => return Sharing::Elements,
+        known::FOREIGN if foreign::is_shared(object) => return Sharing::Always,
+        known::FOREIGN => return Sharing::Never,
         _ => {}
     }
     let Some(behavior) = behavior_of(vm, object) else { return Sharing::Never };

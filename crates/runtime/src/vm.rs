@@ -7,13 +7,16 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
+use squall_system::resources::Resources;
 
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
+use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
@@ -56,6 +59,8 @@ pub struct VmOptions {
     pub polls_always: bool,
     /// What to report while the program runs.
     pub tracing: Tracing,
+    /// The C libraries that are part of the process, beside those that the platform knows.
+    pub linked_libraries: Vec<LinkedLibrary>,
 }
 
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
@@ -96,6 +101,10 @@ pub struct Vm {
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
+    /// What else it has open: connections, processes and the like.
+    pub resources: Resources,
+    /// What belongs to C.
+    pub foreign: Foreign,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -154,6 +163,8 @@ impl Vm {
             transactions: Transactions::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
+            resources: Resources::default(),
+            foreign: Foreign::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             threads: Mutex::default(),
@@ -190,12 +201,36 @@ impl Vm {
     }
 
     /// Ends the program with this exit code.
-    pub fn end(&self, code: i32) {
+    pub fn end(&'static self, code: i32) {
         self.ended.set(code);
         self.scheduler.stop();
         for thread in self.threads.lock().iter() {
             thread.ask_to_poll();
         }
+        self.foreign.end();
+        if self.embedder_is_outside() {
+            self.abandon_soon(code);
+        }
+    }
+
+    /// Whether the embedder's native thread is in foreign code.
+    fn embedder_is_outside(&self) -> bool {
+        let first = self.threads.lock().first().copied();
+        // SAFETY: the embedder's thread stays as long as the VM works for it; its number never changes.
+        first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
+    }
+
+    /// The program has ended, but the embedder's native thread is in foreign code, perhaps for ever: if it does
+    /// not come back soon, the host decides.
+    fn abandon_soon(&'static self, code: i32) {
+        let end = std::thread::Builder::new().name("end".into()).spawn(move || {
+            std::thread::sleep(RETURN_GRACE);
+            if self.embedder_is_outside() {
+                self.host.abandon(code);
+            }
+        });
+        // Without another native thread, the program ends when the call does.
+        drop(end);
     }
 
     /// All symbols.
@@ -273,6 +308,9 @@ impl Vm {
         self.roots.add_constant(constant);
     }
 }
+
+/// How long foreign code may go on after the program's end before the host is asked what to do.
+const RETURN_GRACE: Duration = Duration::from_millis(100);
 
 /// The native threads that run guest code.
 impl Vm {

@@ -11,10 +11,11 @@ use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, Return, WorkerId};
 
 use crate::calls;
+use crate::foreign::{anchor, requests};
 use crate::messages;
 use crate::outcome::Failure;
 use crate::promises;
-use crate::stack::{CHUNK_HEADER, halt_code};
+use crate::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
@@ -24,12 +25,13 @@ use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
 use crate::waiting::{self, Place};
 
-/// Something in a run queue: a vat, a strand, or the news that a timer is due.
+/// Something in a run queue: a vat, a strand, or the news that a timer is due or that C calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
+const REQUEST: usize = 3;
 const KIND: usize = 3;
 
 impl Item {
@@ -45,6 +47,9 @@ impl Item {
 
     /// A timer is due.
     pub const TIMER: Item = Item(NonZeroUsize::new(TIMER).expect("not zero"));
+
+    /// A native thread that is none of the VM's calls guest code.
+    pub const REQUEST: Item = Item(NonZeroUsize::new(REQUEST).expect("not zero"));
 
     fn new(bits: usize) -> Item {
         // Addresses are not null, and the other kinds have bits of their own.
@@ -99,7 +104,7 @@ impl Ended {
     }
 
     /// With a seed, the program ends if its end has been near for too long: asked at polls.
-    pub fn end_if_late(&self, vm: &Vm) {
+    pub fn end_if_late(&self, vm: &'static Vm) {
         if vm.scheduler.now() >= self.due.load(Ordering::Relaxed) {
             end_late(vm, self.near_code().unwrap_or(0));
         }
@@ -123,6 +128,8 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
     }
     vm.stalls.close();
     vm.timers.stop(vm);
+    vm.foreign.forget_all(vm);
+    vm.scheduler.end_waiting();
     if vm.scheduler.is_seeded() {
         let due = vm.scheduler.now() + LAST_GRACE.as_millis() as u64;
         return vm.ended.due.store(due, Ordering::Relaxed);
@@ -138,7 +145,7 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
 }
 
 /// The program's end was near for too long.
-fn end_late(vm: &Vm, code: i32) {
+fn end_late(vm: &'static Vm, code: i32) {
     let seconds = LAST_GRACE.as_secs();
     vm.host.write_error(&format!(
         "the program was ended, since something still ran {seconds} s after main: had answered\n"
@@ -198,6 +205,7 @@ fn run_item(thread: &mut Thread, item: Item) {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
             TIMER => timers::run_due(thread),
+            REQUEST => requests::begin_next(thread),
             _ => run_alone(thread, StrandRef::from_address(bits)),
         }
     }
@@ -273,6 +281,9 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     if waiting::is_held_up(thread, strand) {
         return;
     }
+    if let Some(anchor) = strand.anchor() {
+        return anchor::hand_over(thread, strand, anchor);
+    }
     resume(thread, strand);
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     let strand = thread.leave_strand();
@@ -287,36 +298,53 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
         Stop::Returned => finish(thread, strand, Ending::Returned),
         Stop::Failed => finish(thread, strand, Ending::Failed),
         Stop::Killed => finish(thread, strand, Ending::Killed),
+        Stop::Crossed => unreachable!("there is no call of C on the native stack"),
     }
 }
 
 /// Runs the strand until it stops.
 fn resume(thread: &mut Thread, strand: StrandRef) {
+    let begins = strand.standing.get() == Standing::New;
+    enter(thread, strand);
+    if begins {
+        thread.start_state();
+        match strand.object().slot(strand::slots::TASK).as_object() {
+            Some(message) => messages::begin(thread, message),
+            None => thread.state.pc = halt_code(),
+        }
+    }
+    end_if_killed(thread, strand);
+    let tier = thread.vm.tier;
+    tier.run(thread);
+    while messages::next_step(thread) {
+        tier.run(thread);
+    }
+}
+
+/// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
+fn enter(thread: &mut Thread, strand: StrandRef) {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
         vat.running.store(strand.priority.get(), Ordering::Relaxed);
     }
     thread.enter_strand(strand);
     strand.is_patient.store(false, Ordering::Relaxed);
-    match strand.standing.get() {
-        Standing::New => {
-            thread.start_state();
-            match strand.object().slot(strand::slots::TASK).as_object() {
-                Some(message) => messages::begin(thread, message),
-                None => thread.state.pc = halt_code(),
-            }
-        }
-        Standing::InCall => deliver(thread, strand),
-        Standing::BeforeInstruction => {}
+    if strand.standing.get() == Standing::InCall {
+        deliver(thread, strand);
     }
+}
+
+fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     if strand.is_killed.load(Ordering::Relaxed) && !thread.is_parked {
         kill(thread, strand);
     }
-    let tier = thread.vm.tier;
-    tier.run(thread);
-    while messages::next_step(thread) {
-        tier.run(thread);
-    }
+}
+
+/// Goes on with a strand that C has called, and that has been [handed over](anchor::hand_over) to this native
+/// thread again.
+pub fn reenter(thread: &mut Thread, strand: StrandRef) {
+    enter(thread, strand);
+    end_if_killed(thread, strand);
 }
 
 /// Ends a strand that is about to go on: at once if that is why it does, otherwise at its next poll. So
@@ -344,7 +372,7 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Puts a strand that was made to stop back into its queue.
-fn preempted(thread: &mut Thread, strand: StrandRef) {
+pub fn preempted(thread: &mut Thread, strand: StrandRef) {
     strand::touch(thread, strand);
     // Who yields goes behind the others of the vat. Otherwise the strand keeps its place there; if it
     // was not asked to give way to one of those, it is the vat that makes place.
@@ -390,23 +418,44 @@ fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: W
 /// Afterwards the vat may be another worker's. The primitive that called this may then still read its
 /// arguments, and make objects, but no more than that; the strand goes on when it is its turn.
 pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
-    let strand = thread.strand();
-    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    go_outside(thread);
+    let result = work();
+    come_back(thread);
+    result
+}
+
+/// The first half of [`outside`]. *GC point.*
+#[inline]
+pub fn go_outside(thread: &mut Thread) {
+    let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
-    let plain_in = thread.plain_in.swap(0, Ordering::Release);
+    thread.plain_in.store(0, Ordering::Release);
     let Thread { mutator, worker, .. } = thread;
     mutator.enter_native();
     worker.go_outside();
-    let result = work();
-    let returned = worker.come_back();
-    mutator.leave_native();
+}
+
+/// The second half of [`outside`]. *GC point.*
+#[inline]
+pub fn come_back(thread: &mut Thread) {
+    if !thread.is_guarded {
+        let vat = thread.strand().vat.get();
+        thread.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    }
+    let returned = thread.worker.come_back();
+    thread.mutator.leave_native();
     if returned == Return::Replaced {
+        let vat = vat_of_exclusive(thread.strand());
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
     // See `transactions/guarding.rs`.
-    thread.plain_in.swap(plain_in, Ordering::SeqCst);
-    thread.must_look = thread.is_displaced || guarding::is_late(thread);
-    result
+    thread.must_look = thread.is_displaced || guarding::is_out_of_step(thread);
+}
+
+/// The vat that is owned by who runs this strand.
+#[inline]
+pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
+    strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive)
 }
 
 /// Waits until the vat of the strand that runs here is nobody's, and owns it again. *GC point.*
@@ -418,13 +467,17 @@ pub fn regain_vat(thread: &mut Thread) {
     thread.is_displaced = false;
 }
 
+/// How large the native stacks of workers may become. C needs some, and callbacks nest on them.
+const NATIVE_STACK: usize = 8 << 20;
+
 /// What the scheduler asks of the runtime.
 pub struct WorkerHooks;
 
 impl Hooks<TimerKey> for WorkerHooks {
     fn start_worker(&self) {
         let vm = Vm::of_process();
-        let worker = std::thread::Builder::new().name("worker".into()).spawn(move || {
+        let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
+        let worker = builder.spawn(move || {
             let mut thread = Thread::attach(vm);
             // Until the program ends, or the thread is surplus.
             work(&mut thread, |_| false);
@@ -515,6 +568,12 @@ fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
     let vat = vm.main_vat().ok_or(Failure::new("NotSupported"))?;
     vat.post(thread, message);
     Ok(work(thread, |vm| vm.embedder.is_done()))
+}
+
+/// The state before C's call of guest code has begun, and after it has ended: at the callback site's
+/// instruction, with the header of its chunk.
+pub fn callback_bottom(header: *mut Word) -> State {
+    State { pc: callback_site().return_pc, frame: header, function: std::ptr::null() }
 }
 
 /// The state of a strand that has not begun: at the exit site's instruction.

@@ -184,6 +184,7 @@ fn primitives_survive_any_argument() {
         permissions: Permissions::default(),
         arguments: vec!["hostile.ns".to_owned()],
         tracing: Tracing::default(),
+        linked_libraries: Vec::new(),
     };
     let vm = Vm::new(options, Box::new(host), &Interpreter).unwrap();
     let mut thread = Thread::attach(vm);

@@ -115,7 +115,7 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
     {
         scheduler.hooks.replaced(id);
         scheduler.empty_queue(id);
-        scheduler.parking.replace();
+        scheduler.parking.replace(|| scheduler.has_injected());
         watch.excuse();
         watch.place.replaced();
         if scheduler.has_injected() {

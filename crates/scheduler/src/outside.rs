@@ -80,6 +80,11 @@ impl Whereabouts {
         self.0.store(word & !STATE | INSIDE, Ordering::Relaxed);
     }
 
+    /// Called by anybody: whether there is a call under way.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & STATE != INSIDE
+    }
+
     /// Called by the monitor: the call under way.
     pub(crate) fn call(&self) -> Option<Call> {
         let word = self.0.load(Ordering::Relaxed);

@@ -109,6 +109,10 @@ struct Crew {
     is_starting: bool,
     /// Whether a worker was told of a stall, and none has run anything since.
     stall_told: bool,
+    /// How many workers are replaced.
+    replaced: usize,
+    /// Whether nobody waits any more for what is outside.
+    is_ending: bool,
 }
 
 /// Why a parked worker wakes.
@@ -159,6 +163,8 @@ impl Parking {
             present: 0,
             is_starting: false,
             stall_told: false,
+            replaced: 0,
+            is_ending: false,
         };
         Parking {
             crew: Mutex::new(crew),
@@ -200,17 +206,31 @@ impl Parking {
     }
 
     /// A present worker is replaced: it is a source until it [comes back](Parking::come_back).
-    pub(crate) fn replace(&self) {
+    pub(crate) fn replace(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.present -= 1;
+        crew.replaced += 1;
         self.begin_source();
         self.publish(&crew);
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
+    }
+
+    /// From now on, workers that are replaced are no sources: nobody waits for what they do.
+    pub(crate) fn end(&self, has_work: impl Fn() -> bool) {
+        let mut crew = lock(&self.crew);
+        crew.is_ending = true;
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
     }
 
     /// A worker that was replaced is present again.
     pub(crate) fn come_back(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.present += 1;
+        crew.replaced -= 1;
         self.publish(&crew);
         drop(crew);
         // It is active, so this does not end in a stall.
@@ -350,7 +370,8 @@ impl Parking {
         if !all_parked || crew.stall_told || self.stopped.load(Ordering::Relaxed) {
             return None;
         }
-        if self.sources.load(Ordering::Acquire) > 0 || has_work() {
+        let ignored = if crew.is_ending { crew.replaced } else { 0 };
+        if self.sources.load(Ordering::Acquire) > ignored || has_work() {
             return None;
         }
         crew.stall_told = true;

@@ -102,6 +102,17 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.worker_ids().for_each(|worker| self.hooks.preempt(worker));
     }
 
+    /// Nobody waits any more for what is outside: a scheduler without work is stalled from now on, whoever
+    /// has not come back.
+    pub fn end_waiting(&self) {
+        self.parking.end(|| self.has_injected());
+    }
+
+    /// Whether the item that runs on this worker is outside.
+    pub fn is_outside(&self, worker: WorkerId) -> bool {
+        self.watch(worker).place.is_outside()
+    }
+
     /// Whether [`Scheduler::stop`] was called.
     pub fn is_stopped(&self) -> bool {
         self.parking.is_stopped()

@@ -37,6 +37,10 @@ impl Host for EmbeddingRef {
         self.0.surroundings.flush();
     }
 
+    fn abandon(&self, code: i32) {
+        self.0.surroundings.abandon(code);
+    }
+
     fn library_module(&self, name: &str) -> Option<ModuleText> {
         library::image(name).map(ModuleText::from)
     }

@@ -32,6 +32,6 @@ mod watchdog;
 pub use machine::{Machine, Reply, StartError};
 pub use options::Options;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
-pub use squall_runtime::permissions::{Grant, Permissions};
+pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
 pub use squall_runtime::tracing::Tracing;
 pub use surroundings::Surroundings;

@@ -1,6 +1,7 @@
 //! What can be chosen when a machine starts.
 
 use squall_heap::{CollectionKind, HeapOptions, Stress};
+pub use squall_runtime::foreign::LinkedLibrary;
 use squall_runtime::permissions::Permissions;
 use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::VmOptions;
@@ -27,6 +28,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// What to report while the program runs.
     pub tracing: Tracing,
+    /// The C libraries that are part of the process, for programs that may call C.
+    pub linked_libraries: Vec<LinkedLibrary>,
 }
 
 /// Deep recursion is a program's own business until it threatens the machine.
@@ -44,6 +47,7 @@ impl Default for Options {
             verify_all: cfg!(debug_assertions),
             arguments: Vec::new(),
             tracing: Tracing::default(),
+            linked_libraries: Vec::new(),
         }
     }
 }
@@ -65,6 +69,7 @@ impl Options {
             scheduler: self.scheduler,
             arguments: self.arguments,
             tracing: self.tracing,
+            linked_libraries: self.linked_libraries,
         }
     }
 }

@@ -15,6 +15,12 @@ pub trait Surroundings: Send + Sync {
     /// Sees to it that everything written so far is out. Called before the machine sleeps or ends.
     fn flush(&self);
 
+    /// The program has ended with this exit code, but the machine's own native thread is in a call of C that does
+    /// not return: what the embedder waits for never comes. A process that does nothing else should end.
+    fn abandon(&self, code: i32) {
+        _ = code;
+    }
+
     /// The bytes of the module file at a path, which the program named.
     fn read_module(&self, path: &str) -> io::Result<Vec<u8>>;
 }

@@ -17,7 +17,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-transactions", &[]),
     (
         "squall-runtime",
-        &["squall-bytecode", "squall-heap", "squall-scheduler", "squall-transactions"],
+        &[
+            "squall-bytecode",
+            "squall-foreign",
+            "squall-heap",
+            "squall-scheduler",
+            "squall-system",
+            "squall-transactions",
+        ],
     ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
@@ -31,7 +38,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-scheduler",
         ],
     ),
-    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak"]),
+    ("squall-sqlite", &["squall-foreign"]),
+    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite"]),
     ("xtask", &[]),
 ];
 
@@ -40,12 +48,13 @@ const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
     ("libffi-sys", "squall-foreign"),
     ("libloading", "squall-foreign"),
+    ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
 ];
 
 /// Crates that may contain `unsafe`; all others forbid it.
-const UNSAFE: &[&str] = &["foreign", "heap", "runtime", "interpreter", "jit"];
+const UNSAFE: &[&str] = &["foreign", "heap", "runtime", "interpreter", "jit", "sqlite"];
 
 /// What only the command does.
 const PRINTING: &[&str] =

@@ -34,6 +34,7 @@ use super::{Blueprint, Handler};
 use crate::call::Form;
 use crate::errno::Errno;
 use crate::pins::{Pins, Unpinned};
+use crate::signature::Signature;
 use crate::types::Primitive;
 use crate::value::{Address, Mismatch, Value};
 
@@ -203,6 +204,52 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }
 
+/// A result for a callback, checked by [`Signature::answer`], which refers to nothing.
+#[derive(Clone, Debug)]
+pub struct CallbackAnswer(Encoded);
+
+#[derive(Clone, Debug)]
+enum Encoded {
+    Void,
+    Word(u64),
+    Record(Vec<u8>),
+}
+
+impl Signature {
+    /// The result that a callback with this signature has for C with this value, if it fits. Memory for a
+    /// pointer is its address, and nobody keeps it.
+    pub fn answer(&self, value: Value<'_>) -> Result<CallbackAnswer, Mismatch> {
+        let form = Form::of(self.result()).map_err(|_| Mismatch::Kind(value.kind()))?;
+        let encoded = match (form, value) {
+            (Form::Void, _) => Encoded::Void,
+            (Form::Record(size), _) => Encoded::Record(bytes_of(value, size)?),
+            (Form::Text | Form::Word(Primitive::Pointer), Value::Memory(memory)) => {
+                Encoded::Word(memory.address().map_err(|_| Mismatch::Released)?.0 as u64)
+            }
+            (Form::Text, _) => Encoded::Word(Primitive::Pointer.encode(value)?),
+            (Form::Word(primitive), _) => Encoded::Word(primitive.encode(value)?),
+        };
+        Ok(CallbackAnswer(encoded))
+    }
+}
+
+/// The bytes of a structure of this size.
+fn bytes_of(value: Value<'_>, size: usize) -> Result<Vec<u8>, Mismatch> {
+    match value {
+        Value::Record(bytes) if bytes.len() == size => Ok(bytes.to_owned()),
+        Value::Record(bytes) => Err(Mismatch::Size { given: bytes.len(), expected: size }),
+        Value::Memory(memory) if memory.size() < size => {
+            Err(Mismatch::Size { given: memory.size(), expected: size })
+        }
+        Value::Memory(memory) => {
+            let mut bytes = vec![0; size];
+            memory.read_bytes(0, &mut bytes).map_err(|_| Mismatch::Released)?;
+            Ok(bytes)
+        }
+        _ => Err(Mismatch::Kind(value.kind())),
+    }
+}
+
 /// A call of a callback: its arguments, and its result.
 pub struct CallbackFrame<'f> {
     blueprint: &'f Blueprint,
@@ -259,6 +306,21 @@ impl<'f> CallbackFrame<'f> {
                 unsafe { self.result.cast::<u64>().write_unaligned(word) };
                 Ok(())
             }
+        }
+    }
+
+    /// Sets the result, which was checked before.
+    pub fn set_answer(&mut self, answer: &CallbackAnswer) {
+        match (self.blueprint.result, &answer.0) {
+            (Form::Record(size), Encoded::Record(bytes)) if bytes.len() == size => {
+                // SAFETY: there is room for the structure, which nobody else refers to.
+                unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.result, size) };
+            }
+            (form, Encoded::Word(word)) if form.primitive().is_some() => {
+                // SAFETY: there is room for a word, which libffi wants for integers of any size.
+                unsafe { self.result.cast::<u64>().write_unaligned(*word) };
+            }
+            _ => {}
         }
     }
 

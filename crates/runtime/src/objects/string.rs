@@ -174,6 +174,11 @@ pub fn make_string(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
     make_from_code_points(thread, &code_points)
 }
 
+/// Makes a string with a code point for each byte. *GC point.*
+pub fn make_byte_string(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
+    make(thread, known::STRING, KnownClass::String, bytes, Width::One)
+}
+
 /// Makes a string of code points. *GC point.*
 pub fn make_from_code_points(thread: &mut Thread, code_points: &[u32]) -> Result<Word, Failure> {
     let (bytes, width) = encode(code_points);

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use std::time::UNIX_EPOCH;
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Word};
+use squall_system::errors::is_shortage;
 
-use super::arrays;
-use super::{Primitive, answer};
+use super::{Primitive, answer, arrays, resources};
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
@@ -274,17 +274,14 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_integer(thread, number)
 }
 
-/// Whether the process, or the system, has as many open files as it may.
-fn is_shortage(error: &io::Error) -> bool {
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
-}
-
-/// Closes the files whose owners the collector has found dead.
-fn close_dropped(thread: &mut Thread) {
+/// Closes the files and resources whose owners the collector has found dead.
+pub(super) fn close_dropped(thread: &mut Thread) {
     while let Some(owner) = thread.vm.heap.take_finalizable() {
         // There is none if the program has closed it.
+        if let Some(number) = resources::number_of_tag(owner.tag) {
+            resources::drop_resource(thread, number);
+            continue;
+        }
         let file = thread.vm.files.take(owner.tag as i64);
         outside(thread, || drop(file));
     }
@@ -337,10 +334,29 @@ fn read_fully(file: &File, bytes: &mut [u8], position: u64) -> io::Result<usize>
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::NotSeekable => return read_next(file, bytes),
             Err(error) => return Err(error),
         }
     }
     Ok(filled)
+}
+
+/// Reads what comes next from a file without positions, such as a FIFO.
+fn read_next(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Writes at a position, or if the file has none, next.
+fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
+    match file.write_all_at(bytes, position) {
+        Err(error) if error.kind() == ErrorKind::NotSeekable => file.write_all(bytes),
+        result => result,
+    }
 }
 
 /// Writes the first bytes of an array.
@@ -354,7 +370,7 @@ fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
     let byte = |index| byte_argument(access::element(thread, array, index)?);
     let bytes = (0..count).map(byte).collect::<Result<Vec<u8>, Failure>>()?;
-    attempt(thread, &path, || file.write_all_at(&bytes, position as u64))?;
+    attempt(thread, &path, || write_fully(&file, &bytes, position as u64))?;
     Ok(Word::NIL)
 }
 

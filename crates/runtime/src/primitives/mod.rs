@@ -14,12 +14,18 @@ pub mod channels;
 pub mod control;
 pub mod decimal;
 pub mod files;
+pub mod foreign;
+pub mod foreign_memory;
+pub mod http;
 pub mod locks;
 pub mod modules;
+pub mod network;
 pub mod numbers;
 pub mod objects;
+pub mod processes;
 pub mod promises;
 pub mod reflection;
+pub mod resources;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -86,12 +92,18 @@ static TABLES: &[&[Primitive]] = &[
     channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,
+    foreign::PRIMITIVES,
+    foreign_memory::PRIMITIVES,
+    http::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
+    network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    processes::PRIMITIVES,
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
+    resources::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,

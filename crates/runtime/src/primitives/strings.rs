@@ -12,7 +12,9 @@ use squall_heap::Word;
 use super::{Primitive, answer, arrays};
 use crate::known;
 use crate::objects::number::integer_argument;
-use crate::objects::string::{NewString, Text, Width, is_string, make_character, symbol_object};
+use crate::objects::string::{
+    NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
+};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -47,7 +49,42 @@ pub static PRIMITIVES: &[Primitive] = &[
                 .and_then(|code_point| make_character(thread, code_point)),
         )
     }),
+    Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window))),
+    Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window))),
 ];
+
+/// The bytes of the text in UTF-8, a code point for each. *GC point.*
+fn as_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let text = text(window, 0)?;
+    if text.width() == Width::One && text.bytes().is_ascii() {
+        return from_symbol_or_same(thread, window);
+    }
+    make_byte_string(thread, text.to_rust().as_bytes())
+}
+
+/// The text of bytes in UTF-8; those that are no character become U+FFFD. *GC point.*
+fn from_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let bytes = byte_argument(window.get(0))?;
+    if bytes.is_ascii() {
+        return from_symbol_or_same(thread, window);
+    }
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    make_string(thread, &text)
+}
+
+/// The string itself; for a symbol, the string of its text. *GC point.*
+fn from_symbol_or_same(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    match window.get(0).as_object().map(|object| object.layout()) {
+        Some(known::SYMBOL) => from_symbol(thread, window),
+        _ => Ok(window.get(0)),
+    }
+}
+
+/// The bytes of a string whose code points are bytes; valid until the next GC point.
+pub(super) fn byte_argument<'a>(word: Word) -> Result<&'a [u8], Failure> {
+    let text = Text::of(word).filter(|text| text.width() == Width::One);
+    text.map(Text::bytes).ok_or(Failure::argument(word))
+}
 
 /// The text in a word of the window.
 #[inline]

@@ -4,14 +4,18 @@
 //! begins only when no strand of the vat accesses anything bare any more:
 //!
 //! 1. the strand that begins the transaction sets the vat's memory;
-//! 2. it asks every thread that runs a strand of the vat with bare accesses to poll, again and again, until
-//!    there is none. A thread says so in [`Thread::plain_in`](crate::thread::Thread::plain_in), before it
-//!    looks for the vat's memory, so that one of the two sees the other;
-//! 3. a thread that polls and finds a memory goes on with guarded accesses.
+//! 2. it stops all threads for a moment, so that from then on who begins to run a strand, or comes back from
+//!    outside, finds the memory, and who has begun before has said so in
+//!    [`Thread::plain_in`](crate::thread::Thread::plain_in);
+//! 3. it asks every thread that runs a strand of the vat with bare accesses to poll, again and again, until
+//!    there is none;
+//! 4. a thread that polls and finds a memory goes on with guarded accesses.
 //!
-//! A thread whose strand is outside, in the system or in C, accesses nothing, and looks when it comes back.
+//! A thread whose strand is outside, in the system or in C, accesses nothing, and looks when it comes back. If
+//! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
+//! step*, and changes when C returns to it.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use super::memory::Memory;
 use crate::calls;
@@ -28,7 +32,8 @@ pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
     let vat = vat::current(thread)?;
     let memory = vat.make_memory(thread.vm);
     thread.plain_in.store(0, Ordering::Release);
-    fence(Ordering::SeqCst);
+    let heap = thread.vm.heap;
+    thread.mutator.native(|| heap.while_stopped(|| {}));
     while thread.vm.asks_plain_threads(vat) {
         thread.mutator.native(std::thread::yield_now);
     }
@@ -44,6 +49,12 @@ pub fn is_late(thread: &Thread) -> bool {
     }
     let vat = thread.running_strand().and_then(|strand| strand.vat.get());
     vat.is_some_and(|vat| vat.memory().is_some())
+}
+
+/// Whether the loop that executes the strand has other accesses than it should.
+#[inline]
+pub fn is_out_of_step(thread: &Thread) -> bool {
+    thread.is_guarded != thread.runs_guarded || is_late(thread)
 }
 
 /// Makes the thread go on at the saved state with guarded accesses.

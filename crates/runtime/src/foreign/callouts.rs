@@ -1,0 +1,164 @@
+//! Callouts: guest code calls C.
+//!
+//! A call has three parts: its arguments are checked and put in place, which reads guest objects; C runs, which
+//! touches none; its result becomes a word. Around the middle one the native thread lets go of its vat
+//! ([`worker::go_outside`]), so that a function which takes a day delays nobody but its strand. A *leaf* call
+//! leaves that out: it is for functions that neither wait nor call back.
+//!
+//! While C runs, [`CALLOUT`](callbacks) leads callbacks to the thread, by a pointer that is made of the thread's
+//! exclusive reference; nobody else uses the thread until the call is over.
+
+use squall_foreign::{CallError, CallSpace, CompletedCall, Function, PreparedCall, Value};
+use squall_heap::Word;
+
+use super::callbacks::{self, Callout};
+use super::convert::{self, Encoded};
+use super::{Body, ForeignFunction, KnownType, confinement};
+use crate::outcome::{Failure, Outcome};
+use crate::primitives::arrays;
+use crate::thread::{Thread, Window};
+use crate::transactions::access;
+use crate::worker;
+
+/// Calls the function in the window's first word with the `N` words that follow. *GC point.*
+#[inline]
+pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
+    let mut encoded = Encoded::new();
+    let mut values = [Value::Void; N];
+    for (index, value) in values.iter_mut().enumerate() {
+        let word = window.get(index + 1);
+        match convert::to_c(thread.vm, word, &mut encoded) {
+            Some(converted) => *value = converted,
+            None => return refuse(thread, window.get(0), index, word),
+        }
+    }
+    perform(thread, window, &values)
+}
+
+/// Calls the function in the window's first word with the elements of the array in the second. *GC point.*
+pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
+    let Some(array) = arrays::array(window.get(1)) else {
+        return Failure::argument(window.get(1)).into();
+    };
+    let mut encoded = Encoded::new();
+    let mut values = Vec::with_capacity(array.length());
+    for index in 0..array.length() {
+        let word = match access::element(thread, array, index) {
+            Ok(word) => word,
+            Err(failure) => return failure.into(),
+        };
+        match convert::to_c(thread.vm, word, &mut encoded) {
+            Some(value) => values.push(value),
+            None => return refuse(thread, window.get(0), index, word),
+        }
+    }
+    perform(thread, window, &values)
+}
+
+#[inline]
+fn perform(thread: &mut Thread, window: Window, values: &[Value<'static>]) -> Outcome {
+    let Some(handle) = super::handle(window.get(0)) else {
+        return Failure::argument(window.get(0)).into();
+    };
+    let Body::Function(function) = &super::native_of(handle).body else {
+        return Failure::argument(window.get(0)).into();
+    };
+    if function.is_confined && !confinement::is_here(thread, handle) {
+        return confinement::call(thread, handle, window);
+    }
+    let mut space = CallSpace::new();
+    let prepared = match function.function.prepare(&mut space, values) {
+        Ok(prepared) => prepared,
+        Err(error) => return call_failure(thread, &error).into(),
+    };
+    match function.is_leaf {
+        true => call_leaf(thread, function, prepared),
+        false => call_outside(thread, function, prepared),
+    }
+}
+
+#[inline]
+fn call_leaf(
+    thread: &mut Thread,
+    function: &ForeignFunction,
+    prepared: PreparedCall<'_, '_>,
+) -> Outcome {
+    // SAFETY: see `call_outside`.
+    let completed = unsafe { prepared.invoke() };
+    thread.strand().errno.set(completed.errno());
+    if callbacks::take_refused() {
+        return leaf_called_back(thread, &function.function).into();
+    }
+    answer(thread, function, &completed)
+}
+
+#[inline]
+fn call_outside(
+    thread: &mut Thread,
+    function: &ForeignFunction,
+    prepared: PreparedCall<'_, '_>,
+) -> Outcome {
+    let thread = std::ptr::from_mut(thread);
+    let callout = Callout::new(thread);
+    let before = callbacks::enter(&callout);
+    // SAFETY: the pointer is from the exclusive reference, which is not used while C runs; callbacks use the
+    // same pointer, and are over when C returns.
+    worker::go_outside(unsafe { &mut *thread });
+    // SAFETY: whoever started the program with `--allow-ffi` vouches for declarations and arguments. The
+    // arguments' memory is pinned. Functions that only one native thread may call are called there.
+    let completed = unsafe { prepared.invoke() };
+    // SAFETY: as above.
+    let thread = unsafe { &mut *thread };
+    worker::come_back(thread);
+    callbacks::leave(before);
+    thread.strand().errno.set(completed.errno());
+    match callout.has_failed() {
+        true => callout.failure(thread),
+        false => answer(thread, function, &completed),
+    }
+}
+
+#[inline]
+fn answer(
+    thread: &mut Thread,
+    function: &ForeignFunction,
+    completed: &CompletedCall<'_, '_>,
+) -> Outcome {
+    let of = || {
+        let result = function.function.signature().result();
+        let declarations = function.declarations.clone();
+        Some(KnownType { c_type: result.clone(), declarations })
+    };
+    convert::to_guest(thread, completed.value(), of).into()
+}
+
+/// The outcome of a call with an argument that C cannot have.
+#[cold]
+fn refuse(thread: &mut Thread, function: Word, index: usize, word: Word) -> Outcome {
+    let Ok(Body::Function(function)) = super::body(function) else {
+        return Failure::argument(function).into();
+    };
+    let what = convert::refused(thread.vm, word);
+    let (number, name) = (index + 1, function.function.name());
+    let text = format!("argument {number} of `{name}`: {what} cannot be passed to C");
+    super::failure(thread, "Argument", &text).into()
+}
+
+#[cold]
+fn leaf_called_back(thread: &mut Thread, function: &Function) -> Failure {
+    let text = format!("`{}` is called as a leaf, but calls back", function.name());
+    super::failure(thread, "Callback", &text)
+}
+
+/// The failure for a call that cannot be made. *GC point.*
+#[cold]
+pub fn call_failure(thread: &mut Thread, error: &CallError) -> Failure {
+    let reason = match error {
+        CallError::Closed { .. } => "Closed",
+        CallError::Arity { .. } | CallError::TooMany => "Arity",
+        CallError::Memory(error) => super::memory_reason(error),
+        CallError::Argument { mismatch: squall_foreign::Mismatch::Released, .. } => "Released",
+        CallError::Argument { .. } | CallError::TooLarge { .. } | CallError::Type(_) => "Argument",
+    };
+    super::failure(thread, reason, &error.to_string())
+}

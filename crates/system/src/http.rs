@@ -1,0 +1,200 @@
+//! The heads of HTTP/1.1 messages, and what else of the protocol is about single bytes.
+//!
+//! A head is parsed from all bytes that have arrived so far; if it is not complete, that is done again
+//! when there are more. The caller limits how many those may be.
+
+/// What the bytes are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parsed {
+    /// The beginning of a head, perhaps.
+    Partial,
+    /// A head.
+    Head(Head),
+    /// No head; the status to refuse it with.
+    Refused(u16),
+}
+
+/// The head of a request or a response.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// A request's method and target; a response's status, in digits, and reason.
+    pub start: [Vec<u8>; 2],
+    /// The version is 1 point this.
+    pub minor_version: u8,
+    /// Names in small letters, and values without blanks around them.
+    pub fields: Vec<[Vec<u8>; 2]>,
+    /// How many bytes it takes.
+    pub length: usize,
+}
+
+/// Statuses to refuse requests with.
+const BAD_REQUEST: u16 = 400;
+const FIELDS_TOO_LARGE: u16 = 431;
+const VERSION_NOT_SUPPORTED: u16 = 505;
+
+/// Parses the head of a request with so many fields at most.
+pub fn parse_request(bytes: &[u8], most_fields: usize) -> Parsed {
+    let mut fields = vec![httparse::EMPTY_HEADER; most_fields];
+    let mut request = httparse::Request::new(&mut fields);
+    let length = match request.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        other => return refused(other),
+    };
+    let (Some(method), Some(target)) = (request.method, request.path) else {
+        return Parsed::Refused(BAD_REQUEST);
+    };
+    Parsed::Head(Head {
+        start: [method.into(), target.into()],
+        minor_version: request.version.unwrap_or(0),
+        fields: owned(request.headers),
+        length,
+    })
+}
+
+/// Parses the head of a response with so many fields at most.
+pub fn parse_response(bytes: &[u8], most_fields: usize) -> Parsed {
+    let mut fields = vec![httparse::EMPTY_HEADER; most_fields];
+    let mut response = httparse::Response::new(&mut fields);
+    let length = match response.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => length,
+        other => return refused(other),
+    };
+    let code = response.code.unwrap_or(0).to_string();
+    Parsed::Head(Head {
+        start: [code.into(), response.reason.unwrap_or("").into()],
+        minor_version: response.version.unwrap_or(0),
+        fields: owned(response.headers),
+        length,
+    })
+}
+
+fn refused(result: httparse::Result<usize>) -> Parsed {
+    match result {
+        Ok(_) => Parsed::Partial,
+        Err(httparse::Error::TooManyHeaders) => Parsed::Refused(FIELDS_TOO_LARGE),
+        Err(httparse::Error::Version) => Parsed::Refused(VERSION_NOT_SUPPORTED),
+        Err(_) => Parsed::Refused(BAD_REQUEST),
+    }
+}
+
+fn owned(fields: &[httparse::Header<'_>]) -> Vec<[Vec<u8>; 2]> {
+    let owned = |field: &httparse::Header<'_>| {
+        [field.name.to_ascii_lowercase().into(), field.value.trim_ascii().into()]
+    };
+    fields.iter().map(owned).collect()
+}
+
+/// How many hexadecimal digits the size of a chunk has at most.
+const CHUNK_DIGITS: usize = 12;
+
+/// The size of a chunk, by the line before it. Extensions are skipped.
+pub fn chunk_size(line: &[u8]) -> Option<u64> {
+    let digits = line.split(|&byte| byte == b';').next()?;
+    let digits = digits.trim_ascii_end();
+    let is_size = (1..=CHUNK_DIGITS).contains(&digits.len())
+        && digits.iter().all(|digit| digit.is_ascii_hexdigit());
+    let digits = is_size.then(|| std::str::from_utf8(digits).ok())??;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Whether something may be the name or the value of a field: then it can end neither field nor head.
+pub fn is_field(name: &[u8], value: &[u8]) -> bool {
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+    let is_text = |byte: &u8| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f);
+    !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_text)
+}
+
+/// A time, in seconds since 1970, as the field `Date` has it.
+pub fn date(seconds: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let (days, time) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize - 1]);
+    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+}
+
+/// Year, month and day by the number of days since 1970, in the Gregorian calendar.
+///
+/// Years begin in March here, so that the leap day is the last one.
+fn civil(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097;
+    let days = days + 719_468;
+    let (era, of_era) = (days / ERA, days % ERA);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_parsed_when_it_is_complete() {
+        let text = b"GET /a?b HTTP/1.1\r\nHost: x\r\nX-Empty:\r\n\r\nbody";
+        for end in 0..text.len() - 4 {
+            assert_eq!(parse_request(&text[..end], 8), Parsed::Partial, "{end}");
+        }
+        let Parsed::Head(head) = parse_request(text, 8) else { panic!("no head") };
+        assert_eq!(head.start, [b"GET".to_vec(), b"/a?b".to_vec()]);
+        assert_eq!((head.minor_version, head.length), (1, text.len() - 4));
+        assert_eq!(head.fields, [[b"host".to_vec(), b"x".to_vec()], [b"x-empty".to_vec(), vec![]]]);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let cases: [(&[u8], u16); 6] = [
+            (b"GET / HTTP/1.1\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", 431),
+            (b"GET / HTTP/2.0\r\n\r\n", 505),
+            (b"GET /\r\n\r\n", 400),
+            (b"\x16\x03\x01\x02\x00", 400),
+            (b"GET / HTTP/1.1\r\nName : x\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\r\n folded\r\n\r\n", 400),
+        ];
+        for (bytes, status) in cases {
+            let parsed = parse_request(bytes, 2);
+            assert_eq!(parsed, Parsed::Refused(status), "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn a_response_is_parsed() {
+        let Parsed::Head(head) = parse_response(b"HTTP/1.0 404 Not Found\r\nA: b\r\n\r\n", 4)
+        else {
+            panic!("no head")
+        };
+        assert_eq!(head.start, [b"404".to_vec(), b"Not Found".to_vec()]);
+        assert_eq!(head.minor_version, 0);
+    }
+
+    #[test]
+    fn sizes_of_chunks_are_hexadecimal_digits_only() {
+        assert_eq!(chunk_size(b"1aF"), Some(0x1af));
+        assert_eq!(chunk_size(b"0;name=value"), Some(0));
+        assert_eq!(chunk_size(b"a ; x"), Some(10));
+        for wrong in [&b""[..], b"+1", b"-1", b"0x1", b"1 2", b"1234567890123", b" 1"] {
+            assert_eq!(chunk_size(wrong), None, "{}", String::from_utf8_lossy(wrong));
+        }
+    }
+
+    #[test]
+    fn fields_cannot_contain_line_ends() {
+        assert!(is_field(b"X-Name", b"any \xe4 value"));
+        assert!(!is_field(b"X", b"a\r\nSet-Cookie: b") && !is_field(b"X", b"a\nb"));
+        assert!(!is_field(b"X:", b"") && !is_field(b"", b"") && !is_field(b"X Y", b""));
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
+        assert_eq!(date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
+        assert_eq!(date(1_577_836_799), "Tue, 31 Dec 2019 23:59:59 GMT");
+    }
+}

@@ -1,0 +1,171 @@
+//! Processes that the program starts.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+
+use crate::poller::{Direction, Poller, READING, Registration};
+use crate::stream::Stream;
+
+/// A process that was started here.
+pub struct ChildProcess {
+    /// Dropped before the descriptor.
+    registration: Registration,
+    /// Can be read when the process has ended.
+    _end: OwnedFd,
+    id: u32,
+    child: Mutex<Child>,
+}
+
+/// What a process is started with.
+#[derive(Default)]
+pub struct Plan {
+    /// The program, and its arguments.
+    pub words: Vec<String>,
+    /// Where it runs; here, if that is not said.
+    pub folder: Option<String>,
+    /// Variables of the environment to set, or to remove, beside those of this process.
+    pub variables: Vec<(String, Option<String>)>,
+    /// What its standard input, output and error output are.
+    pub ends: [End; 3],
+}
+
+/// What a standard stream of a process is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum End {
+    /// A pipe to this process.
+    #[default]
+    Pipe,
+    /// That of this process.
+    Inherited,
+    /// Nothing.
+    Null,
+}
+
+impl End {
+    fn stdio(self) -> Stdio {
+        match self {
+            End::Pipe => Stdio::piped(),
+            End::Inherited => Stdio::inherit(),
+            End::Null => Stdio::null(),
+        }
+    }
+}
+
+/// A process, and our ends of its pipes.
+pub struct Started {
+    /// The process.
+    pub child: ChildProcess,
+    /// To its standard input; from its output and its error output.
+    pub pipes: [Option<Stream>; 3],
+}
+
+impl Plan {
+    /// Starts the process; may take a while, since the program is loaded.
+    pub fn start(&self, poller: &Poller) -> io::Result<Started> {
+        let (program, arguments) = self.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let [input, output, error] = self.ends.map(End::stdio);
+        command.stdin(input).stdout(output).stderr(error);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        for (name, value) in &self.variables {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let mut child = command.spawn()?;
+        let result = watch(&mut child, poller);
+        match result {
+            Ok((registration, end, pipes)) => {
+                let id = child.id();
+                let child = ChildProcess { registration, _end: end, id, child: Mutex::new(child) };
+                Ok(Started { child, pipes })
+            }
+            Err(error) => {
+                // Nobody could ever wait for it.
+                _ = child.kill();
+                _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+}
+
+type Watched = (Registration, OwnedFd, [Option<Stream>; 3]);
+
+fn watch(child: &mut Child, poller: &Poller) -> io::Result<Watched> {
+    let id = child.id();
+    let pid = Pid::from_child(child);
+    let end = pidfd_open(pid, PidfdFlags::empty())?;
+    let registration = poller.register(&end, READING)?;
+    let pipe = |descriptor: Option<OwnedFd>, direction| {
+        descriptor.map(|pipe| Stream::of_pipe(poller, pipe, direction, id)).transpose()
+    };
+    let pipes = [
+        pipe(child.stdin.take().map(OwnedFd::from), Direction::Write)?,
+        pipe(child.stdout.take().map(OwnedFd::from), Direction::Read)?,
+        pipe(child.stderr.take().map(OwnedFd::from), Direction::Read)?,
+    ];
+    Ok((registration, end, pipes))
+}
+
+impl ChildProcess {
+    pub(crate) fn registration(&self) -> &Registration {
+        &self.registration
+    }
+
+    /// The system's number for it.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The exit code, if it has ended; that of a process which a signal has ended is 128 and the signal's
+    /// number, as shells have it.
+    pub fn exit_code(&self) -> io::Result<Option<i32>> {
+        let status = self.child.lock().try_wait()?;
+        Ok(status.map(|status| {
+            status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
+        }))
+    }
+
+    /// Sends it a signal by this name; whether it was still there.
+    pub fn send(&self, signal: &str) -> io::Result<bool> {
+        let signal = match signal {
+            "terminate" => Signal::TERM,
+            "interrupt" => Signal::INT,
+            "kill" => Signal::KILL,
+            "hangup" => Signal::HUP,
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        // The lock is held, so that the number is not another process's.
+        let mut child = self.child.lock();
+        if child.try_wait()?.is_some() {
+            return Ok(false);
+        }
+        rustix::process::kill_process(Pid::from_child(&child), signal)?;
+        Ok(true)
+    }
+}
+
+impl Drop for ChildProcess {
+    /// A process that nobody waits for any more goes on; a thread waits, so that the system can forget it.
+    fn drop(&mut self) {
+        let child = self.child.get_mut();
+        if matches!(child.try_wait(), Ok(None)) {
+            let pid = Pid::from_child(child);
+            let reaper = std::thread::Builder::new().name("squall-reaper".into());
+            _ = reaper.spawn(move || {
+                use rustix::process::{WaitOptions, waitpid};
+                _ = waitpid(Some(pid), WaitOptions::empty());
+            });
+        }
+    }
+}

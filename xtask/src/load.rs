@@ -1,0 +1,269 @@
+//! `cargo xtask load`: puts the shop on the web under load.
+//!
+//! Starts `examples/webshop.ns`, and drives it over connections that are kept: one in ten requests asks for
+//! the report, which keeps the store busy for a fifth of a second, the others buy or look. More
+//! connections may be opened that do nothing. Prints requests per second, latencies of both kinds, failures
+//! and memory. If `wrk` is installed, it is run as well, on quick requests only.
+//!
+//! The run fails if a request fails, if a quick request waits for a report, or if memory grows.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use crate::{corpus, root};
+
+/// The options of `cargo xtask load`.
+#[derive(Args)]
+pub struct Arguments {
+    /// How long it takes
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+
+    /// How many connections send requests
+    #[arg(long, default_value_t = 100)]
+    connections: usize,
+
+    /// How many connections are open besides, and send nothing
+    #[arg(long, default_value_t = 0)]
+    idle: usize,
+
+    /// The command to test; by default, a release build
+    #[arg(long, value_name = "FILE")]
+    squall: Option<PathBuf>,
+
+    /// An option for the shop's machine, such as --workers=1
+    #[arg(long = "option", value_name = "OPTION", allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// One in so many requests is slow.
+const SLOW: usize = 10;
+
+/// How long the slow ones take at least, as the shop has it.
+const REPORT: Duration = Duration::from_millis(200);
+
+/// How much more memory there may be at the end than after a third of the time.
+const GROWTH: f64 = 1.2;
+
+/// Puts the shop under load; answers whether nothing went wrong.
+pub fn run(arguments: &Arguments) -> bool {
+    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
+    let Some(mut shop) = Shop::start(&squall, &arguments.options) else { return false };
+    let before = shop.memory();
+    let idle: Vec<_> =
+        (0..arguments.idle).map_while(|_| TcpStream::connect(&shop.address).ok()).collect();
+    let with_idle = shop.memory();
+    let (samples, middle) = drive(&shop, arguments);
+    let after = shop.memory();
+    println!("memory: {before} KiB at first, {with_idle} KiB with {} idle connections", idle.len());
+    println!("        {middle} KiB after a third of the time, {after} KiB at the end");
+    if !idle.is_empty() {
+        let each = (with_idle.saturating_sub(before)) * 1024 / idle.len() as u64;
+        println!("        {each} bytes for each idle connection");
+    }
+    let is_right = samples.report(arguments.seconds);
+    run_wrk(&shop.address, arguments);
+    let ended = shop.end();
+    let is_flat = after as f64 <= middle as f64 * GROWTH;
+    let are_there = idle.len() == arguments.idle;
+    for (is_well, problem) in [
+        (is_flat, "memory grows"),
+        (are_there, "not all idle connections could be opened"),
+        (ended, "the shop did not end in good order"),
+    ] {
+        if !is_well {
+            println!("{problem}");
+        }
+    }
+    is_right && is_flat && are_there && ended
+}
+
+/// The shop's process.
+struct Shop {
+    process: Child,
+    address: String,
+}
+
+impl Shop {
+    fn start(squall: &PathBuf, options: &[String]) -> Option<Shop> {
+        let mut command = Command::new(squall);
+        command.args(["run", "--allow-net=127.0.0.1"]).args(options);
+        command.args(["examples/webshop.ns", "0"]).current_dir(root()).stdout(Stdio::piped());
+        let mut process = command.spawn().ok()?;
+        let mut line = String::new();
+        BufReader::new(process.stdout.take()?).read_line(&mut line).ok()?;
+        let address = line.trim().strip_prefix("http://")?.to_owned();
+        Some(Shop { process, address })
+    }
+
+    /// The memory that it occupies, in KiB.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    /// Asks it to end; whether it does so with success.
+    fn end(&mut self) -> bool {
+        let id = self.process.id().to_string();
+        _ = Command::new("kill").args(["-TERM", &id]).status();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return status.success();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        _ = self.process.kill();
+        _ = self.process.wait();
+        false
+    }
+}
+
+/// What was measured.
+#[derive(Default)]
+struct Samples {
+    quick: Vec<Duration>,
+    slow: Vec<Duration>,
+    failures: usize,
+}
+
+impl Samples {
+    fn add(&mut self, other: Samples) {
+        self.quick.extend(other.quick);
+        self.slow.extend(other.slow);
+        self.failures += other.failures;
+    }
+
+    /// Prints what was measured; whether it is as it should be.
+    fn report(mut self, seconds: u64) -> bool {
+        let count = self.quick.len() + self.slow.len();
+        println!(
+            "{} requests per second, {} failures",
+            count as u64 / seconds.max(1),
+            self.failures
+        );
+        let median = print_latencies("quick", &mut self.quick);
+        print_latencies("slow", &mut self.slow);
+        let waits = median >= REPORT;
+        if waits {
+            println!("quick requests wait for slow ones");
+        }
+        self.failures == 0 && count > 0 && !waits
+    }
+}
+
+/// Prints latencies in milliseconds; answers the median.
+fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
+    latencies.sort_unstable();
+    let at = |part: f64| {
+        let index = ((latencies.len() as f64 * part) as usize).min(latencies.len().max(1) - 1);
+        latencies.get(index).copied().unwrap_or_default()
+    };
+    let milliseconds = |part| at(part).as_secs_f64() * 1000.0;
+    println!(
+        "{kind:5} requests: {} in all; milliseconds: {:.2} median, {:.2} for 99 in 100, {:.2} for 999 in 1000, {:.2} at most",
+        latencies.len(),
+        milliseconds(0.5),
+        milliseconds(0.99),
+        milliseconds(0.999),
+        milliseconds(1.0),
+    );
+    at(0.5)
+}
+
+/// Sends requests over all connections, for the time; answers also the memory after a third of it.
+fn drive(shop: &Shop, arguments: &Arguments) -> (Samples, u64) {
+    let is_over = AtomicBool::new(false);
+    let time = Duration::from_secs(arguments.seconds);
+    thread::scope(|scope| {
+        let clients = (0..arguments.connections).map(|number| {
+            let (is_over, address) = (&is_over, &shop.address);
+            scope.spawn(move || send_requests(address, number, is_over))
+        });
+        let clients: Vec<_> = clients.collect();
+        thread::sleep(time / 3);
+        let middle = shop.memory();
+        thread::sleep(time - time / 3);
+        is_over.store(true, Ordering::Relaxed);
+        let mut samples = Samples::default();
+        for client in clients {
+            samples.add(client.join().unwrap_or(Samples { failures: 1, ..Samples::default() }));
+        }
+        (samples, middle)
+    })
+}
+
+/// One client: a request after the other, on a connection that is kept.
+fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Samples {
+    let mut samples = Samples::default();
+    let Ok(stream) = TcpStream::connect(address) else {
+        return Samples { failures: 1, ..samples };
+    };
+    _ = stream.set_nodelay(true);
+    let mut stream = BufReader::new(stream);
+    for turn in number.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let is_slow = turn.is_multiple_of(SLOW);
+        let start = match turn % SLOW {
+            0 => "GET /report",
+            1 | 2 => "POST /goods/tea/buy?count=1",
+            _ => "GET /goods",
+        };
+        let begin = Instant::now();
+        if !send_request(&mut stream, start, address) {
+            samples.failures += 1;
+            break;
+        }
+        let latencies = if is_slow { &mut samples.slow } else { &mut samples.quick };
+        latencies.push(begin.elapsed());
+    }
+    samples
+}
+
+/// Sends a request and reads the answer; whether that is a success.
+fn send_request(stream: &mut BufReader<TcpStream>, start: &str, host: &str) -> bool {
+    let request = format!("{start} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    if stream.get_mut().write_all(request.as_bytes()).is_err() {
+        return false;
+    }
+    let (mut line, mut length, mut is_success) = (String::new(), 0, false);
+    loop {
+        line.clear();
+        if !matches!(stream.read_line(&mut line), Ok(1..)) {
+            return false;
+        }
+        let text = line.trim_end();
+        is_success |= text.starts_with("HTTP/1.1 200");
+        if let Some(value) = text.strip_prefix("Content-Length: ") {
+            length = value.parse().unwrap_or(0);
+        }
+        if text.is_empty() {
+            break;
+        }
+    }
+    stream.read_exact(&mut vec![0; length]).is_ok() && is_success
+}
+
+/// Runs `wrk` for some seconds, if there is one.
+fn run_wrk(address: &str, arguments: &Arguments) {
+    let seconds = arguments.seconds.min(10);
+    let wrk = Command::new("wrk")
+        .args(["-t2", &format!("-c{}", arguments.connections), &format!("-d{seconds}s")])
+        .args(["--latency", &format!("http://{address}/goods")])
+        .status();
+    if wrk.is_err() {
+        println!("wrk is not installed");
+    }
+}
