@@ -14,6 +14,7 @@
 //! execution goes on, be it at the begin of the transaction or, after a wait, at this very access.
 
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 use squall_heap::{Object, Word};
 use squall_transactions::Stripe;
@@ -22,6 +23,7 @@ use super::memory::{Memory, stripe_of_element, stripe_of_slots, stripes_of_eleme
 use super::sleepers;
 use crate::outcome::Failure;
 use crate::thread::{Thread, allocated};
+use crate::worker;
 
 /// A place in an object that guests can write.
 pub trait Place: Copy {
@@ -128,11 +130,37 @@ pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word
             }
             true
         }
+        Err(_) if thread.innermost().is_none() => {
+            let (object, value) = wait_outside(thread, memory, object, value);
+            store(thread, object, place, value)
+        }
         Err(_) => {
             sleepers::wait_for_inevitable(thread, memory);
             false
         }
     }
+}
+
+/// Waits for the end of an inevitable transaction in a turn that consists of an assignment, so that there is no
+/// instruction that could be executed again. Answers the words, which may have moved. *GC point.*
+#[cold]
+fn wait_outside(
+    thread: &mut Thread,
+    memory: &'static Memory,
+    object: Object,
+    value: Word,
+) -> (Object, Word) {
+    let depth = thread.mutator.root_depth();
+    let roots = [object.word(), value].map(|word| thread.mutator.push_root(word));
+    let vm = thread.vm;
+    worker::outside(thread, || {
+        while memory.is_held() && vm.ended.code().is_none() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    });
+    let [object, value] = roots.map(|root| thread.mutator.get(root));
+    thread.mutator.truncate_roots(depth);
+    (object.object_unchecked(), value)
 }
 
 /// The memory of the guarded vat whose strand runs.

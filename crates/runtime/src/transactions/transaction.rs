@@ -94,6 +94,12 @@ impl Transaction {
         self.attempt.is_inevitable()
     }
 
+    /// Whether it has memory that few others need.
+    fn is_large(&self) -> bool {
+        const LARGE: usize = 1 << 16;
+        self.attempt.reads().max(self.writes.capacity()) > LARGE
+    }
+
     fn length(&self) -> Length {
         Length { reads: self.attempt.reads(), writes: self.writes.len() }
     }
@@ -259,7 +265,7 @@ fn finish(thread: &mut Thread, memory: &'static Memory) {
     if let Some(mut transaction) = thread.transaction.take() {
         transaction.reset();
         transaction.losses = 0;
-        thread.spare_transaction = Some(transaction);
+        thread.spare_transaction = Some(transaction).filter(|spare| !spare.is_large());
     }
     if memory.is_held_by(strand) {
         sleepers::pass_right(thread, memory);

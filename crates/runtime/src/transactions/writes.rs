@@ -87,6 +87,11 @@ impl Writes {
         self.entries.len()
     }
 
+    /// For how many there is memory.
+    pub fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
     /// The places, in the order in which they were first written.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
