@@ -14,6 +14,7 @@ use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 use squall_system::resources::Resources;
 
+use crate::affinity::NativeThreads;
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
 use crate::foreign::{Foreign, LinkedLibrary};
@@ -83,6 +84,8 @@ pub struct Vm {
     pub strands: Strands,
     /// All vats.
     pub vats: Vats,
+    /// The native threads that the program knows.
+    pub native_threads: NativeThreads,
     /// What is due later.
     pub timers: Timers,
     /// Actors and processes that were made too early.
@@ -108,6 +111,8 @@ pub struct Vm {
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
+    /// The native thread that has made the VM.
+    embedder_thread: std::thread::ThreadId,
     threads: Mutex<Vec<ThreadPointer>>,
     symbols: &'static SymbolTable,
     layouts: LayoutTable,
@@ -154,6 +159,7 @@ impl Vm {
             scheduler,
             strands: Strands::default(),
             vats: Vats::default(),
+            native_threads: NativeThreads::default(),
             timers: Timers::default(),
             early: Early::default(),
             ended: Ended::default(),
@@ -167,6 +173,7 @@ impl Vm {
             foreign: Foreign::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
+            embedder_thread: std::thread::current().id(),
             threads: Mutex::default(),
             symbols: Box::leak(Box::default()),
             layouts: LayoutTable::default(),
@@ -208,7 +215,7 @@ impl Vm {
             thread.ask_to_poll();
         }
         self.foreign.end();
-        if self.embedder_is_outside() {
+        if std::thread::current().id() != self.embedder_thread {
             self.abandon_soon(code);
         }
     }
@@ -220,13 +227,15 @@ impl Vm {
         first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
     }
 
-    /// The program has ended, but the embedder's native thread is in foreign code, perhaps for ever: if it does
-    /// not come back soon, the host decides.
+    /// The program has ended. If the embedder's native thread is in foreign code then, or is about to call some,
+    /// and does not come back soon, the host decides.
     fn abandon_soon(&'static self, code: i32) {
         let end = std::thread::Builder::new().name("end".into()).spawn(move || {
-            std::thread::sleep(RETURN_GRACE);
-            if self.embedder_is_outside() {
-                self.host.abandon(code);
+            for _ in 0..RETURN_LOOKS {
+                std::thread::sleep(RETURN_GRACE);
+                if self.embedder_is_outside() {
+                    return self.host.abandon(code);
+                }
             }
         });
         // Without another native thread, the program ends when the call does.
@@ -312,6 +321,9 @@ impl Vm {
 /// How long foreign code may go on after the program's end before the host is asked what to do.
 const RETURN_GRACE: Duration = Duration::from_millis(100);
 
+/// How often one looks whether it does.
+const RETURN_LOOKS: u32 = 10;
+
 /// The native threads that run guest code.
 impl Vm {
     pub(crate) fn add_thread(&self, thread: &Thread) {
@@ -330,8 +342,11 @@ impl Vm {
             // nothing, and it cannot go before it has left the list.
             let thread = unsafe { &*thread.0 };
             if let Some(strand) = thread.running_strand() {
-                let worker = thread.number.index() as u32;
-                stalls::describe_running(self, strand, worker, thread.activations(), text);
+                let place = match self.native_threads.name(thread.home) {
+                    Some(name) => format!("native thread {name}"),
+                    None => thread.number.to_string(),
+                };
+                stalls::describe_running(self, strand, &place, thread.activations(), text);
             }
         }
     }

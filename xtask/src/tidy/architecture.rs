@@ -14,6 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
+    ("squall-system", &[]),
     ("squall-transactions", &[]),
     (
         "squall-runtime",
@@ -48,6 +49,9 @@ const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
     ("libffi-sys", "squall-foreign"),
     ("libloading", "squall-foreign"),
+    ("mio", "squall-system"),
+    ("rustls", "squall-system"),
+    ("httparse", "squall-system"),
     ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
