@@ -10,11 +10,13 @@
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
+//! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod foreign;
 mod load;
 mod seeds;
 mod soak;
@@ -52,6 +54,8 @@ enum Command {
     Soak(soak::Arguments),
     /// Requests for the shop on the web, for a minute
     Load(load::Arguments),
+    /// A million random calls of C
+    Foreign(foreign::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
+        Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -15,6 +15,8 @@
 //!     └────────────────────────── come_back ───────────────────── REPLACED(n)
 //! ```
 //!
+//! A worker that knows that its call takes long goes to REPLACED at once, and does what the monitor would have done.
+//!
 //! The number of the call is in the word, so the monitor never takes one call for another. A worker that
 //! comes back while it is being replaced waits for the end of that: it takes microseconds.
 //!
@@ -59,6 +61,12 @@ impl Whereabouts {
         // Only the worker changes the word while it is inside.
         let call = self.0.load(Ordering::Relaxed) & !STATE;
         self.0.store(call.wrapping_add(CALL) | OUTSIDE, Ordering::Release);
+    }
+
+    /// Called by the worker, which sees to its own replacement.
+    pub(crate) fn leave_for_long(&self) {
+        let call = self.0.load(Ordering::Relaxed) & !STATE;
+        self.0.store(call.wrapping_add(CALL) | REPLACED, Ordering::Release);
     }
 
     /// Called by the worker: whether it is inside again. If not, it is being replaced.
