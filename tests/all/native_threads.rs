@@ -41,7 +41,7 @@ fn main_thread() -> std::io::Result<()> {
     Ok(())
 }
 
-/// One strand spins on the main thread, another one waits for it, and a third one waits for something else.
+/// Two strands spin on the main thread, one at a time, and a third one waits on another one.
 const BUSY: &str = "\
 class Busy usingPlatform: platform = Value (
 | private NativeThread = platform threading NativeThread.
@@ -53,7 +53,7 @@ class Busy usingPlatform: platform = Value (
     Thread spawn: [ silent in read ] on: (NativeThread named: 'aside').
     Thread spawn: [ NativeThread main do: [ self spin: channel ] ].
     channel in read.
-    Thread spawn: [ NativeThread main do: [ nil ] ].
+    Thread spawn: [ NativeThread main do: [ [ true ] whileTrue: [ channel out ] ] ].
     'spins' println.
     self halt.
     silent in read

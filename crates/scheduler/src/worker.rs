@@ -284,14 +284,19 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// As [`Worker::go_outside`], for an item that will be there for long: another worker takes this one's
-    /// place at once.
+    /// place at once, unless it is bound.
     pub fn go_outside_for_long(&mut self) {
         if self.seeded.is_some() {
             return;
         }
         self.hand_over();
         let scheduler = self.scheduler;
-        scheduler.watch(self.id).place.leave_for_long();
+        let watch = scheduler.watch(self.id);
+        watch.place.leave_for_long();
+        if self.inbox.is_some() {
+            // What waits for it waits on, so there is nothing to watch.
+            return watch.excuse();
+        }
         scheduler.parking.replace(|| scheduler.has_injected());
         if scheduler.has_injected() {
             scheduler.wake();

@@ -167,6 +167,24 @@ fn an_item_outside_is_replaced_and_comes_back_to_its_worker() {
 }
 
 #[test]
+fn a_worker_that_will_be_outside_for_long_keeps_its_place_among_the_bound() {
+    let runtime = with_bound(with_workers(1), 1, |worker, item, bound| match item {
+        0 => _ = worker.hand_to(bound[0], 1, 1),
+        1 => {
+            worker.push(3);
+            worker.go_outside_for_long();
+            assert_eq!(worker.come_back(), Return::Replaced);
+            assert!(!worker.hand_to(bound[0], 2, 2));
+        }
+        2 => assert_eq!(worker.id(), bound[0]),
+        _ => assert_ne!(worker.id(), bound[0]),
+    });
+    runtime.run(&[0]);
+    assert_eq!(runtime.scheduler().parking.present(), 0);
+    assert_eq!(runtime.stalls(), 1);
+}
+
+#[test]
 fn a_worker_that_is_dismissed_leaves_its_number() {
     let options = SchedulerOptions { bound: 2, ..with_workers(1) };
     let runtime = Runtime::new(options, |_, _| ());
