@@ -42,6 +42,7 @@ use crate::outcome::Failure;
 use crate::roots::RootWord;
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
+use crate::transactions::Transaction;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
@@ -163,6 +164,8 @@ pub struct Strand {
     ticket: AtomicU64,
     /// The vat it belongs to; none as long as it is alone in it and nobody asked.
     pub vat: Cell<Option<VatRef>>,
+    /// The transaction that it is in, unless it runs.
+    pub transaction: Cell<Option<Box<Transaction>>>,
     /// A number that no other strand has, as a small integer's bits.
     pub identity: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
@@ -397,10 +400,21 @@ impl StrandRef {
         })
     }
 
+    /// The transaction that it is in, while the collector looks at it.
+    #[expect(clippy::mut_from_ref, reason = "as for frames, which the collector updates in place")]
+    fn suspended_transaction(&self) -> Option<&mut Transaction> {
+        // SAFETY: the strand does not run, and while all workers stand nobody but the collector accesses its
+        // parts. Several collector threads update the same words to the same values, as for frames.
+        unsafe { (*self.transaction.as_ptr()).as_deref_mut() }
+    }
+
     /// Shows the words in its frames to the collector.
     pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(&mut Word)) {
         if self.is_running() || self.is_free() {
             return;
+        }
+        if let Some(transaction) = self.suspended_transaction() {
+            transaction.visit(visit);
         }
         let before = self.standing.get() == Standing::BeforeInstruction;
         crate::roots::visit_activations(self.activations(), before, visit);
@@ -491,12 +505,17 @@ impl Strands {
     /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
     /// first hears of them. The caller sees to it that no strand changes.
     pub fn number_of(&self, strand: StrandRef) -> u64 {
-        if self.is_main(strand) {
+        self.number_of_identity(strand.identity.get())
+    }
+
+    /// The number by which reports call the strand with this identity, which may have ended.
+    pub fn number_of_identity(&self, identity: u64) -> u64 {
+        if self.main.load(Ordering::Relaxed) == identity {
             return MAIN;
         }
         let mut numbers = self.numbers.lock();
         let next = MAIN + 1 + numbers.len() as u64;
-        *numbers.entry(strand.identity.get()).or_insert(next)
+        *numbers.entry(identity).or_insert(next)
     }
 
     /// Whether the embedder's message began the strand.
@@ -603,6 +622,7 @@ impl Strand {
             object: RootWord::default(),
             ticket: AtomicU64::new(0),
             vat: Cell::new(None),
+            transaction: Cell::new(None),
             identity: Cell::new(0),
             timer: Cell::new(0),
             parked_at: Cell::new(0),
@@ -756,6 +776,7 @@ fn release(strand: StrandRef) {
     let base = stack.base();
     stack.cut_to(base);
     strand.vat.set(None);
+    strand.transaction.set(None);
     strand.site.set(None);
     strand.state.set(State::NONE);
     // Whoever still has a ticket must not claim the next strand that lives here.

@@ -384,7 +384,7 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             // Nothing else ends a strand inside a callback.
             Stop::Failed | Stop::Killed => return Err(Problem::Ended),
             _ if thread.vm.ended.code().is_some() => return Err(Problem::Ended),
-            Stop::Parked => {}
+            Stop::Parked | Stop::Switched => {}
             Stop::Preempted => give_way(thread, strand),
             Stop::Displaced => {
                 crate::strand::touch(thread, strand);

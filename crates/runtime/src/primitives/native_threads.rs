@@ -15,17 +15,17 @@ use crate::{waiting, worker};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("mainNativeThread:", |thread, window| {
+    Primitive::effect("mainNativeThread:", |thread, window| {
         answer(affinity::register_main(thread, window.get(0)).map(number))
     }),
-    Primitive::ordinary("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
-    Primitive::ordinary("currentNativeThread", |thread, _| {
+    Primitive::effect("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
+    Primitive::effect("currentNativeThread", |thread, _| {
         Outcome::Return(thread.vm.native_threads.object(thread.strand().home()))
     }),
-    Primitive::ordinary("confineStrand:", confine),
-    Primitive::ordinary("strand:bindTo:", bind),
-    Primitive::ordinary("systemThreadNumber", |thread, _| answer(system_number(thread))),
-    Primitive::ordinary("blockNativeThread:", |thread, window| answer(block(thread, window))),
+    Primitive::effect("confineStrand:", confine),
+    Primitive::effect("strand:bindTo:", bind),
+    Primitive::effect("systemThreadNumber", |thread, _| answer(system_number(thread))),
+    Primitive::effect("blockNativeThread:", |thread, window| answer(block(thread, window))),
 ];
 
 fn number(home: Home) -> Word {
