@@ -404,15 +404,28 @@ impl VatRef {
     /// Lets go of a vat that has more to do: it goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         let state = self.lock();
-        let object = self.object();
-        let has_message =
-            [slots::TAKEN, slots::FIRST].iter().any(|&slot| object.slot(slot) != Word::NIL);
-        let has_work = state & READY != 0 || self.may_begin_turn() && has_message;
+        let has_work = self.has_work_in(state);
         let flags = if has_work { SCHEDULED } else { 0 };
         self.unlock(state & !OWNED | flags);
         if has_work {
             thread.worker.push(Item::vat(self));
         }
+    }
+
+    /// Whether there is something to do for its owner, beside what runs.
+    pub fn has_work(self) -> bool {
+        let state = self.lock();
+        let has_work = self.has_work_in(state);
+        self.unlock(state);
+        has_work
+    }
+
+    /// As [`has_work`](VatRef::has_work), of a vat that is locked in this state.
+    fn has_work_in(self, state: u32) -> bool {
+        let object = self.object();
+        let has_message =
+            [slots::TAKEN, slots::FIRST].iter().any(|&slot| object.slot(slot) != Word::NIL);
+        state & READY != 0 || self.may_begin_turn() && has_message
     }
 
     /// Keeps a new vat out of run queues until it is released.
