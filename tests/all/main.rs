@@ -8,6 +8,7 @@
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
+//! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -25,6 +26,7 @@ mod foreign;
 mod hostile;
 mod language;
 mod mutation;
+mod native_threads;
 mod observer;
 mod process;
 
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
+    trials.extend(native_threads::trials());
     trials.extend(observer::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -1,4 +1,5 @@
-//! `squall dump` has a program that runs, and spins, say what its strands do; the program goes on.
+//! `squall dump` has a program that runs say what its strands do; the program goes on: one that spins, and one
+//! that waits for others outside.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,7 @@ pub fn trials() -> Vec<Trial> {
     let run = |test: fn() -> std::io::Result<()>| test().map_err(|error| error.to_string().into());
     vec![
         Trial::test("observer/a_program_that_spins", move || run(spinning)),
+        Trial::test("observer/a_program_that_waits", move || run(waiting)),
         Trial::test("observer/another_program", move || run(another)),
     ]
 }
@@ -35,31 +37,78 @@ class Spinning usingPlatform: platform = Value (
 )
 ";
 
+/// Waits for everything that there is outside.
+const WAITING: &str = "\
+class Waiting usingPlatform: platform = Value (
+| private net        = platform net.
+  private os         = platform os.
+  private scheduling = platform scheduling. |
+)(
+  public main: args = (
+    | listener = net listenAt: '127.0.0.1' port: 0. client child datagrams |
+    client:: net connectTo: '127.0.0.1' port: listener port.
+    listener accept.
+    child:: os start: { 'cat' }.
+    datagrams:: net datagramsAt: '127.0.0.1' port: 0.
+    scheduling fork: [ listener accept ].
+    scheduling fork: [ client readBytes ].
+    scheduling fork: [ child wait ].
+    scheduling fork: [ child output readBytes ].
+    scheduling fork: [ datagrams receive ].
+    'waits' println.
+    (os signals: { #hangup }) next.
+    ^ 0
+  )
+)
+";
+
 fn spinning() -> std::io::Result<()> {
+    let parts = ["runs on worker", "main:", "waits for a channel", "ReadingEnd>>read"];
+    describe(SPINNING, &[], &parts)
+}
+
+fn waiting() -> std::io::Result<()> {
+    let flags = ["--allow-net=127.0.0.1", "--allow-processes", "--workers=1"];
+    let parts = [
+        "waits for a signal, for ",
+        "main:",
+        "waits for a connection at 127.0.0.1:",
+        "Listener>>accept",
+        "waits for data from 127.0.0.1:",
+        "waits for the end of process ",
+        "waits for data from process ",
+        "waits for a datagram at 127.0.0.1:",
+    ];
+    describe(WAITING, &flags, &parts)
+}
+
+/// Runs a program with this text, and looks for parts of what it says about itself, in this order.
+fn describe(text: &str, flags: &[&str], parts: &[&str]) -> std::io::Result<()> {
     let mut file = tempfile::Builder::new().suffix(".ns").tempfile()?;
-    file.write_all(SPINNING.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     let mut program = squall()
         .arg("run")
+        .args(flags)
         .arg(file.path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let result = observe(&mut program);
+    let result = observe(&mut program, parts);
     program.kill()?;
     program.wait()?;
     result
 }
 
 /// Asks twice, since the program is to go on after the first time.
-fn observe(program: &mut Child) -> std::io::Result<()> {
+fn observe(program: &mut Child, parts: &[&str]) -> std::io::Result<()> {
     let mut output = BufReader::new(program.stdout.take().expect("it is piped")).lines();
     let mut error = BufReader::new(program.stderr.take().expect("it is piped")).lines();
     output.next().transpose()?;
     for _ in 0..2 {
         let dump = squall().arg("dump").arg(program.id().to_string()).status()?;
         assert!(dump.success());
-        for part in ["runs on worker", "main:", "waits for a channel", "ReadingEnd>>read"] {
+        for part in parts {
             // The test fails by the end of the output, when somebody ends it.
             let line = error.find(|line| line.as_ref().is_ok_and(|line| line.contains(part)));
             line.ok_or_else(|| std::io::Error::other(format!("nothing says {part:?}")))??;

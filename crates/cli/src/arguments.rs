@@ -241,6 +241,16 @@ pub struct MachineArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), env = "SQUALL_WORKERS", hide_env_values = true, help_heading = "Machine")]
     pub workers: Option<u16>,
 
+    /// How many native threads there may be, with those that wait for the system or for foreign code
+    /// [default: 256]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096), env = "SQUALL_MAX_THREADS", hide_env_values = true, help_heading = "Machine")]
+    pub max_threads: Option<u16>,
+
+    /// After how many microseconds in the system or in foreign code another native thread takes over
+    /// [default: 250]
+    #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(20..), env = "SQUALL_PATIENCE", hide_env_values = true, help_heading = "Machine")]
+    pub patience: Option<u32>,
+
     /// Make the run repeatable: this number decides what runs when, and time is simulated
     #[arg(
         long,
@@ -317,6 +327,12 @@ impl MachineArguments {
         options.scheduler.seed = self.seed;
         if let Some(workers) = self.workers {
             options.scheduler.workers = usize::from(workers);
+        }
+        if let Some(threads) = self.max_threads {
+            options.scheduler.threads = usize::from(threads);
+        }
+        if let Some(patience) = self.patience {
+            options.scheduler.patience = Duration::from_micros(u64::from(patience));
         }
         if let Some(bytes) = self.max_stack {
             options.max_stack = bytes;

@@ -26,8 +26,11 @@ use exit::Exit;
 
 fn main() {
     report_bugs();
-    let exit = commands::execute(Arguments::parse());
-    std::process::exit(exit.code());
+    // Guest code may want this thread for itself.
+    squall::lend_main_thread(|| {
+        let exit = commands::execute(Arguments::parse());
+        std::process::exit(exit.code());
+    });
 }
 
 /// A panic is a mistake of ours: says so, and ends the process on whatever thread it happens.

@@ -169,7 +169,7 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
     let held = strand.is_suspended.load(Ordering::Relaxed);
-    if must_give_way(strand) {
+    if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         preempt(thread);
     } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
@@ -256,6 +256,11 @@ fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
         Outcome::Yield(value) => {
             complete(thread, site, value);
             thread.yields = true;
+            preempt(thread);
+        }
+        Outcome::Move(value) => {
+            complete(thread, site, value);
+            thread.gives_way = true;
             preempt(thread);
         }
         Outcome::Exit(code) => exit(thread, code),

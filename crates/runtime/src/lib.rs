@@ -5,7 +5,7 @@
 //! | what is loaded | [`module`], [`text`], [`function`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`values`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
-//! | concurrency | [`worker`], [`strand`], [`vat`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
+//! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
 //! | calls of C | [`foreign`] |
 //! | objects the VM makes | [`objects`] |
@@ -15,6 +15,7 @@
 //! Invariants: primitives never re-enter a tier; guest objects are reached through roots after
 //! every GC point; what inline caches point at is immortal and immutable.
 
+pub mod affinity;
 pub mod behavior;
 pub mod bootstrap;
 pub mod calls;

@@ -31,6 +31,8 @@ pub enum Outcome {
     Park,
     /// It answers this, after other strands of the vat had their turn.
     Yield(Word),
+    /// It answers this, on the native thread where the strand is at home.
+    Move(Word),
     /// The program ends with this exit code.
     Exit(i32),
 }

@@ -7,6 +7,7 @@
 //! | the objects of strands that ran since the last collection | in nursery collections |
 //! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
+//! | the objects of native threads | in nursery collections; in full ones, if they are somebody's home |
 //! | frames of strands that run, by the live maps of their functions; arguments in progress | at every collection |
 //!
 //! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
@@ -16,7 +17,7 @@
 //! Constants never change once made, and everything that survives a collection is old, which is
 //! why a nursery collection needs only the new ones.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
@@ -155,6 +156,18 @@ impl Roots {
     pub(crate) fn new(vm: &'static Vm) -> Roots {
         Roots { vm }
     }
+
+    /// The objects of native threads that are the home of a strand or a vat, and all others in nursery
+    /// collections.
+    fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let mut homes = BTreeSet::new();
+        if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
+            let strands = self.vm.strands.all().into_iter().flat_map(StrandRef::homes);
+            let vats = self.vm.vats.all().into_iter().map(|vat| vat.home.get());
+            homes.extend(strands.chain(vats));
+        }
+        self.vm.native_threads.visit(kind, |home| homes.contains(&home), visit);
+    }
 }
 
 /// A mutator's context is the address of its [`Thread`], which does not move while attached.
@@ -172,6 +185,7 @@ unsafe impl RootSource for Roots {
         if let Some(vat) = self.vm.main_vat() {
             vat.object.visit(visit);
         }
+        self.visit_native_threads(kind, visit);
         self.vm.timers.visit(visit);
         self.vm.early.visit(visit);
         self.vm.embedder.visit(visit);
@@ -213,6 +227,7 @@ unsafe impl RootSource for Roots {
             let lost = self.vm.strands.update(tracer);
             self.vm.stalls.lose(&self.vm.strands, lost);
             self.vm.vats.update(tracer);
+            self.vm.native_threads.update(self.vm, tracer);
         }
     }
 

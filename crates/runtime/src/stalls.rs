@@ -134,11 +134,11 @@ pub fn picture(vm: &Vm) -> String {
 pub fn describe_running(
     vm: &Vm,
     strand: StrandRef,
-    worker: u32,
+    place: &str,
     activations: impl Iterator<Item = Activation>,
     text: &mut String,
 ) {
-    _ = writeln!(text, "{} runs on worker {worker}", name(&vm.strands, strand));
+    _ = writeln!(text, "{} runs on {place}", name(&vm.strands, strand));
     text.push_str(&trace::render_strand(strand, activations));
 }
 
@@ -195,6 +195,9 @@ fn describe_rest(count: usize, text: &mut String) {
 
 fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     _ = write!(text, "{}", name(&vm.strands, strand));
+    if let Some(thread) = vm.native_threads.name(strand.home()) {
+        _ = write!(text, ", bound to native thread {thread},");
+    }
     if strand.is_parked() {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
         let waits_for = match vm.timers.describe_awaited(strand) {

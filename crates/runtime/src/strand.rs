@@ -34,6 +34,7 @@ use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
+use crate::affinity::Home;
 use crate::foreign::anchor::Anchor;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
@@ -143,6 +144,11 @@ pub enum Role {
     Other,
 }
 
+/// Where the home that a strand is confined to begins, in its affinity, and a mask for the one that it is
+/// bound to.
+const CONFINED: u32 = 16;
+const BOUND: u32 = 0xFFFF;
+
 const FREE: u8 = 0;
 const READY: u8 = 1;
 const RUNNING: u8 = 2;
@@ -192,6 +198,8 @@ pub struct Strand {
     pub delivery: Cell<Delivery>,
     /// From 1, the least, to 80.
     pub priority: Cell<u8>,
+    /// The home that it is bound to, and above that the one that it is confined to.
+    affinity: AtomicU32,
     /// C's `errno` as the last call of C has left it.
     pub errno: Cell<i32>,
     /// Where the native thread waits on whose stack C has called this strand's code, else null.
@@ -351,6 +359,56 @@ impl StrandRef {
         self.worker.store(worker + 1, Ordering::Relaxed);
     }
 
+    /// Where it may run: anywhere, if C has called it somewhere, for whoever runs it hands it over to that
+    /// native thread ([`crate::foreign::anchor`]).
+    #[inline]
+    pub fn home(self) -> Home {
+        if self.anchor().is_some() {
+            return Home::ANYWHERE;
+        }
+        // Relaxed, here and below: who changes it for somebody else has that look again.
+        match self.affinity.load(Ordering::Relaxed) {
+            0 => self.home_of_vat(),
+            affinity if affinity >> CONFINED != 0 => Home::from_bits(affinity >> CONFINED),
+            affinity => Home::from_bits(affinity),
+        }
+    }
+
+    /// Whether it may run where this is the home.
+    #[inline]
+    pub fn is_at_home(self, home: Home) -> bool {
+        self.anchor().is_some() || self.home() == home
+    }
+
+    #[inline]
+    fn home_of_vat(self) -> Home {
+        let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);
+        vat.map_or(Home::ANYWHERE, |vat| vat.home.get())
+    }
+
+    /// It has this home for good, wherever else it may be confined to for a time.
+    pub fn bind(self, home: Home) {
+        self.change_affinity(|affinity| affinity >> CONFINED << CONFINED | home.bits());
+    }
+
+    /// It has this home for a time; answers the one that it had for a time before.
+    pub fn confine(self, home: Home) -> Home {
+        let before = self.change_affinity(|affinity| affinity & BOUND | home.bits() << CONFINED);
+        Home::from_bits(before >> CONFINED)
+    }
+
+    fn change_affinity(self, change: impl Fn(u32) -> u32) -> u32 {
+        let changed = |affinity| Some(change(affinity));
+        let updated = self.affinity.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
+        updated.unwrap_or_else(|affinity| affinity)
+    }
+
+    /// Every native thread that it will need.
+    pub(crate) fn homes(self) -> [Home; 2] {
+        let affinity = self.affinity.load(Ordering::Relaxed);
+        [Home::from_bits(affinity & BOUND), Home::from_bits(affinity >> CONFINED)]
+    }
+
     /// Whether it is running.
     pub fn is_running(self) -> bool {
         self.phase.load(Ordering::Relaxed) == RUNNING
@@ -388,6 +446,8 @@ impl StrandRef {
 #[derive(Default)]
 pub struct Strands {
     inner: Mutex<Slabs>,
+    /// Strands that ran since the last collection on threads that have left.
+    orphans: Mutex<Vec<StrandRef>>,
     identities: AtomicU64,
     /// The identity of the strand that the embedder's message began last, the main one.
     main: AtomicU64,
@@ -496,6 +556,7 @@ impl Strands {
     /// full collections: in the others only those that ran since the last one matter, which their
     /// threads show.
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        visit_touched(&mut self.orphans.lock(), kind, visit);
         if kind == CollectionKind::Full {
             let is_root = |strand: &StrandRef| !strand.is_parked() || self.is_main(*strand);
             let strands = self.all().into_iter().filter(is_root);
@@ -592,6 +653,7 @@ impl Strand {
             standing: Cell::new(Standing::New),
             delivery: Cell::new(Delivery::Value),
             priority: Cell::new(ORDINARY_PRIORITY),
+            affinity: AtomicU32::new(0),
             errno: Cell::new(0),
             anchor: Cell::new(std::ptr::null()),
             size: size as u8,
@@ -629,6 +691,7 @@ pub fn make(
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
+    strand.affinity.store(0, Ordering::Relaxed);
     strand.errno.set(0);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
@@ -675,6 +738,7 @@ pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
     }
     strand.vat.set(None);
     strand.standing.set(Standing::New);
+    strand.affinity.store(0, Ordering::Relaxed);
     strand.set_ready();
     thread.turn_strand = Some(strand);
     true
@@ -732,7 +796,21 @@ fn release(strand: StrandRef) {
     // Whoever still has a ticket must not claim the next strand that lives here.
     let ticket = strand.ticket.load(Ordering::Relaxed);
     strand.ticket.store((ticket | 1) + 1, Ordering::Relaxed);
+    strand.affinity.store(0, Ordering::Relaxed);
     strand.phase.store(FREE, Ordering::Relaxed);
+}
+
+/// Gives what a thread keeps for later, and what it knows for the next collection, to the others.
+pub(crate) fn leave(thread: &mut Thread) {
+    let strands = &thread.vm.strands;
+    strands.orphans.lock().append(&mut thread.touched);
+    if let Some(strand) = thread.turn_strand.take() {
+        free(thread, strand);
+    }
+    for size in 0..SIZES.len() {
+        let free = std::mem::take(&mut thread.free_strands[size]);
+        strands.give_back(size, free.into_iter());
+    }
 }
 
 /// Sets how the strand of this object ended, and with what.

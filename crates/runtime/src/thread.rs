@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use squall_heap::{Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
+use crate::affinity::Home;
 use crate::foreign::callbacks;
 use crate::function::{Function, Site};
 use crate::lookup::CacheEntry;
@@ -163,7 +164,7 @@ pub struct Thread {
     pub is_parked: bool,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
-    /// Whether the strand gives way to one of its vat with a greater priority.
+    /// Whether the strand gives way to one of its vat with a greater priority, or goes on elsewhere.
     pub gives_way: bool,
     /// Whether the vat that runs here is to give way to others.
     pub was_preempted: bool,
@@ -191,6 +192,8 @@ pub struct Thread {
     pub worker: Worker<Item, TimerKey>,
     /// The worker's number, for others.
     pub number: WorkerId,
+    /// The home of the strands that may run here.
+    pub home: Home,
     /// The strand that runs.
     strand: Option<StrandRef>,
     /// The vat that the strand which runs has made for itself.
@@ -218,9 +221,17 @@ impl Thread {
     /// Attaches the calling native thread to the VM's heap and scheduler. The box is the
     /// collector's way to the thread's roots, so the thread must stay in it.
     pub fn attach(vm: &'static Vm) -> Box<Thread> {
+        Thread::attach_as(vm, vm.scheduler.join(), Home::ANYWHERE)
+    }
+
+    /// Attaches the calling native thread as this bound worker, which runs only what has its home here.
+    pub fn attach_bound(vm: &'static Vm, id: WorkerId) -> Box<Thread> {
+        Thread::attach_as(vm, vm.scheduler.join_bound(id), Home::of(id))
+    }
+
+    fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
-        let worker = vm.scheduler.join();
         let number = worker.id();
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
         // messages and other roots whenever a GC point is reached. The new mutator reaches none
@@ -249,6 +260,7 @@ impl Thread {
                 mutator,
                 worker,
                 number,
+                home,
                 strand: None,
                 new_vat: None,
                 message: Vec::new(),
@@ -420,6 +432,7 @@ impl Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
+        strand::leave(self);
         self.vm.remove_thread(self);
     }
 }

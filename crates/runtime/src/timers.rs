@@ -298,6 +298,10 @@ pub fn wake_when_ready(
 
 /// Takes the waits of resources that are ready: called by the poller's thread, and by who ends waits.
 pub fn deliver(waits: &[Wait]) {
+    // Mostly nobody waits.
+    if waits.is_empty() {
+        return;
+    }
     let vm = Vm::of_process();
     let due = waits.iter().map(|&wait| Due { key: TimerKey::of_wait(wait), is_ready: true });
     vm.timers.inner.lock().due.extend(due);

@@ -4,11 +4,12 @@
 //! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
 //! *vat object* on the heap holds the mailbox, and is what far references refer to.
 //!
-//! Protocol. One word holds a lock and three flags, which change under the lock:
+//! Protocol. One word holds a lock and flags, which change under the lock:
 //!
 //! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
 //! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
 //! - *ready*: the ready list is not empty. Ready strands go before messages.
+//! - *expected*: the vat is in the inbox of its home, to be looked at; that says nothing about who has it.
 //!
 //! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
 //! was taken belongs to the vat, too: another owner goes on with it.
@@ -19,6 +20,12 @@
 //! Whoever adds a message or a ready strand schedules the vat if it is neither. The owner looks for
 //! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
 //! the lock, and it is held for a few instructions, so waiters spin.
+//!
+//! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner looks
+//! whether it is at home here; otherwise it gives the vat away, to where that is: *with* the strand to a bound
+//! worker that is idle, which is sure to run it. If the bound worker is busy, it gets the strand alone, and
+//! the vat goes on with others: when the strand's turn has come there, it stands at the front of its vat again.
+//! So no vat waits for a native thread while it has something else to do.
 //!
 //! A mailbox may be bounded. Messages are accepted even if it is full, but who sent one then waits
 //! until the vat takes the next: so there are never more messages than it has room for, and one for
@@ -36,6 +43,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
+use crate::affinity::Home;
 use crate::known::{self, KnownClass};
 use crate::messages;
 use crate::outcome::{Failure, Outcome};
@@ -68,6 +76,9 @@ const LOCKED: u32 = 1;
 const SCHEDULED: u32 = 2;
 const OWNED: u32 = 4;
 const READY: u32 = 8;
+const EXPECTED: u32 = 16;
+/// Somebody has the vat, or is about to.
+const TAKEN: u32 = SCHEDULED | OWNED;
 
 /// A vat's native part.
 pub struct Vat {
@@ -82,6 +93,8 @@ pub struct Vat {
     pub turn: Cell<Option<StrandRef>>,
     /// Whether a turn has begun and can never end.
     has_lost_turn: Cell<bool>,
+    /// Where its turns run, and strands that have no home of their own. It does not change.
+    pub home: Cell<Home>,
     ready: UnsafeCell<ReadyList>,
     /// Whether it is part of a slab only.
     is_free: Cell<bool>,
@@ -260,14 +273,56 @@ impl VatRef {
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
-        let priority = strand.priority.get();
         let state = self.lock();
+        if state & TAKEN == 0 {
+            return self.schedule_with(thread, state, strand);
+        }
         self.ready().push(strand, first);
-        let outranks = state & OWNED != 0 && priority > self.running.load(Ordering::Relaxed);
-        self.unlock_scheduled(thread, state);
+        let outranks = self.is_outranked_by(strand, state);
+        self.unlock(state);
         if outranks {
             thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
         }
+    }
+
+    /// Schedules a vat that nobody has, for a strand that is ready. It is locked.
+    fn schedule_with(self, thread: &mut Thread, state: u32, strand: StrandRef) {
+        let Some(bound) = strand.home().worker() else {
+            self.ready().push(strand, false);
+            self.unlock(state | SCHEDULED);
+            return thread.worker.push(Item::vat(self));
+        };
+        self.unlock(state | SCHEDULED);
+        if !thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            self.yield_to_others(thread);
+        }
+    }
+
+    /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
+    /// owns the vat now. If not, whoever has the vat comes to the strand.
+    pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
+        let state = self.lock();
+        self.ready().push(strand, true);
+        let is_free = state & TAKEN == 0;
+        if is_free {
+            self.owner.store(thread.worker_index(), Ordering::Relaxed);
+        }
+        let outranks = self.is_outranked_by(strand, state);
+        if !is_free {
+            // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
+            // yield all the time might always come too early.
+            thread.worker.end_run();
+        }
+        self.unlock(if is_free { state | OWNED } else { state });
+        if outranks {
+            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
+        }
+        is_free
+    }
+
+    /// Whether a strand with a lesser priority than this one runs.
+    fn is_outranked_by(self, strand: StrandRef, state: u32) -> bool {
+        state & OWNED != 0 && strand.priority.get() > self.running.load(Ordering::Relaxed)
     }
 
     /// Whether a strand with a greater priority is ready.
@@ -287,20 +342,55 @@ impl VatRef {
     }
 
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
-        if state & (SCHEDULED | OWNED) == 0 {
-            self.unlock(state | SCHEDULED);
-            thread.worker.push(Item::vat(self));
+        if state & TAKEN == 0 {
+            self.enqueue(thread, state);
         } else {
             self.unlock(state);
         }
     }
 
+    /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
+    fn enqueue(self, thread: &mut Thread, state: u32) {
+        match self.home.get().worker() {
+            None => {
+                self.unlock(state | SCHEDULED);
+                thread.worker.push(Item::vat(self));
+            }
+            Some(_) if state & EXPECTED != 0 => self.unlock(state),
+            Some(bound) => {
+                self.unlock(state | EXPECTED);
+                let item = Item::visit(self);
+                thread.worker.hand_to(bound, item, item);
+            }
+        }
+    }
+
+    /// Owns a vat that is expected here, its home, if nobody has it.
+    pub fn visit(self, worker: u32) -> bool {
+        let state = self.lock() & !EXPECTED;
+        let is_free = state & TAKEN == 0;
+        if is_free {
+            self.owner.store(worker, Ordering::Relaxed);
+        }
+        self.unlock(if is_free { state | OWNED } else { state });
+        is_free
+    }
+
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
         let state = self.lock();
-        debug_assert!(state & !READY == SCHEDULED, "a vat in a run queue is scheduled");
+        debug_assert!(state & TAKEN == SCHEDULED, "a vat in a run queue is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(OWNED);
+        self.unlock(state & !SCHEDULED | OWNED);
+    }
+
+    /// As [`VatRef::own`], together with a strand that stands before the others then.
+    pub fn own_with(self, worker: u32, strand: StrandRef) {
+        let state = self.lock();
+        debug_assert!(state & TAKEN == SCHEDULED, "a vat that is on its way is scheduled");
+        self.ready().push(strand, true);
+        self.owner.store(worker, Ordering::Relaxed);
+        self.unlock(state & !SCHEDULED | OWNED);
     }
 
     /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
@@ -315,7 +405,7 @@ impl VatRef {
     /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
     pub fn reclaim(self, worker: u32) -> bool {
         let state = self.lock();
-        let is_free = state & (OWNED | SCHEDULED) == 0;
+        let is_free = state & TAKEN == 0;
         if is_free {
             self.owner.store(worker, Ordering::Relaxed);
         }
@@ -324,36 +414,87 @@ impl VatRef {
     }
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    ///
+    /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
-        let may_begin_turn = self.may_begin_turn();
+        let begins_turn = self.may_begin_turn() && self.home.get() == thread.home;
         // Who makes a strand ready now does so during the turn that begins.
-        if may_begin_turn
+        if begins_turn
             && self.state.load(Ordering::Relaxed) & READY == 0
             && let Some(message) = self.take_message(thread, slots::TAKEN)
         {
             return Work::Turn(message);
         }
-        let state = self.lock();
-        if let Some(strand) = self.ready().pop() {
-            self.unlock(state);
-            return Work::Strand(strand);
-        }
-        if may_begin_turn && self.object().slot(slots::ROOM) != Word::NIL {
-            return self.next_bounded_work(thread, state);
-        }
-        if may_begin_turn {
-            self.take_messages(thread);
-            if let Some(message) = self.take_message(thread, slots::TAKEN) {
+        loop {
+            let state = self.lock();
+            let Some(strand) = self.ready().pop() else { return self.next_turn(thread, state) };
+            if strand.is_at_home(thread.home) {
                 self.unlock(state);
-                return Work::Turn(message);
+                return Work::Strand(strand);
+            }
+            if self.send_home(thread, state, strand) {
+                return Work::Nothing;
             }
         }
-        self.unlock(state & !OWNED);
-        Work::Nothing
     }
 
-    /// The same, if no strand is ready and the mailbox is bounded. The vat is locked.
-    fn next_bounded_work(self, thread: &mut Thread, state: u32) -> Work {
+    /// The owner's next turn. The vat is locked.
+    fn next_turn(self, thread: &mut Thread, state: u32) -> Work {
+        if !self.has_next_turn() {
+            thread.worker.end_run();
+            self.unlock(state & !OWNED);
+            return Work::Nothing;
+        }
+        if self.home.get() != thread.home {
+            thread.worker.end_run();
+            self.enqueue(thread, state & !OWNED);
+            return Work::Nothing;
+        }
+        if self.object().slot(slots::ROOM) != Word::NIL {
+            return self.next_bounded_turn(thread, state);
+        }
+        self.take_messages(thread);
+        let message = self.take_message(thread, slots::TAKEN);
+        self.unlock(if message.is_some() { state } else { state & !OWNED });
+        message.map_or(Work::Nothing, Work::Turn)
+    }
+
+    /// Whether a turn may begin, and there is a message for it. The vat is locked.
+    fn has_next_turn(self) -> bool {
+        let object = self.object();
+        let has_message = |&slot: &usize| object.slot(slot) != Word::NIL;
+        self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
+    }
+
+    /// The owner of the vat, who has locked it, gives it away, for its next strand runs elsewhere. Or the
+    /// strand waits there alone, for its native thread is busy, and the owner still owns the vat. Whether it
+    /// was given away.
+    fn send_home(self, thread: &mut Thread, state: u32, strand: StrandRef) -> bool {
+        // Whoever comes back to this native thread by what it gives away finds it idle.
+        thread.worker.end_run();
+        let Some(bound) = strand.home().worker() else {
+            self.ready().push(strand, true);
+            self.unlock(state & !OWNED | SCHEDULED);
+            thread.worker.push(Item::vat(self));
+            return true;
+        };
+        // From here on it may be theirs.
+        self.unlock(state & !OWNED | SCHEDULED);
+        if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            return true;
+        }
+        if !thread.worker.resume_run() {
+            self.yield_to_others(thread);
+            return true;
+        }
+        // It is in no queue, so nobody else has taken it.
+        let state = self.lock();
+        self.unlock(state & !SCHEDULED | OWNED);
+        false
+    }
+
+    /// The owner's next turn, if the mailbox is bounded. The vat is locked.
+    fn next_bounded_turn(self, thread: &mut Thread, state: u32) -> Work {
         let Some(message) = self.take_message(thread, slots::FIRST) else {
             self.unlock(state & !OWNED);
             return Work::Nothing;
@@ -401,31 +542,38 @@ impl VatRef {
         })
     }
 
-    /// Lets go of a vat that has more to do: it goes to the end of the run queue.
+    /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
+    /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
-        let state = self.lock();
-        let has_work = self.has_work_in(state);
-        let flags = if has_work { SCHEDULED } else { 0 };
-        self.unlock(state & !OWNED | flags);
-        if has_work {
-            thread.worker.push(Item::vat(self));
+        loop {
+            let state = self.lock() & !TAKEN;
+            let Some(strand) = self.ready().pop() else { return self.leave(thread, state) };
+            let Some(bound) = strand.home().worker() else {
+                self.ready().push(strand, true);
+                self.unlock(state | SCHEDULED);
+                return thread.worker.push(Item::vat(self));
+            };
+            self.unlock(state | SCHEDULED);
+            if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+                return;
+            }
+        }
+    }
+
+    /// Unlocks a vat that nobody has, and that has no ready strands.
+    fn leave(self, thread: &mut Thread, state: u32) {
+        match self.has_next_turn() {
+            true => self.enqueue(thread, state),
+            false => self.unlock(state),
         }
     }
 
     /// Whether there is something to do for its owner, beside what runs.
     pub fn has_work(self) -> bool {
         let state = self.lock();
-        let has_work = self.has_work_in(state);
+        let has_work = state & READY != 0 || self.has_next_turn();
         self.unlock(state);
         has_work
-    }
-
-    /// As [`has_work`](VatRef::has_work), of a vat that is locked in this state.
-    fn has_work_in(self, state: u32) -> bool {
-        let object = self.object();
-        let has_message =
-            [slots::TAKEN, slots::FIRST].iter().any(|&slot| object.slot(slot) != Word::NIL);
-        state & READY != 0 || self.may_begin_turn() && has_message
     }
 
     /// Keeps a new vat out of run queues until it is released.
@@ -435,7 +583,8 @@ impl VatRef {
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        thread.worker.push(Item::vat(self));
+        let state = self.lock();
+        self.enqueue(thread, state & !SCHEDULED);
     }
 
     fn may_begin_turn(self) -> bool {
@@ -462,9 +611,9 @@ impl VatRef {
         self.unlock_scheduled(thread, state);
     }
 
-    /// Whether somebody will run it.
+    /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
-        self.state.load(Ordering::Relaxed) & (SCHEDULED | OWNED) != 0
+        self.state.load(Ordering::Relaxed) & (TAKEN | EXPECTED) != 0
     }
 }
 
@@ -551,6 +700,7 @@ impl Vat {
             object: RootWord::default(),
             turn: Cell::new(None),
             has_lost_turn: Cell::new(false),
+            home: Cell::new(Home::ANYWHERE),
             ready: UnsafeCell::default(),
             is_free: Cell::new(true),
         }
@@ -565,6 +715,7 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
     vat.state.store(0, Ordering::Relaxed);
     vat.object.set(object.word());
+    vat.home.set(Home::ANYWHERE);
     vat.is_free.set(false);
     Ok(vat)
 }

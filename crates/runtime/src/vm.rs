@@ -14,6 +14,7 @@ use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 use squall_system::resources::Resources;
 
+use crate::affinity::NativeThreads;
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
 use crate::foreign::{Foreign, LinkedLibrary};
@@ -82,6 +83,8 @@ pub struct Vm {
     pub strands: Strands,
     /// All vats.
     pub vats: Vats,
+    /// The native threads that the program knows.
+    pub native_threads: NativeThreads,
     /// What is due later.
     pub timers: Timers,
     /// Actors and processes that were made too early.
@@ -98,10 +101,10 @@ pub struct Vm {
     pub roots: GlobalRoots,
     /// The files that the program has open.
     pub files: OpenFiles,
-    /// What belongs to C.
-    pub foreign: Foreign,
     /// What else it has open: connections, processes and the like.
     pub resources: Resources,
+    /// What belongs to C.
+    pub foreign: Foreign,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -153,6 +156,7 @@ impl Vm {
             scheduler,
             strands: Strands::default(),
             vats: Vats::default(),
+            native_threads: NativeThreads::default(),
             timers: Timers::default(),
             early: Early::default(),
             ended: Ended::default(),
@@ -161,8 +165,8 @@ impl Vm {
             stalls: Stalls::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
-            foreign: Foreign::default(),
             resources: Resources::default(),
+            foreign: Foreign::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
@@ -334,8 +338,11 @@ impl Vm {
             // nothing, and it cannot go before it has left the list.
             let thread = unsafe { &*thread.0 };
             if let Some(strand) = thread.running_strand() {
-                let worker = thread.number.index() as u32;
-                stalls::describe_running(self, strand, worker, thread.activations(), text);
+                let place = match self.native_threads.name(thread.home) {
+                    Some(name) => format!("native thread {name}"),
+                    None => thread.number.to_string(),
+                };
+                stalls::describe_running(self, strand, &place, thread.activations(), text);
             }
         }
     }

@@ -307,8 +307,14 @@ pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
     strand.set_ready();
     match (strand.model.get(), strand.vat.get()) {
         (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, place == Place::First),
-        _ if place == Place::Next => thread.worker.push_next(Item::strand(strand)),
-        _ => thread.worker.push(Item::strand(strand)),
+        _ => {
+            let item = Item::strand(strand);
+            match strand.home().worker() {
+                Some(bound) => _ = thread.worker.hand_to(bound, item, item),
+                None if place == Place::Next => thread.worker.push_next(item),
+                None => thread.worker.push(item),
+            }
+        }
     }
 }
 

@@ -24,14 +24,17 @@ use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
 use crate::waiting::{self, Place};
 
-/// Something in a run queue: a vat, a strand, or the news that a timer is due or that C calls.
+/// Something in a run queue: a vat, a strand, both, or the news that a timer is due or that C calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item(NonZeroUsize);
 
 const VAT: usize = 1;
 const TIMER: usize = 2;
 const REQUEST: usize = 3;
-const KIND: usize = 3;
+const STRAND_WITH_VAT: usize = 4;
+const VISIT: usize = 5;
+const NOTHING: usize = 6;
+const KIND: usize = 7;
 
 impl Item {
     /// A vat that is scheduled.
@@ -39,10 +42,23 @@ impl Item {
         Item::new(vat.address() | VAT)
     }
 
-    /// A strand that is ready, and needs no owner.
+    /// A vat to look at, for the bound worker where its turns are at home.
+    pub fn visit(vat: VatRef) -> Item {
+        Item::new(vat.address() | VISIT)
+    }
+
+    /// A strand that is ready, and needs no owner; or, at a bound worker, one that waits for it.
     pub fn strand(strand: StrandRef) -> Item {
         Item::new(strand.address())
     }
+
+    /// A strand that is ready, with its vat, which is scheduled, for the bound worker where it is at home.
+    pub fn strand_with_vat(strand: StrandRef) -> Item {
+        Item::new(strand.address() | STRAND_WITH_VAT)
+    }
+
+    /// Nothing, for a worker that is to look around.
+    pub const NOTHING: Item = Item(NonZeroUsize::new(NOTHING).expect("not zero"));
 
     /// A timer is due.
     pub const TIMER: Item = Item(NonZeroUsize::new(TIMER).expect("not zero"));
@@ -204,10 +220,40 @@ fn run_item(thread: &mut Thread, item: Item) {
         match bits & KIND {
             VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
             TIMER => timers::run_due(thread),
+            VISIT => visit(thread, VatRef::from_address(bits & !KIND)),
+            STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
             REQUEST => requests::begin_next(thread),
-            _ => run_alone(thread, StrandRef::from_address(bits)),
+            NOTHING => {}
+            _ => run_at_home(thread, StrandRef::from_address(bits)),
         }
     }
+}
+
+/// Runs a vat that is at home here, unless somebody else has it.
+fn visit(thread: &mut Thread, vat: VatRef) {
+    if vat.visit(thread.worker_index()) {
+        run_owned(thread, vat);
+    }
+}
+
+/// Runs a strand here if it is at home here and its vat may be had, which others may need first.
+fn run_at_home(thread: &mut Thread, strand: StrandRef) {
+    if !strand.is_at_home(thread.home) {
+        // It was bound while it was ready.
+        return waiting::make_ready(thread, strand, Place::First);
+    }
+    match strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+        None => run_alone(thread, strand),
+        Some(vat) if vat.own_for(thread, strand) => run_owned(thread, vat),
+        Some(_) => {}
+    }
+}
+
+/// Runs a strand that comes with its vat, unless something in the vat comes first.
+fn run_with_vat(thread: &mut Thread, strand: StrandRef) {
+    let Some(vat) = strand.vat.get() else { return };
+    vat.own_with(thread.worker_index(), strand);
+    run_owned(thread, vat);
 }
 
 /// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
@@ -247,6 +293,7 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
         }
     }
     thread.was_preempted = false;
+    thread.worker.end_run();
     vat.yield_to_others(thread);
 }
 
@@ -291,6 +338,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand);
+            thread.worker.end_run();
             waiting::make_ready(thread, strand, Place::First);
         }
         Stop::Returned => finish(thread, strand, Ending::Returned),

@@ -10,6 +10,7 @@
 //!                    │ steal   │
 //!    inject ────▶ [injector] ──┘                   shared by all
 //!                                 park             where a worker without work waits
+//!    hand_to ───▶ [inbox] ──────▶ try_next        a bound worker
 //!    timers ────▶ timer_due                        the monitor: timers, slices, who needs help
 //! ```
 //!
@@ -18,7 +19,8 @@
 //! | [`options`](SchedulerOptions), [`hooks`](Hooks) | what the embedder chooses and what the runtime is asked |
 //! | `scheduler` | what all workers share; what any thread may do |
 //! | `worker`, `search` | a worker: its queue, its next slot, looking for work elsewhere |
-//! | `seeded`, `decisions` | the only worker of a seeded run, and the generator that decides for it |
+//! | `bound`, `inbox` | native threads that run only what is handed to them |
+//! | `seeded`, `decisions`, `relay` | a seeded run: what is ready, the generator, and who has both |
 //! | `parking` | waiting for work without losing a wake-up; stalls |
 //! | `watch`, `gate`, `monitor` | slices, help and timers, by a thread that sleeps when it can |
 //! | `outside` | items in foreign code, and who takes over |
@@ -28,14 +30,17 @@
 
 #![forbid(unsafe_code)]
 
+mod bound;
 mod clock;
 mod decisions;
 mod gate;
 mod hooks;
+mod inbox;
 mod monitor;
 mod options;
 mod outside;
 mod parking;
+mod relay;
 mod scheduler;
 mod search;
 mod seeded;

@@ -8,6 +8,10 @@
 //! soon help, and become rare while they change nothing (as in the monitor of Go). If no worker is
 //! idle, only slices matter.
 //!
+//! An item that is outside for longer than the machine is patient is replaced. What is seen outside for
+//! the first time is looked at again when that time is over. If it is another call then, calls are short, and
+//! the next look comes at its usual time: so a program of many short calls is not looked at all the time.
+//!
 //! Whether an item has waited since the last look is told without touching the item: a queue is first
 //! in, first out, so if fewer items were begun since than were waiting then, one of these
 //! still waits. Programs that switch often and quickly thus never look as if they needed help.
@@ -25,6 +29,9 @@ use crate::{Scheduler, WorkerId};
 /// runs, so an item that waits for less is better left where it is.
 const SHORTEST_INTERVAL: Duration = Duration::from_micros(250);
 
+/// The shortest time after which it looks again at what is outside.
+const SHORTEST_PATIENCE: Duration = Duration::from_micros(20);
+
 /// How many looks in a row change nothing before the interval is doubled.
 const PATIENCE: u32 = 8;
 
@@ -35,19 +42,27 @@ where
     P: Send + 'static,
 {
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
-    let mut observations = vec![Observation::default(); scheduler.threads()];
+    let mut observations = vec![Observation::default(); scheduler.numbers()];
+    let patience = scheduler.options.patience.max(SHORTEST_PATIENCE);
     let mut pace = Pace::new(slice);
+    let mut is_second_look = false;
     // After a rest it stays up for one interval: who called it may call again at once.
     let mut lingers = false;
     while !scheduler.is_stopped() {
         let now = scheduler.clock.now();
         scheduler.deliver_timers(now);
-        let has_changed = look(scheduler, &mut observations, now, slice);
-        pace.count(has_changed);
+        let sights = look(scheduler, &mut observations, now, slice);
+        pace.count(sights.has_changed);
+        let is_worth_it = sights.has_new_call && (!is_second_look || sights.has_changed);
+        let looks_again = is_worth_it || sights.has_known_call;
+        is_second_look = looks_again;
         let deadline = scheduler.timers.next_deadline();
         let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
         if lingers || is_needed(scheduler) {
-            let interval = pace.interval(scheduler.parking.has_idle());
+            let interval = match looks_again {
+                true => patience,
+                false => pace.interval(scheduler.parking.has_idle()),
+            };
             let interval = until_deadline.map_or(interval, |until| interval.min(until));
             scheduler.gate.pause(Some(interval));
             lingers = false;
@@ -65,28 +80,38 @@ fn is_needed<T: Copy + Send + 'static, P: Send + 'static>(scheduler: &Scheduler<
     is_injected || !scheduler.worker_ids().all(|id| scheduler.watch(id).is_excused())
 }
 
-/// Looks at every worker; whether that got an idle one to help.
+/// What a look at all workers has come to.
+#[derive(Default)]
+struct Sights {
+    /// Whether somebody was got to help.
+    has_changed: bool,
+    /// Whether an item is outside, in a call that had not begun at the look before.
+    has_new_call: bool,
+    /// Whether one is in a call that had, but is not outside for long yet.
+    has_known_call: bool,
+}
+
+/// Looks at every worker.
 fn look<T: Copy + Send + 'static, P: Send + 'static>(
     scheduler: &'static Scheduler<T, P>,
     observations: &mut [Observation],
     now: Duration,
     slice: Duration,
-) -> bool {
+) -> Sights {
     // Relaxed: it paces workers, and orders nothing.
     scheduler.looks.fetch_add(1, Ordering::Relaxed);
-    let mut has_changed = false;
-    for (id, observation) in scheduler.worker_ids().zip(observations) {
-        let watch = scheduler.watch(id);
-        has_changed |= look_outside(scheduler, id, observation);
-        let sight = Sight {
-            progress: watch.progress(),
-            queued: scheduler.stealer(id).map_or(0, Stealer::len),
-            is_excused: watch.is_excused(),
-            has_injected: scheduler.has_injected(),
-            has_idle: scheduler.parking.has_idle(),
-        };
+    let mut sights = Sights::default();
+    for id in scheduler.worker_ids() {
+        let (watch, observation) = (scheduler.watch(id), &mut observations[id.0]);
+        match look_outside(scheduler, id, observation, now) {
+            Outside::Nothing => {}
+            Outside::New => sights.has_new_call = true,
+            Outside::Known => sights.has_known_call = true,
+            Outside::Replaced => sights.has_changed = true,
+        }
+        let sight = sight(scheduler, id);
         let measure = observation.judge(sight, now, slice);
-        has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
+        sights.has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
         match measure {
             Measure::None => {}
             Measure::Wake => scheduler.wake(),
@@ -96,33 +121,72 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
             }
         }
     }
-    has_changed
+    sights
 }
 
-/// Looks whether the item of a worker is outside, and replaces the worker if it was in the same call at
-/// the last look. Whether looks should be frequent, since that may be so at the next one.
+fn sight<T: Copy + Send + 'static, P: Send + 'static>(
+    scheduler: &Scheduler<T, P>,
+    id: WorkerId,
+) -> Sight {
+    let watch = scheduler.watch(id);
+    let (progress, is_excused) = (watch.progress(), watch.is_excused());
+    if let Some(inbox) = scheduler.inbox(id) {
+        // Nobody else may run what waits here, and it runs nothing else.
+        let queued = inbox.len();
+        return Sight { progress, queued, is_excused, has_injected: false, has_idle: false };
+    }
+    Sight {
+        progress,
+        queued: scheduler.stealer(id).map_or(0, Stealer::len),
+        is_excused,
+        has_injected: scheduler.has_injected(),
+        has_idle: scheduler.parking.has_idle(),
+    }
+}
+
+/// What a look at a worker tells of its item.
+enum Outside {
+    /// It is not outside.
+    Nothing,
+    /// It is in a call that had not begun at the look before.
+    New,
+    /// It is in the same call as at the look before, but not for long.
+    Known,
+    /// It was outside for long, and the worker is replaced.
+    Replaced,
+}
+
+/// Looks whether the item of a worker is outside, and replaces the worker if that is so for long.
 fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
     scheduler: &'static Scheduler<T, P>,
     id: WorkerId,
     observation: &mut Observation,
-) -> bool {
+    now: Duration,
+) -> Outside {
     let watch = scheduler.watch(id);
-    let call = watch.place.call();
-    let is_long = call.is_some() && call == observation.call;
-    observation.call = call;
-    if let Some(call) = call.filter(|_| is_long)
-        && watch.place.begin_replacing(call)
-    {
-        scheduler.hooks.replaced(id);
+    let Some(call) = watch.place.call() else {
+        observation.call = None;
+        return Outside::Nothing;
+    };
+    let since = observation.call.filter(|(seen, _)| *seen == call).map(|(_, since)| since);
+    let Some(since) = since else {
+        observation.call = Some((call, now));
+        return Outside::New;
+    };
+    if now - since < scheduler.options.patience || !watch.place.begin_replacing(call) {
+        return Outside::Known;
+    }
+    scheduler.hooks.replaced(id);
+    if scheduler.inbox(id).is_none() {
         scheduler.empty_queue(id);
         scheduler.parking.replace(|| scheduler.has_injected());
-        watch.excuse();
-        watch.place.replaced();
-        if scheduler.has_injected() {
-            scheduler.wake();
-        }
     }
-    call.is_some()
+    watch.excuse();
+    watch.place.replaced();
+    if scheduler.has_injected() {
+        scheduler.wake();
+    }
+    Outside::Replaced
 }
 
 /// What the monitor sees of a worker.
@@ -153,8 +217,8 @@ struct Observation {
     since: Duration,
     /// How many items waited behind it.
     waiting: u64,
-    /// The call it was in, if it was outside.
-    call: Option<Call>,
+    /// The call it was in, if it was outside, and since when, as far as was seen.
+    call: Option<(Call, Duration)>,
 }
 
 impl Observation {

@@ -49,7 +49,7 @@
 //! That can become true in three ways, and each looks for it under the lock: a worker parks, the last
 //! source ends, a worker leaves. One worker gets the verdict. It is not given again before some worker
 //! has run an item. A source that makes an item injects it before it ends; its end is a release
-//! and the look acquires it, so the item is seen.
+//! and the look acquires it, so the item is seen. A bound worker (`inbox.rs`) that runs an item is a source.
 //!
 //! # Places
 //!
@@ -92,7 +92,11 @@ pub(crate) struct Parking {
     joined: AtomicUsize,
     /// Timers and operations outside that have not ended.
     sources: AtomicUsize,
+    /// Whether a bound worker has run something since a stall was looked for.
+    has_bound_run: AtomicBool,
     stopped: AtomicBool,
+    /// How long a thread that is surplus is kept.
+    kept: Duration,
 }
 
 struct Crew {
@@ -129,9 +133,6 @@ pub(crate) enum Verdict {
     Surplus,
 }
 
-/// How long a thread that is surplus is kept, for it may soon be needed again.
-const KEPT: Duration = Duration::from_secs(10);
-
 /// What became of an attempt to wake a worker.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +155,7 @@ pub(crate) struct Parker {
 }
 
 impl Parking {
-    pub(crate) fn new(places: usize, threads: usize) -> Parking {
+    pub(crate) fn new(places: usize, threads: usize, kept: Duration) -> Parking {
         let crew = Crew {
             parked: Vec::with_capacity(places),
             verdicts: vec![None; threads].into(),
@@ -175,7 +176,9 @@ impl Parking {
             active: AtomicUsize::new(0),
             joined: AtomicUsize::new(0),
             sources: AtomicUsize::new(0),
+            has_bound_run: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
+            kept,
         }
     }
 
@@ -260,7 +263,7 @@ impl Parking {
         }
         let told = self.tell_stall(&mut crew, has_work);
         self.notify(told.filter(|told| *told != id));
-        match self.await_verdict(crew, id, if is_surplus { Some(KEPT) } else { timeout }) {
+        match self.await_verdict(crew, id, if is_surplus { Some(self.kept) } else { timeout }) {
             Verdict::TimedOut if is_surplus => Verdict::Surplus,
             verdict => verdict,
         }
@@ -363,15 +366,28 @@ impl Parking {
         }
     }
 
+    /// A bound worker is idle, and no source any more. What it made ready has been injected.
+    pub(crate) fn end_bound(&self, has_work: impl Fn() -> bool) {
+        // Relaxed: the end of the source releases it.
+        self.has_bound_run.store(true, Ordering::Relaxed);
+        self.end_sources(1, has_work);
+    }
+
     /// Gives a worker the verdict of a stall, if there is one that nobody knows of.
     #[must_use]
     fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) -> Option<WorkerId> {
         let all_parked = crew.present > 0 && crew.parked.len() == crew.present;
-        if !all_parked || crew.stall_told || self.stopped.load(Ordering::Relaxed) {
+        if !all_parked || self.stopped.load(Ordering::Relaxed) {
             return None;
         }
         let ignored = if crew.is_ending { crew.replaced } else { 0 };
         if self.sources.load(Ordering::Acquire) > ignored || has_work() {
+            return None;
+        }
+        if self.has_bound_run.swap(false, Ordering::Relaxed) {
+            crew.stall_told = false;
+        }
+        if crew.stall_told {
             return None;
         }
         crew.stall_told = true;
@@ -475,5 +491,14 @@ impl Crew {
     /// Whether one more thread may join.
     fn has_number(&self) -> bool {
         !self.vacant.is_empty() || self.joined < self.verdicts.len()
+    }
+}
+
+/// What tests wait for.
+#[cfg(all(test, not(feature = "loom")))]
+impl Parking {
+    /// How many workers have joined, and have neither left nor been replaced.
+    pub(crate) fn present(&self) -> usize {
+        lock(&self.crew).present
     }
 }

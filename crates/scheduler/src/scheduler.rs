@@ -7,12 +7,15 @@ use std::time::Duration;
 use crossbeam_deque::{Injector, Steal, Stealer, Worker as Queue};
 use crossbeam_utils::CachePadded;
 
+use crate::bound::Numbers;
 use crate::clock::Clock;
 use crate::gate::{Gate, Kick};
+use crate::inbox::Inbox;
 use crate::monitor;
 use crate::parking::{Parking, Wake};
+use crate::relay::Relay;
 use crate::seeded::Seeded;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use crate::timers::Timers;
 use crate::watch::Watch;
 use crate::{Hooks, SchedulerOptions, TimerId, Worker, WorkerId};
@@ -27,7 +30,7 @@ pub struct Scheduler<T, P> {
     pub(crate) injector: Injector<T>,
     /// One for each thread that there may be, as the watches are; made when the first one with the number
     /// joins.
-    stealers: Box<[OnceLock<Stealer<T>>]>,
+    pub(crate) stealers: Box<[OnceLock<Stealer<T>>]>,
     watches: Box<[CachePadded<Watch>]>,
     pub(crate) parking: CachePadded<Parking>,
     pub(crate) gate: Gate,
@@ -37,6 +40,13 @@ pub struct Scheduler<T, P> {
     pub(crate) looks: CachePadded<AtomicU64>,
     /// The queues of workers that have left, by their numbers.
     queues: std::sync::Mutex<HashMap<WorkerId, Queue<T>>>,
+    /// One for each bound worker that there may be; made when its number is first reserved.
+    pub(crate) inboxes: Box<[OnceLock<Inbox<T>>]>,
+    /// With a seed, where each worker waits for the baton.
+    pub(crate) relays: Box<[Relay<T>]>,
+    pub(crate) bound: std::sync::Mutex<Numbers>,
+    /// How many numbers of bound workers were ever reserved.
+    pub(crate) bound_count: AtomicUsize,
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
@@ -45,18 +55,24 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         let is_seeded = options.seed.is_some();
         let workers = if is_seeded { 1 } else { options.workers.max(1) };
         let threads = if is_seeded { 1 } else { options.threads.max(workers) };
+        let (bound, kept) = (options.bound, options.kept);
+        let relays = if is_seeded { threads + bound } else { 0 };
         Scheduler {
             options,
             hooks: Box::new(hooks),
             injector: Injector::new(),
             stealers: (0..threads).map(|_| OnceLock::new()).collect(),
-            watches: (0..threads).map(|_| CachePadded::new(Watch::new())).collect(),
-            parking: CachePadded::new(Parking::new(workers, threads)),
+            watches: (0..threads + bound).map(|_| CachePadded::new(Watch::new())).collect(),
+            parking: CachePadded::new(Parking::new(workers, threads, kept)),
             gate: Gate::new(),
             timers: Timers::new(),
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
             looks: CachePadded::new(AtomicU64::new(0)),
             queues: std::sync::Mutex::default(),
+            inboxes: (0..bound).map(|_| OnceLock::new()).collect(),
+            relays: (0..relays).map(|_| Relay::new()).collect(),
+            bound: std::sync::Mutex::default(),
+            bound_count: AtomicUsize::new(0),
         }
     }
 
@@ -98,6 +114,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// running ones are asked to come to a poll, and the monitor ends.
     pub fn stop(&self) {
         self.parking.stop();
+        self.bound_ids().filter_map(|id| self.inbox(id)).for_each(Inbox::stop);
+        self.relays.iter().for_each(Relay::stop);
         self.gate.kick_if_started();
         self.worker_ids().for_each(|worker| self.hooks.preempt(worker));
     }
@@ -198,7 +216,14 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// Makes the monitor watch again.
     pub(crate) fn recall_monitor(&'static self) {
         // Without workers there is nothing to watch: the first one looks at the injector.
-        if !self.is_seeded() && self.parking.active() > 0 {
+        if self.parking.active() > 0 {
+            self.call_monitor();
+        }
+    }
+
+    /// Makes the monitor watch again, even if only bound workers run anything.
+    pub(crate) fn call_monitor(&'static self) {
+        if !self.is_seeded() {
             self.start_monitor_if(self.gate.recall());
         }
     }
@@ -225,9 +250,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.looks.load(Ordering::Relaxed)
     }
 
-    /// The workers that have joined so far, among them some that have left.
+    /// The workers that have joined so far, among them some that have left; then the bound ones.
     pub(crate) fn worker_ids(&self) -> impl Iterator<Item = WorkerId> + use<T, P> {
-        (0..self.parking.joined()).map(WorkerId)
+        (0..self.parking.joined()).map(WorkerId).chain(self.bound_ids())
     }
 
     /// What the monitor and the worker with this number share.
@@ -236,14 +261,14 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         &self.watches[id.0]
     }
 
-    /// How many numbers of workers there may be.
-    pub(crate) fn threads(&self) -> usize {
+    /// How many numbers of workers there may be, with those of bound ones.
+    pub(crate) fn numbers(&self) -> usize {
         self.watches.len()
     }
 
-    /// Where to steal from the worker with this number.
+    /// Where to steal from the worker with this number; nowhere if it is bound.
     pub(crate) fn stealer(&self, id: WorkerId) -> Option<&Stealer<T>> {
-        self.stealers[id.0].get()
+        self.stealers.get(id.0)?.get()
     }
 
     fn end_sources(&self, count: usize) {

@@ -1,6 +1,7 @@
 //! The scheduler with real threads, and with a seed. No test depends on time: each waits for what it
 //! tests, and hangs if it does not come.
 
+mod bound;
 mod order;
 mod outside;
 mod seeded;
@@ -123,7 +124,8 @@ impl Hooks<usize> for RuntimeHooks {
 }
 
 fn with_workers(workers: usize) -> SchedulerOptions {
-    SchedulerOptions { workers, threads: 64, slice: Duration::from_millis(1), seed: None }
+    let slice = Duration::from_millis(1);
+    SchedulerOptions { workers, threads: 64, slice, ..SchedulerOptions::default() }
 }
 
 fn with_seed(seed: u64) -> SchedulerOptions {

@@ -10,10 +10,11 @@
 
 use crossbeam_deque::{Steal, Worker as Queue};
 
+use crate::inbox::Inbox;
 use crate::outside::Return;
 use crate::parking::{Parker, Verdict};
 use crate::search::SearchRight;
-use crate::seeded::Seeded;
+use crate::seeded::{Chosen, Seeded};
 use crate::watch::{Progress, Request};
 use crate::{Scheduler, WorkerId};
 
@@ -35,6 +36,8 @@ const CROWDED_QUEUE: usize = 8;
 /// A native thread that runs items. Made by [`Scheduler::join`].
 ///
 /// Dropping it makes the thread an ordinary one again. What it had in its queue is injected.
+///
+/// One that is bound has neither queue nor next slot (`bound.rs`).
 pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     pub(crate) scheduler: &'static Scheduler<T, P>,
     id: WorkerId,
@@ -43,7 +46,7 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// How many items were begun. It is the number of the one that runs.
     pub(crate) count: u64,
     /// Whether an item runs: from its `try_next` to the following one.
-    is_running: bool,
+    pub(crate) is_running: bool,
     /// Whether the monitor is excused. The same as in the watch.
     is_excused: bool,
     /// How many items may yet be taken from the next slot before the queue gets its turn.
@@ -55,7 +58,16 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// The count when it parked last.
     parked_at: u64,
     pub(crate) search_right: SearchRight,
-    seeded: Option<Box<Seeded<T>>>,
+    /// Whether it is neither bound nor part of a seeded run.
+    is_ordinary: bool,
+    /// What only it may run, if it is bound.
+    pub(crate) inbox: Option<&'static Inbox<T>>,
+    /// In a seeded run, what decides, if this worker has it.
+    pub(crate) seeded: Option<Box<Seeded<T>>>,
+    /// In a seeded run, the item that a bound worker is to run.
+    pub(crate) relayed: Option<T>,
+    /// In a seeded run, the item that is next, and its bound worker, if it has one.
+    passed: Option<(WorkerId, T)>,
 }
 
 /// Why [`Worker::park`] returns.
@@ -92,8 +104,25 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             woke_during: None,
             parked_at: 0,
             search_right: SearchRight::new(id),
+            is_ordinary: seeded.is_none(),
+            inbox: None,
             seeded: seeded.map(Box::new),
+            relayed: None,
+            passed: None,
         }
+    }
+
+    pub(crate) fn new_bound(
+        scheduler: &'static Scheduler<T, P>,
+        id: WorkerId,
+        inbox: &'static Inbox<T>,
+    ) -> Worker<T, P> {
+        let mut worker = Worker::new(scheduler, id, Queue::new_fifo(), None);
+        worker.is_ordinary = false;
+        worker.inbox = Some(inbox);
+        // Whether the monitor is excused is for others to say, too: it does not rely on its own field.
+        worker.is_excused = false;
+        worker
     }
 
     /// Its number.
@@ -109,8 +138,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// Makes an item ready: it comes to the end of this worker's queue.
     #[inline]
     pub fn push(&mut self, item: T) {
-        if let Some(seeded) = &mut self.seeded {
-            return seeded.push(item);
+        if !self.is_ordinary {
+            return self.push_elsewhere(item, false);
         }
         self.enqueue(item);
         self.recall_if_waiting();
@@ -120,14 +149,23 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// comes to the queue.
     #[inline]
     pub fn push_next(&mut self, item: T) {
-        if let Some(seeded) = &mut self.seeded {
-            return seeded.push_next(item);
+        if !self.is_ordinary {
+            return self.push_elsewhere(item, true);
         }
         if let Some(displaced) = self.next.replace(item) {
             self.enqueue(displaced);
         }
         self.publish();
         self.recall_if_waiting();
+    }
+
+    #[cold]
+    fn push_elsewhere(&mut self, item: T, is_next: bool) {
+        match &mut self.seeded {
+            Some(seeded) if is_next => seeded.push_next(item),
+            Some(seeded) => seeded.push(item),
+            None => self.scheduler.inject(item),
+        }
     }
 
     /// The item to run now. The one that ran has ended, waits for something, or was pushed again.
@@ -146,6 +184,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Blocks until there may be work. Returns at once if there is something to run.
     pub fn park(&mut self) -> Parked {
+        if let Some(inbox) = self.inbox {
+            return self.park_bound(inbox);
+        }
+        if let Some((bound, item)) = self.passed.take() {
+            return self.pass_baton(bound, item);
+        }
         if self.scheduler.parking.is_crowded() {
             self.hand_over();
         } else if self.has_own() && !self.scheduler.is_stopped() {
@@ -171,7 +215,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Whether there is anything for this worker to run, beside what runs.
     pub fn has_waiting(&self) -> bool {
-        self.has_own() || self.scheduler.has_injected()
+        self.has_own() || self.inbox.is_none() && self.scheduler.has_injected()
     }
 
     /// Whether what runs should make place, asked in the slow path of a poll. If so, the runtime pushes
@@ -201,8 +245,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Gives everything that waits here to the other workers. For an item that will not poll for long,
     /// for it blocks or is in foreign code: what waits behind it would wait as long.
+    ///
+    /// What waits for a bound worker waits on.
     pub fn hand_over(&mut self) {
-        if self.seeded.is_some() {
+        if !self.is_ordinary {
             return;
         }
         let has_own = self.has_own();
@@ -222,7 +268,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// With a seed, nothing happens: nobody takes over.
     #[inline]
     pub fn go_outside(&mut self) {
-        if self.seeded.is_some() {
+        if !self.is_ordinary && self.scheduler.is_seeded() {
             return;
         }
         // Nobody can take what is in the next slot.
@@ -230,21 +276,27 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             self.queue.push(next);
             self.publish();
         }
-        self.scheduler.watch(self.id).place.leave();
-        if self.is_excused {
+        let watch = self.scheduler.watch(self.id);
+        watch.place.leave();
+        if self.is_excused || self.inbox.is_some() && watch.is_excused() {
             self.recall();
         }
     }
 
     /// As [`Worker::go_outside`], for an item that will be there for long: another worker takes this one's
-    /// place at once.
+    /// place at once, unless it is bound.
     pub fn go_outside_for_long(&mut self) {
         if self.seeded.is_some() {
             return;
         }
         self.hand_over();
         let scheduler = self.scheduler;
-        scheduler.watch(self.id).place.leave_for_long();
+        let watch = scheduler.watch(self.id);
+        watch.place.leave_for_long();
+        if self.inbox.is_some() {
+            // What waits for it waits on, so there is nothing to watch.
+            return watch.excuse();
+        }
         scheduler.parking.replace(|| scheduler.has_injected());
         if scheduler.has_injected() {
             scheduler.wake();
@@ -254,7 +306,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// The item that runs is as others again.
     #[inline]
     pub fn come_back(&mut self) -> Return {
-        if self.seeded.is_some() || self.scheduler.watch(self.id).place.try_return() {
+        if !self.is_ordinary && self.scheduler.is_seeded()
+            || self.scheduler.watch(self.id).place.try_return()
+        {
             return Return::Undisturbed;
         }
         self.come_back_replaced()
@@ -267,9 +321,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             std::thread::yield_now();
         }
         watch.place.return_replaced();
-        self.scheduler.parking.come_back(|| self.scheduler.has_injected());
         // The monitor has excused itself.
-        self.is_excused = true;
+        if self.inbox.is_none() {
+            self.scheduler.parking.come_back(|| self.scheduler.has_injected());
+            self.is_excused = true;
+        }
         if self.has_waiting() {
             self.recall();
         }
@@ -282,7 +338,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if self.scheduler.is_stopped() {
             return None;
         }
-        if self.seeded.is_some() {
+        if let Some(inbox) = self.inbox {
+            return self.next_bound(inbox);
+        }
+        if !self.is_ordinary {
             return self.next_by_decision();
         }
         if self.scheduler.parking.is_crowded() {
@@ -312,7 +371,14 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     #[cold]
     fn next_by_decision(&mut self) -> Option<T> {
-        let item = self.seeded.as_mut()?.next(self.scheduler)?;
+        if self.passed.is_some() {
+            return None;
+        }
+        let Chosen { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
+        if let Some(bound) = bound {
+            self.passed = Some((bound, item));
+            return None;
+        }
         self.count += 1;
         Some(item)
     }
@@ -334,7 +400,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// An item is taken, and will run.
     #[inline]
-    fn begin(&mut self, item: T) -> T {
+    pub(crate) fn begin(&mut self, item: T) -> T {
         self.count += 1;
         self.is_running = true;
         self.publish();
@@ -364,7 +430,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     #[inline]
-    fn publish(&self) {
+    pub(crate) fn publish(&self) {
         let has_next = self.next.is_some();
         let progress = Progress { count: self.count, runs: self.is_running, has_next };
         self.scheduler.watch(self.id).set_progress(progress);
@@ -392,35 +458,48 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn recall(&mut self) {
         self.is_excused = false;
         self.scheduler.watch(self.id).withdraw_excuse();
-        self.scheduler.recall_monitor();
+        if self.inbox.is_some() {
+            self.scheduler.call_monitor();
+        } else {
+            self.scheduler.recall_monitor();
+        }
     }
 
     /// Nothing waits: the monitor need not watch this worker.
-    fn excuse(&mut self) {
-        if !self.is_excused {
+    pub(crate) fn excuse(&mut self) {
+        let watch = self.scheduler.watch(self.id);
+        if let Some(inbox) = self.inbox {
+            inbox.excuse(|| watch.excuse());
+        } else if !self.is_excused {
             self.is_excused = true;
-            self.scheduler.watch(self.id).excuse();
+            watch.excuse();
         }
     }
 
     /// Whether anything waits here.
     fn has_own(&self) -> bool {
-        match &self.seeded {
-            Some(seeded) => seeded.has_waiting(),
-            None => self.next.is_some() || !self.queue.is_empty(),
+        match (&self.seeded, self.inbox) {
+            (Some(seeded), _) => seeded.has_waiting() || self.passed.is_some(),
+            (None, Some(inbox)) => inbox.len() > 0,
+            (None, None) => self.next.is_some() || !self.queue.is_empty(),
         }
     }
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
     fn drop(&mut self) {
+        self.is_running = false;
+        self.publish();
+        if self.inbox.is_some() {
+            return self.leave_bound();
+        }
         self.give_up_search();
         let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
         let queued = std::iter::from_fn(|| self.queue.pop());
-        for item in self.next.take().into_iter().chain(queued).chain(seeded) {
+        let passed = self.passed.take().map(|(_, item)| item);
+        for item in self.next.take().into_iter().chain(queued).chain(seeded).chain(passed) {
             self.scheduler.injector.push(item);
         }
-        self.is_running = false;
         self.publish();
         self.excuse();
         let scheduler = self.scheduler;

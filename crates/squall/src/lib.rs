@@ -11,7 +11,8 @@
 //! | [`testing`] | finds and runs the tests of a module |
 //!
 //! A process has one machine, since it has one heap. Nothing here prints or opens files: the
-//! embedder does, through [`Surroundings`].
+//! embedder does, through [`Surroundings`]. Guest code can be bound to the process's main thread if the embedder
+//! [lends](lend_main_thread) it.
 //!
 //! ```text
 //! let mut machine = Machine::start(options, surroundings)?;
@@ -32,6 +33,7 @@ mod watchdog;
 pub use machine::{Machine, Reply, StartError};
 pub use options::Options;
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
+pub use squall_runtime::affinity::lend_main_thread;
 pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
 pub use squall_runtime::tracing::Tracing;
 pub use surroundings::Surroundings;

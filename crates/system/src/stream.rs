@@ -2,7 +2,6 @@
 //!
 //! Invariant: a stream that is encrypted was so from its first byte that the program has seen.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -11,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io as system;
 
 use crate::poller::{BOTH, Direction, Poller, READING, Registration, WRITING};
 use crate::resources::Peer;
@@ -31,14 +31,14 @@ pub struct Stream {
 /// The descriptor.
 pub(crate) enum Io {
     Socket(TcpStream),
-    Pipe(File),
+    Pipe(OwnedFd),
 }
 
 impl Read for &Io {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Io::Socket(socket) => (&*socket).read(bytes),
-            Io::Pipe(pipe) => (&*pipe).read(bytes),
+            Io::Pipe(pipe) => Ok(system::read(pipe, bytes)?),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Write for &Io {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Io::Socket(socket) => (&*socket).write(bytes),
-            Io::Pipe(pipe) => (&*pipe).write(bytes),
+            Io::Pipe(pipe) => Ok(system::write(pipe, bytes)?),
         }
     }
 
@@ -92,7 +92,6 @@ impl Stream {
     ) -> io::Result<Stream> {
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
         let interest = if direction == Direction::Read { READING } else { WRITING };
-        let pipe = File::from(pipe);
         Ok(Stream {
             registration: poller.register(&pipe, interest)?,
             io: Io::Pipe(pipe),

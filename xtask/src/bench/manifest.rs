@@ -83,6 +83,9 @@ pub struct System {
     /// What is set in its environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
+    /// The workloads that it does; by default, all.
+    #[serde(default)]
+    pub workloads: Vec<String>,
     /// The processors that it may use; by default, all.
     #[serde(default)]
     pub cores: Cores,
@@ -156,6 +159,11 @@ impl Cores {
 }
 
 impl System {
+    /// Whether it does a workload.
+    pub fn does(&self, workload: &str) -> bool {
+        self.workloads.is_empty() || self.workloads.iter().any(|name| name == workload)
+    }
+
     /// How many iterations it does of a workload, and how many of them do not count.
     pub fn iterations_of(&self, workload: &str, quick: bool) -> (usize, usize) {
         let standard = self.fewer.get(workload).copied().unwrap_or(self.iterations);
@@ -209,6 +217,8 @@ mod tests {
             assert!(baseline.is_none_or(has_it), "{}: no system {baseline:?}", group.name);
             for system in &group.systems {
                 assert!(!system.command.is_empty(), "{}: {}", group.name, system.name);
+                let is_known = |name: &String| group.workloads.iter().any(|one| one.name == *name);
+                assert!(system.workloads.iter().all(is_known), "{}: {}", group.name, system.name);
                 for workload in &group.workloads {
                     let (all, dropped) = system.iterations_of(&workload.name, false);
                     assert!(dropped < all, "{}: {}: nothing counts", group.name, system.name);

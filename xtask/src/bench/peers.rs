@@ -29,6 +29,7 @@ const TOOLS: &[Tool] = &[
     Tool { name: "luajit", files: &["luajit"], version: &["-v"] },
     Tool { name: "mvn", files: &["mvn"], version: &["--batch-mode", "--version"] },
     Tool { name: "node", files: &["node"], version: &["--version"] },
+    Tool { name: "npm", files: &["npm"], version: &["--version"] },
     Tool { name: "pypy3", files: &["pypy3"], version: &["--version"] },
     Tool { name: "python3", files: &["python3"], version: &["--version"] },
     Tool { name: "ruby", files: &["ruby"], version: &["--version"] },

@@ -125,6 +125,7 @@ pub fn programs(
         |system: &&System| settings.only.is_empty() || settings.only.contains(&system.name);
     for workload in &group.workloads {
         let systems = group.systems.iter().filter(is_wanted);
+        let systems = systems.filter(|system| system.does(&workload.name));
         let sets = systems
             .flat_map(|system| system.cores.sets().into_iter().map(move |set| (system, set)));
         for (system, set) in sets {

@@ -14,7 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
-    ("squall-runtime", &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler"]),
+    ("squall-system", &[]),
+    (
+        "squall-runtime",
+        &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler", "squall-system"],
+    ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (
         "squall",
@@ -37,6 +41,9 @@ const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
     ("libffi-sys", "squall-foreign"),
     ("libloading", "squall-foreign"),
+    ("mio", "squall-system"),
+    ("rustls", "squall-system"),
+    ("httparse", "squall-system"),
     ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),

@@ -15,8 +15,8 @@
 //!   goes on; the vat is its own
 //! ```
 //!
-//! With a seed there is one native thread only, which runs what is ready in a worker's loop inside the callback
-//! instead of waiting. If then two strands wait in callbacks, the one that began first goes on last; if it
+//! With a seed one native thread at a time runs anything; it runs what is ready for it in a worker's loop inside the
+//! callback instead of waiting. If then two strands wait in callbacks, the one that began first goes on last; if it
 //! has to go on first, that is a deadlock, which is reported.
 //!
 //! An anchor is for one callback. A strand has that of its innermost one.
@@ -26,13 +26,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 use squall_heap::Word;
+use squall_scheduler::WorkerId;
 
+use crate::affinity::Home;
 use crate::stalls::DEADLOCK;
 use crate::strand::{Standing, StrandRef};
 use crate::thread::Thread;
 use crate::vm::Vm;
 use crate::waiting::{self, Place};
-use crate::worker::{self, Finished};
+use crate::worker::{self, Finished, Item};
 
 /// Where a native thread waits for its strand's turn.
 pub struct Anchor {
@@ -101,11 +103,20 @@ pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
         Arc::increment_strong_count(anchor);
         Arc::from_raw(anchor)
     };
+    let worker = WorkerId::from_index(anchor.worker.load(Ordering::Relaxed) as usize);
     if let Some(vat) = worker::vat_of_exclusive(strand) {
         vat.owner.store(anchor.worker.load(Ordering::Relaxed), Ordering::Relaxed);
         thread.is_displaced = true;
     }
     anchor.give();
+    if thread.vm.scheduler.is_seeded() && worker != thread.number && is_bound(thread, worker) {
+        // It waits for something to run.
+        thread.worker.hand_to(worker, Item::NOTHING, Item::NOTHING);
+    }
+}
+
+fn is_bound(thread: &Thread, worker: WorkerId) -> bool {
+    thread.vm.native_threads.name(Home::of(worker)).is_some()
 }
 
 /// Why a callback does not go on.

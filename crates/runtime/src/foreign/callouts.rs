@@ -31,7 +31,7 @@ pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
             None => return refuse(thread, window.get(0), index, word),
         }
     }
-    perform(thread, window, &values)
+    perform(thread, window, &values, false)
 }
 
 /// Calls the function in the window's first word with the elements of the array in the second. *GC point.*
@@ -47,11 +47,16 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
             None => return refuse(thread, window.get(0), index, array.element(index)),
         }
     }
-    perform(thread, window, &values)
+    perform(thread, window, &values, true)
 }
 
 #[inline]
-fn perform(thread: &mut Thread, window: Window, values: &[Value<'static>]) -> Outcome {
+fn perform(
+    thread: &mut Thread,
+    window: Window,
+    values: &[Value<'static>],
+    in_array: bool,
+) -> Outcome {
     let Some(handle) = super::handle(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
@@ -59,7 +64,7 @@ fn perform(thread: &mut Thread, window: Window, values: &[Value<'static>]) -> Ou
         return Failure::argument(window.get(0)).into();
     };
     if function.is_confined && !confinement::is_here(thread, handle) {
-        return confinement::call(thread, handle, window);
+        return confinement::call(thread, window, in_array);
     }
     let mut space = CallSpace::new();
     let prepared = match function.function.prepare(&mut space, values) {

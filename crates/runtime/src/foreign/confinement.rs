@@ -4,21 +4,43 @@
 //! place where a call asks whether it is on that native thread, and goes there if it is not. The handle of
 //! the function keeps the object that was given to `confinedTo:` in its slot
 //! [`KEPT`](super::slots::KEPT).
+//!
+//! A strand that C has called elsewhere cannot go there before it has returned to C: that is a failure.
 
 use squall_heap::Object;
 
+use super::slots;
+use crate::affinity;
 use crate::outcome::{Failure, Outcome};
+use crate::primitives::arrays;
 use crate::thread::{Thread, Window};
 
 /// Whether the native thread that the handle keeps is the one that runs this.
-pub fn is_here(_: &Thread, _: Object) -> bool {
-    false
+pub fn is_here(thread: &Thread, handle: Object) -> bool {
+    affinity::is_here(thread, handle.slot(slots::KEPT))
 }
 
-/// Makes a call that only the native thread in the handle may make. The window has the function and its
-/// arguments. *GC point.*
-pub fn call(thread: &mut Thread, _: Object, _: Window) -> Outcome {
-    let text = "there is no native thread to confine calls to";
-    let failure: Failure = super::failure(thread, "Confined", text);
-    failure.into()
+/// Makes a call that only the native thread in the handle may make, by asking that to do it. The window has the
+/// function and its arguments, one by one or in an array. *GC point.*
+pub fn call(thread: &mut Thread, window: Window, in_array: bool) -> Outcome {
+    if thread.strand().anchor().is_some() {
+        let text = "the function may be called on another native thread only, and C has called this strand here";
+        return super::failure(thread, "Confined", text).into();
+    }
+    let arguments = match in_array {
+        true => Ok(window.get(1)),
+        false => {
+            arrays::make_array_of(thread, window.len() - 1, |_, index| Ok(window.get(index + 1)))
+        }
+    };
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let Some(handle) = super::handle(window.get(0)) else {
+        return Failure::argument(window.get(0)).into();
+    };
+    thread.message.clear();
+    thread.message.extend([handle.slot(slots::KEPT), window.get(0), arguments]);
+    Outcome::Send(thread.vm.symbol("do:withArguments:"))
 }

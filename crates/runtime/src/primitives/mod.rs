@@ -19,6 +19,7 @@ pub mod foreign_memory;
 pub mod http;
 pub mod locks;
 pub mod modules;
+pub mod native_threads;
 pub mod network;
 pub mod numbers;
 pub mod objects;
@@ -88,6 +89,7 @@ static TABLES: &[&[Primitive]] = &[
     http::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
+    native_threads::PRIMITIVES,
     network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,

@@ -15,6 +15,7 @@ use crate::objects::string::{Text, make_string, text_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};
+use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -61,8 +62,8 @@ fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
 /// Makes a class object of the module in a source file.
 fn load(thread: &mut Thread, path: &str) -> Outcome {
     let vm = thread.vm;
-    // Compiling takes its time, and touches no object.
-    match thread.mutator.native(|| vm.program_module(path)) {
+    // Reading and compiling takes its time, and touches no object.
+    match outside(thread, || vm.program_module(path)) {
         Ok(module) => make_class(thread, module, path),
         Err(CompileError::NotFound) => answer(not_found(thread, path)),
         Err(CompileError::Invalid(diagnostics)) => answer(invalid(thread, &diagnostics, path)),

@@ -4,6 +4,7 @@ use squall_heap::{Object, Word};
 
 use super::strands::duration_argument;
 use super::{Primitive, answer};
+use crate::affinity::{Home, home_argument};
 use crate::early::{self, Held};
 use crate::isolation::{self, far_reference, make_far_reference};
 use crate::known;
@@ -18,12 +19,16 @@ use crate::{timers, vat};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("createActor:", |thread, window| {
-        answer(create_actor(thread, window, Word::NIL))
+        answer(create_actor(thread, window, Word::NIL, Home::ANYWHERE))
+    }),
+    Primitive::ordinary("createActor:on:", |thread, window| {
+        let home = home_argument(thread, window.get(1));
+        answer(home.and_then(|home| create_actor(thread, window, Word::NIL, home)))
     }),
     Primitive::ordinary("createActor:mailbox:", |thread, window| {
         let capacity = window.get(1);
         answer(match capacity.as_small_integer() {
-            Some(1..) => create_actor(thread, window, capacity),
+            Some(1..) => create_actor(thread, window, capacity, Home::ANYWHERE),
             _ => Err(Failure::argument(capacity)),
         })
     }),
@@ -52,14 +57,21 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("after:do:", |thread, window| answer(do_after(thread, window))),
 ];
 
-/// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil. *GC point.*
-fn create_actor(thread: &mut Thread, window: Window, capacity: Word) -> Result<Word, Failure> {
+/// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil, and whose turns
+/// have this home. *GC point.*
+fn create_actor(
+    thread: &mut Thread,
+    window: Window,
+    capacity: Word,
+    home: Home,
+) -> Result<Word, Failure> {
     let value = window.get(0);
     let gift = values::give_away(thread.vm, value);
     if matches!(gift, Gift::Refused) {
         return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;
+    vat.home.set(home);
     if let Gift::Early(key) = gift {
         early::hold(thread, key, Held::Vat(vat));
     }

@@ -6,6 +6,7 @@ use squall_heap::{Object, Word};
 
 use super::channels::outcome;
 use super::{Primitive, answer, arrays};
+use crate::affinity::{Home, home_argument};
 use crate::classes;
 use crate::early::{self, Held};
 use crate::known;
@@ -27,13 +28,22 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("sleep:", sleep),
     Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL)),
     Primitive::ordinary("spawnParallel:with:", |thread, window| {
-        answer(spawn(thread, window, Model::Parallel, ORDINARY_PRIORITY))
+        answer(spawn_parallel(thread, window, Word::NIL))
+    }),
+    Primitive::ordinary("spawnParallel:with:on:", |thread, window| {
+        answer(spawn_parallel(thread, window, window.get(2)))
     }),
     Primitive::ordinary("spawnExclusive:with:priority:", |thread, window| {
-        answer(spawn_exclusive(thread, window))
+        answer(spawn_exclusive(thread, window, Word::NIL))
+    }),
+    Primitive::ordinary("spawnExclusive:with:priority:on:", |thread, window| {
+        answer(spawn_exclusive(thread, window, window.get(3)))
     }),
     Primitive::ordinary("spawnProcess:with:", |thread, window| {
-        answer(spawn_process(thread, window))
+        answer(spawn_process(thread, window, Word::NIL))
+    }),
+    Primitive::ordinary("spawnProcess:with:on:", |thread, window| {
+        answer(spawn_process(thread, window, window.get(2)))
     }),
     Primitive::ordinary("failStrand:", |thread, window| unwind::fail_strand(thread, window.get(0))),
     Primitive::ordinary("strandJoin:", |thread, window| outcome(strands::join(thread, window))),
@@ -78,7 +88,13 @@ fn strand_object(word: Word) -> Result<Object, Failure> {
 
 /// Starts a strand of this vat that evaluates the closure in the window's first word with the
 /// elements of the array in the second. *GC point.*
-fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Result<Word, Failure> {
+fn spawn(
+    thread: &mut Thread,
+    window: Window,
+    model: Model,
+    priority: u8,
+    home: Home,
+) -> Result<Word, Failure> {
     let closure = window.get(0);
     let function = block::closure(closure).map(block::closure_function);
     let function = function.ok_or(Failure::argument(closure))?;
@@ -90,16 +106,24 @@ fn spawn(thread: &mut Thread, window: Window, model: Model, priority: u8) -> Res
     fill_message(thread, window.get(0), window.get(1));
     let strand = start(thread, Word::NIL, Some(vat), model, size)?;
     strand.priority.set(priority);
+    strand.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     let object = strand.object.get();
     waiting::make_ready(thread, strand, Place::Last);
     Ok(object)
 }
 
-/// Starts a green thread. *GC point.*
-fn spawn_exclusive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// Starts a thread, on this native thread if that is not nil. *GC point.*
+fn spawn_parallel(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
+    let home = home_argument(thread, place)?;
+    spawn(thread, window, Model::Parallel, ORDINARY_PRIORITY, home)
+}
+
+/// Starts a green thread, on this native thread if that is not nil. *GC point.*
+fn spawn_exclusive(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
     let priority = priority_argument(window.get(2))?;
-    spawn(thread, window, Model::Exclusive, priority)
+    let home = home_argument(thread, place)?;
+    spawn(thread, window, Model::Exclusive, priority, home)
 }
 
 fn priority_argument(word: Word) -> Result<u8, Failure> {
@@ -108,8 +132,10 @@ fn priority_argument(word: Word) -> Result<u8, Failure> {
 }
 
 /// Starts a process: in a vat of its own, a strand that makes an instance of the class in the window,
-/// with the elements of the array as arguments, and sends it `run`. *GC point.*
-fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+/// with the elements of the array as arguments, and sends it `run`; on this native thread, if that is not
+/// nil. *GC point.*
+fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
+    let home = home_argument(thread, place)?;
     let class = window.get(0);
     let behavior = classes::behavior_of_class(thread.vm, class);
     let factory = classes::factory(thread.vm, class);
@@ -131,6 +157,7 @@ fn spawn_process(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     fill_message(thread, window.get(0), window.get(1));
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
+    strand.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     match gift {
         Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),

@@ -111,3 +111,48 @@ fn a_call_under_way_is_no_stall() {
     assert_eq!(runtime.stalls(), 1);
     assert_eq!(runtime.replaced.lock().unwrap().len(), 1);
 }
+
+#[test]
+fn more_calls_than_there_may_be_threads_wait_for_each_other() {
+    const CALLS: usize = 100;
+    let options = SchedulerOptions { threads: 6, ..with_workers(2) };
+    let tally = Tally::new(CALLS);
+    let counts = Arc::clone(&tally);
+    let barrier = Arc::new(Barrier::new(5));
+    let runtime = Runtime::new(options, move |worker, item| {
+        counts.count(item);
+        worker.go_outside();
+        // So many are outside at a time, whatever the others do.
+        barrier.wait();
+        worker.come_back();
+    });
+    runtime.run(&(0..CALLS).collect::<Vec<_>>());
+    tally.check_each_once();
+    assert!(runtime.started.load(Ordering::Relaxed) <= 5);
+    assert_eq!(runtime.stalls(), 1);
+}
+
+#[test]
+fn threads_that_are_not_needed_any_more_leave() {
+    const CALLS: usize = 20;
+    let options = SchedulerOptions { kept: Duration::from_millis(1), ..with_workers(2) };
+    let barrier = Barrier::new(CALLS);
+    let runtime = Runtime::new(options, move |worker, item| {
+        if item == CALLS {
+            // Nothing else is to be done, so the others have nothing to leave for but time.
+            while worker.scheduler().parking.present() > 2 {
+                thread::yield_now();
+            }
+            return;
+        }
+        worker.go_outside();
+        let leads = barrier.wait().is_leader();
+        worker.come_back();
+        if leads {
+            worker.push(CALLS);
+        }
+    });
+    runtime.run(&(0..CALLS).collect::<Vec<_>>());
+    assert!(runtime.started.load(Ordering::Relaxed) >= CALLS - 1);
+    assert_eq!(runtime.stalls(), 1);
+}

@@ -1,0 +1,352 @@
+//! Affinity: strands and vats that run on one native thread only.
+//!
+//! A strand's *home* is where it may run: anywhere, that is on the ordinary workers, or on one native
+//! thread, a bound worker of the scheduler. It comes from three places; the first that says anything counts:
+//!
+//! | | set by | for |
+//! |---|---|---|
+//! | the strand is *confined* | `aNativeThread do: […]` | as long as the block runs |
+//! | the strand is *bound* | `bindTo:`, or who started it | good |
+//! | its vat has a home | who made the actor | good |
+//!
+//! Anybody may change what a strand is bound to, at any time; whoever is about to run a strand looks
+//! whether it is at home, and otherwise sends it there (`vat.rs`, `worker.rs`).
+//!
+//! The process's *main* thread is one of them if the embedder lends it ([`lend_main_thread`]): libraries
+//! for user interfaces insist on it. It attaches itself when it is first needed. The others are made by
+//! the program, start at once, and end when the collector has found that nothing refers to the
+//! guest's object for them; a strand or vat whose home they are counts as a reference.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use squall_heap::{CollectionKind, Tracer, Word};
+use squall_scheduler::WorkerId;
+
+use crate::objects::string::make_string;
+use crate::outcome::Failure;
+use crate::thread::{Thread, Window};
+use crate::vm::Vm;
+use crate::worker;
+
+/// Where a strand may run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Home(u16);
+
+impl Home {
+    /// On any ordinary worker.
+    pub const ANYWHERE: Home = Home(0);
+
+    /// On the native thread that is this bound worker.
+    pub fn of(worker: WorkerId) -> Home {
+        Home(worker.index() as u16 + 1)
+    }
+
+    /// The bound worker, if it is one native thread only.
+    #[inline]
+    pub fn worker(self) -> Option<WorkerId> {
+        self.0.checked_sub(1).map(|index| WorkerId::from_index(usize::from(index)))
+    }
+
+    /// As a number that the guest keeps.
+    pub fn number(self) -> i64 {
+        i64::from(self.0)
+    }
+
+    /// As 16 bits; anywhere is 0.
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        u32::from(self.0)
+    }
+
+    #[inline]
+    pub(crate) fn from_bits(bits: u32) -> Home {
+        Home(bits as u16)
+    }
+}
+
+/// The native threads that the program knows.
+pub struct NativeThreads {
+    /// By the bits of their homes.
+    entries: Mutex<BTreeMap<u32, Entry>>,
+    main: OnceLock<Home>,
+    /// Whether the main thread was asked to come.
+    is_main_called: AtomicBool,
+}
+
+struct Entry {
+    /// The guest's object, which does not live because it is here.
+    object: Word,
+    name: String,
+}
+
+/// What the main thread is called in reports.
+const MAIN: &str = "main";
+
+impl Default for NativeThreads {
+    fn default() -> NativeThreads {
+        NativeThreads {
+            entries: Mutex::default(),
+            main: OnceLock::new(),
+            is_main_called: AtomicBool::new(false),
+        }
+    }
+}
+
+impl NativeThreads {
+    /// The home on the main thread, for which the scheduler keeps a number.
+    fn main(&self, vm: &Vm) -> Result<Home, Failure> {
+        if let Some(&home) = self.main.get() {
+            return Ok(home);
+        }
+        let mut entries = self.entries.lock();
+        if let Some(&home) = self.main.get() {
+            return Ok(home);
+        }
+        let home = vm.scheduler.reserve_bound().map(Home::of).ok_or(Failure::out_of_memory())?;
+        entries.insert(home.bits(), Entry { object: Word::NIL, name: MAIN.to_owned() });
+        _ = self.main.set(home);
+        Ok(home)
+    }
+
+    /// Whether the program knows any.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.entries.lock().is_empty()
+    }
+
+    /// The guest's object for a home, or nil.
+    pub fn object(&self, home: Home) -> Word {
+        self.entries.lock().get(&home.bits()).map_or(Word::NIL, |entry| entry.object)
+    }
+
+    /// What reports call the native thread of a home.
+    pub fn name(&self, home: Home) -> Option<String> {
+        self.entries.lock().get(&home.bits()).map(|entry| entry.name.clone())
+    }
+
+    /// The home with this number, if the program knows it.
+    pub fn home(&self, word: Word) -> Option<Home> {
+        let bits = word.as_small_integer().and_then(|number| u32::try_from(number).ok())?;
+        self.entries.lock().contains_key(&bits).then(|| Home::from_bits(bits))
+    }
+
+    /// Shows the guest's objects to the collector: in full collections, the main thread's and those for
+    /// which `is_needed`.
+    pub(crate) fn visit(
+        &self,
+        kind: CollectionKind,
+        is_needed: impl Fn(Home) -> bool,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        let main = self.main.get().copied();
+        for (&bits, entry) in self.entries.lock().iter_mut() {
+            let home = Home::from_bits(bits);
+            if kind == CollectionKind::Nursery || Some(home) == main || is_needed(home) {
+                visit(&mut entry.object);
+            }
+        }
+    }
+
+    /// Follows the guest's objects that survive a full collection; the native threads of the others end.
+    pub(crate) fn update(&self, vm: &Vm, tracer: &mut Tracer<'_>) {
+        let main = self.main.get().copied();
+        self.entries.lock().retain(|&bits, entry| {
+            let home = Home::from_bits(bits);
+            let survives = tracer.update(&mut entry.object) || Some(home) == main;
+            if let Some(worker) = home.worker().filter(|_| !survives) {
+                vm.scheduler.dismiss_bound(worker);
+            }
+            survives
+        });
+    }
+}
+
+/// Starts a native thread for the guest object that is the window's last word; answers its home. *GC point.*
+pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, Failure> {
+    let vm = thread.vm;
+    let Some(id) = reserve(thread) else {
+        return Err(unsupported(thread, "one more native thread"));
+    };
+    let (home, object) = (Home::of(id), window.get(window.len() - 1));
+    vm.native_threads.entries.lock().insert(home.bits(), Entry { object, name: name.clone() });
+    // The system's names end with a zero.
+    let builder = std::thread::Builder::new().name(name.replace('\0', ""));
+    if builder.spawn(move || serve(vm, home)).is_err() {
+        vm.native_threads.entries.lock().remove(&home.bits());
+        vm.scheduler.release_bound(id);
+        return Err(unsupported(thread, "one more native thread"));
+    }
+    Ok(home)
+}
+
+/// A number for a native thread. If there is none, a collection may find threads that nobody needs; it takes
+/// them some time to leave. *GC point.*
+fn reserve(thread: &mut Thread) -> Option<WorkerId> {
+    let scheduler = &thread.vm.scheduler;
+    if let Some(id) = scheduler.reserve_bound() {
+        return Some(id);
+    }
+    thread.mutator.collect(CollectionKind::Full);
+    let end = Instant::now() + TIME_TO_LEAVE;
+    loop {
+        let id = thread.mutator.native(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            scheduler.reserve_bound()
+        });
+        if id.is_some() || Instant::now() > end {
+            return id;
+        }
+    }
+}
+
+/// How long is waited for native threads that may be about to leave.
+const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
+
+/// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
+/// be there.
+pub fn register_main(thread: &Thread, object: Word) -> Result<Home, Failure> {
+    let vm = thread.vm;
+    let home = vm.native_threads.main(vm)?;
+    if let Some(entry) = vm.native_threads.entries.lock().get_mut(&home.bits())
+        && entry.object == Word::NIL
+    {
+        entry.object = object;
+    }
+    Ok(home)
+}
+
+/// The home with this number or, for nil, that of those without one, which is there from now on.
+/// *GC point.*
+pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
+    if word == Word::NIL {
+        return Ok(Home::ANYWHERE);
+    }
+    let vm = thread.vm;
+    let home = vm.native_threads.home(word).ok_or(Failure::argument(word))?;
+    if vm.native_threads.main.get() == Some(&home) && !call_main(vm, home) {
+        return Err(unsupported(thread, "the main thread, which the embedder keeps,"));
+    }
+    Ok(home)
+}
+
+/// Whether the calling thread is the one that this guest object stands for: for calls of libraries that are
+/// confined to it. If it is not, the object is sent `do:withArguments:`, and the call comes again from there.
+pub fn is_here(thread: &Thread, native_thread: Word) -> bool {
+    let here = thread.home;
+    here != Home::ANYWHERE && thread.vm.native_threads.object(here) == native_thread
+}
+
+/// The failure for something that is not supported. *GC point.*
+pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
+    match make_string(thread, what) {
+        Ok(what) => Failure::with("NotSupported", what, Word::NIL),
+        Err(failure) => failure,
+    }
+}
+
+/// What a native thread does of which the program has an object.
+fn serve(vm: &'static Vm, home: Home) {
+    let Some(id) = home.worker() else { return };
+    let mut thread = Thread::attach_bound(vm, id);
+    // Until it is dismissed, or the program ends.
+    worker::work(&mut thread, |_| false);
+}
+
+/// Where the main thread waits until a machine needs it.
+static MAIN_THREAD: Loan = Loan { state: Mutex::new(Lent::No), called: Condvar::new() };
+
+struct Loan {
+    state: Mutex<Lent>,
+    called: Condvar,
+}
+
+enum Lent {
+    /// Nobody waits.
+    No,
+    /// It waits.
+    Waits,
+    /// It is to serve this machine.
+    Called(&'static Vm, Home),
+    /// It serves one.
+    Serves,
+}
+
+/// Has the main thread come; whether there is one that does.
+fn call_main(vm: &'static Vm, home: Home) -> bool {
+    let called = &vm.native_threads.is_main_called;
+    if called.load(Ordering::Relaxed) {
+        return true;
+    }
+    let mut state = MAIN_THREAD.state.lock();
+    match *state {
+        Lent::No => return false,
+        Lent::Called(..) | Lent::Serves => {}
+        Lent::Waits => {
+            *state = Lent::Called(vm, home);
+            MAIN_THREAD.called.notify_one();
+        }
+    }
+    called.store(true, Ordering::Relaxed);
+    true
+}
+
+/// Runs `work` on a native thread of its own, and lends the calling one, which should be the process's main
+/// thread, to the machine that `work` starts. `work` is to end the process, since this does not return
+/// before it has.
+///
+/// If the system has no other thread, `work` runs on this one.
+pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
+    *MAIN_THREAD.state.lock() = Lent::Waits;
+    // The system takes it only if it has a thread for it.
+    let place = Arc::new(Mutex::new(Some(work)));
+    let other = Arc::clone(&place);
+    let builder = std::thread::Builder::new().name("program".into()).stack_size(PROGRAM_STACK);
+    let program = builder.spawn(move || {
+        let _end = EndOfLoan;
+        run(&other);
+    });
+    match program {
+        Ok(program) => {
+            serve_machine();
+            _ = program.join();
+        }
+        Err(_) => {
+            drop(EndOfLoan);
+            run(&place);
+        }
+    }
+}
+
+fn run(place: &Mutex<Option<impl FnOnce()>>) {
+    let work = place.lock().take();
+    work.into_iter().for_each(|work| work());
+}
+
+/// However the program ends, the main thread does not wait any more.
+struct EndOfLoan;
+
+impl Drop for EndOfLoan {
+    fn drop(&mut self) {
+        *MAIN_THREAD.state.lock() = Lent::No;
+        MAIN_THREAD.called.notify_one();
+    }
+}
+
+/// As much as main threads have.
+const PROGRAM_STACK: usize = 8 << 20;
+
+/// Waits until a machine needs the calling thread, and serves it to its end, or until none will.
+fn serve_machine() {
+    let mut state = MAIN_THREAD.state.lock();
+    while matches!(*state, Lent::Waits) {
+        MAIN_THREAD.called.wait(&mut state);
+    }
+    if let Lent::Called(vm, home) = *state {
+        *state = Lent::Serves;
+        drop(state);
+        serve(vm, home);
+    }
+}
