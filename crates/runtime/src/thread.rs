@@ -389,7 +389,8 @@ impl Thread {
         self.transaction = strand.transaction.take();
         let vat = strand.vat.get();
         self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
-        // The swap in it is between our store and our look at the vat's memory: see `guarding.rs`.
+        // Who makes a vat guarded stops all threads between setting its memory and looking at what they run:
+        // so he sees our store, or we see the memory. See `guarding.rs`.
         self.reset_limit();
         self.memory = vat.and_then(|vat| vat.memory());
         self.is_guarded = self.memory.is_some();
@@ -424,7 +425,7 @@ impl Thread {
         self.state = State::NONE;
         self.window = Window::NONE;
         self.plain_in.store(0, Ordering::Release);
-        self.memory = None;
+        (self.memory, self.is_guarded) = (None, false);
         // Who parks gives it to the strand before: that may be elsewhere by now.
         if let Some(transaction) = self.transaction.take() {
             strand.transaction.set(Some(transaction));

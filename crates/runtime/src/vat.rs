@@ -573,6 +573,14 @@ impl VatRef {
         }
     }
 
+    /// Whether there is something to do for its owner, beside what runs.
+    pub fn has_work(self) -> bool {
+        let state = self.lock();
+        let has_work = state & READY != 0 || self.has_next_turn();
+        self.unlock(state);
+        has_work
+    }
+
     /// Keeps a new vat out of run queues until it is released.
     pub fn hold(self) {
         self.unlock(self.lock() | SCHEDULED);

@@ -22,6 +22,7 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature};
 use squall_heap::{Handle, Word};
@@ -385,6 +386,11 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             Stop::Failed | Stop::Killed => return Err(Problem::Ended),
             _ if thread.vm.ended.code().is_some() => return Err(Problem::Ended),
             Stop::Parked | Stop::Switched => {}
+            Stop::Preempted if !others_wait(thread, strand) => {
+                (thread.yields, thread.gives_way) = (false, false);
+                thread.enter_strand(strand);
+                continue;
+            }
             Stop::Preempted => give_way(thread, strand),
             Stop::Displaced => {
                 crate::strand::touch(thread, strand);
@@ -393,6 +399,15 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
         }
         anchor::await_turn(thread, strand, anchor)?;
     }
+}
+
+/// Whether anybody is to run before a strand that was made to stop: without any, it goes on at once, since giving
+/// way takes another native thread.
+fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
+    let vat = worker::vat_of_exclusive(strand);
+    strand.is_suspended.load(Ordering::Relaxed)
+        || thread.worker.has_waiting()
+        || vat.is_some_and(VatRef::has_work)
 }
 
 /// Puts a strand that was made to stop back into its queue.

@@ -4,6 +4,8 @@
 //! place where a call asks whether it is on that native thread, and goes there if it is not. The handle of
 //! the function keeps the object that was given to `confinedTo:` in its slot
 //! [`KEPT`](super::slots::KEPT).
+//!
+//! A strand that C has called elsewhere cannot go there before it has returned to C: that is a failure.
 
 use squall_heap::Object;
 
@@ -21,6 +23,10 @@ pub fn is_here(thread: &Thread, handle: Object) -> bool {
 /// Makes a call that only the native thread in the handle may make, by asking that to do it. The window has the
 /// function and its arguments, one by one or in an array. *GC point.*
 pub fn call(thread: &mut Thread, window: Window, in_array: bool) -> Outcome {
+    if thread.strand().anchor().is_some() {
+        let text = "the function may be called on another native thread only, and C has called this strand here";
+        return super::failure(thread, "Confined", text).into();
+    }
     let arguments = match in_array {
         true => Ok(window.get(1)),
         false => {
