@@ -388,6 +388,7 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             Stop::Parked | Stop::Switched => {}
             Stop::Preempted if !others_wait(thread, strand) => {
                 (thread.yields, thread.gives_way) = (false, false);
+                thread.leave_strand();
                 thread.enter_strand(strand);
                 continue;
             }
