@@ -425,7 +425,9 @@ impl Thread {
         self.state = State::NONE;
         self.window = Window::NONE;
         self.plain_in.store(0, Ordering::Release);
-        (self.memory, self.is_guarded) = (None, false);
+        // What is done between strands, on behalf of a vat, is plain.
+        self.is_guarded = false;
+        self.memory = None;
         // Who parks gives it to the strand before: that may be elsewhere by now.
         if let Some(transaction) = self.transaction.take() {
             strand.transaction.set(Some(transaction));
