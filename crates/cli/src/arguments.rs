@@ -48,6 +48,10 @@ pub struct Run {
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
     pub dump: Vec<Stage>,
 
+    /// Report, at the end, on the standard error output what has happened
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub report: Vec<Report>,
+
     /// Send this message to the module's class, and show what it answers, instead of starting it
     #[arg(long, value_name = "SELECTOR", hide = true)]
     pub send: Option<String>,
@@ -304,6 +308,13 @@ pub enum Trace {
     Ic,
     /// Every garbage collection
     Gc,
+}
+
+/// What can be reported when a program has ended.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Report {
+    /// What its transactions have done, and which lines got into each other's way
+    Transactions,
 }
 
 impl MachineArguments {

@@ -36,8 +36,8 @@ pub use layout::{Format, LayoutId};
 pub use mutator::Mutator;
 pub use object::{
     CLASS_OFFSET, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Flag, HASH_BITS,
-    HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, MAX_LENGTH, Object, WORD_BYTES, size_of_array,
-    size_of_bytes, size_of_slots,
+    HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, MAX_LENGTH, Object, RUN, WORD_BYTES,
+    number_of_hash, size_of_array, size_of_bytes, size_of_slots,
 };
 pub use options::{CollectionKind, HeapError, HeapOptions, Stress};
 pub use roots::RootSource;

@@ -182,8 +182,16 @@ impl Object {
     #[inline]
     pub fn identity_hash(self) -> u32 {
         match self.half(HEADER_OFFSET).load(Ordering::Relaxed) >> HASH_SHIFT {
-            0 => self.assign_identity_hash(fresh_hash()),
+            0 => self.assign_identity_hash(fresh_hash(self.runs())),
             hash => hash,
+        }
+    }
+
+    /// How many numbers the object takes when it gets a hash: an array one for each run.
+    fn runs(self) -> u32 {
+        match self.layout().format() {
+            Format::Array => self.length().div_ceil(RUN).max(1) as u32,
+            _ => 1,
         }
     }
 
@@ -217,13 +225,41 @@ impl Object {
     }
 }
 
-/// Distinct for the first 2²⁸ − 1 requests, and spread over all 28 bits.
-fn fresh_hash() -> u32 {
-    static REQUESTS: AtomicU32 = AtomicU32::new(1);
-    // An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
-    // consecutive ones. The request numbers only have to differ, so relaxed suffices.
-    const FACTOR: u32 = 0x9E3_779B;
-    REQUESTS.fetch_add(1, Ordering::Relaxed).wrapping_mul(FACTOR)
+/// So many consecutive elements of an array are a *run*.
+pub const RUN: usize = 8;
+
+/// An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
+/// consecutive ones.
+const FACTOR: u32 = 0x9E3_779B;
+/// Undoes the multiplication with the factor, modulo 2³².
+const INVERSE: u32 = inverse(FACTOR);
+
+const _: () = assert!(FACTOR.wrapping_mul(INVERSE) == 1);
+
+/// By Newton's method: each step doubles the number of bits that are right.
+const fn inverse(factor: u32) -> u32 {
+    let mut inverse = factor;
+    let mut step = 0;
+    while step < 4 {
+        inverse = inverse.wrapping_mul(2u32.wrapping_sub(factor.wrapping_mul(inverse)));
+        step += 1;
+    }
+    inverse
+}
+
+/// The hash of a new number, the first of `count`. Distinct for the first 2²⁸ − 1 numbers, and spread over
+/// all 28 bits.
+fn fresh_hash(count: u32) -> u32 {
+    static NUMBERS: AtomicU32 = AtomicU32::new(1);
+    // The numbers only have to differ, so relaxed suffices.
+    NUMBERS.fetch_add(count, Ordering::Relaxed).wrapping_mul(FACTOR)
+}
+
+/// The number that an identity hash was made of. Numbers are consecutive, in the order in which objects were
+/// first asked for their hashes. Of an array the numbers that follow belong to its other [runs](RUN).
+#[inline(always)]
+pub fn number_of_hash(hash: u32) -> u32 {
+    hash.wrapping_mul(INVERSE) & ((1 << HASH_BITS) - 1)
 }
 
 /// Slots, of `Format::Slots`, `Format::Ephemeron` and `Format::Strand`.

@@ -203,7 +203,7 @@ fn as_doubles(left: Word, right: Word) -> Option<(f64, f64)> {
 /// Small integers below this magnitude convert to doubles exactly, so that mixed comparisons may.
 const EXACT: i64 = 1 << 53;
 
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// `send1` of an operator: the immediate result, or the general send.
     #[inline(always)]
     pub fn arithmetic(&mut self, word: u32, operator: impl Arithmetic) {

@@ -16,6 +16,7 @@ use squall_runtime::objects::block;
 use squall_runtime::outcome::{Failure, Outcome};
 use squall_runtime::primitives::Primitive;
 use squall_runtime::thread::{Thread, Window};
+use squall_runtime::transactions::access::Slot;
 use squall_runtime::unwind;
 
 use crate::machine::{Machine, a, b, c};
@@ -38,7 +39,7 @@ fn byte_three(extension: u32) -> usize {
 }
 
 /// General sends.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn send0(&mut self, word: u32) {
         let site = self.site(site_index(self.word(1)));
@@ -94,6 +95,12 @@ impl Machine<'_> {
             Action::Method(function) => self.enter(site, function, window),
             Action::Primitive(primitive) => self.run_primitive(site, primitive, window),
             Action::LoadSlot(index) => {
+                let object = window.get(0).object_unchecked();
+                if let Some(value) = self.load(object, Slot(index as usize)) {
+                    self.complete(site, value);
+                }
+            }
+            Action::LoadConstantSlot(index) => {
                 let value = window.get(0).object_unchecked().slot(index as usize);
                 self.complete(site, value);
             }
@@ -153,7 +160,7 @@ impl Machine<'_> {
 }
 
 /// Specialised sends.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Reads a slot that the site remembers for the receiver's layout.
     #[inline(always)]
     pub(crate) fn send0_slot(&mut self, word: u32) {
@@ -163,8 +170,16 @@ impl Machine<'_> {
         if receiver.is_pointer() {
             let object = receiver.object_unchecked();
             if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
-                self.set(a(word), object.slot(cached as u32 as usize));
-                return self.jump(2);
+                let index = specialise::slot_index(cached);
+                if !GUARDED || specialise::is_constant_slot(cached) {
+                    self.set(a(word), object.slot(index));
+                    return self.jump(2);
+                }
+                if let Some(value) = self.load(object, Slot(index)) {
+                    self.set(a(word), value);
+                    self.jump(2);
+                }
+                return;
             }
         }
         self.send0(word);
@@ -179,9 +194,11 @@ impl Machine<'_> {
         if receiver.is_pointer() {
             let object = receiver.object_unchecked();
             if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
-                object.set_slot(&mut self.thread.mutator, cached as u32 as usize, value);
-                self.set(a(word), value);
-                return self.jump(2);
+                if self.store(object, Slot(specialise::slot_index(cached)), value) {
+                    self.set(a(word), value);
+                    self.jump(2);
+                }
+                return;
             }
         }
         self.send1(word);
@@ -318,7 +335,7 @@ fn evaluated(closure: Word, words: u32) -> Option<&'static Function> {
 }
 
 /// Calls and returns.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn call(&mut self, word: u32) {
         let site = self.site(self.word(1));

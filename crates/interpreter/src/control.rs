@@ -12,7 +12,7 @@ use crate::code;
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
 
 /// Values.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn move_register(&mut self, word: u32) {
         self.set(a(word), self.get(b(word)));
@@ -80,7 +80,7 @@ fn make_constant(thread: &mut Thread, index: usize) -> Result<(), Failure> {
 }
 
 /// Variables.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn load_captured(&mut self, word: u32) {
         // The verifier has shown that register 0 is the closure and that it captures that many
@@ -130,7 +130,7 @@ impl Machine<'_> {
 }
 
 /// Branches and loops.
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn jump_always(&mut self, word: u32) {
         self.jump(abc_signed(word));

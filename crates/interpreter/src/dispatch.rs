@@ -3,7 +3,7 @@
 use squall_heap::Word;
 use squall_runtime::function::Site;
 use squall_runtime::stack::CHUNK_RESULT;
-use squall_runtime::thread::{State, Thread, Window};
+use squall_runtime::thread::{State, Stop, Thread, Window};
 use squall_runtime::tier::Tier;
 
 use crate::code::{self, general};
@@ -15,17 +15,32 @@ pub struct Interpreter;
 
 impl Tier for Interpreter {
     fn run(&self, thread: &mut Thread) {
-        let State { pc, frame, function } = thread.state;
-        Machine { pc, frame, function, thread }.run();
+        // C may have been called by another loop, and have called what runs here.
+        let outer = thread.runs_guarded;
+        loop {
+            let State { pc, frame, function } = thread.state;
+            thread.runs_guarded = thread.is_guarded;
+            if thread.is_guarded {
+                Machine::<true> { pc, frame, function, thread }.run();
+            } else {
+                Machine::<false> { pc, frame, function, thread }.run();
+            }
+            if thread.stop != Stop::Switched {
+                break;
+            }
+            thread.stop = Stop::Returned;
+            thread.state = thread.resumption;
+        }
+        thread.runs_guarded = outer;
     }
 }
 
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Executes instructions until the strand halts.
     #[inline(never)]
     pub(crate) fn run(&mut self) {
         // A machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
-        let mut machine = Machine {
+        let mut machine = Machine::<GUARDED> {
             pc: self.pc,
             frame: self.frame,
             function: self.function,

@@ -14,12 +14,16 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use squall_heap::Word;
+use squall_heap::{Object, Word};
 use squall_runtime::function::{Function, Site};
 use squall_runtime::thread::{State, Thread};
+use squall_runtime::transactions::access::{self, Place};
 
 /// The interpreter's registers.
-pub struct Machine<'t> {
+///
+/// If it is *guarded*, accesses to slots and elements take part in transactions: see
+/// [`squall_runtime::transactions`].
+pub struct Machine<'t, const GUARDED: bool> {
     pub(crate) pc: *const AtomicU32,
     pub(crate) frame: *mut Word,
     pub(crate) function: *const Function,
@@ -62,7 +66,7 @@ pub fn abc_signed(word: u32) -> isize {
     (word as i32 >> 8) as isize
 }
 
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Word `index` of the instruction at `pc`.
     #[inline(always)]
     pub fn word(&self, index: usize) -> u32 {
@@ -122,6 +126,35 @@ impl Machine<'_> {
     #[inline(always)]
     pub fn specialise(&self, opcode: u8) {
         specialise_at(self.pc, opcode);
+    }
+
+    /// What is in a place of an object. If it is nothing, execution goes on elsewhere.
+    #[inline(always)]
+    pub fn load(&mut self, object: Object, place: impl Place) -> Option<Word> {
+        if !GUARDED {
+            return Some(place.load(object));
+        }
+        self.save();
+        let value = access::load(self.thread, object, place);
+        if value.is_none() {
+            self.reload();
+        }
+        value
+    }
+
+    /// Writes a place of an object; whether that is done. If not, execution goes on elsewhere.
+    #[inline(always)]
+    pub fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
+        if !GUARDED {
+            place.store(self.thread, object, value);
+            return true;
+        }
+        self.save();
+        let is_done = access::store(self.thread, object, place, value);
+        if !is_done {
+            self.reload();
+        }
+        is_done
     }
 
     /// Calls a slow path with the registers saved, and goes on where it says.

@@ -9,11 +9,12 @@ use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::{Thread, Window, allocated};
+use squall_runtime::transactions::access::Element;
 use squall_runtime::{calls, classes, values};
 
 use crate::machine::{Machine, a, b, c};
 
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn make_closure(&mut self, word: u32) {
         let function = self.function().module.function(FunctionId(self.word(1)));
@@ -151,8 +152,10 @@ impl Machine<'_> {
         let (array, index) = (self.get(b(word)), self.get(c(word)));
         match element(array, index) {
             Some((object, index)) => {
-                self.set(a(word), object.element(index));
-                self.jump(2);
+                if let Some(value) = self.load(object, Element(index)) {
+                    self.set(a(word), value);
+                    self.jump(2);
+                }
             }
             None => self.send1(word),
         }
@@ -165,9 +168,10 @@ impl Machine<'_> {
         match element(array, index) {
             Some((object, index)) if object.layout() == known::ARRAY => {
                 let value = self.get((self.word(1) >> 16 & 0xFF) as usize);
-                object.set_element(&mut self.thread.mutator, index, value);
-                self.set(a(word), value);
-                self.jump(2);
+                if self.store(object, Element(index), value) {
+                    self.set(a(word), value);
+                    self.jump(2);
+                }
             }
             _ => self.send2(word),
         }

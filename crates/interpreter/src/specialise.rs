@@ -32,6 +32,12 @@ pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
             remember_slot(site, entry, index);
             specialise_at(pc, code::SEND0_SLOT);
         }
+        Action::LoadConstantSlot(index) => {
+            remember_slot(site, entry, index | CONSTANT);
+            if general == general::Send0 {
+                specialise_at(pc, code::SEND0_SLOT);
+            }
+        }
         Action::StoreSlot(index) if general == general::Send1 => {
             remember_slot(site, entry, index);
             specialise_at(pc, code::SEND1_SLOT);
@@ -49,6 +55,21 @@ pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
 fn opcode(pc: *const AtomicU32) -> u8 {
     // SAFETY: the state's pc points at a code word.
     unsafe { &*pc }.load(Ordering::Relaxed) as u8
+}
+
+/// In what a site remembers of a slot: nothing assigns it. The index has 16 bits.
+const CONSTANT: u32 = 1 << 31;
+
+/// The index of the slot that a site remembers.
+#[inline(always)]
+pub fn slot_index(cached: u64) -> usize {
+    cached as u16 as usize
+}
+
+/// Whether nothing assigns the slot that a site remembers.
+#[inline(always)]
+pub fn is_constant_slot(cached: u64) -> bool {
+    cached as u32 & CONSTANT != 0
 }
 
 /// Layout and index go into one word, so that no reader sees those of two classes.

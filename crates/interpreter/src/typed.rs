@@ -42,7 +42,7 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-impl Machine<'_> {
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// `destination := left operation right`; unary ones read `left` only.
     #[inline(always)]
     pub(crate) fn typed(&mut self, word: u32, operation: Operation) {

@@ -18,7 +18,7 @@
 //! guest's object for them; a strand or vat whose home they are counts as a reference.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -65,6 +65,77 @@ impl Home {
     #[inline]
     pub(crate) fn from_bits(bits: u32) -> Home {
         Home(bits as u16)
+    }
+}
+
+/// The homes that a strand has been given, in one word: in the lower half the one that it is bound to, above
+/// it the one that it is confined to, and a flag. Anybody may change them.
+#[derive(Default)]
+pub struct Affinity(AtomicU32);
+
+const BOUND: u32 = 0xFFFF;
+const CONFINED: u32 = 0x7FFF << CONFINED_SHIFT;
+const CONFINED_SHIFT: u32 = 16;
+/// C has called the strand, so that it belongs where C's frames are.
+const ANCHORED: u32 = 1 << 31;
+
+impl Affinity {
+    /// Where the strand may run, if it has been given a home, or is anchored, and so may be handed over by anybody.
+    #[inline]
+    pub fn home(&self) -> Option<Home> {
+        // Relaxed, here and below: who changes it for somebody else has that look again.
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            bits if bits & ANCHORED != 0 => Some(Home::ANYWHERE),
+            bits if bits & CONFINED != 0 => Some(Affinity::confined(bits)),
+            bits => Some(Home::from_bits(bits)),
+        }
+    }
+
+    /// Whether C has called the strand.
+    #[inline]
+    pub fn is_anchored(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & ANCHORED != 0
+    }
+
+    /// Whether C has called the strand, from now on.
+    pub fn set_anchored(&self, is_anchored: bool) {
+        match is_anchored {
+            true => self.0.fetch_or(ANCHORED, Ordering::Relaxed),
+            false => self.0.fetch_and(!ANCHORED, Ordering::Relaxed),
+        };
+    }
+
+    /// The strand has this home for good, wherever else it may be confined to for a time.
+    pub fn bind(&self, home: Home) {
+        self.change(|bits| bits & !BOUND | home.bits());
+    }
+
+    /// The strand has this home for a time; answers the one that it had for a time before.
+    pub fn confine(&self, home: Home) -> Home {
+        Affinity::confined(self.change(|bits| bits & !CONFINED | home.bits() << CONFINED_SHIFT))
+    }
+
+    /// The strand has been given no home.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Every home that the strand has been given.
+    pub fn homes(&self) -> [Home; 2] {
+        let bits = self.0.load(Ordering::Relaxed);
+        [Home::from_bits(bits & BOUND), Affinity::confined(bits)]
+    }
+
+    fn confined(bits: u32) -> Home {
+        Home::from_bits((bits & CONFINED) >> CONFINED_SHIFT)
+    }
+
+    /// Answers what was before.
+    fn change(&self, change: impl Fn(u32) -> u32) -> u32 {
+        let changed = |bits| Some(change(bits));
+        let updated = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
+        updated.unwrap_or_else(|bits| bits)
     }
 }
 
@@ -348,5 +419,40 @@ fn serve_machine() {
         *state = Lent::Serves;
         drop(state);
         serve(vm, home);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_for_a_time_comes_before_what_is_for_good() {
+        let [one, two] = [1, 32_000].map(|index| Home::of(WorkerId::from_index(index)));
+        let affinity = Affinity::default();
+        assert_eq!(affinity.home(), None);
+        affinity.bind(one);
+        assert_eq!(affinity.home(), Some(one));
+        assert_eq!(affinity.confine(two), Home::ANYWHERE);
+        assert_eq!(affinity.home(), Some(two));
+        assert_eq!(affinity.homes(), [one, two]);
+        affinity.set_anchored(true);
+        assert_eq!(affinity.home(), Some(Home::ANYWHERE));
+        affinity.bind(two);
+        assert_eq!(affinity.confine(Home::ANYWHERE), two);
+        affinity.set_anchored(false);
+        assert_eq!(affinity.home(), Some(two));
+        affinity.reset();
+        assert_eq!(affinity.home(), None);
+    }
+
+    #[test]
+    fn homes_are_found_by_their_numbers() {
+        for index in [0, 1, 256, 4351] {
+            let home = Home::of(WorkerId::from_index(index));
+            assert_eq!(home.worker().map(WorkerId::index), Some(index));
+            assert_eq!(Home::from_bits(home.bits()), home);
+        }
+        assert_eq!(Home::ANYWHERE.worker(), None);
     }
 }

@@ -22,11 +22,12 @@ use crate::primitives::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
 use crate::stack::halt_code;
-use crate::strand::{Model, Standing, StrandRef};
+use crate::strand::{Delivery, Model, Standing, StrandRef};
 use crate::symbols::Symbol;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
 use crate::tracing::{self, Tracing};
+use crate::transactions::{access, guarding, transaction};
 use crate::unwind;
 use crate::worker;
 
@@ -53,13 +54,17 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
     match action {
         Action::Method(function) => enter(thread, site, function, window),
         Action::LoadSlot(index) => {
+            let read = access::slot(thread, window.get(0).object_unchecked(), index as usize);
+            finish(thread, site, Outcome::from(read));
+        }
+        Action::LoadConstantSlot(index) => {
             let value = window.get(0).object_unchecked().slot(index as usize);
             complete(thread, site, value);
         }
         Action::StoreSlot(index) => {
             let (receiver, value) = (window.get(0).object_unchecked(), window.get(1));
-            receiver.set_slot(&mut thread.mutator, index as usize, value);
-            complete(thread, site, value);
+            let stored = access::set_slot(thread, receiver, index as usize, value);
+            finish(thread, site, Outcome::from(stored.map(|()| value)));
         }
         Action::LoadClass(slot, accessor) => load_class(thread, site, slot, accessor, window),
         Action::Answer(word) => complete(thread, site, word),
@@ -146,6 +151,9 @@ pub fn complete_here(
 /// Signals the exception for a failure of the instruction in the state, which may have no site.
 #[cold]
 pub fn fail_here(thread: &mut Thread, failure: Failure) {
+    if failure.is_elsewhere() {
+        return;
+    }
     let activation = thread.activation();
     let site = activation.function.fault_site(activation.pc);
     fail(thread, site, failure);
@@ -172,6 +180,8 @@ pub fn poll(thread: &mut Thread) {
     if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         preempt(thread);
+    } else if guarding::is_late(thread) {
+        guarding::guard(thread);
     } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
         preempt(thread);
     }
@@ -185,10 +195,11 @@ fn must_give_way(strand: StrandRef) -> bool {
 }
 
 /// Makes the strand stop before the instruction in the state, ready to go on.
-fn preempt(thread: &mut Thread) {
+pub(crate) fn preempt(thread: &mut Thread) {
     let strand = thread.strand();
     strand.state.set(thread.state);
     strand.standing.set(Standing::BeforeInstruction);
+    strand.delivery.set(Delivery::Value);
     stop(thread, Stop::Preempted);
 }
 
@@ -207,8 +218,14 @@ pub fn run_primitive(
 ) {
     thread.window = window;
     thread.call_site = Some(site);
-    if primitive.shape == Shape::Evaluate {
-        return evaluate(thread, site, window);
+    match primitive.shape {
+        Shape::Ordinary | Shape::Identical => {}
+        Shape::Evaluate => return evaluate(thread, site, window),
+        Shape::Effect => {
+            if let Err(outcome) = transaction::make_inevitable(thread, primitive.name) {
+                return finish(thread, site, outcome);
+            }
+        }
     }
     let outcome = (primitive.run)(thread, window);
     finish(thread, site, outcome);
@@ -217,8 +234,20 @@ pub fn run_primitive(
 /// Does what a primitive asks for.
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     carry_out(thread, site, outcome);
+    if thread.must_look {
+        thread.must_look = false;
+        look_around(thread);
+    }
+}
+
+/// The strand was outside in the call that is over: its vat may have been given away, or have become
+/// guarded.
+#[cold]
+fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
+    } else if thread.stop == Stop::Returned && guarding::is_out_of_step(thread) {
+        guarding::guard(thread);
     }
 }
 
@@ -264,6 +293,10 @@ fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
             preempt(thread);
         }
         Outcome::Exit(code) => exit(thread, code),
+        Outcome::Guard(value) => {
+            complete(thread, site, value);
+            guarding::guard(thread);
+        }
     }
 }
 
@@ -354,6 +387,9 @@ pub fn send_found(thread: &mut Thread, site: &'static Site, entry: &'static Cach
 /// Signals the exception that goes with a failure.
 #[cold]
 pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
+    if failure.is_elsewhere() {
+        return;
+    }
     let roots = &thread.vm.roots;
     match failure.reason {
         "OutOfMemory" => return signal_prepared(thread, site, &roots.out_of_memory),

@@ -7,6 +7,7 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
@@ -48,6 +49,7 @@ pub mod tier;
 pub mod timers;
 pub mod trace;
 pub mod tracing;
+pub mod transactions;
 pub mod unwind;
 pub mod values;
 pub mod vat;

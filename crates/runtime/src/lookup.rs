@@ -44,6 +44,8 @@ pub enum Action {
     Method(&'static Function),
     /// Answers the slot with this index.
     LoadSlot(u32),
+    /// Answers the slot with this index, which nothing assigns.
+    LoadConstantSlot(u32),
     /// Stores the argument into the slot with this index and answers it.
     StoreSlot(u32),
     /// Answers the class object in the slot with this index; if there is none, runs the accessor.
@@ -251,7 +253,7 @@ fn resolve_send(
             .and_then(|start| visible_member(start, selector, Protected, Factories::All)),
         _ => return resolve_initializer(behavior, module, selector, access),
     };
-    found.map_or(Action::Missing, action_of)
+    found.map_or(Action::Missing, |member| action_of(behavior, member))
 }
 
 /// Which primary factories a search finds.
@@ -319,7 +321,7 @@ fn resolve_initializer(
     Action::Method(function)
 }
 
-fn action_of(member: &Member) -> Action {
+fn action_of(receiver: &Behavior, member: &Member) -> Action {
     match member.kind {
         MemberKind::Method(id) | MemberKind::Factory(id) => {
             let function = member.definition.module.function(id);
@@ -329,7 +331,10 @@ fn action_of(member: &Member) -> Action {
                 None => Action::Method(function),
             }
         }
-        MemberKind::SlotReader(index) => Action::LoadSlot(index as u32),
+        MemberKind::SlotReader(index) if receiver.slots[index].mutable => {
+            Action::LoadSlot(index as u32)
+        }
+        MemberKind::SlotReader(index) => Action::LoadConstantSlot(index as u32),
         MemberKind::SlotWriter(index) => Action::StoreSlot(index as u32),
         MemberKind::NestedClass(index, id) => {
             let module = member.definition.module;

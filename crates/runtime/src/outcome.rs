@@ -35,6 +35,8 @@ pub enum Outcome {
     Move(Word),
     /// The program ends with this exit code.
     Exit(i32),
+    /// It answers this; from then on, accesses are guarded: see [`crate::transactions`].
+    Guard(Word),
 }
 
 /// Why something failed, in terms the kernel turns into an exception:
@@ -48,6 +50,9 @@ pub struct Failure {
     /// The second detail.
     pub second: Word,
 }
+
+/// The reason of what has no reason.
+static ELSEWHERE: &str = "Elsewhere";
 
 impl Failure {
     /// A failure without details.
@@ -68,6 +73,18 @@ impl Failure {
     /// An index is outside of a collection.
     pub fn index(collection: Word, index: Word) -> Failure {
         Failure::with("IndexOutOfBounds", collection, index)
+    }
+
+    /// It did not happen, and nothing is to be signalled: execution goes on where the saved state says. See
+    /// [`crate::transactions`].
+    pub fn elsewhere() -> Failure {
+        Failure::new(ELSEWHERE)
+    }
+
+    /// Whether this is [`Failure::elsewhere`].
+    #[inline]
+    pub fn is_elsewhere(&self) -> bool {
+        std::ptr::eq(self.reason, ELSEWHERE)
     }
 
     /// The heap is full.

@@ -8,7 +8,8 @@
 //! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
 //! | the objects of native threads | in nursery collections; in full ones, if they are somebody's home |
-//! | frames of strands that run, by the live maps of their functions; arguments in progress | at every collection |
+//! | frames of strands that run, by the live maps of their functions; arguments in progress; their transactions | at every collection |
+//! | the objects of strands that wait because of a transaction | at every collection |
 //!
 //! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
 //! object visits the frames. Only the main one is, so that reports say what it waits for. What only a strand that ran can have changed, the frames and the young
@@ -162,7 +163,8 @@ impl Roots {
     fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         let mut homes = BTreeSet::new();
         if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
-            let strands = self.vm.strands.all().into_iter().flat_map(StrandRef::homes);
+            let strands =
+                self.vm.strands.all().into_iter().flat_map(|strand| strand.affinity.homes());
             let vats = self.vm.vats.all().into_iter().map(|vat| vat.home.get());
             homes.extend(strands.chain(vats));
         }
@@ -190,6 +192,7 @@ unsafe impl RootSource for Roots {
         self.vm.early.visit(visit);
         self.vm.embedder.visit(visit);
         self.vm.unhandled.visit(visit);
+        self.vm.transactions.visit(visit);
         self.vm.foreign.visit(visit);
         self.vm.symbols().visit_objects(visit);
     }
@@ -209,6 +212,9 @@ unsafe impl RootSource for Roots {
         if let Some(strand) = thread.turn_strand {
             strand.object.visit(visit);
         }
+        if let Some(transaction) = &mut thread.transaction {
+            transaction.visit(visit);
+        }
         if let Some(strand) = thread.running_strand() {
             strand.object.visit(visit);
             visit_activations(thread.activations(), thread.stands_before, visit);
@@ -226,7 +232,7 @@ unsafe impl RootSource for Roots {
         if kind == CollectionKind::Full {
             let lost = self.vm.strands.update(tracer);
             self.vm.stalls.lose(&self.vm.strands, lost);
-            self.vm.vats.update(tracer);
+            self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
         }
     }

@@ -21,6 +21,7 @@ use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
 use crate::thread::Thread;
 use crate::trace;
+use crate::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE};
 use crate::vat::VatRef;
 use crate::vm::Vm;
 
@@ -228,7 +229,13 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
 /// What a strand waits for, with its preposition.
 fn waits_for(strands: &Strands, what: Word) -> String {
     let Some(object) = what.as_object() else {
-        return if what == Word::NIL { "to be resumed" } else { "for a time" }.into();
+        return match what {
+            Word::NIL => "to be resumed",
+            FOR_CHANGE => "for a change of something that its transaction has read",
+            FOR_INEVITABLE => "for the end of an inevitable transaction",
+            _ => "for a time",
+        }
+        .into();
     };
     match object.layout() {
         known::STRAND => match StrandRef::of_object(object) {

@@ -34,7 +34,7 @@ use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
-use crate::affinity::Home;
+use crate::affinity::{Affinity, Home};
 use crate::foreign::anchor::Anchor;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
@@ -42,6 +42,7 @@ use crate::outcome::Failure;
 use crate::roots::RootWord;
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
+use crate::transactions::Transaction;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
@@ -144,11 +145,6 @@ pub enum Role {
     Other,
 }
 
-/// Where the home that a strand is confined to begins, in its affinity, and a mask for the one that it is
-/// bound to.
-const CONFINED: u32 = 16;
-const BOUND: u32 = 0xFFFF;
-
 const FREE: u8 = 0;
 const READY: u8 = 1;
 const RUNNING: u8 = 2;
@@ -168,6 +164,8 @@ pub struct Strand {
     ticket: AtomicU64,
     /// The vat it belongs to; none as long as it is alone in it and nobody asked.
     pub vat: Cell<Option<VatRef>>,
+    /// The transaction that it is in, unless it runs.
+    pub transaction: Cell<Option<Box<Transaction>>>,
     /// A number that no other strand has, as a small integer's bits.
     pub identity: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
@@ -198,8 +196,8 @@ pub struct Strand {
     pub delivery: Cell<Delivery>,
     /// From 1, the least, to 80.
     pub priority: Cell<u8>,
-    /// The home that it is bound to, and above that the one that it is confined to.
-    affinity: AtomicU32,
+    /// The homes that it has been given.
+    pub affinity: Affinity,
     /// C's `errno` as the last call of C has left it.
     pub errno: Cell<i32>,
     /// Where the native thread waits on whose stack C has called this strand's code, else null.
@@ -315,6 +313,7 @@ impl StrandRef {
 
     /// Only this anchor's native thread runs the strand from now on. Answers the former one.
     pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
+        self.affinity.set_anchored(!anchor.is_null());
         self.anchor.replace(anchor)
     }
 
@@ -363,50 +362,19 @@ impl StrandRef {
     /// native thread ([`crate::foreign::anchor`]).
     #[inline]
     pub fn home(self) -> Home {
-        if self.anchor().is_some() {
-            return Home::ANYWHERE;
-        }
-        // Relaxed, here and below: who changes it for somebody else has that look again.
-        match self.affinity.load(Ordering::Relaxed) {
-            0 => self.home_of_vat(),
-            affinity if affinity >> CONFINED != 0 => Home::from_bits(affinity >> CONFINED),
-            affinity => Home::from_bits(affinity),
-        }
+        self.affinity.home().unwrap_or_else(|| self.home_of_vat())
     }
 
     /// Whether it may run where this is the home.
     #[inline]
     pub fn is_at_home(self, home: Home) -> bool {
-        self.anchor().is_some() || self.home() == home
+        self.home() == home || self.affinity.is_anchored()
     }
 
     #[inline]
     fn home_of_vat(self) -> Home {
         let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);
         vat.map_or(Home::ANYWHERE, |vat| vat.home.get())
-    }
-
-    /// It has this home for good, wherever else it may be confined to for a time.
-    pub fn bind(self, home: Home) {
-        self.change_affinity(|affinity| affinity >> CONFINED << CONFINED | home.bits());
-    }
-
-    /// It has this home for a time; answers the one that it had for a time before.
-    pub fn confine(self, home: Home) -> Home {
-        let before = self.change_affinity(|affinity| affinity & BOUND | home.bits() << CONFINED);
-        Home::from_bits(before >> CONFINED)
-    }
-
-    fn change_affinity(self, change: impl Fn(u32) -> u32) -> u32 {
-        let changed = |affinity| Some(change(affinity));
-        let updated = self.affinity.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
-        updated.unwrap_or_else(|affinity| affinity)
-    }
-
-    /// Every native thread that it will need.
-    pub(crate) fn homes(self) -> [Home; 2] {
-        let affinity = self.affinity.load(Ordering::Relaxed);
-        [Home::from_bits(affinity & BOUND), Home::from_bits(affinity >> CONFINED)]
     }
 
     /// Whether it is running.
@@ -432,10 +400,21 @@ impl StrandRef {
         })
     }
 
+    /// The transaction that it is in, while the collector looks at it.
+    #[expect(clippy::mut_from_ref, reason = "as for frames, which the collector updates in place")]
+    fn suspended_transaction(&self) -> Option<&mut Transaction> {
+        // SAFETY: the strand does not run, and while all workers stand nobody but the collector accesses its
+        // parts. Several collector threads update the same words to the same values, as for frames.
+        unsafe { (*self.transaction.as_ptr()).as_deref_mut() }
+    }
+
     /// Shows the words in its frames to the collector.
     pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(&mut Word)) {
         if self.is_running() || self.is_free() {
             return;
+        }
+        if let Some(transaction) = self.suspended_transaction() {
+            transaction.visit(visit);
         }
         let before = self.standing.get() == Standing::BeforeInstruction;
         crate::roots::visit_activations(self.activations(), before, visit);
@@ -526,12 +505,17 @@ impl Strands {
     /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
     /// first hears of them. The caller sees to it that no strand changes.
     pub fn number_of(&self, strand: StrandRef) -> u64 {
-        if self.is_main(strand) {
+        self.number_of_identity(strand.identity.get())
+    }
+
+    /// The number by which reports call the strand with this identity, which may have ended.
+    pub fn number_of_identity(&self, identity: u64) -> u64 {
+        if self.main.load(Ordering::Relaxed) == identity {
             return MAIN;
         }
         let mut numbers = self.numbers.lock();
         let next = MAIN + 1 + numbers.len() as u64;
-        *numbers.entry(strand.identity.get()).or_insert(next)
+        *numbers.entry(identity).or_insert(next)
     }
 
     /// Whether the embedder's message began the strand.
@@ -638,6 +622,7 @@ impl Strand {
             object: RootWord::default(),
             ticket: AtomicU64::new(0),
             vat: Cell::new(None),
+            transaction: Cell::new(None),
             identity: Cell::new(0),
             timer: Cell::new(0),
             parked_at: Cell::new(0),
@@ -653,7 +638,7 @@ impl Strand {
             standing: Cell::new(Standing::New),
             delivery: Cell::new(Delivery::Value),
             priority: Cell::new(ORDINARY_PRIORITY),
-            affinity: AtomicU32::new(0),
+            affinity: Affinity::default(),
             errno: Cell::new(0),
             anchor: Cell::new(std::ptr::null()),
             size: size as u8,
@@ -691,7 +676,7 @@ pub fn make(
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
     strand.priority.set(ORDINARY_PRIORITY);
-    strand.affinity.store(0, Ordering::Relaxed);
+    strand.affinity.reset();
     strand.errno.set(0);
     strand.is_killed.store(false, Ordering::Relaxed);
     strand.is_suspended.store(false, Ordering::Relaxed);
@@ -738,7 +723,7 @@ pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
     }
     strand.vat.set(None);
     strand.standing.set(Standing::New);
-    strand.affinity.store(0, Ordering::Relaxed);
+    strand.affinity.reset();
     strand.set_ready();
     thread.turn_strand = Some(strand);
     true
@@ -791,12 +776,13 @@ fn release(strand: StrandRef) {
     let base = stack.base();
     stack.cut_to(base);
     strand.vat.set(None);
+    strand.transaction.set(None);
     strand.site.set(None);
     strand.state.set(State::NONE);
     // Whoever still has a ticket must not claim the next strand that lives here.
     let ticket = strand.ticket.load(Ordering::Relaxed);
     strand.ticket.store((ticket | 1) + 1, Ordering::Relaxed);
-    strand.affinity.store(0, Ordering::Relaxed);
+    strand.affinity.reset();
     strand.phase.store(FREE, Ordering::Relaxed);
 }
 

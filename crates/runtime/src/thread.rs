@@ -23,6 +23,9 @@ use crate::outcome::Failure;
 use crate::stack::{Activation, Stack};
 use crate::strand::{self, StrandRef};
 use crate::timers::TimerKey;
+use crate::transactions::Transaction;
+use crate::transactions::memory::Memory;
+use crate::transactions::statistics::Tally;
 use crate::unwind::Crossing;
 use crate::vat::VatRef;
 use crate::vm::Vm;
@@ -145,6 +148,8 @@ pub enum Stop {
     Failed,
     /// The strand was told to end.
     Killed,
+    /// It goes on at [`Thread::resumption`], with guarded accesses.
+    Switched,
     /// An unwinding has left all that C has called, and goes on where C was called.
     Crossed,
 }
@@ -174,6 +179,24 @@ pub struct Thread {
     pub left_vat: AtomicUsize,
     /// Whether the vat of the strand that runs here was given away.
     pub is_displaced: bool,
+    /// Whether something is to be seen to after the call in progress, since the strand was outside.
+    pub must_look: bool,
+    /// Whether accesses of the strand that runs are guarded: see [`crate::transactions`].
+    pub is_guarded: bool,
+    /// Whether the innermost loop of the tier has guarded accesses.
+    pub runs_guarded: bool,
+    /// The address of the vat whose objects are accessed bare here, or 0.
+    pub plain_in: AtomicUsize,
+    /// The transactional memory of the vat of the strand that runs, if its accesses are guarded.
+    pub memory: Option<&'static Memory>,
+    /// The transaction of the strand that runs, if it is in one.
+    pub transaction: Option<Box<Transaction>>,
+    /// To be used for the next transaction.
+    pub spare_transaction: Option<Box<Transaction>>,
+    /// What transactions here have done.
+    pub tally: Tally,
+    /// Where a strand goes on that was [switched](Stop::Switched).
+    pub resumption: State,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
@@ -251,6 +274,15 @@ impl Thread {
                 is_preempted: AtomicBool::new(false),
                 left_vat: AtomicUsize::new(0),
                 is_displaced: false,
+                must_look: false,
+                is_guarded: false,
+                runs_guarded: false,
+                plain_in: AtomicUsize::new(0),
+                memory: None,
+                transaction: None,
+                spare_transaction: None,
+                tally: vm.transactions.statistics.tally(),
+                resumption: State::NONE,
                 ticks: 0,
                 made: 0,
                 random: 0,
@@ -354,7 +386,16 @@ impl Thread {
         self.is_parked = false;
         self.made = 0;
         self.window = Window::NONE;
+        self.transaction = strand.transaction.take();
+        let vat = strand.vat.get();
+        self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+        // The swap in it is between our store and our look at the vat's memory: see `guarding.rs`.
         self.reset_limit();
+        self.memory = vat.and_then(|vat| vat.memory());
+        self.is_guarded = self.memory.is_some();
+        if self.is_guarded {
+            self.plain_in.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The strand that runs has sent a message or started a process. Who makes much for others to do
@@ -382,6 +423,12 @@ impl Thread {
         self.strand = None;
         self.state = State::NONE;
         self.window = Window::NONE;
+        self.plain_in.store(0, Ordering::Release);
+        self.memory = None;
+        // Who parks gives it to the strand before: that may be elsewhere by now.
+        if let Some(transaction) = self.transaction.take() {
+            strand.transaction.set(Some(transaction));
+        }
         strand
     }
 

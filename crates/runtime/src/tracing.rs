@@ -99,7 +99,7 @@ fn place_of(site: &Site) -> String {
 fn description_of(action: Action) -> String {
     match action {
         Action::Method(function) => format!("method {}", function.name()),
-        Action::LoadSlot(index) => format!("reads slot {index}"),
+        Action::LoadSlot(index) | Action::LoadConstantSlot(index) => format!("reads slot {index}"),
         Action::StoreSlot(index) => format!("writes slot {index}"),
         Action::LoadClass(index, _) => format!("nested class in slot {index}"),
         Action::AnswerReceiver => "answers the receiver".to_owned(),

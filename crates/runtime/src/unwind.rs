@@ -30,6 +30,7 @@ use crate::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
 use crate::strand::slots;
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
+use crate::transactions::transaction;
 use crate::vm::Vm;
 use crate::worker;
 
@@ -70,6 +71,7 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
 
 /// Ends the strand: its `ensure:` blocks run, and nothing else.
 pub fn kill(thread: &mut Thread) {
+    transaction::abandon(thread);
     thread.strand().is_killed.store(false, Ordering::Relaxed);
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
     let outcome = unwind(thread, Destination::End(Stop::Killed), Word::NIL);
@@ -235,7 +237,7 @@ pub fn resume_crossing(thread: &mut Thread, crossing: Crossing) -> Outcome {
 }
 
 /// Records that an activation is not active any more.
-fn leave(thread: &mut Thread, activation: Activation) {
+pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
     let function = activation.function;
     let Some(home) = function.home else { return };
     if function.frame_maps().at(activation.pc).contains(home) {
@@ -326,6 +328,11 @@ pub fn fail_strand(thread: &mut Thread, exception: Word) -> Outcome {
 /// room for that, or if reporting is what fails.
 #[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
+    // What is reported has happened.
+    if let Err(outcome) = transaction::make_inevitable(thread, "an exception that nothing catches")
+    {
+        return outcome;
+    }
     let vm = thread.vm;
     let reporter = match messages::audience(thread) {
         Audience::Starter => return fail_strand(thread, exception),

@@ -38,7 +38,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
@@ -50,6 +50,9 @@ use crate::outcome::{Failure, Outcome};
 use crate::roots::RootWord;
 use crate::strand::StrandRef;
 use crate::thread::{Thread, allocated};
+use crate::transactions::Transactions;
+use crate::transactions::memory::Memory;
+use crate::vm::Vm;
 use crate::waiting::{self, waiter};
 use crate::worker::Item;
 
@@ -93,6 +96,8 @@ pub struct Vat {
     pub turn: Cell<Option<StrandRef>>,
     /// Whether a turn has begun and can never end.
     has_lost_turn: Cell<bool>,
+    /// The memory of its transactions, if there were some.
+    memory: AtomicPtr<Memory>,
     /// Where its turns run, and strands that have no home of their own. It does not change.
     pub home: Cell<Home>,
     ready: UnsafeCell<ReadyList>,
@@ -611,6 +616,38 @@ impl VatRef {
         self.unlock_scheduled(thread, state);
     }
 
+    /// The memory of its transactions, if there were some.
+    #[inline]
+    pub fn memory(self) -> Option<&'static Memory> {
+        // SAFETY: the pointer is null, or that of a memory, and those are never freed. The load is one of
+        // the two that `guarding.rs` is about.
+        unsafe { self.memory.load(Ordering::SeqCst).as_ref() }
+    }
+
+    /// The memory of its transactions, which it gets if it has none.
+    pub fn make_memory(self, vm: &Vm) -> &'static Memory {
+        if let Some(memory) = self.memory() {
+            return memory;
+        }
+        let new = vm.transactions.take_memory();
+        let pointer = std::ptr::from_ref(new).cast_mut();
+        let null = std::ptr::null_mut();
+        match self.memory.compare_exchange(null, pointer, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => new,
+            Err(_) => {
+                vm.transactions.give_back(new);
+                self.make_memory(vm)
+            }
+        }
+    }
+
+    /// Takes the memory from a vat that is dead.
+    fn take_memory(self) -> Option<&'static Memory> {
+        let memory = self.memory();
+        self.memory.store(std::ptr::null_mut(), Ordering::Relaxed);
+        memory
+    }
+
     /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
         self.state.load(Ordering::Relaxed) & (TAKEN | EXPECTED) != 0
@@ -672,7 +709,7 @@ impl Vats {
     }
 
     /// Follows the vat objects that survive, and frees the vats of the others.
-    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
+    pub(crate) fn update(&self, transactions: &Transactions, tracer: &mut Tracer<'_>) {
         let mut inner = self.inner.lock();
         let mut dead = Vec::new();
         for vat in Vats::used(&inner) {
@@ -685,6 +722,9 @@ impl Vats {
         for &vat in &dead {
             vat.turn.set(None);
             vat.has_lost_turn.set(false);
+            if let Some(memory) = vat.take_memory() {
+                transactions.give_back(memory);
+            }
             vat.is_free.set(true);
         }
         inner.free.extend(dead);
@@ -700,6 +740,7 @@ impl Vat {
             object: RootWord::default(),
             turn: Cell::new(None),
             has_lost_turn: Cell::new(false),
+            memory: AtomicPtr::default(),
             home: Cell::new(Home::ANYWHERE),
             ready: UnsafeCell::default(),
             is_free: Cell::new(true),
@@ -734,5 +775,7 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
     object.set_slot(&mut thread.mutator, crate::strand::slots::VAT, vat.object.get());
     strand.vat.set(Some(vat));
     thread.new_vat = Some(vat);
+    // Nobody else knows the vat yet.
+    thread.plain_in.store(vat.address(), Ordering::Relaxed);
     Ok(vat)
 }

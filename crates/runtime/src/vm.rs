@@ -38,6 +38,7 @@ use crate::thread::Thread;
 use crate::tier::Tier;
 use crate::timers::{TimerKey, Timers};
 use crate::tracing::Tracing;
+use crate::transactions::Transactions;
 use crate::vat::{VatRef, Vats};
 use crate::worker::{Ended, Item, WorkerHooks};
 
@@ -97,6 +98,8 @@ pub struct Vm {
     pub unhandled: Unhandled,
     /// What is known of strands that can never go on.
     pub stalls: Stalls,
+    /// What transactions share.
+    pub transactions: Transactions,
     /// Objects the VM itself refers to.
     pub roots: GlobalRoots,
     /// The files that the program has open.
@@ -163,6 +166,7 @@ impl Vm {
             embedder: Embedder::default(),
             unhandled: Unhandled::default(),
             stalls: Stalls::default(),
+            transactions: Transactions::default(),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
             resources: Resources::default(),
@@ -370,6 +374,15 @@ impl Vm {
         }
     }
 
+    /// Whether some thread accesses objects of this vat bare; those are asked to poll.
+    pub(crate) fn asks_plain_threads(&self, vat: VatRef) -> bool {
+        let threads = self.threads.lock();
+        let mut plain = threads.iter().filter(|thread| thread.is_plain_in(vat)).peekable();
+        let is_any = plain.peek().is_some();
+        plain.for_each(|thread| thread.ask_to_poll());
+        is_any
+    }
+
     /// The vat that the strand on a worker has left to others.
     pub(crate) fn left_vat(&self, worker: WorkerId) -> Option<VatRef> {
         let threads = self.threads.lock();
@@ -390,6 +403,11 @@ impl ThreadPointer {
     fn number(self) -> u32 {
         // SAFETY: see above; the number never changes.
         unsafe { (*self.0).number }.index() as u32
+    }
+
+    fn is_plain_in(self, vat: VatRef) -> bool {
+        // SAFETY: see above; the field is an atomic. Pairs with the stores of `guarding.rs`.
+        unsafe { &(*self.0).plain_in }.load(Ordering::SeqCst) == vat.address()
     }
 
     fn left_vat(self) -> Option<VatRef> {

@@ -100,15 +100,26 @@ pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
 /// Parks the running strand in the call in progress; answers its ticket. From the moment that the
 /// ticket can be seen by others, the caller does not touch the strand any more.
 pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::InCall)
+}
+
+/// Parks the running strand before the instruction in the saved state, which it will execute, perhaps
+/// again. Otherwise as [`park`].
+pub fn park_before(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::BeforeInstruction)
+}
+
+fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u64 {
     let strand = thread.strand();
     strand::touch(thread, strand);
     strand.is_exposed.set(true);
     strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
     strand.state.set(thread.state);
     strand.site.set(thread.call_site);
-    strand.standing.set(Standing::InCall);
+    strand.standing.set(standing);
     strand.delivery.set(Delivery::Value);
     strand.parked_at.set(thread.ticks);
+    strand.transaction.set(thread.transaction.take());
     thread.is_parked = true;
     let ticket = strand.park();
     // Who terminates a strand says so, and then looks for a ticket; we take one, and then look whether
@@ -129,6 +140,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     }
     thread.vm.timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
+    thread.transaction = strand.transaction.take();
     thread.is_parked = false;
     true
 }

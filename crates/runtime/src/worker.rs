@@ -19,6 +19,7 @@ use crate::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
+use crate::transactions::guarding;
 use crate::unwind;
 use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
@@ -334,7 +335,8 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     let strand = thread.leave_strand();
     match stop {
-        Stop::Parked => {}
+        // The tier itself goes on with a strand that was switched.
+        Stop::Parked | Stop::Switched => {}
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand);
@@ -397,7 +399,7 @@ pub fn reenter(thread: &mut Thread, strand: StrandRef) {
 /// who was given what it waited for can note, by code without a poll, that it has it.
 fn kill(thread: &mut Thread, strand: StrandRef) {
     match (strand.standing.get(), strand.delivery.get()) {
-        (Standing::InCall, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
+        (_, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
         _ => thread.ask_to_poll(),
     }
 }
@@ -475,6 +477,7 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 pub fn go_outside(thread: &mut Thread) {
     let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    thread.plain_in.store(0, Ordering::Release);
     let Thread { mutator, worker, .. } = thread;
     mutator.enter_native();
     worker.go_outside();
@@ -483,12 +486,18 @@ pub fn go_outside(thread: &mut Thread) {
 /// The second half of [`outside`]. *GC point.*
 #[inline]
 pub fn come_back(thread: &mut Thread) {
+    if !thread.is_guarded {
+        let vat = thread.strand().vat.get();
+        thread.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    }
     let returned = thread.worker.come_back();
     thread.mutator.leave_native();
     if returned == Return::Replaced {
         let vat = vat_of_exclusive(thread.strand());
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
+    // See `transactions/guarding.rs`.
+    thread.must_look = thread.is_displaced || guarding::is_out_of_step(thread);
 }
 
 /// The vat that is owned by who runs this strand.

@@ -87,9 +87,16 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     fn hand_to(&'static self, bound: WorkerId, item: T, queued: T) -> bool {
         let Some(inbox) = self.inbox(bound) else { return false };
         let begin = || self.parking.begin_source();
-        let watch = || self.watch(bound).withdraw_excuse();
-        let was_idle = inbox.offer(item, queued, begin, watch);
-        if !was_idle {
+        let watch = self.watch(bound);
+        let mut must_watch = false;
+        let was_idle = inbox.offer(item, queued, begin, || {
+            // If it is outside for long, it looks into its inbox when it comes back.
+            must_watch = !watch.place.is_replaced();
+            if must_watch {
+                watch.withdraw_excuse();
+            }
+        });
+        if must_watch {
             self.call_monitor();
         }
         was_idle

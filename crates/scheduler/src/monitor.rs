@@ -177,9 +177,12 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
         return Outside::Known;
     }
     scheduler.hooks.replaced(id);
-    if scheduler.inbox(id).is_none() {
+    let has_work = || scheduler.has_injected();
+    if scheduler.inbox(id).is_some() {
+        scheduler.parking.replace_bound(has_work);
+    } else {
         scheduler.empty_queue(id);
-        scheduler.parking.replace(|| scheduler.has_injected());
+        scheduler.parking.replace(has_work);
     }
     watch.excuse();
     watch.place.replaced();

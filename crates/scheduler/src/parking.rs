@@ -220,6 +220,20 @@ impl Parking {
         self.notify(told);
     }
 
+    /// A bound worker, which is a source as long as it runs something, is outside for long.
+    pub(crate) fn replace_bound(&self, has_work: impl Fn() -> bool) {
+        let mut crew = lock(&self.crew);
+        crew.replaced += 1;
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
+        self.notify(told);
+    }
+
+    /// A bound worker that was outside for long is not any more.
+    pub(crate) fn come_back_bound(&self) {
+        lock(&self.crew).replaced -= 1;
+    }
+
     /// From now on, workers that are replaced are no sources: nobody waits for what they do.
     pub(crate) fn end(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
@@ -370,7 +384,10 @@ impl Parking {
     pub(crate) fn end_bound(&self, has_work: impl Fn() -> bool) {
         // Relaxed: the end of the source releases it.
         self.has_bound_run.store(true, Ordering::Relaxed);
-        self.end_sources(1, has_work);
+        // Release: as in `end_sources`; but the sources that are left may be of those for whom nobody waits.
+        self.sources.fetch_sub(1, Ordering::AcqRel);
+        let told = self.tell_stall(&mut lock(&self.crew), has_work);
+        self.notify(told);
     }
 
     /// Gives a worker the verdict of a stall, if there is one that nobody knows of.

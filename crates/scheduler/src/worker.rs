@@ -295,7 +295,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         watch.place.leave_for_long();
         if self.inbox.is_some() {
             // What waits for it waits on, so there is nothing to watch.
-            return watch.excuse();
+            watch.excuse();
+            return scheduler.parking.replace_bound(|| scheduler.has_injected());
         }
         scheduler.parking.replace(|| scheduler.has_injected());
         if scheduler.has_injected() {
@@ -322,7 +323,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         watch.place.return_replaced();
         // The monitor has excused itself.
-        if self.inbox.is_none() {
+        if self.inbox.is_some() {
+            self.scheduler.parking.come_back_bound();
+        } else {
             self.scheduler.parking.come_back(|| self.scheduler.has_injected());
             self.is_excused = true;
         }

@@ -259,6 +259,11 @@ impl Machine {
         move |code| vm.end(code)
     }
 
+    /// What the program's transactions have done so far.
+    pub fn describe_transactions(&self) -> String {
+        self.vm.transactions.statistics.report(self.vm)
+    }
+
     /// Does something that takes long and has nothing to do with the machine, which need not wait
     /// for it.
     pub fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {

@@ -15,9 +15,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
     ("squall-system", &[]),
+    ("squall-transactions", &[]),
     (
         "squall-runtime",
-        &["squall-bytecode", "squall-foreign", "squall-heap", "squall-scheduler", "squall-system"],
+        &[
+            "squall-bytecode",
+            "squall-foreign",
+            "squall-heap",
+            "squall-scheduler",
+            "squall-system",
+            "squall-transactions",
+        ],
     ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
     (

@@ -7,7 +7,7 @@ use squall_bytecode::module::Module;
 
 use super::check::show_stages;
 use super::{internal, start};
-use crate::arguments::Run;
+use crate::arguments::{Report, Run};
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
 use crate::files::{self, Input};
@@ -30,7 +30,11 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     let mut machine = start(options)?;
     observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
-    Ok(Exit::Program(machine.run_program()))
+    let code = machine.run_program();
+    if arguments.report.contains(&Report::Transactions) {
+        print_error(&machine.describe_transactions());
+    }
+    Ok(Exit::Program(code))
 }
 
 /// Compiles a file, or shows what is wrong with it.

@@ -385,7 +385,7 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             // Nothing else ends a strand inside a callback.
             Stop::Failed | Stop::Killed => return Err(Problem::Ended),
             _ if thread.vm.ended.code().is_some() => return Err(Problem::Ended),
-            Stop::Parked => {}
+            Stop::Parked | Stop::Switched => {}
             Stop::Preempted if !others_wait(thread, strand) => {
                 (thread.yields, thread.gives_way) = (false, false);
                 thread.enter_strand(strand);

@@ -17,6 +17,7 @@ use super::{Body, ForeignFunction, KnownType, confinement};
 use crate::outcome::{Failure, Outcome};
 use crate::primitives::arrays;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::worker;
 
 /// Calls the function in the window's first word with the `N` words that follow. *GC point.*
@@ -42,9 +43,13 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
     let mut encoded = Encoded::new();
     let mut values = Vec::with_capacity(array.length());
     for index in 0..array.length() {
-        match convert::to_c(thread.vm, array.element(index), &mut encoded) {
+        let word = match access::element(thread, array, index) {
+            Ok(word) => word,
+            Err(failure) => return failure.into(),
+        };
+        match convert::to_c(thread.vm, word, &mut encoded) {
             Some(value) => values.push(value),
-            None => return refuse(thread, window.get(0), index, array.element(index)),
+            None => return refuse(thread, window.get(0), index, word),
         }
     }
     perform(thread, window, &values, true)

@@ -17,6 +17,7 @@ use crate::classes;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
 use crate::thread::{Thread, allocated};
+use crate::transactions::access;
 use crate::vat::VatRef;
 
 /// A copy of a transfer object and of all those it leads to. *GC point.*
@@ -156,7 +157,7 @@ fn clone(thread: &mut Thread, original: Handle) -> Result<Object, Failure> {
         let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
         let object = original_of(thread, original);
         for index in 0..length {
-            copy.initialize_element(index, object.element(index));
+            copy.initialize_element(index, access::element(thread, object, index)?);
         }
         return Ok(copy);
     }
@@ -171,7 +172,7 @@ fn clone(thread: &mut Thread, original: Handle) -> Result<Object, Failure> {
             )
         });
         if !is_class {
-            copy.initialize_slot(index, object.slot(index));
+            copy.initialize_slot(index, access::slot(thread, object, index)?);
         }
     }
     Ok(copy)

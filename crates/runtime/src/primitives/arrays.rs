@@ -13,6 +13,7 @@ use crate::known::{self, KnownClass};
 use crate::objects::number::{Number, size_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window, allocated};
+use crate::transactions::access;
 use crate::values::counts_as_value;
 use crate::vm::Vm;
 
@@ -125,6 +126,7 @@ fn make_elements(
     let made = (0..length).try_for_each(|index| {
         let value = element(thread, index)?;
         let array = thread.mutator.get(root).object_unchecked();
+        // Nobody else knows the array yet.
         array.set_element(&mut thread.mutator, index, value);
         Ok(())
     });
@@ -146,12 +148,13 @@ fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
 }
 
-fn at(_: &mut Thread, window: Window) -> Outcome {
+fn at(thread: &mut Thread, window: Window) -> Outcome {
     let (receiver, index) = (window.get(0), window.get(1));
     let Some(array) = array(receiver) else {
         return Failure::argument(receiver).into();
     };
-    answer(position(receiver, array.length(), index).map(|position| array.element(position)))
+    let position = position(receiver, array.length(), index);
+    answer(position.and_then(|position| access::element(thread, array, position)))
 }
 
 fn at_put(thread: &mut Thread, window: Window) -> Outcome {
@@ -160,10 +163,12 @@ fn at_put(thread: &mut Thread, window: Window) -> Outcome {
         Ok(array) => array,
         Err(failure) => return failure.into(),
     };
-    answer(position(receiver, array.length(), index).map(|position| {
-        array.set_element(&mut thread.mutator, position, value);
-        value
-    }))
+    let position = position(receiver, array.length(), index);
+    answer(
+        position.and_then(|position| {
+            access::set_element(thread, array, position, value).map(|()| value)
+        }),
+    )
 }
 
 fn size(_: &mut Thread, window: Window) -> Outcome {
@@ -175,10 +180,7 @@ fn size(_: &mut Thread, window: Window) -> Outcome {
 
 fn fill(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let array = mutable_array(thread.vm, window.get(0))?;
-    let value = window.get(1);
-    for index in 0..array.length() {
-        array.set_element(&mut thread.mutator, index, value);
-    }
+    access::fill(thread, array, window.get(1))?;
     Ok(window.get(0))
 }
 
@@ -186,11 +188,9 @@ fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let receiver = window.get(0);
     let source = array(receiver).ok_or(Failure::argument(receiver))?;
     let (start, length) = range(receiver, source.length(), window.get(1), window.get(2))?;
-    let (layout, class) = (source.layout(), source.class());
-    let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
-    let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
-    copy.copy_elements(&mut thread.mutator, 0, source, start, length);
-    Ok(copy.word())
+    let form = (source.layout(), source.class());
+    let source = || window.get(0).object_unchecked();
+    access::copy_range(thread, source, form, start, length).map(Object::word)
 }
 
 fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -208,7 +208,7 @@ fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let missing = Word::from_small_integer_unchecked(room as i64 + 1);
         return Err(Failure::index(target, missing));
     }
-    destination.copy_elements(&mut thread.mutator, to, source, start, length);
+    access::copy_elements(thread, (destination, to), (source, start), length)?;
     Ok(target)
 }
 
@@ -216,10 +216,8 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let length = source.length();
     let class = thread.vm.known_class(KnownClass::ValueArray);
-    let made = thread.mutator.allocate_array(known::VALUE_ARRAY, class, length, Word::NIL);
-    let made = allocated(made)?;
-    let source = array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
-    made.copy_elements(&mut thread.mutator, 0, source, 0, length);
+    let source = || window.get(0).object_unchecked();
+    let made = access::copy_range(thread, source, (known::VALUE_ARRAY, class), 0, length)?;
     // Of the copy, which nobody else can change any more.
     let mut elements = (0..length).map(|index| made.element(index));
     match elements.find(|&element| !counts_as_value(thread.vm, element)) {

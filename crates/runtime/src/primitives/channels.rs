@@ -17,35 +17,35 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("newChannel:", |thread, window| {
         answer(capacity(window.get(0)).and_then(|capacity| channels::make(thread, capacity)))
     }),
-    Primitive::ordinary("readChannel:", |thread, window| outcome(channels::read(thread, window))),
-    Primitive::ordinary("channel:write:", write),
-    Primitive::ordinary("poisonReading:", |thread, window| {
+    Primitive::effect("readChannel:", |thread, window| outcome(channels::read(thread, window))),
+    Primitive::effect("channel:write:", write),
+    Primitive::effect("poisonReading:", |thread, window| {
         answer(channels::poison(thread, window.get(0), End::Reading))
     }),
-    Primitive::ordinary("poisonWriting:", |thread, window| {
+    Primitive::effect("poisonWriting:", |thread, window| {
         answer(channels::poison(thread, window.get(0), End::Writing))
     }),
-    Primitive::ordinary("chooseOf:fairly:within:", choose),
+    Primitive::effect("chooseOf:fairly:within:", choose),
     Primitive::ordinary("newBarrier:", |thread, window| {
         answer(
             capacity(window.get(0))
                 .and_then(|count| locks::make(thread, known::BARRIER, count as i64)),
         )
     }),
-    Primitive::ordinary("barrierSynchronize:", |thread, window| {
+    Primitive::effect("barrierSynchronize:", |thread, window| {
         outcome(locks::synchronize(thread, window))
     }),
-    Primitive::ordinary("barrierEnrol:", |thread, window| {
+    Primitive::effect("barrierEnrol:", |thread, window| {
         answer(locks::enrol(thread, window.get(0), 1))
     }),
-    Primitive::ordinary("barrierResign:", |thread, window| {
+    Primitive::effect("barrierResign:", |thread, window| {
         answer(locks::enrol(thread, window.get(0), -1))
     }),
     Primitive::ordinary("newBucket", |thread, _| answer(locks::make(thread, known::BUCKET, 0))),
-    Primitive::ordinary("bucketFallInto:", |thread, window| {
+    Primitive::effect("bucketFallInto:", |thread, window| {
         outcome(locks::fall_into(thread, window))
     }),
-    Primitive::ordinary("bucketFlush:", |thread, window| {
+    Primitive::effect("bucketFlush:", |thread, window| {
         answer(locks::signal_all(thread, window.get(0)))
     }),
 ];

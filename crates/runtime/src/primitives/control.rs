@@ -8,6 +8,7 @@ use crate::objects::block;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::{trace, unwind};
 
 /// The primitives of this file.
@@ -46,8 +47,10 @@ fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
     };
     thread.message.clear();
     thread.message.push(window.get(0));
-    thread.message.extend((0..array.length()).map(|index| array.element(index)));
-    Outcome::Evaluate
+    match access::extend_message(thread, array) {
+        Ok(()) => Outcome::Evaluate,
+        Err(failure) => failure.into(),
+    }
 }
 
 /// How many arguments a closure takes.

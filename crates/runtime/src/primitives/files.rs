@@ -27,39 +27,36 @@ use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("fileExists:", |thread, window| {
+    Primitive::effect("fileExists:", |thread, window| {
         answer(test(thread, window, |path| path.exists()))
     }),
-    Primitive::ordinary("fileIsDirectory:", |thread, window| {
+    Primitive::effect("fileIsDirectory:", |thread, window| {
         answer(test(thread, window, |path| path.is_dir()))
     }),
-    Primitive::ordinary("fileSize:", |thread, window| answer(file_size(thread, window))),
-    Primitive::ordinary("fileLastModified:", |thread, window| {
-        answer(last_modified(thread, window))
-    }),
-    Primitive::ordinary("directoryEntries:", |thread, window| answer(entries(thread, window))),
-    Primitive::ordinary("createDirectory:", |thread, window| {
+    Primitive::effect("fileSize:", |thread, window| answer(file_size(thread, window))),
+    Primitive::effect("fileLastModified:", |thread, window| answer(last_modified(thread, window))),
+    Primitive::effect("directoryEntries:", |thread, window| answer(entries(thread, window))),
+    Primitive::effect("createDirectory:", |thread, window| {
         answer(change(thread, window, |path| fs::create_dir_all(path)))
     }),
-    Primitive::ordinary("deleteFile:", |thread, window| {
+    Primitive::effect("deleteFile:", |thread, window| {
         answer(change(thread, window, |path| fs::remove_file(path)))
     }),
-    Primitive::ordinary("deleteDirectory:", |thread, window| {
+    Primitive::effect("deleteDirectory:", |thread, window| {
         answer(change(thread, window, |path| fs::remove_dir(path)))
     }),
-    Primitive::ordinary("copyFile:to:", |thread, window| answer(change_both(thread, window, copy))),
-    Primitive::ordinary("moveFile:to:", |thread, window| {
-        answer(change_both(thread, window, rename))
-    }),
-    Primitive::ordinary("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
-    Primitive::ordinary("closeFile:", |thread, window| answer(close(thread, window))),
-    Primitive::ordinary("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
-    Primitive::ordinary("file:readAt:into:", |thread, window| answer(read(thread, window))),
-    Primitive::ordinary("file:write:of:at:", |thread, window| answer(write(thread, window))),
+    Primitive::effect("copyFile:to:", |thread, window| answer(change_both(thread, window, copy))),
+    Primitive::effect("moveFile:to:", |thread, window| answer(change_both(thread, window, rename))),
+    Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
+    Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
+    Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
+    Primitive::effect("file:readAt:into:", |thread, window| answer(read(thread, window))),
+    Primitive::effect("file:write:of:at:", |thread, window| answer(write(thread, window))),
 ];
 
 /// The files that a program has open.
@@ -371,9 +368,8 @@ fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if count > array.length() {
         return Err(Failure::argument(window.get(1)));
     }
-    let bytes: Result<Vec<u8>, Failure> =
-        (0..count).map(|index| byte_argument(array.element(index))).collect();
-    let bytes = bytes?;
+    let byte = |index| byte_argument(access::element(thread, array, index)?);
+    let bytes = (0..count).map(byte).collect::<Result<Vec<u8>, Failure>>()?;
     attempt(thread, &path, || write_fully(&file, &bytes, position as u64))?;
     Ok(Word::NIL)
 }

@@ -32,7 +32,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("openForeignLibrary:", |thread, window| answer(open(thread, window))),
     Primitive::ordinary("linkedForeignLibrary:", |thread, window| answer(linked(thread, window))),
     Primitive::ordinary("processLibrary", |thread, _| answer(process(thread))),
-    Primitive::ordinary("closeForeignLibrary:", |_, window| answer(close(window))),
+    Primitive::effect("closeForeignLibrary:", |_, window| answer(close(window))),
     Primitive::ordinary("foreignLibraryIsClosed:", |_, window| answer(is_closed(window))),
     Primitive::ordinary("foreignLibrary:declaring:", |thread, window| {
         answer(declaring(thread, window))
@@ -53,10 +53,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("foreignLibrary:callback:do:server:", |thread, window| {
         answer(callback(thread, window))
     }),
-    Primitive::ordinary("releaseCallback:", |thread, window| {
+    Primitive::effect("releaseCallback:", |thread, window| {
         answer(release_callback(thread, window))
     }),
-    Primitive::ordinary("expectCallsOf:", |thread, window| answer(expect_calls(thread, window))),
+    Primitive::effect("expectCallsOf:", |thread, window| answer(expect_calls(thread, window))),
     Primitive::ordinary("foreignFunctionAsLeaf:", |thread, window| answer(as_leaf(thread, window))),
     Primitive::ordinary("foreignFunction:withTypes:", |thread, window| {
         answer(with_types(thread, window))
@@ -75,18 +75,18 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(make_integer(thread, thread.strand().errno.get().into()))
     }),
     Primitive::ordinary("foreignErrorText:", |thread, window| answer(error_text(thread, window))),
-    Primitive::ordinary("foreignAnswer:with:", |thread, window| {
+    Primitive::effect("foreignAnswer:with:", |thread, window| {
         answer(requests::answer(thread, window.get(0), window.get(1)))
     }),
-    Primitive::ordinary("foreignDismiss:", |thread, window| {
+    Primitive::effect("foreignDismiss:", |thread, window| {
         answer(requests::dismiss_word(thread, window.get(0)))
     }),
-    Primitive::ordinary("foreignCall:", callouts::call::<0>),
-    Primitive::ordinary("foreignCall:with:", callouts::call::<1>),
-    Primitive::ordinary("foreignCall:with:with:", callouts::call::<2>),
-    Primitive::ordinary("foreignCall:with:with:with:", callouts::call::<3>),
-    Primitive::ordinary("foreignCall:with:with:with:with:", callouts::call::<4>),
-    Primitive::ordinary("foreignCall:arguments:", callouts::call_with_array),
+    Primitive::effect("foreignCall:", callouts::call::<0>),
+    Primitive::effect("foreignCall:with:", callouts::call::<1>),
+    Primitive::effect("foreignCall:with:with:", callouts::call::<2>),
+    Primitive::effect("foreignCall:with:with:with:", callouts::call::<3>),
+    Primitive::effect("foreignCall:with:with:with:with:", callouts::call::<4>),
+    Primitive::effect("foreignCall:arguments:", callouts::call_with_array),
 ];
 
 /// The library says which classes its pointers and memory are of; the first ones stay.

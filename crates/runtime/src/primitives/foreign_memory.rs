@@ -17,6 +17,7 @@ use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -27,7 +28,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("newMemoryWithString:", |thread, window| {
         answer(allocate_text(thread, window))
     }),
-    Primitive::ordinary("releaseMemory:", |_, window| {
+    Primitive::effect("releaseMemory:", |_, window| {
         answer(memory(window.get(0)).map(|memory| memory.memory.release().into()))
     }),
     Primitive::ordinary("memoryIsReleased:", |_, window| {
@@ -40,23 +41,19 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("memory:from:size:", |thread, window| answer(view(thread, window))),
     Primitive::ordinary("memory:as:", |thread, window| answer(typed_view(thread, window))),
     Primitive::ordinary("memory:get:at:", |thread, window| answer(get(thread, window))),
-    Primitive::ordinary("memory:put:as:at:", |thread, window| answer(put(thread, window))),
+    Primitive::effect("memory:put:as:at:", |thread, window| answer(put(thread, window))),
     Primitive::ordinary("memory:stringAt:", |thread, window| answer(string(thread, window))),
     Primitive::ordinary("memory:stringAt:size:", |thread, window| {
         answer(string_of_size(thread, window))
     }),
-    Primitive::ordinary("memory:putString:at:", |thread, window| {
-        answer(put_string(thread, window))
-    }),
+    Primitive::effect("memory:putString:at:", |thread, window| answer(put_string(thread, window))),
     Primitive::ordinary("memory:bytesAt:size:", |thread, window| answer(bytes(thread, window))),
-    Primitive::ordinary("memory:putBytes:at:", |thread, window| answer(put_bytes(thread, window))),
+    Primitive::effect("memory:putBytes:at:", |thread, window| answer(put_bytes(thread, window))),
     Primitive::ordinary("memory:field:", |thread, window| answer(field(thread, window))),
-    Primitive::ordinary("memory:field:put:", |thread, window| answer(put_field(thread, window))),
+    Primitive::effect("memory:field:put:", |thread, window| answer(put_field(thread, window))),
     Primitive::ordinary("memoryCount:", |thread, window| answer(count(thread, window))),
     Primitive::ordinary("memory:element:", |thread, window| answer(element(thread, window))),
-    Primitive::ordinary("memory:element:put:", |thread, window| {
-        answer(put_element(thread, window))
-    }),
+    Primitive::effect("memory:element:put:", |thread, window| answer(put_element(thread, window))),
     Primitive::ordinary("pointer:memory:", |thread, window| answer(borrow(thread, window))),
     Primitive::ordinary("pointer:as:", |thread, window| answer(borrow_typed(thread, window))),
     Primitive::ordinary("pointerString:", |thread, window| answer(pointer_string(thread, window))),
@@ -282,7 +279,7 @@ fn put_bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         _ => Err(Failure::argument(word)),
     };
     let bytes: Result<Vec<u8>, Failure> =
-        (0..array.length()).map(|index| byte(array.element(index))).collect();
+        (0..array.length()).map(|index| byte(access::element(thread, array, index)?)).collect();
     match memory.memory.write_bytes(offset, &bytes?) {
         Ok(()) => Ok(Word::NIL),
         Err(error) => Err(memory_failure(thread, &error)),

@@ -24,28 +24,28 @@ pub static PRIMITIVES: &[Primitive] = &[
             count(window.get(0)).and_then(|permits| locks::make(thread, known::SEMAPHORE, permits)),
         )
     }),
-    Primitive::ordinary("mutex:lock:", |thread, window| {
+    Primitive::effect("mutex:lock:", |thread, window| {
         outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
     }),
-    Primitive::ordinary("mutex:relock:", |thread, window| {
+    Primitive::effect("mutex:relock:", |thread, window| {
         outcome(count(window.get(1)).and_then(|times| locks::relock_mutex(thread, window, times)))
     }),
-    Primitive::ordinary("mutexUnlock:", |thread, window| {
+    Primitive::effect("mutexUnlock:", |thread, window| {
         answer(locks::unlock_mutex(thread, window.get(0), 1))
     }),
-    Primitive::ordinary("mutexDepth:", |thread, window| {
+    Primitive::effect("mutexDepth:", |thread, window| {
         answer(locks::depth_of_mutex(thread, window.get(0)))
     }),
-    Primitive::ordinary("mutexIsLocked:", |_, window| answer(locks::is_locked(window.get(0)))),
-    Primitive::ordinary("condition:await:within:", await_condition),
-    Primitive::ordinary("conditionSignalOne:", |thread, window| {
+    Primitive::effect("mutexIsLocked:", |_, window| answer(locks::is_locked(window.get(0)))),
+    Primitive::effect("condition:await:within:", await_condition),
+    Primitive::effect("conditionSignalOne:", |thread, window| {
         answer(locks::signal_one(thread, window.get(0)))
     }),
-    Primitive::ordinary("conditionSignalAll:", |thread, window| {
+    Primitive::effect("conditionSignalAll:", |thread, window| {
         answer(locks::signal_all(thread, window.get(0)))
     }),
-    Primitive::ordinary("semaphoreWait:", |thread, window| outcome(locks::acquire(thread, window))),
-    Primitive::ordinary("semaphoreSignal:", |thread, window| {
+    Primitive::effect("semaphoreWait:", |thread, window| outcome(locks::acquire(thread, window))),
+    Primitive::effect("semaphoreSignal:", |thread, window| {
         answer(locks::release(thread, window.get(0)))
     }),
 ];

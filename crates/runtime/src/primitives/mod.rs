@@ -30,6 +30,7 @@ pub mod resources;
 pub mod strands;
 pub mod strings;
 pub mod system;
+pub mod transactions;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -58,6 +59,9 @@ pub enum Shape {
     Evaluate,
     /// Whether the window's two words are the same, bit for bit, unless they are boxed numbers.
     Identical,
+    /// Has an effect that others can notice or that cannot be undone, or waits: a transaction becomes
+    /// inevitable before.
+    Effect,
 }
 
 impl Primitive {
@@ -67,6 +71,11 @@ impl Primitive {
         run: fn(&mut Thread, Window) -> Outcome,
     ) -> Primitive {
         Primitive { name, run, shape: Shape::Ordinary }
+    }
+
+    /// A primitive with an effect beyond memory.
+    pub const fn effect(name: &'static str, run: fn(&mut Thread, Window) -> Outcome) -> Primitive {
+        Primitive { name, run, shape: Shape::Effect }
     }
 }
 
@@ -100,6 +109,7 @@ static TABLES: &[&[Primitive]] = &[
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,
+    transactions::PRIMITIVES,
 ];
 
 /// Every primitive.

@@ -15,17 +15,17 @@ use crate::{waiting, worker};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("mainNativeThread:", |thread, window| {
+    Primitive::effect("mainNativeThread:", |thread, window| {
         answer(affinity::register_main(thread, window.get(0)).map(number))
     }),
-    Primitive::ordinary("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
-    Primitive::ordinary("currentNativeThread", |thread, _| {
+    Primitive::effect("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
+    Primitive::effect("currentNativeThread", |thread, _| {
         Outcome::Return(thread.vm.native_threads.object(thread.strand().home()))
     }),
-    Primitive::ordinary("confineStrand:", confine),
-    Primitive::ordinary("strand:bindTo:", bind),
-    Primitive::ordinary("systemThreadNumber", |thread, _| answer(system_number(thread))),
-    Primitive::ordinary("blockNativeThread:", |thread, window| answer(block(thread, window))),
+    Primitive::effect("confineStrand:", confine),
+    Primitive::effect("strand:bindTo:", bind),
+    Primitive::effect("systemThreadNumber", |thread, _| answer(system_number(thread))),
+    Primitive::effect("blockNativeThread:", |thread, window| answer(block(thread, window))),
 ];
 
 fn number(home: Home) -> Word {
@@ -52,7 +52,7 @@ fn confine(thread: &mut Thread, window: Window) -> Outcome {
     if strand.anchor().is_some() && home != Home::ANYWHERE && home != thread.home {
         return affinity::unsupported(thread, "leaving the native thread that C has called").into();
     }
-    let before = strand.confine(home);
+    let before = strand.affinity.confine(home);
     let before = thread.vm.native_threads.object(before);
     if strand.is_at_home(thread.home) { Outcome::Return(before) } else { Outcome::Move(before) }
 }
@@ -68,7 +68,7 @@ fn bind(thread: &mut Thread, window: Window) -> Outcome {
     // Under the lock it does not end.
     waiting::lock(&mut thread.mutator, object);
     let strand = StrandRef::of_object(object);
-    strand.into_iter().for_each(|strand| strand.bind(home));
+    strand.into_iter().for_each(|strand| strand.affinity.bind(home));
     waiting::unlock(&mut thread.mutator, object);
     let Some(strand) = strand else { return Outcome::Return(Word::NIL) };
     if thread.running_strand() != Some(strand) {

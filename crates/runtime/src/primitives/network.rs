@@ -26,43 +26,42 @@ use crate::objects::number::{integer_argument, make_integer, size_argument};
 use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("resolveHost:port:", |thread, window| answer(resolve(thread, window))),
-    Primitive::ordinary("connectTo:address:port:owner:", |thread, window| {
+    Primitive::effect("resolveHost:port:", |thread, window| answer(resolve(thread, window))),
+    Primitive::effect("connectTo:address:port:owner:", |thread, window| {
         answer(connect(thread, window))
     }),
-    Primitive::ordinary("streamIsConnected:", |thread, window| {
-        answer(is_connected(thread, window))
-    }),
-    Primitive::ordinary("listenAt:port:backlog:owner:", |thread, window| {
+    Primitive::effect("streamIsConnected:", |thread, window| answer(is_connected(thread, window))),
+    Primitive::effect("listenAt:port:backlog:owner:", |thread, window| {
         answer(listen(thread, window))
     }),
-    Primitive::ordinary("acceptFrom:owner:", |thread, window| answer(accept(thread, window))),
-    Primitive::ordinary("stream:read:", |thread, window| answer(read(thread, window))),
-    Primitive::ordinary("stream:write:from:", |thread, window| answer(write(thread, window))),
-    Primitive::ordinary("streamEndWriting:", |thread, window| answer(end_writing(thread, window))),
-    Primitive::ordinary("stream:sendsAtOnce:", |thread, window| {
+    Primitive::effect("acceptFrom:owner:", |thread, window| answer(accept(thread, window))),
+    Primitive::effect("stream:read:", |thread, window| answer(read(thread, window))),
+    Primitive::effect("stream:write:from:", |thread, window| answer(write(thread, window))),
+    Primitive::effect("streamEndWriting:", |thread, window| answer(end_writing(thread, window))),
+    Primitive::effect("stream:sendsAtOnce:", |thread, window| {
         answer(set_sends_at_once(thread, window))
     }),
-    Primitive::ordinary("streamResetsOnClose:", |thread, window| {
+    Primitive::effect("streamResetsOnClose:", |thread, window| {
         answer(set_resets_on_close(thread, window))
     }),
-    Primitive::ordinary("localAddress:", |thread, window| answer(local_address(thread, window))),
-    Primitive::ordinary("remoteAddress:", |thread, window| answer(remote_address(thread, window))),
-    Primitive::ordinary("tlsTrusting:owner:", |thread, window| answer(trust(thread, window))),
-    Primitive::ordinary("tlsCertificates:key:owner:", |thread, window| {
+    Primitive::effect("localAddress:", |thread, window| answer(local_address(thread, window))),
+    Primitive::effect("remoteAddress:", |thread, window| answer(remote_address(thread, window))),
+    Primitive::effect("tlsTrusting:owner:", |thread, window| answer(trust(thread, window))),
+    Primitive::effect("tlsCertificates:key:owner:", |thread, window| {
         answer(identify(thread, window))
     }),
-    Primitive::ordinary("stream:encrypt:name:", |thread, window| answer(encrypt(thread, window))),
-    Primitive::ordinary("streamShakeHands:", |thread, window| answer(shake_hands(thread, window))),
-    Primitive::ordinary("datagramsAt:port:owner:", |thread, window| {
+    Primitive::effect("stream:encrypt:name:", |thread, window| answer(encrypt(thread, window))),
+    Primitive::effect("streamShakeHands:", |thread, window| answer(shake_hands(thread, window))),
+    Primitive::effect("datagramsAt:port:owner:", |thread, window| {
         answer(open_datagrams(thread, window))
     }),
-    Primitive::ordinary("datagramsReceive:", |thread, window| answer(receive(thread, window))),
-    Primitive::ordinary("datagrams:send:to:address:port:", |thread, window| {
+    Primitive::effect("datagramsReceive:", |thread, window| answer(receive(thread, window))),
+    Primitive::effect("datagrams:send:to:address:port:", |thread, window| {
         answer(send(thread, window))
     }),
 ];
@@ -431,8 +430,10 @@ pub(super) fn add_pipes(
     for (index, pipe) in pipes.into_iter().enumerate() {
         let Some(pipe) = pipe else { continue };
         let number = thread.vm.resources.add(Resource::Stream(Box::new(pipe)));
-        let owner =
-            arrays::array(window.get(owners)).map_or(Word::NIL, |owners| owners.element(index));
+        let owner = match arrays::array(window.get(owners)) {
+            Some(owners) => access::element(thread, owners, index)?,
+            None => Word::NIL,
+        };
         own(thread, number, owner)?;
         numbers[index] = Some(number);
     }

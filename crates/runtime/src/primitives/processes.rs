@@ -15,23 +15,22 @@ use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("startProcess:folder:variables:ends:owners:", |thread, window| {
+    Primitive::effect("startProcess:folder:variables:ends:owners:", |thread, window| {
         answer(start(thread, window))
     }),
     Primitive::ordinary("processId:", |thread, window| answer(id(thread, window))),
-    Primitive::ordinary("processExitCode:", |thread, window| answer(exit_code(thread, window))),
-    Primitive::ordinary("process:send:", |thread, window| answer(send_signal(thread, window))),
+    Primitive::effect("processExitCode:", |thread, window| answer(exit_code(thread, window))),
+    Primitive::effect("process:send:", |thread, window| answer(send_signal(thread, window))),
     Primitive::ordinary("ownProcessId", |thread, _| {
         answer(make_integer(thread, i64::from(std::process::id())))
     }),
-    Primitive::ordinary("openSignals:owner:", |thread, window| {
-        answer(open_signals(thread, window))
-    }),
-    Primitive::ordinary("takeSignal:", |thread, window| answer(take_signal(thread, window))),
+    Primitive::effect("openSignals:owner:", |thread, window| answer(open_signals(thread, window))),
+    Primitive::effect("takeSignal:", |thread, window| answer(take_signal(thread, window))),
     Primitive::ordinary("environmentAt:", |thread, window| answer(variable(thread, window))),
     Primitive::ordinary("environmentNames", |thread, _| answer(variable_names(thread))),
     Primitive::ordinary("currentFolder", |thread, _| answer(current_folder(thread))),
@@ -48,9 +47,10 @@ fn check_permission(thread: &mut Thread, what: &str) -> Result<(), Failure> {
 }
 
 /// The texts in an array.
-fn texts(word: Word) -> Result<Vec<String>, Failure> {
+fn texts(thread: &mut Thread, word: Word) -> Result<Vec<String>, Failure> {
     let array = arrays::array(word).ok_or(Failure::argument(word))?;
-    (0..array.length()).map(|index| text_argument(array.element(index))).collect()
+    let text = |index| text_argument(access::element(thread, array, index)?);
+    (0..array.length()).map(text).collect()
 }
 
 /// A text without a byte that the system would take for its end.
@@ -59,10 +59,11 @@ fn checked(text: String, argument: Word) -> Result<String, Failure> {
 }
 
 /// Names of variables, each followed by a text or by nil.
-fn variables(word: Word) -> Result<Vec<(String, Option<String>)>, Failure> {
+fn variables(thread: &mut Thread, word: Word) -> Result<Vec<(String, Option<String>)>, Failure> {
     let array = arrays::array(word).ok_or(Failure::argument(word))?;
     let pairs = (0..array.length() / 2).map(|pair| {
-        let (name, value) = (array.element(2 * pair), array.element(2 * pair + 1));
+        let name = access::element(thread, array, 2 * pair)?;
+        let value = access::element(thread, array, 2 * pair + 1)?;
         let text = checked(text_argument(name)?, name)?;
         if text.is_empty() || text.contains('=') {
             return Err(Failure::argument(name));
@@ -76,8 +77,8 @@ fn variables(word: Word) -> Result<Vec<(String, Option<String>)>, Failure> {
     pairs.collect()
 }
 
-fn ends(word: Word) -> Result<[End; 3], Failure> {
-    let names = texts(word)?;
+fn ends(thread: &mut Thread, word: Word) -> Result<[End; 3], Failure> {
+    let names = texts(thread, word)?;
     let end = |name: &String| match name.as_str() {
         "pipe" => Ok(End::Pipe),
         "inherited" => Ok(End::Inherited),
@@ -88,9 +89,9 @@ fn ends(word: Word) -> Result<[End; 3], Failure> {
     ends.try_into().map_err(|_| Failure::argument(word))
 }
 
-fn plan(window: Window) -> Result<Plan, Failure> {
+fn plan(thread: &mut Thread, window: Window) -> Result<Plan, Failure> {
     let words = window.get(0);
-    let texts = texts(words)?.into_iter().map(|text| checked(text, words));
+    let texts = texts(thread, words)?.into_iter().map(|text| checked(text, words));
     let texts = texts.collect::<Result<Vec<_>, _>>()?;
     if texts.is_empty() {
         return Err(Failure::argument(words));
@@ -99,14 +100,15 @@ fn plan(window: Window) -> Result<Plan, Failure> {
         Word::NIL => None,
         folder => Some(checked(text_argument(folder)?, folder)?),
     };
-    let (variables, ends) = (variables(window.get(2))?, ends(window.get(3))?);
+    let variables = variables(thread, window.get(2))?;
+    let ends = ends(thread, window.get(3))?;
     Ok(Plan { words: texts, folder, variables, ends })
 }
 
 /// Starts a process: answers an array of its number and those of its pipes, or nil for each that is none.
 /// *GC point.*
 fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let plan = plan(window)?;
+    let plan = plan(thread, window)?;
     let owners = window.get(4);
     if arrays::array(owners).is_none_or(|owners| owners.length() != 4) {
         return Err(Failure::argument(owners));
@@ -120,7 +122,10 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     })?;
     let pipes = add_pipes(thread, started.pipes, window, 4)?;
     let child = thread.vm.resources.add(Resource::Child(started.child));
-    let owner = arrays::array(window.get(4)).map_or(Word::NIL, |owners| owners.element(3));
+    let owner = match arrays::array(window.get(4)) {
+        Some(owners) => access::element(thread, owners, 3)?,
+        None => Word::NIL,
+    };
     own(thread, child, owner)?;
     arrays::make_array_of(thread, 4, |thread, index| match index.checked_sub(1) {
         None => make_integer(thread, child),
@@ -171,7 +176,7 @@ fn send_signal(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Looks at signals. *GC point.*
 fn open_signals(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let names = texts(window.get(0))?;
+    let names = texts(thread, window.get(0))?;
     let poller = poller(thread)?;
     let signals =
         opened(thread, |_| Signals::open(poller, &names)).map_err(|error| match error.kind() {

@@ -13,19 +13,20 @@ use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::promises;
 use crate::thread::{Thread, Window};
+use crate::transactions::effects::{self, Settling};
 use crate::values::{self, Gift};
 use crate::{timers, vat};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("createActor:", |thread, window| {
+    Primitive::effect("createActor:", |thread, window| {
         answer(create_actor(thread, window, Word::NIL, Home::ANYWHERE))
     }),
-    Primitive::ordinary("createActor:on:", |thread, window| {
+    Primitive::effect("createActor:on:", |thread, window| {
         let home = home_argument(thread, window.get(1));
         answer(home.and_then(|home| create_actor(thread, window, Word::NIL, home)))
     }),
-    Primitive::ordinary("createActor:mailbox:", |thread, window| {
+    Primitive::effect("createActor:mailbox:", |thread, window| {
         let capacity = window.get(1);
         answer(match capacity.as_small_integer() {
             Some(1..) => create_actor(thread, window, capacity, Home::ANYWHERE),
@@ -36,16 +37,16 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("isPromise:", |thread, window| {
         Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
     }),
-    Primitive::ordinary("promise:whenResolved:", |thread, window| {
+    Primitive::effect("promise:whenResolved:", |thread, window| {
         react(thread, window, window.get(1), Word::NIL)
     }),
-    Primitive::ordinary("promise:onError:", |thread, window| {
+    Primitive::effect("promise:onError:", |thread, window| {
         react(thread, window, Word::NIL, window.get(1))
     }),
-    Primitive::ordinary("promise:whenResolved:onError:", |thread, window| {
+    Primitive::effect("promise:whenResolved:onError:", |thread, window| {
         react(thread, window, window.get(1), window.get(2))
     }),
-    Primitive::ordinary("promise:ensure:", |thread, window| {
+    Primitive::effect("promise:ensure:", |thread, window| {
         react(thread, window, window.get(1), window.get(1))
     }),
     Primitive::ordinary("promise:resolve:", |thread, window| {
@@ -54,7 +55,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("promise:error:", |thread, window| {
         answer(settle(thread, window, promises::break_with))
     }),
-    Primitive::ordinary("after:do:", |thread, window| answer(do_after(thread, window))),
+    Primitive::effect("after:do:", |thread, window| answer(do_after(thread, window))),
 ];
 
 /// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil, and whose turns
@@ -101,14 +102,14 @@ fn react(thread: &mut Thread, window: Window, resolved: Word, broken: Word) -> O
     answer(here.and_then(|here| promises::add_callbacks(thread, here, window, resolved, broken)))
 }
 
-fn settle(
-    thread: &mut Thread,
-    window: Window,
-    how: fn(&mut Thread, vat::VatRef, Object, Word),
-) -> Result<Word, Failure> {
+fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Failure> {
     let here = vat::current(thread)?;
     let promise = window.get(0).as_object().filter(|object| object.layout() == known::PROMISE);
     let promise = promise.ok_or(Failure::argument(window.get(0)))?;
+    if let Some(effects) = effects::pending(thread) {
+        effects.settle(how, window.get(0), window.get(1));
+        return Ok(Word::NIL);
+    }
     how(thread, here, promise, window.get(1));
     Ok(Word::NIL)
 }

@@ -14,6 +14,7 @@ use crate::objects::string::{Text, make_string, symbol_object};
 use crate::outcome::{Failure, Outcome};
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 use crate::vm::Vm;
 
 /// The primitives of this file.
@@ -117,8 +118,10 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
         Some(array) => {
             thread.message.clear();
             thread.message.push(window.get(1));
-            thread.message.extend((0..array.length()).map(|index| array.element(index)));
-            Outcome::Send(selector)
+            match access::extend_message(thread, array) {
+                Ok(()) => Outcome::Send(selector),
+                Err(failure) => failure.into(),
+            }
         }
         None => Failure::argument(window.get(2)).into(),
     }

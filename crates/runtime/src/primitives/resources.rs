@@ -30,11 +30,11 @@ use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("await:for:within:", |thread, window| {
+    Primitive::effect("await:for:within:", |thread, window| {
         outcome(await_resource(thread, window))
     }),
-    Primitive::ordinary("resource:handTo:", |thread, window| answer(hand_over(thread, window))),
-    Primitive::ordinary("closeResource:", |thread, window| answer(close(thread, window))),
+    Primitive::effect("resource:handTo:", |thread, window| answer(hand_over(thread, window))),
+    Primitive::effect("closeResource:", |thread, window| answer(close(thread, window))),
 ];
 
 /// What an operation is about, for failures.

@@ -18,6 +18,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
 use crate::trace;
+use crate::transactions::access;
 use crate::values::{Gift, give_away, is_value};
 use crate::vat::{self, VatRef};
 use crate::waiting::Place;
@@ -25,47 +26,47 @@ use crate::{isolation, strands, timers, unwind, waiting};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("sleep:", sleep),
+    Primitive::effect("sleep:", sleep),
     Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL)),
-    Primitive::ordinary("spawnParallel:with:", |thread, window| {
+    Primitive::effect("spawnParallel:with:", |thread, window| {
         answer(spawn_parallel(thread, window, Word::NIL))
     }),
-    Primitive::ordinary("spawnParallel:with:on:", |thread, window| {
+    Primitive::effect("spawnParallel:with:on:", |thread, window| {
         answer(spawn_parallel(thread, window, window.get(2)))
     }),
-    Primitive::ordinary("spawnExclusive:with:priority:", |thread, window| {
+    Primitive::effect("spawnExclusive:with:priority:", |thread, window| {
         answer(spawn_exclusive(thread, window, Word::NIL))
     }),
-    Primitive::ordinary("spawnExclusive:with:priority:on:", |thread, window| {
+    Primitive::effect("spawnExclusive:with:priority:on:", |thread, window| {
         answer(spawn_exclusive(thread, window, window.get(3)))
     }),
-    Primitive::ordinary("spawnProcess:with:", |thread, window| {
+    Primitive::effect("spawnProcess:with:", |thread, window| {
         answer(spawn_process(thread, window, Word::NIL))
     }),
-    Primitive::ordinary("spawnProcess:with:on:", |thread, window| {
+    Primitive::effect("spawnProcess:with:on:", |thread, window| {
         answer(spawn_process(thread, window, window.get(2)))
     }),
-    Primitive::ordinary("failStrand:", |thread, window| unwind::fail_strand(thread, window.get(0))),
-    Primitive::ordinary("strandJoin:", |thread, window| outcome(strands::join(thread, window))),
-    Primitive::ordinary("strandHasEnded:", |_, window| {
+    Primitive::effect("failStrand:", |thread, window| unwind::fail_strand(thread, window.get(0))),
+    Primitive::effect("strandJoin:", |thread, window| outcome(strands::join(thread, window))),
+    Primitive::effect("strandHasEnded:", |_, window| {
         answer(
             strand_object(window.get(0))
                 .map(|strand| Word::from_bool(strand::ending(strand) != Ending::Live)),
         )
     }),
-    Primitive::ordinary("strandTerminate:", |thread, window| {
+    Primitive::effect("strandTerminate:", |thread, window| {
         answer(strand_object(window.get(0)).map(|strand| strands::terminate(thread, strand)))
     }),
-    Primitive::ordinary("strandSuspend:", |thread, window| {
+    Primitive::effect("strandSuspend:", |thread, window| {
         outcome(strand_object(window.get(0)).map(|strand| strands::suspend(thread, strand)))
     }),
-    Primitive::ordinary("strandResume:", |thread, window| {
+    Primitive::effect("strandResume:", |thread, window| {
         answer(strand_object(window.get(0)).map(|strand| strands::resume(thread, strand)))
     }),
-    Primitive::ordinary("strandPriority:", |_, window| {
+    Primitive::effect("strandPriority:", |_, window| {
         answer(strand_object(window.get(0)).map(strands::priority))
     }),
-    Primitive::ordinary("strand:priority:", |thread, window| answer(set_priority(thread, window))),
+    Primitive::effect("strand:priority:", |thread, window| answer(set_priority(thread, window))),
     Primitive::ordinary("currentStrand", |thread, _| {
         thread.strand().is_exposed.set(true);
         Outcome::Return(thread.strand().object.get())
@@ -103,10 +104,10 @@ fn spawn(
     }
     let vat = vat::current(thread)?;
     let size = strand::size_for(function.frame_words as usize);
-    fill_message(thread, window.get(0), window.get(1));
+    fill_message(thread, window.get(0), window.get(1))?;
     let strand = start(thread, Word::NIL, Some(vat), model, size)?;
     strand.priority.set(priority);
-    strand.bind(home);
+    strand.affinity.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     let object = strand.object.get();
     waiting::make_ready(thread, strand, Place::Last);
@@ -154,10 +155,10 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
         _ => 0,
     };
     let size = strand::size_for(factory.frame_words.max(called) as usize);
-    fill_message(thread, window.get(0), window.get(1));
+    fill_message(thread, window.get(0), window.get(1))?;
     let vat = isolate(thread)?;
     let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
-    strand.bind(home);
+    strand.affinity.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     match gift {
         Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),
@@ -196,11 +197,12 @@ fn argument_count(array: Word) -> Result<usize, Failure> {
 const MAX_ARGUMENTS: usize = 250;
 
 /// Puts a receiver and the elements of an array into the thread's message.
-fn fill_message(thread: &mut Thread, receiver: Word, arguments: Word) {
+fn fill_message(thread: &mut Thread, receiver: Word, arguments: Word) -> Result<(), Failure> {
     thread.message.clear();
     thread.message.push(receiver);
-    if let Some(array) = arguments.as_object() {
-        thread.message.extend((0..array.length()).map(|index| array.element(index)));
+    match arguments.as_object() {
+        Some(array) => access::extend_message(thread, array),
+        None => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::objects::string::{
 };
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
+use crate::transactions::access;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -148,7 +149,7 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let array = arrays::array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let (mut length, mut width) = (0usize, Width::One);
     for index in 0..array.length() {
-        let element = array.element(index);
+        let element = access::element(thread, array, index)?;
         let part = Text::of(element).ok_or(Failure::argument(element))?;
         length = length.saturating_add(part.len());
         width = width.max(part.width());
@@ -156,9 +157,11 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let mut made = NewString::allocate(thread, length, width)?;
     let array = arrays::array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     // Another thread may have changed elements since they were measured.
-    let copied = (0..array.length()).all(|index| {
-        Text::of(array.element(index)).is_some_and(|part| made.append(part, 0, part.len()))
-    });
+    let mut copied = true;
+    for index in 0..array.length() {
+        let part = Text::of(access::element(thread, array, index)?);
+        copied &= part.is_some_and(|part| made.append(part, 0, part.len()));
+    }
     complete(made, copied, window)
 }
 

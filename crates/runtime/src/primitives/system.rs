@@ -11,27 +11,28 @@ use crate::objects::string::{make_string, text_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::trace;
+use crate::transactions::effects::{self, Effects};
 use crate::vm::Vm;
 use crate::worker;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("printString:", |thread, window| {
-        print(thread, window, |host, text| host.write_output(text))
+        print(thread, window, |host, text| host.write_output(text), Effects::output)
     }),
     Primitive::ordinary("printError:", |thread, window| {
-        print(thread, window, |host, text| host.write_error(text))
+        print(thread, window, |host, text| host.write_error(text), Effects::error)
     }),
-    Primitive::ordinary("printStackTrace", |thread, _| {
+    Primitive::effect("printStackTrace", |thread, _| {
         let text = trace::render(thread.activations());
         let vm = thread.vm;
         thread.mutator.native(|| vm.host.write_error(&text));
         Outcome::Return(Word::NIL)
     }),
-    Primitive::ordinary("exit:", |thread, window| {
+    Primitive::effect("exit:", |thread, window| {
         answer_exit(thread, window, |_, code| Outcome::Exit(code))
     }),
-    Primitive::ordinary("endWith:", |thread, window| {
+    Primitive::effect("endWith:", |thread, window| {
         answer_exit(thread, window, |vm, code| {
             worker::end_soon(vm, code);
             Outcome::Return(Word::NIL)
@@ -59,11 +60,19 @@ pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
     })
 }
 
-/// Writes a text, which may wait for whoever reads it.
-fn print(thread: &mut Thread, window: Window, write: fn(&dyn Host, &str)) -> Outcome {
+/// Writes a text, which may wait for whoever reads it; in a transaction, when that commits.
+fn print(
+    thread: &mut Thread,
+    window: Window,
+    write: fn(&dyn Host, &str),
+    defer: fn(&mut Effects, String),
+) -> Outcome {
     let vm = thread.vm;
     answer(text_argument(window.get(0)).map(|text| {
-        thread.mutator.native(|| write(&*vm.host, &text));
+        match effects::pending_output(thread) {
+            Some(effects) => defer(effects, text),
+            None => thread.mutator.native(|| write(&*vm.host, &text)),
+        }
         Word::NIL
     }))
 }

@@ -12,6 +12,7 @@ use crate::messages;
 use crate::outcome::{Failure, Outcome};
 use crate::strand::Ending;
 use crate::thread::{Thread, Window};
+use crate::transactions::effects;
 use crate::vat::{self, VatRef};
 use crate::vm::Vm;
 use crate::waiting;
@@ -26,6 +27,9 @@ pub fn send_eventually(
     wants_result: bool,
 ) -> Result<Outcome, Failure> {
     let here = vat::current(thread)?;
+    if thread.transaction.is_some() {
+        return defer(thread, here, site, window, wants_result);
+    }
     let target = receiver_vat(window.get(0));
     if let Some(target) = target {
         for index in 1..window.len() {
@@ -60,6 +64,58 @@ pub fn send_eventually(
         (Some(target), Some(waiter)) => target.wait_for_room(thread, waiter, result),
         _ => Outcome::Return(result),
     })
+}
+
+/// Leaves a message to the transaction that runs, which sends it when it commits. *GC point.*
+fn defer(
+    thread: &mut Thread,
+    here: VatRef,
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) -> Result<Outcome, Failure> {
+    let result = match wants_result {
+        true => make(thread, here, origins::origin_of(Some(site)))?.word(),
+        false => Word::NIL,
+    };
+    if let Some(effects) = effects::pending(thread) {
+        effects.send(site, result, window.words());
+    }
+    Ok(Outcome::Return(result))
+}
+
+/// Sends the message that the transaction which has committed has left; the result is the first word of the
+/// thread's message, and the window has the others. *GC point.*
+pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
+    // A strand that was in a transaction has a vat.
+    let Ok(here) = vat::current(thread) else { return };
+    if let Err(failure) = make_wrapped(thread, here, site, window) {
+        debug_assert!(failure.reason == "OutOfMemory");
+        let (error, result) = (thread.vm.roots.out_of_memory.get(), thread.message[0]);
+        settle_result(thread, Some(here), result, Ending::Failed, error);
+    }
+}
+
+fn make_wrapped(
+    thread: &mut Thread,
+    here: VatRef,
+    site: &'static Site,
+    window: Window,
+) -> Result<(), Failure> {
+    if let Some(target) = receiver_vat(window.get(0)) {
+        for index in 1..window.len() {
+            let word = window.get(index);
+            if word.is_pointer() {
+                let wrapped = isolation::wrap(thread, word, here, target)?;
+                window.set(index, wrapped);
+            }
+        }
+    }
+    let result = thread.message[0];
+    let message = messages::make(thread, messages::site_kind(site), result, window)?;
+    post(thread, here, message);
+    thread.made_work();
+    Ok(())
 }
 
 /// The vat that a far reference leads to.

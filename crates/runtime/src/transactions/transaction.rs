@@ -1,0 +1,444 @@
+//! A transaction: begin, commit, conflict, marks to go back to.
+//!
+//! `atomic:` of the library begins with the primitive [`begin`] and ends, however it does, with [`commit`]
+//! in a `finally` block. A transaction within a transaction is part of it: the depth counts them. After a
+//! conflict, the stack is cut back to the activation of the outermost `atomic:`, which executes [`begin`]
+//! again. Before the conflict everything that the transaction has written was in its list of writes, and
+//! what it had sent or printed in its list of effects: they are emptied, and nothing has happened.
+//!
+//! Progress. A transaction that has lost [`MANY`] times begins as an inevitable one, which cannot lose.
+//! Strands that want that get it in the order in which they ask.
+
+use std::time::Instant;
+
+use squall_heap::{LayoutId, Object, Word};
+use squall_transactions::{Attempt, Conflict};
+
+use super::access::Place;
+use super::effects::{self, Effects};
+use super::guarding;
+use super::memory::Memory;
+use super::sleepers;
+use super::statistics::{Cause, Length};
+use super::writes::{self, Writes};
+use crate::calls;
+use crate::outcome::{Failure, Outcome};
+use crate::stack::Activation;
+use crate::thread::{State, Thread};
+use crate::unwind;
+
+/// What is known of a read, to be told if it makes the transaction fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    /// The address of the instruction that read.
+    pub pc: usize,
+    /// The layout of the object.
+    pub layout: LayoutId,
+}
+
+/// After so many losses, a transaction begins as an inevitable one.
+const MANY: u32 = 10;
+
+/// After so many losses, a strand lets others run before it tries again.
+const SEVERAL: u32 = 3;
+
+/// Of so many transactions, the time of one is measured from its begin.
+const SAMPLED: u64 = 16;
+
+/// A transaction. It is used again for others when it has ended.
+pub struct Transaction {
+    attempt: Attempt<Note>,
+    writes: Writes,
+    pub(super) effects: Effects,
+    marks: Vec<Mark>,
+    /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
+    depth: u32,
+    /// Where it began, to begin again.
+    home: State,
+    /// How often it has lost.
+    losses: u32,
+    /// Whether the alternative at the instruction that is executed next is the second one.
+    takes_second: bool,
+    /// When the attempt began, if that is measured, and how many attempts that stands for.
+    begun: Option<(Instant, u64)>,
+}
+
+/// What a transaction can go back to without beginning anew.
+struct Mark {
+    writes: writes::Mark,
+    effects: usize,
+    depth: u32,
+    /// Where the choice was begun, if there is an alternative.
+    choice: Option<State>,
+}
+
+impl Default for Transaction {
+    fn default() -> Transaction {
+        Transaction {
+            attempt: Attempt::default(),
+            writes: Writes::default(),
+            effects: Effects::default(),
+            marks: Vec::new(),
+            depth: 0,
+            home: State::NONE,
+            losses: 0,
+            takes_second: false,
+            begun: None,
+        }
+    }
+}
+
+impl Transaction {
+    /// Whether it cannot lose any more.
+    pub fn is_inevitable(&self) -> bool {
+        self.attempt.is_inevitable()
+    }
+
+    /// Whether it has memory that few others need.
+    fn is_large(&self) -> bool {
+        const LARGE: usize = 1 << 16;
+        self.attempt.reads().max(self.writes.capacity()) > LARGE
+    }
+
+    fn length(&self) -> Length {
+        Length { reads: self.attempt.reads(), writes: self.writes.len() }
+    }
+
+    /// Which instruction wrote what cannot be committed, if that is what the conflict is about.
+    fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
+        let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
+        let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
+        Some(Note { pc: entry.pc, layout: entry.layout() })
+    }
+
+    /// Forgets what the attempt has done.
+    fn reset(&mut self) {
+        self.writes.clear();
+        self.effects.clear();
+        self.marks.clear();
+        self.depth = 0;
+        self.takes_second = false;
+    }
+
+    /// Shows the words to the collector.
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
+        self.writes.visit(visit);
+        self.effects.visit(visit);
+    }
+}
+
+/// The transaction of the strand that runs, which is in one.
+fn running(thread: &mut Thread) -> &mut Transaction {
+    thread.transaction.as_deref_mut().expect("the strand is in a transaction")
+}
+
+/// Begins a transaction, or a part of the one that runs. *GC point.*
+pub fn begin(thread: &mut Thread) -> Outcome {
+    if let Some(transaction) = &mut thread.transaction
+        && transaction.depth > 0
+    {
+        transaction.depth += 1;
+        return Outcome::Return(Word::NIL);
+    }
+    let memory = match guarding::take_part(thread) {
+        Ok(memory) => memory,
+        Err(failure) => return failure.into(),
+    };
+    let strand = thread.strand();
+    let home = thread.state;
+    let sample = thread.tally.begun().is_multiple_of(SAMPLED);
+    let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
+    let transaction = thread.transaction.insert(spare.unwrap_or_default());
+    transaction.home = home;
+    let must_win = transaction.losses >= MANY || memory.is_held_by(strand);
+    if must_win && !memory.hold(strand) {
+        return sleepers::wait_for_right(thread, memory);
+    }
+    transaction.depth = 1;
+    transaction.begun = match transaction.losses {
+        0 if !sample => None,
+        0 => Some((Instant::now(), SAMPLED)),
+        _ => Some((Instant::now(), 1)),
+    };
+    transaction.attempt.begin(&memory.space);
+    if must_win {
+        // Nothing was read, so nothing can have changed.
+        _ = transaction.attempt.make_inevitable(&memory.space, []);
+        thread.tally.became_inevitable();
+        thread.vm.transactions.statistics.note_inevitable(home.pc as usize, None);
+    }
+    if thread.is_guarded { Outcome::Return(Word::NIL) } else { Outcome::Guard(Word::NIL) }
+}
+
+/// Reads a place of an object for the transaction that runs.
+#[inline]
+pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
+    let memory = super::access::memory(thread);
+    let pc = thread.state.pc as usize;
+    let transaction = running(thread);
+    let hash = object.identity_hash();
+    if !transaction.writes.is_empty()
+        && let Some(value) = transaction.writes.find(object, hash, place.index())
+    {
+        return Some(value);
+    }
+    let note = Note { pc, layout: object.layout() };
+    let stripe = place.stripe(hash);
+    match transaction.attempt.read(&memory.space, stripe, note, || place.load(object)) {
+        Ok(value) => Some(value),
+        Err(conflict) => {
+            lose(thread, conflict);
+            None
+        }
+    }
+}
+
+/// Writes a place of an object for the transaction that runs.
+#[inline]
+pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) {
+    let memory = super::access::memory(thread);
+    let pc = thread.state.pc as usize;
+    let transaction = running(thread);
+    let hash = object.identity_hash();
+    let stripe = place.stripe(hash);
+    if transaction.attempt.is_inevitable() {
+        transaction.attempt.reserve(&memory.space, stripe);
+    }
+    transaction.writes.set(object, hash, place.index(), value, (stripe, pc));
+}
+
+/// Ends a transaction, or a part of one: what it has done becomes visible, or it begins anew. *GC point.*
+pub fn commit(thread: &mut Thread) -> Outcome {
+    // One that was abandoned has ended, but its `finally` blocks run.
+    let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
+    if transaction.depth > 1 {
+        transaction.depth -= 1;
+        return Outcome::Return(Word::NIL);
+    }
+    let memory = super::access::memory(thread);
+    let mut changed = Vec::new();
+    if let Err(conflict) = write_back(thread, memory, &mut changed) {
+        lose(thread, conflict);
+        return Outcome::Resume;
+    }
+    let transaction = running(thread);
+    let length = transaction.length();
+    transaction.writes.clear();
+    let effects = std::mem::take(&mut transaction.effects);
+    thread.tally.committed(length);
+    finish(thread, memory);
+    if !changed.is_empty() {
+        sleepers::wake_changed(thread, memory, &changed);
+    }
+    effects.perform(thread)
+}
+
+/// Makes what the transaction has written the contents of memory. No GC point.
+fn write_back(
+    thread: &mut Thread,
+    memory: &Memory,
+    changed: &mut Vec<squall_transactions::Stripe>,
+) -> Result<(), Conflict<Note>> {
+    let strand = thread.strand();
+    let Thread { transaction, mutator, .. } = thread;
+    let Transaction { attempt, writes, .. } =
+        transaction.as_deref_mut().expect("the strand is in a transaction");
+    let space = &memory.space;
+    if writes.is_empty() {
+        // Everything that was read was current as of one time.
+        attempt.release(space);
+        return Ok(());
+    }
+    attempt.acquire(space, writes.stripes())?;
+    let time = attempt.prepare(space)?;
+    for entry in writes.entries() {
+        entry.store(mutator);
+        memory.set_writer(entry.stripe, entry.pc, strand);
+    }
+    attempt.publish(space, time, |stripe| changed.push(stripe));
+    Ok(())
+}
+
+/// The transaction has ended, with its effect or without any: its memory is kept for the next one.
+fn finish(thread: &mut Thread, memory: &'static Memory) {
+    let strand = thread.strand();
+    if let Some(mut transaction) = thread.transaction.take() {
+        transaction.reset();
+        transaction.losses = 0;
+        thread.spare_transaction = Some(transaction).filter(|spare| !spare.is_large());
+    }
+    if memory.is_held_by(strand) {
+        sleepers::pass_right(thread, memory);
+    }
+}
+
+/// Ends the transaction of the strand that runs, if it is in one, as if it had not been: the strand is to
+/// end.
+pub fn abandon(thread: &mut Thread) {
+    if let Some(transaction) = &mut thread.transaction {
+        let memory = thread.memory.expect("a guarded vat has a memory");
+        transaction.attempt.release(&memory.space);
+        finish(thread, memory);
+    }
+}
+
+/// The transaction has lost: it begins anew, at once or after a wait. The saved state says where execution
+/// goes on.
+#[cold]
+pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
+    let memory = super::access::memory(thread);
+    let transaction = running(thread);
+    let losses = transaction.losses + 1;
+    transaction.losses = losses;
+    let (begun, written) = (transaction.begun, transaction.written(&conflict));
+    thread.tally.lost(Cause::of(&conflict), begun);
+    thread.vm.transactions.statistics.note_conflict(memory, written, &conflict);
+    restart(thread, memory);
+    match conflict {
+        Conflict::Reserved(_) => sleepers::wait_for_inevitable(thread, memory),
+        _ if losses >= SEVERAL => {
+            thread.yields = true;
+            calls::preempt(thread);
+        }
+        _ => {}
+    }
+}
+
+/// Forgets the attempt, and makes execution go on where the transaction began.
+fn restart(thread: &mut Thread, memory: &Memory) {
+    let transaction = running(thread);
+    transaction.attempt.release(&memory.space);
+    transaction.reset();
+    let home = transaction.home;
+    cut_to(thread, home);
+}
+
+/// Makes execution go on at an instruction of an activation further out, without running what would run if
+/// those above it ended.
+fn cut_to(thread: &mut Thread, state: State) {
+    let home = state.activation().expect("a transaction begins in an activation");
+    let above: Vec<Activation> =
+        thread.activations().take_while(|activation| activation.frame != home.frame).collect();
+    for activation in above {
+        unwind::leave(thread, activation);
+    }
+    thread.resume_at(home, home.pc);
+}
+
+/// Makes sure that the transaction that runs, if one does, cannot lose any more, before the call in
+/// progress does what cannot be undone. Otherwise says where execution goes on. *GC point.*
+pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
+    match &thread.transaction {
+        Some(transaction) if !transaction.is_inevitable() => {}
+        _ => return Ok(()),
+    }
+    let memory = super::access::memory(thread);
+    let (pc, strand) = (thread.state.pc as usize, thread.strand());
+    if !memory.hold(strand) {
+        return Err(sleepers::wait_for_right(thread, memory));
+    }
+    let transaction = running(thread);
+    let Transaction { attempt, writes, .. } = transaction;
+    if let Err(conflict) = attempt.make_inevitable(&memory.space, writes.stripes()) {
+        // The right stays with the strand, so that it does not lose again.
+        lose(thread, conflict);
+        return Err(Outcome::Resume);
+    }
+    thread.tally.became_inevitable();
+    thread.vm.transactions.statistics.note_inevitable(pc, Some(cause));
+    effects::write_pending_output(thread);
+    Ok(())
+}
+
+/// Marks.
+///
+/// A mark has a number: how many there are around it.
+pub fn mark(thread: &mut Thread) -> Outcome {
+    set_mark(thread, None)
+}
+
+/// Marks the begin of a choice, and answers the mark; or nil if the first alternative was tried, and the
+/// second is to be.
+pub fn choose(thread: &mut Thread) -> Outcome {
+    let state = thread.state;
+    if let Some(transaction) = &mut thread.transaction
+        && std::mem::take(&mut transaction.takes_second)
+    {
+        return Outcome::Return(Word::NIL);
+    }
+    set_mark(thread, Some(state))
+}
+
+fn set_mark(thread: &mut Thread, choice: Option<State>) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return outside().into() };
+    let number = Word::from_small_integer_unchecked(transaction.marks.len() as i64);
+    let writes = transaction.writes.mark();
+    let (effects, depth) = (transaction.effects.len(), transaction.depth);
+    transaction.marks.push(Mark { writes, effects, depth, choice });
+    Outcome::Return(number)
+}
+
+/// Forgets a mark and those after it, not what was done since.
+pub fn forget_mark(thread: &mut Thread, number: Word) -> Outcome {
+    if let Some(transaction) = &mut thread.transaction {
+        let marks = marks_from(transaction, number);
+        for mark in marks.into_iter().rev() {
+            transaction.writes.unmark(mark.writes);
+        }
+    }
+    Outcome::Return(Word::NIL)
+}
+
+/// Undoes what was done since a mark, which is forgotten.
+pub fn go_back(thread: &mut Thread, number: Word) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
+    if transaction.is_inevitable() {
+        return Outcome::Return(Word::FALSE);
+    }
+    for mark in marks_from(transaction, number).into_iter().rev() {
+        undo(transaction, mark);
+    }
+    Outcome::Return(Word::TRUE)
+}
+
+fn marks_from(transaction: &mut Transaction, number: Word) -> Vec<Mark> {
+    let number = number.as_small_integer().and_then(|number| usize::try_from(number).ok());
+    let number = number.unwrap_or(usize::MAX).min(transaction.marks.len());
+    transaction.marks.drain(number..).collect()
+}
+
+fn undo(transaction: &mut Transaction, mark: Mark) {
+    transaction.writes.go_back(mark.writes);
+    transaction.effects.truncate(mark.effects);
+    transaction.depth = mark.depth;
+}
+
+/// Gives up what the transaction does: for the next alternative, or, if there is none, until something that
+/// it has read is changed.
+pub fn retry(thread: &mut Thread) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return outside().into() };
+    if transaction.is_inevitable() {
+        return Failure::new("Inevitable").into();
+    }
+    while let Some(mark) = transaction.marks.pop() {
+        let choice = mark.choice;
+        undo(transaction, mark);
+        // A choice that was left is forgotten in a `finally` block.
+        if let Some(choice) = choice {
+            transaction.takes_second = true;
+            thread.tally.chose_second();
+            cut_to(thread, choice);
+            return Outcome::Resume;
+        }
+    }
+    thread.tally.retried();
+    let memory = super::access::memory(thread);
+    let versions = running(thread).attempt.versions().collect();
+    restart(thread, memory);
+    sleepers::wait_for_change(thread, memory, versions)
+}
+
+/// There is no transaction to do this in.
+fn outside() -> Failure {
+    Failure::new("NoTransaction")
+}

@@ -1,0 +1,244 @@
+//! What a transaction has written and not committed.
+//!
+//! A list of *entries*, one for each place, and an index to find them: a table with open addressing, by a
+//! hash of the object's identity hash and the place. Nothing in it depends on addresses, so a collection
+//! only updates the words of the entries. As long as there are few entries, the list is searched without
+//! an index.
+//!
+//! To go back to a mark, what was overwritten since is in a *journal*, for the entries that were there
+//! before the mark; the others are dropped.
+
+use squall_heap::{Format, LayoutId, Mutator, Object, Word};
+use squall_transactions::Stripe;
+
+/// A place that was written.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    object: Word,
+    value: Word,
+    index: u32,
+    hash: u32,
+    /// The stripe that protects it.
+    pub stripe: Stripe,
+    /// The address of the instruction that wrote it last.
+    pub pc: usize,
+}
+
+impl Entry {
+    /// The layout of the object.
+    pub fn layout(&self) -> LayoutId {
+        self.object.object_unchecked().layout()
+    }
+
+    /// Stores the value into the object.
+    pub fn store(&self, mutator: &mut Mutator) {
+        let (object, index) = (self.object.object_unchecked(), self.index as usize);
+        match object.layout().format() {
+            Format::Array => object.set_element(mutator, index, self.value),
+            _ => object.set_slot(mutator, index, self.value),
+        }
+    }
+}
+
+/// A value that was overwritten.
+#[derive(Clone, Copy)]
+struct Overwritten {
+    entry: u32,
+    value: Word,
+    pc: usize,
+}
+
+/// How many entries are searched without an index.
+const FEW: usize = 8;
+
+/// In the index: no entry.
+const NONE: u32 = u32::MAX;
+
+/// Entries by place.
+#[derive(Default)]
+pub struct Writes {
+    entries: Vec<Entry>,
+    /// The numbers of entries, by their hashes; empty as long as there are few.
+    index: Vec<u32>,
+    journal: Vec<Overwritten>,
+    /// How many entries are older than the last mark.
+    marked: usize,
+    /// A bit for each hash, so that most places that were not written are told at once.
+    filter: u64,
+}
+
+/// Where [`Writes::go_back`] goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    entries: usize,
+    journal: usize,
+    marked: usize,
+}
+
+impl Writes {
+    /// Whether nothing was written.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many places were written.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// For how many there is memory.
+    pub fn capacity(&self) -> usize {
+        self.entries.capacity()
+    }
+
+    /// The places, in the order in which they were first written.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The stripes that protect them, some of them perhaps several times.
+    pub fn stripes(&self) -> impl Iterator<Item = Stripe> {
+        self.entries.iter().map(|entry| entry.stripe)
+    }
+
+    /// What was written to a place, if it was.
+    #[inline]
+    pub fn find(&self, object: Object, identity: u32, index: usize) -> Option<Word> {
+        let hash = mix(identity, index);
+        if self.filter & bit(hash) == 0 {
+            return None;
+        }
+        let entry = self.position(object, hash, index as u32)?;
+        Some(self.entries[entry].value)
+    }
+
+    /// Writes to a place.
+    pub fn set(
+        &mut self,
+        object: Object,
+        identity: u32,
+        index: usize,
+        value: Word,
+        (stripe, pc): (Stripe, usize),
+    ) {
+        let hash = mix(identity, index);
+        let found = if self.filter & bit(hash) == 0 {
+            None
+        } else {
+            self.position(object, hash, index as u32)
+        };
+        let Some(number) = found else {
+            let entry =
+                Entry { object: object.word(), value, index: index as u32, hash, stripe, pc };
+            return self.add(entry);
+        };
+        let entry = &mut self.entries[number];
+        if number < self.marked {
+            let Entry { value, pc, .. } = *entry;
+            self.journal.push(Overwritten { entry: number as u32, value, pc });
+        }
+        (entry.value, entry.pc) = (value, pc);
+    }
+
+    fn position(&self, object: Object, hash: u32, index: u32) -> Option<usize> {
+        let is_it = |entry: &Entry| entry.object == object.word() && entry.index == index;
+        if self.index.is_empty() {
+            return self.entries.iter().position(is_it);
+        }
+        let mask = self.index.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match self.index[place] {
+                NONE => return None,
+                number if is_it(&self.entries[number as usize]) => return Some(number as usize),
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    fn add(&mut self, entry: Entry) {
+        self.filter |= bit(entry.hash);
+        self.entries.push(entry);
+        if self.entries.len() <= FEW {
+            return;
+        }
+        if self.entries.len() * 2 > self.index.len() {
+            return self.build_index();
+        }
+        insert(&mut self.index, entry.hash, self.entries.len() - 1);
+    }
+
+    fn build_index(&mut self) {
+        self.index.clear();
+        if self.entries.len() > FEW {
+            self.index.resize((self.entries.len() * 4).next_power_of_two(), NONE);
+            for (number, entry) in self.entries.iter().enumerate() {
+                insert(&mut self.index, entry.hash, number);
+            }
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.index.clear();
+        self.journal.clear();
+        (self.marked, self.filter) = (0, 0);
+    }
+
+    /// A mark to go back to.
+    pub fn mark(&mut self) -> Mark {
+        let mark =
+            Mark { entries: self.entries.len(), journal: self.journal.len(), marked: self.marked };
+        self.marked = mark.entries;
+        mark
+    }
+
+    /// Forgets a mark, not what was written since. Later marks have been forgotten before.
+    pub fn unmark(&mut self, mark: Mark) {
+        self.marked = mark.marked;
+    }
+
+    /// Makes undone what was written since the mark, which is forgotten.
+    pub fn go_back(&mut self, mark: Mark) {
+        for overwritten in self.journal.drain(mark.journal..).rev() {
+            let entry = &mut self.entries[overwritten.entry as usize];
+            (entry.value, entry.pc) = (overwritten.value, overwritten.pc);
+        }
+        self.entries.truncate(mark.entries);
+        self.marked = mark.marked;
+        self.filter = self.entries.iter().fold(0, |filter, entry| filter | bit(entry.hash));
+        self.build_index();
+    }
+
+    /// Shows the words to the collector.
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
+        for entry in &mut self.entries {
+            visit(&mut entry.object);
+            visit(&mut entry.value);
+        }
+        self.journal.iter_mut().for_each(|overwritten| visit(&mut overwritten.value));
+    }
+}
+
+fn insert(index: &mut [u32], hash: u32, number: usize) {
+    let mask = index.len() - 1;
+    let mut place = hash as usize & mask;
+    while index[place] != NONE {
+        place = (place + 1) & mask;
+    }
+    index[place] = number as u32;
+}
+
+/// Spreads object and place over all bits.
+#[inline(always)]
+fn mix(identity: u32, index: usize) -> u32 {
+    let mixed = (identity ^ (index as u32).wrapping_mul(0x9E37_79B1)).wrapping_mul(0x85EB_CA6B);
+    mixed ^ mixed >> 15
+}
+
+#[inline(always)]
+fn bit(hash: u32) -> u64 {
+    1 << (hash >> 26)
+}

@@ -1,0 +1,220 @@
+//! A space: the clock and the stripes of memory that transactions share, and the accesses to it outside
+//! of transactions.
+//!
+//! # Versions
+//!
+//! The clock counts commits. A commit moves it, and its stripes get the new time. A store outside of
+//! transactions does not move it, so that such stores do not get in each other's way: its stripe gets the
+//! time that comes *next*. Who reads a version that lies ahead of the clock first moves the clock there
+//! ([`Space::advance_to`]; the clock is then GV5 of TL2's authors). Hence
+//!
+//! 1. who has recorded a version has seen the clock at that version or beyond;
+//! 2. a new version is greater than what the clock was while its stripe was locked;
+//! 3. so a stripe never gets a version that somebody has recorded for it before.
+//!
+//! # Orderings
+//!
+//! A stripe is read like a sequence lock (Boehm, MSPC 2012): its word, then the value, then an acquire
+//! fence, then its word again. Values are stored with release by whoever holds the lock, so that a reader
+//! who sees one sees the lock, or what came after it. The clock is sequentially consistent, as are the
+//! stores that lock: who locks a stripe after a reader has seen it free reads a time that is not before
+//! that reader's.
+
+use crate::sync::{AtomicU64, Ordering, fence, order, spin};
+use crate::word::{NO_PLACE, Word};
+
+/// The number of a stripe of a space. Numbers beyond the last wrap around.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Stripe(pub u32);
+
+/// A store found its stripe reserved by an inevitable attempt: nothing was stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reserved(pub Stripe);
+
+/// A clock and stripes.
+pub struct Space {
+    clock: Clock,
+    words: Box<[AtomicU64]>,
+}
+
+/// On a cache line of its own, for all commits write it.
+#[repr(align(128))]
+struct Clock(AtomicU64);
+
+impl Space {
+    /// A space of 2 to the power of `bits` stripes.
+    pub fn new(bits: u32) -> Space {
+        Space { clock: Clock(AtomicU64::new(0)), words: zeroes(1 << bits) }
+    }
+
+    /// How many stripes there are.
+    pub fn stripes(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The word of a stripe.
+    #[inline(always)]
+    pub(crate) fn word(&self, stripe: Stripe) -> &AtomicU64 {
+        &self.words[stripe.0 as usize & (self.words.len() - 1)]
+    }
+
+    #[inline(always)]
+    pub(crate) fn load(&self, stripe: Stripe) -> Word {
+        Word::from_bits(self.word(stripe).load(Ordering::SeqCst))
+    }
+
+    /// Whether two numbers mean the same stripe.
+    #[inline(always)]
+    pub fn is_same(&self, left: Stripe, right: Stripe) -> bool {
+        (left.0 ^ right.0) as usize & (self.words.len() - 1) == 0
+    }
+
+    /// The word of a stripe when nobody has locked it; the holder gets on meanwhile.
+    pub(crate) fn load_free(&self, stripe: Stripe) -> Word {
+        let mut spins = 0;
+        loop {
+            let word = self.load(stripe);
+            if !word.is_locked() {
+                return word;
+            }
+            spin(&mut spins);
+        }
+    }
+
+    /// Replaces the word of a stripe, if it still is what the caller has seen.
+    #[inline(always)]
+    pub(crate) fn exchange(&self, stripe: Stripe, seen: Word, new: Word) -> bool {
+        let word = self.word(stripe);
+        // The acquire makes the holder see what the previous one has stored, and orders the holder's
+        // stores behind the lock; see the file's head for the rest.
+        let exchanged =
+            word.compare_exchange(seen.bits(), new.bits(), Ordering::SeqCst, Ordering::Relaxed);
+        order();
+        exchanged.is_ok()
+    }
+
+    /// Gives a locked stripe back.
+    #[inline(always)]
+    pub(crate) fn unlock(&self, stripe: Stripe, word: Word) {
+        // Pairs with the loads of whoever reads or locks the stripe next.
+        self.word(stripe).store(word.bits(), Ordering::Release);
+    }
+
+    /// The time.
+    #[inline(always)]
+    pub fn now(&self) -> u64 {
+        let now = self.clock.0.load(Ordering::SeqCst);
+        order();
+        now
+    }
+
+    /// Moves the clock, and answers the new time, which nobody else gets.
+    #[inline(always)]
+    pub(crate) fn tick(&self) -> u64 {
+        self.clock.0.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Sees to it that a version does not lie ahead of the clock.
+    #[inline]
+    pub(crate) fn advance_to(&self, version: u64) {
+        if version > self.now() {
+            self.clock.0.fetch_max(version, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Accesses outside of transactions.
+impl Space {
+    /// What is in a place of this stripe.
+    ///
+    /// A commit that has locked the stripe may have checked what it has read, so what was there before is out
+    /// of date: who reads waits *before* that. What a commit stores while the place is read may be seen
+    /// though others of its stores are not done yet: whoever looks for those finds their stripes locked.
+    #[inline]
+    pub fn read<V>(&self, stripe: Stripe, load: impl FnOnce() -> V) -> V {
+        self.load_free(stripe);
+        let value = load();
+        // Pairs with the release of the store that the value comes from: if a commit made it, that had
+        // locked all its stripes before.
+        fence(Ordering::Acquire);
+        value
+    }
+
+    /// Stores into a place of this stripe; answers whether somebody waits for that.
+    #[inline]
+    pub fn write(&self, stripe: Stripe, store: impl FnOnce()) -> Result<bool, Reserved> {
+        let word = self.lock(stripe)?;
+        store();
+        self.unlock(stripe, Word::free(self.now() + 1));
+        Ok(word.is_watched())
+    }
+
+    /// Stores into places of all these stripes, at once for all others; answers whether somebody waits
+    /// for a change of one. Puts the stripes in order.
+    pub fn write_all(
+        &self,
+        stripes: &mut Vec<Stripe>,
+        store: impl FnOnce(),
+    ) -> Result<bool, Reserved> {
+        let mask = self.words.len() as u32 - 1;
+        stripes.iter_mut().for_each(|stripe| stripe.0 &= mask);
+        // All who wait while they hold locks take them in this order.
+        stripes.sort_unstable();
+        stripes.dedup();
+        let mut words = Vec::with_capacity(stripes.len());
+        for &stripe in stripes.iter() {
+            match self.lock(stripe) {
+                Ok(word) => words.push(word),
+                Err(reserved) => {
+                    for (&stripe, &word) in stripes.iter().zip(&words) {
+                        self.unlock(stripe, word);
+                    }
+                    return Err(reserved);
+                }
+            }
+        }
+        store();
+        let version = self.now() + 1;
+        stripes.iter().for_each(|&stripe| self.unlock(stripe, Word::free(version)));
+        Ok(words.iter().any(|word| word.is_watched()))
+    }
+
+    fn lock(&self, stripe: Stripe) -> Result<Word, Reserved> {
+        loop {
+            let word = self.load_free(stripe);
+            if word.is_reserved() {
+                return Err(Reserved(stripe));
+            }
+            if self.exchange(stripe, word, word.locked(NO_PLACE)) {
+                return Ok(word);
+            }
+        }
+    }
+}
+
+/// Waiting for a change.
+impl Space {
+    /// Asks for news of changes of stripes that had these versions. Whether there are none yet: whoever makes
+    /// the next one is told that somebody waits for it.
+    ///
+    /// The caller has put itself where it will be found before.
+    pub fn watch(&self, versions: &[(Stripe, u64)]) -> bool {
+        versions.iter().all(|&(stripe, version)| {
+            loop {
+                let word = self.load_free(stripe);
+                if word.version() != version {
+                    return false;
+                }
+                if word.is_watched() || self.exchange(stripe, word, word.watched()) {
+                    return true;
+                }
+            }
+        })
+    }
+}
+
+/// Zeroes as words. The memory comes zeroed from the system, which has it ready only where it is used: so
+/// the words are made in place, by a loop that does nothing.
+fn zeroes(count: usize) -> Box<[AtomicU64]> {
+    vec![0; count].into_iter().map(AtomicU64::new).collect()
+}

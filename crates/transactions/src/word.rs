@@ -1,0 +1,123 @@
+//! The word of a stripe.
+//!
+//! ```text
+//!   63                              3   2   1   0
+//!  ┌─────────────────────────────────┬───┬───┬───┐
+//!  │ version                         │ r │ w │ 0 │   free
+//!  ├─────────────────────────────────┼───┼───┼───┤
+//!  │ place among what the holder has │ r │ w │ 1 │   locked
+//!  └─────────────────────────────────┴───┴───┴───┘
+//! ```
+//!
+//! - *watched* (w): somebody waits for a change of the stripe. The next change clears it, and tells who
+//!   made the change.
+//! - *reserved* (r): an inevitable attempt has read the stripe, and nobody else locks it.
+//!
+//! A word is changed by compare-and-exchange while it is free, and by its holder alone while it is locked.
+
+const LOCKED: u64 = 1;
+const WATCHED: u64 = 2;
+const RESERVED: u64 = 4;
+const SHIFT: u32 = 3;
+
+/// The state of a stripe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word(u64);
+
+/// The place of a holder that is no attempt.
+pub const NO_PLACE: usize = (u64::MAX >> SHIFT) as usize;
+
+impl Word {
+    /// The word with these bits, which [`Word::bits`] answered.
+    #[inline(always)]
+    pub fn from_bits(bits: u64) -> Word {
+        Word(bits)
+    }
+
+    /// The word's bits.
+    #[inline(always)]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// A free stripe that was last changed at this time.
+    #[inline(always)]
+    pub fn free(version: u64) -> Word {
+        Word(version << SHIFT)
+    }
+
+    /// The word for a holder that keeps the previous one at this place; the flags stay.
+    #[inline(always)]
+    pub fn locked(self, place: usize) -> Word {
+        Word((place as u64) << SHIFT | self.0 & (WATCHED | RESERVED) | LOCKED)
+    }
+
+    /// Whether the stripe is locked.
+    #[inline(always)]
+    pub fn is_locked(self) -> bool {
+        self.0 & LOCKED != 0
+    }
+
+    /// Whether the stripe is reserved.
+    #[inline(always)]
+    pub fn is_reserved(self) -> bool {
+        self.0 & RESERVED != 0
+    }
+
+    /// Whether somebody waits for a change.
+    #[inline(always)]
+    pub fn is_watched(self) -> bool {
+        self.0 & WATCHED != 0
+    }
+
+    /// The time of the last change, of a free stripe.
+    #[inline(always)]
+    pub fn version(self) -> u64 {
+        self.0 >> SHIFT
+    }
+
+    /// Where its holder keeps the previous word, of a locked stripe.
+    #[inline(always)]
+    pub fn place(self) -> usize {
+        (self.0 >> SHIFT) as usize
+    }
+
+    /// The same, and somebody waits for a change.
+    #[inline(always)]
+    pub fn watched(self) -> Word {
+        Word(self.0 | WATCHED)
+    }
+
+    /// The same, reserved.
+    #[inline(always)]
+    pub fn reserved(self) -> Word {
+        Word(self.0 | RESERVED)
+    }
+
+    /// The same, not reserved.
+    #[inline(always)]
+    pub fn unreserved(self) -> Word {
+        Word(self.0 & !RESERVED)
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_kept() {
+        let word = Word::free(77);
+        assert!(!word.is_locked() && !word.is_watched() && !word.is_reserved());
+        assert_eq!(word.version(), 77);
+        let marked = word.watched().reserved();
+        assert!(marked.is_watched() && marked.is_reserved() && !marked.is_locked());
+        assert_eq!(marked.version(), 77);
+        assert_eq!(marked.unreserved(), word.watched());
+        for place in [0, 1, 1 << 40, NO_PLACE] {
+            let locked = marked.locked(place);
+            assert!(locked.is_locked() && locked.is_watched() && locked.is_reserved());
+            assert_eq!(locked.place(), place);
+        }
+    }
+}
