@@ -188,6 +188,11 @@ impl NativeThreads {
         !self.entries.lock().is_empty()
     }
 
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.entries.lock().len()
+    }
+
     /// The guest's object for a home, or nil.
     pub fn object(&self, home: Home) -> Word {
         self.entries.lock().get(&home.bits()).map_or(Word::NIL, |entry| entry.object)
@@ -260,7 +265,11 @@ fn reserve(thread: &mut Thread) -> Option<WorkerId> {
     if let Some(id) = scheduler.reserve_bound() {
         return Some(id);
     }
+    let before = thread.vm.native_threads.count();
     thread.mutator.collect(CollectionKind::Full);
+    if thread.vm.native_threads.count() == before {
+        return None;
+    }
     let end = Instant::now() + TIME_TO_LEAVE;
     loop {
         let id = thread.mutator.native(|| {

@@ -25,13 +25,14 @@ use squall_runtime::worker::{self, Finished};
 use squall_scheduler::SchedulerOptions;
 
 /// Primitives that end the program or the strand or stop it for long if they do what they should.
-const LEFT_OUT: [&str; 7] = [
+const LEFT_OUT: [&str; 8] = [
     "endWith:",
     "exit:",
     "failStrand:",
     "signal:",
     "signalAgain:",
     "sleep:",
+    "blockNativeThread:",
     "chooseOf:fairly:within:",
 ];
 
