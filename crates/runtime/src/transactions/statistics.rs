@@ -49,7 +49,7 @@ pub struct Length {
     pub writes: usize,
 }
 
-/// The names of [`Counter`]s, as programs get them.
+/// The names of counters, as programs get them.
 pub const NAMES: [&str; COUNTERS] = [
     "begun",
     "committed",

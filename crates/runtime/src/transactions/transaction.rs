@@ -6,7 +6,7 @@
 //! again. Before the conflict everything that the transaction has written was in its list of writes, and
 //! what it had sent or printed in its list of effects: they are emptied, and nothing has happened.
 //!
-//! Progress. A transaction that has lost [`MANY`] times begins as an inevitable one, which cannot lose.
+//! Progress. A transaction that has lost `MANY` times begins as an inevitable one, which cannot lose.
 //! Strands that want that get it in the order in which they ask.
 
 use std::time::Instant;
