@@ -6,7 +6,7 @@
 //! The clock counts commits. A commit moves it, and its stripes get the new time. A store outside of
 //! transactions does not move it, so that such stores do not get in each other's way: its stripe gets the
 //! time that comes *next*. Who reads a version that lies ahead of the clock first moves the clock there
-//! ([`Space::advance_to`]; the clock is then GV5 of TL2's authors). Hence
+//! (`Space::advance_to`; the clock is then GV5 of TL2's authors). Hence
 //!
 //! 1. who has recorded a version has seen the clock at that version or beyond;
 //! 2. a new version is greater than what the clock was while its stripe was locked;
