@@ -57,27 +57,19 @@ impl Mutator {
         length: usize,
         fill: Word,
     ) -> Option<Object> {
-        debug_assert!(layout.format().has_elements());
+        if let Some(object) = self.allocate_array_if_room(layout, class, length, fill) {
+            return Some(object);
+        }
         if length > MAX_LENGTH {
             return None;
         }
-        let size = object::size_of_array(length);
-        let (object, class, fill) = match self.bump_small(size) {
-            Some(object) => (object, class, fill),
-            None => {
-                let depth = self.root_depth();
-                let fill = self.push_root(fill);
-                let allocated = self.allocate_slowly(size, class);
-                let fill = self.get(fill);
-                self.truncate_roots(depth);
-                let (object, class) = allocated?;
-                (object, class, fill)
-            }
-        };
-        object.initialize_header(layout, class);
-        object.initialize_length(length);
-        object.fill_new_elements(fill);
-        Some(object)
+        let depth = self.root_depth();
+        let fill = self.push_root(fill);
+        let allocated = self.allocate_slowly(object::size_of_array(length), class);
+        let fill = self.get(fill);
+        self.truncate_roots(depth);
+        let (object, class) = allocated?;
+        Some(make_array(object, layout, class, length, fill))
     }
 
     /// The same, if there is room without asking the collector: this is no GC point.
@@ -94,10 +86,7 @@ impl Mutator {
             return None;
         }
         let object = self.bump_small(object::size_of_array(length))?;
-        object.initialize_header(layout, class);
-        object.initialize_length(length);
-        object.fill_new_elements(fill);
-        Some(object)
+        Some(make_array(object, layout, class, length, fill))
     }
 
     /// Allocates an object of `length` bytes, all zero. *GC point.*
@@ -206,4 +195,13 @@ impl Mutator {
             self.collect(stress.kind);
         }
     }
+}
+
+/// Makes an array of new memory.
+#[inline(always)]
+fn make_array(object: Object, layout: LayoutId, class: Word, length: usize, fill: Word) -> Object {
+    object.initialize_header(layout, class);
+    object.initialize_length(length);
+    object.fill_new_elements(fill);
+    object
 }

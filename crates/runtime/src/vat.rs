@@ -81,7 +81,7 @@ const OWNED: u32 = 4;
 const READY: u32 = 8;
 const EXPECTED: u32 = 16;
 /// Somebody has the vat, or is about to.
-const TAKEN: u32 = SCHEDULED | OWNED;
+const BUSY: u32 = SCHEDULED | OWNED;
 
 /// A vat's native part.
 pub struct Vat {
@@ -279,7 +279,7 @@ impl VatRef {
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
         let state = self.lock();
-        if state & TAKEN == 0 {
+        if state & BUSY == 0 {
             return self.schedule_with(thread, state, strand);
         }
         self.ready().push(strand, first);
@@ -292,15 +292,24 @@ impl VatRef {
 
     /// Schedules a vat that nobody has, for a strand that is ready. It is locked.
     fn schedule_with(self, thread: &mut Thread, state: u32, strand: StrandRef) {
-        let Some(bound) = strand.home().worker() else {
-            self.ready().push(strand, false);
-            self.unlock(state | SCHEDULED);
-            return thread.worker.push(Item::vat(self));
-        };
-        self.unlock(state | SCHEDULED);
-        if !thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+        if !self.pass_on(thread, state, strand, false) {
             self.yield_to_others(thread);
         }
+    }
+
+    /// Schedules a vat that nobody has, and hands it to whoever runs this strand, which stands before or behind
+    /// the others that are ready. Or the strand waits alone, for its native thread is busy, and the vat is
+    /// scheduled and in no queue. Whether it was handed on. The vat is locked.
+    fn pass_on(self, thread: &mut Thread, state: u32, strand: StrandRef, first: bool) -> bool {
+        let Some(bound) = strand.home().worker() else {
+            self.ready().push(strand, first);
+            self.unlock(state | SCHEDULED);
+            thread.worker.push(Item::vat(self));
+            return true;
+        };
+        // From here on it may be theirs.
+        self.unlock(state | SCHEDULED);
+        thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand))
     }
 
     /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
@@ -308,17 +317,14 @@ impl VatRef {
     pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
         let state = self.lock();
         self.ready().push(strand, true);
-        let is_free = state & TAKEN == 0;
-        if is_free {
-            self.owner.store(thread.worker_index(), Ordering::Relaxed);
-        }
         let outranks = self.is_outranked_by(strand, state);
+        let is_free = state & BUSY == 0;
         if !is_free {
             // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
             // yield all the time might always come too early.
             thread.worker.end_run();
         }
-        self.unlock(if is_free { state | OWNED } else { state });
+        self.own_if_free(thread.worker_index(), state);
         if outranks {
             thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
         }
@@ -347,7 +353,7 @@ impl VatRef {
     }
 
     fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
-        if state & TAKEN == 0 {
+        if state & BUSY == 0 {
             self.enqueue(thread, state);
         } else {
             self.unlock(state);
@@ -373,7 +379,12 @@ impl VatRef {
     /// Owns a vat that is expected here, its home, if nobody has it.
     pub fn visit(self, worker: u32) -> bool {
         let state = self.lock() & !EXPECTED;
-        let is_free = state & TAKEN == 0;
+        self.own_if_free(worker, state)
+    }
+
+    /// Unlocks a vat, and owns it if nobody has it.
+    fn own_if_free(self, worker: u32, state: u32) -> bool {
+        let is_free = state & BUSY == 0;
         if is_free {
             self.owner.store(worker, Ordering::Relaxed);
         }
@@ -384,16 +395,19 @@ impl VatRef {
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
         let state = self.lock();
-        debug_assert!(state & TAKEN == SCHEDULED, "a vat in a run queue is scheduled");
-        self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(state & !SCHEDULED | OWNED);
+        self.own_scheduled(worker, state);
     }
 
     /// As [`VatRef::own`], together with a strand that stands before the others then.
     pub fn own_with(self, worker: u32, strand: StrandRef) {
         let state = self.lock();
-        debug_assert!(state & TAKEN == SCHEDULED, "a vat that is on its way is scheduled");
         self.ready().push(strand, true);
+        self.own_scheduled(worker, state);
+    }
+
+    /// Unlocks and owns a vat that was on its way here.
+    fn own_scheduled(self, worker: u32, state: u32) {
+        debug_assert!(state & BUSY == SCHEDULED, "a vat that is on its way is scheduled");
         self.owner.store(worker, Ordering::Relaxed);
         self.unlock(state & !SCHEDULED | OWNED);
     }
@@ -410,12 +424,7 @@ impl VatRef {
     /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
     pub fn reclaim(self, worker: u32) -> bool {
         let state = self.lock();
-        let is_free = state & TAKEN == 0;
-        if is_free {
-            self.owner.store(worker, Ordering::Relaxed);
-        }
-        self.unlock(if is_free { state | OWNED } else { state });
-        is_free
+        self.own_if_free(worker, state)
     }
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.
@@ -477,15 +486,7 @@ impl VatRef {
     fn send_home(self, thread: &mut Thread, state: u32, strand: StrandRef) -> bool {
         // Whoever comes back to this native thread by what it gives away finds it idle.
         thread.worker.end_run();
-        let Some(bound) = strand.home().worker() else {
-            self.ready().push(strand, true);
-            self.unlock(state & !OWNED | SCHEDULED);
-            thread.worker.push(Item::vat(self));
-            return true;
-        };
-        // From here on it may be theirs.
-        self.unlock(state & !OWNED | SCHEDULED);
-        if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+        if self.pass_on(thread, state & !OWNED, strand, true) {
             return true;
         }
         if !thread.worker.resume_run() {
@@ -551,15 +552,9 @@ impl VatRef {
     /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         loop {
-            let state = self.lock() & !TAKEN;
+            let state = self.lock() & !BUSY;
             let Some(strand) = self.ready().pop() else { return self.leave(thread, state) };
-            let Some(bound) = strand.home().worker() else {
-                self.ready().push(strand, true);
-                self.unlock(state | SCHEDULED);
-                return thread.worker.push(Item::vat(self));
-            };
-            self.unlock(state | SCHEDULED);
-            if thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand)) {
+            if self.pass_on(thread, state, strand, true) {
                 return;
             }
         }
@@ -650,7 +645,7 @@ impl VatRef {
 
     /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
-        self.state.load(Ordering::Relaxed) & (TAKEN | EXPECTED) != 0
+        self.state.load(Ordering::Relaxed) & (BUSY | EXPECTED) != 0
     }
 }
 

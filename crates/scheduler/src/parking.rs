@@ -203,9 +203,7 @@ impl Parking {
         crew.vacant.push(id);
         crew.stall_told &= !has_run;
         self.publish(&crew);
-        let told = self.tell_stall(&mut crew, has_work);
-        drop(crew);
-        self.notify(told);
+        self.announce_stall(crew, has_work);
     }
 
     /// A present worker is replaced: it is a source until it [comes back](Parking::come_back).
@@ -215,18 +213,14 @@ impl Parking {
         crew.replaced += 1;
         self.begin_source();
         self.publish(&crew);
-        let told = self.tell_stall(&mut crew, has_work);
-        drop(crew);
-        self.notify(told);
+        self.announce_stall(crew, has_work);
     }
 
     /// A bound worker, which is a source as long as it runs something, is outside for long.
     pub(crate) fn replace_bound(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.replaced += 1;
-        let told = self.tell_stall(&mut crew, has_work);
-        drop(crew);
-        self.notify(told);
+        self.announce_stall(crew, has_work);
     }
 
     /// A bound worker that was outside for long is not any more.
@@ -238,9 +232,7 @@ impl Parking {
     pub(crate) fn end(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.is_ending = true;
-        let told = self.tell_stall(&mut crew, has_work);
-        drop(crew);
-        self.notify(told);
+        self.announce_stall(crew, has_work);
     }
 
     /// A worker that was replaced is present again.
@@ -375,8 +367,7 @@ impl Parking {
     pub(crate) fn end_sources(&self, count: usize, has_work: impl Fn() -> bool) {
         // Release pairs with the acquire of `tell_stall`.
         if self.sources.fetch_sub(count, Ordering::AcqRel) == count {
-            let told = self.tell_stall(&mut lock(&self.crew), has_work);
-            self.notify(told);
+            self.announce_stall(lock(&self.crew), has_work);
         }
     }
 
@@ -386,7 +377,13 @@ impl Parking {
         self.has_bound_run.store(true, Ordering::Relaxed);
         // Release: as in `end_sources`; but the sources that are left may be of those for whom nobody waits.
         self.sources.fetch_sub(1, Ordering::AcqRel);
-        let told = self.tell_stall(&mut lock(&self.crew), has_work);
+        self.announce_stall(lock(&self.crew), has_work);
+    }
+
+    /// Wakes a worker with the verdict of a stall, if there is one that nobody knows of.
+    fn announce_stall(&self, mut crew: MutexGuard<'_, Crew>, has_work: impl Fn() -> bool) {
+        let told = self.tell_stall(&mut crew, has_work);
+        drop(crew);
         self.notify(told);
     }
 

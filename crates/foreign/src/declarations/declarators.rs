@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::error::Problem;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
-use super::specifiers::is_keyword;
+use super::specifiers::{QUALIFIERS, is_keyword};
 use crate::signature::{MOST_PARAMETERS, Parameter, Signature};
 use crate::types::{self, Kind, Type, TypeError};
 
@@ -91,21 +91,12 @@ impl<'t> Parser<'t, '_> {
 
     /// Counts stars, and skips what is between them.
     fn stars(&mut self) -> Parsed<usize> {
-        const BETWEEN: &[&str] = &[
-            "const",
-            "__const",
-            "volatile",
-            "__volatile__",
-            "restrict",
-            "__restrict",
-            "__restrict__",
-        ];
         let mut stars = 0;
         loop {
             let kind = self.peek().kind;
             if kind == TokenKind::Symbol("*") {
                 stars += 1;
-            } else if !matches!(kind, TokenKind::Word(word) if BETWEEN.contains(&word)) {
+            } else if !matches!(kind, TokenKind::Word(word) if QUALIFIERS.contains(&word)) {
                 return Ok(stars);
             }
             self.advance();

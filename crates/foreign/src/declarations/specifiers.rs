@@ -18,17 +18,13 @@ pub(super) struct Specifiers {
 }
 
 /// Words that say nothing about how values are passed.
-const IGNORED: &[&str] = &[
-    "const",
-    "__const",
-    "volatile",
-    "__volatile__",
-    "restrict",
-    "__restrict",
-    "__restrict__",
-    "extern",
-    "__extension__",
-];
+pub(super) const QUALIFIERS: &[&str] =
+    &["const", "__const", "volatile", "__volatile__", "restrict", "__restrict", "__restrict__"];
+
+/// Whether a word says nothing about types.
+fn is_ignored(word: &str) -> bool {
+    QUALIFIERS.contains(&word) || matches!(word, "extern" | "__extension__")
+}
 
 /// The words that names of arithmetic types are made of.
 const TYPE_WORDS: &[&str] = &[
@@ -65,7 +61,7 @@ const REFUSED: &[(&str, &str)] = &[
 pub(super) fn is_keyword(word: &str) -> bool {
     let is_refused = REFUSED.iter().any(|(refused, _)| *refused == word);
     let others = ["struct", "union", "enum", "typedef", "sizeof", "_Alignof"];
-    is_refused || IGNORED.contains(&word) || TYPE_WORDS.contains(&word) || others.contains(&word)
+    is_refused || is_ignored(word) || TYPE_WORDS.contains(&word) || others.contains(&word)
 }
 
 impl<'t> Parser<'t, '_> {
@@ -87,7 +83,7 @@ impl<'t> Parser<'t, '_> {
         while let TokenKind::Word(word) = self.peek().kind {
             let is_first = base.is_none() && words.is_empty();
             let is_type_word = TYPE_WORDS.contains(&word);
-            if IGNORED.contains(&word) || word == "typedef" {
+            if is_ignored(word) || word == "typedef" {
                 is_typedef |= word == "typedef";
                 self.advance();
             } else if is_type_word && base.is_none() {

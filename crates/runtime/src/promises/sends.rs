@@ -30,30 +30,14 @@ pub fn send_eventually(
     if thread.transaction.is_some() {
         return defer(thread, here, site, window, wants_result);
     }
-    let target = receiver_vat(window.get(0));
-    if let Some(target) = target {
-        for index in 1..window.len() {
-            let word = window.get(index);
-            if word.is_pointer() {
-                window.set(index, isolation::wrap(thread, word, here, target)?);
-            }
-        }
-        window.set(0, isolation::target_of(window.get(0).object_unchecked()));
-    }
+    let target = address(thread, here, window)?;
     let depth = thread.mutator.root_depth();
     let result = match wants_result {
         true => make(thread, here, origins::origin_of(Some(site)))?.word(),
         false => Word::NIL,
     };
     let kept = thread.mutator.push_root(result);
-    let sent =
-        messages::make(thread, messages::site_kind(site), result, window).map(
-            |message| match target {
-                Some(target) => target.post(thread, message),
-                None => post(thread, here, message),
-            },
-        );
-    thread.made_work();
+    let sent = make_and_post(thread, (here, target), site, result, window);
     let target = target.or_else(|| vat_behind(window.get(0)));
     let target = target.filter(|&target| target != here && target.is_bounded());
     let waiter = target.map(|_| waiting::own_waiter(thread)).transpose();
@@ -64,6 +48,40 @@ pub fn send_eventually(
         (Some(target), Some(waiter)) => target.wait_for_room(thread, waiter, result),
         _ => Outcome::Return(result),
     })
+}
+
+/// Wraps the arguments in the window for the vat of their receiver, if that is a far reference, and puts what it
+/// refers to in its place; answers the vat. *GC point.*
+fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<VatRef>, Failure> {
+    let target = receiver_vat(window.get(0));
+    if let Some(target) = target {
+        for index in 1..window.len() {
+            let word = window.get(index);
+            if word.is_pointer() {
+                window.set(index, isolation::wrap(thread, word, here, target)?);
+            }
+        }
+        window.set(0, isolation::target_of(window.get(0).object_unchecked()));
+    }
+    Ok(target)
+}
+
+/// Posts the message in the window, from the first vat to the second, to which it was [addressed](address),
+/// or to wherever its receiver is. *GC point.*
+fn make_and_post(
+    thread: &mut Thread,
+    (here, target): (VatRef, Option<VatRef>),
+    site: &'static Site,
+    result: Word,
+    window: Window,
+) -> Result<(), Failure> {
+    let message = messages::make(thread, messages::site_kind(site), result, window)?;
+    match target {
+        Some(target) => target.post(thread, message),
+        None => post(thread, here, message),
+    }
+    thread.made_work();
+    Ok(())
 }
 
 /// Leaves a message to the transaction that runs, which sends it when it commits. *GC point.*
@@ -89,33 +107,15 @@ fn defer(
 pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     // A strand that was in a transaction has a vat.
     let Ok(here) = vat::current(thread) else { return };
-    if let Err(failure) = make_wrapped(thread, here, site, window) {
+    let sent = address(thread, here, window).and_then(|target| {
+        let result = thread.message[0];
+        make_and_post(thread, (here, target), site, result, window)
+    });
+    if let Err(failure) = sent {
         debug_assert!(failure.reason == "OutOfMemory");
         let (error, result) = (thread.vm.roots.out_of_memory.get(), thread.message[0]);
         settle_result(thread, Some(here), result, Ending::Failed, error);
     }
-}
-
-fn make_wrapped(
-    thread: &mut Thread,
-    here: VatRef,
-    site: &'static Site,
-    window: Window,
-) -> Result<(), Failure> {
-    if let Some(target) = receiver_vat(window.get(0)) {
-        for index in 1..window.len() {
-            let word = window.get(index);
-            if word.is_pointer() {
-                let wrapped = isolation::wrap(thread, word, here, target)?;
-                window.set(index, wrapped);
-            }
-        }
-    }
-    let result = thread.message[0];
-    let message = messages::make(thread, messages::site_kind(site), result, window)?;
-    post(thread, here, message);
-    thread.made_work();
-    Ok(())
 }
 
 /// The vat that a far reference leads to.

@@ -169,13 +169,34 @@ pub(super) fn memory(thread: &Thread) -> &'static Memory {
     thread.memory.expect("a guarded vat has a memory")
 }
 
+/// Reads a place, for any vat.
+#[inline]
+fn read(thread: &mut Thread, object: Object, place: impl Place) -> Result<Word, Failure> {
+    if !thread.is_guarded {
+        return Ok(place.load(object));
+    }
+    load(thread, object, place).ok_or(Failure::elsewhere())
+}
+
+/// Writes a place, for any vat.
+#[inline]
+fn write(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+) -> Result<(), Failure> {
+    if !thread.is_guarded {
+        place.store(thread, object, value);
+        return Ok(());
+    }
+    if store(thread, object, place, value) { Ok(()) } else { Err(Failure::elsewhere()) }
+}
+
 /// What is in a slot, for any vat.
 #[inline]
 pub fn slot(thread: &mut Thread, object: Object, index: usize) -> Result<Word, Failure> {
-    if !thread.is_guarded {
-        return Ok(object.slot(index));
-    }
-    load(thread, object, Slot(index)).ok_or(Failure::elsewhere())
+    read(thread, object, Slot(index))
 }
 
 /// Writes a slot, for any vat.
@@ -186,20 +207,13 @@ pub fn set_slot(
     index: usize,
     value: Word,
 ) -> Result<(), Failure> {
-    if !thread.is_guarded {
-        object.set_slot(&mut thread.mutator, index, value);
-        return Ok(());
-    }
-    if store(thread, object, Slot(index), value) { Ok(()) } else { Err(Failure::elsewhere()) }
+    write(thread, object, Slot(index), value)
 }
 
 /// What is in an element, counted from 0, for any vat.
 #[inline]
 pub fn element(thread: &mut Thread, array: Object, index: usize) -> Result<Word, Failure> {
-    if !thread.is_guarded {
-        return Ok(array.element(index));
-    }
-    load(thread, array, Element(index)).ok_or(Failure::elsewhere())
+    read(thread, array, Element(index))
 }
 
 /// Writes an element, counted from 0, for any vat.
@@ -210,11 +224,7 @@ pub fn set_element(
     index: usize,
     value: Word,
 ) -> Result<(), Failure> {
-    if !thread.is_guarded {
-        array.set_element(&mut thread.mutator, index, value);
-        return Ok(());
-    }
-    if store(thread, array, Element(index), value) { Ok(()) } else { Err(Failure::elsewhere()) }
+    write(thread, array, Element(index), value)
 }
 
 /// Appends the elements of an array to the thread's message.
