@@ -141,7 +141,7 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer type",
         TypeRule::Bits => "`bool` or an integer type",
         TypeRule::Number => "an integer or float type",
-        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
         TypeRule::Whatever => "of every type",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",

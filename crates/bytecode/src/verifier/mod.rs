@@ -20,6 +20,8 @@
 //!    one of which may stand in for the primary factory. The names of slots and nested classes are
 //!    unary selectors.
 //!
+//! Types and links have properties 25 to 31, below.
+//!
 //! # Properties of a function
 //!
 //! 6. It has 1 to 256 registers, enough for its arguments, and 1 to 2²⁴ words of code.
@@ -68,6 +70,21 @@
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
 //!
+//! # Properties of types and links
+//!
+//! 25. A row of the type table refers to earlier rows only, and no two rows are equal. There are at
+//!     most 65,536 rows. A tuple has 1 to 255 elements; functions and processes have at most 255
+//!     parameters. Registers, constants and results have types that exist.
+//! 26. Tuples, lists and maps hold neither `any` nor a channel, an end of one, a barrier or a
+//!     bucket. No parameter of a process is `any`.
+//! 27. The keys of a map are totally ordered: numbers, and tuples and lists of ordered types.
+//! 28. Raw constants are of basic types.
+//! 29. Name and version, if any, and the names of imports and exports are not empty. Versions and
+//!     requirements are ones.
+//! 30. A function without code is listed by exactly one import, once; it has parameters, which are all
+//!     its registers, and a result, and nothing else. It can be called like any other.
+//! 31. Exports have distinct names, and name functions with code.
+//!
 //! # Cost
 //!
 //! Everything but the last two properties takes one pass. Those are solved with sets of registers,
@@ -78,7 +95,9 @@ mod classes;
 mod code;
 mod flow;
 mod function;
+mod links;
 mod report;
+mod types;
 
 use std::collections::{HashMap, HashSet};
 
@@ -86,6 +105,7 @@ pub use report::VerifyError;
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
+use crate::types::RegisterType;
 use report::{Place, Report};
 
 /// How far a module is believed.
@@ -102,6 +122,8 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     let mut report = Report::new(module);
     let facts = Facts::of(module, trust);
     check_tables(&facts, &mut report);
+    types::check(module, &mut report);
+    links::check(&facts, &mut report);
     classes::check(&facts, &mut report);
     for index in 0..module.functions.len() {
         if report.is_full() {
@@ -149,6 +171,10 @@ impl<'a> Facts<'a> {
 
     fn has_class(&self, id: ClassId) -> bool {
         id.index() < self.module.classes.len()
+    }
+
+    fn has_type(&self, kind: RegisterType) -> bool {
+        kind.defined().is_none_or(|id| id.index() < self.module.types.len())
     }
 
     /// The text of a string as errors quote it: not too much of it.
