@@ -6,13 +6,12 @@
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
 //! call destroyed its window. The handler finds the region's value register initialised in
-//! addition. `leave_home` makes the home register uninitialised again. `unbox` initialises its
+//! addition. `leave_home` makes the home register uninitialised again. `unbox` (`convert_exact`, `map_get`) initialises its
 //! destination on the way to the next instruction; on the way to its target it leaves it
 //! uninitialised.
 
 use crate::decode::Instruction;
 use crate::flow::{Block, FlowGraph, Worklist};
-use crate::instructions::Opcode;
 use crate::module::Function;
 use crate::register_set::RegisterSet;
 
@@ -153,7 +152,7 @@ struct Summary {
     ever_destroyed: RegisterSet,
     /// Defined where some later instruction could raise an exception.
     possibly_defined: RegisterSet,
-    /// The destination of a final `unbox`.
+    /// The destination of a final `unbox` or the like.
     destroyed_by_jump: RegisterSet,
 }
 
@@ -180,7 +179,7 @@ impl Summary {
         let destroyed = destroyed | effects.ended();
         self.destroyed = (self.destroyed | destroyed) - defined;
         self.defined = (self.defined - destroyed) | defined;
-        if instruction.opcode == Opcode::Unbox {
+        if instruction.opcode.defines_unless_jumping() {
             self.destroyed_by_jump = defined;
         }
     }
