@@ -20,6 +20,7 @@ use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
 use squall_bytecode::module::{Constant as Literal, Visibility};
+use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 
 use crate::behavior::Behavior;
@@ -28,6 +29,8 @@ use crate::known::KnownClass;
 use crate::primitives;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
+use crate::typed::specialise::specialise;
+use crate::typed::types::{self, Type};
 
 /// A module ready to run.
 pub struct LoadedModule {
@@ -37,6 +40,8 @@ pub struct LoadedModule {
     functions: Box<[OnceLock<&'static Function>]>,
     definitions: Box<[OnceLock<&'static Definition>]>,
     table: &'static SymbolTable,
+    /// The rows of the type table, interned.
+    types: OnceLock<Box<[Type]>>,
     /// Of a view, the definition that it has a variant of, which is none itself.
     seen: Option<&'static Definition>,
 }
@@ -51,6 +56,7 @@ impl LoadedModule {
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            types: OnceLock::new(),
             seen: None,
         }))
     }
@@ -64,6 +70,7 @@ impl LoadedModule {
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            types: OnceLock::new(),
             seen: Some(definition),
         }))
     }
@@ -87,6 +94,21 @@ impl LoadedModule {
     /// A function, linked.
     pub fn function(&'static self, id: FunctionId) -> &'static Function {
         self.functions[id.index()].get_or_init(|| link(self, id))
+    }
+
+    /// The rows of the type table.
+    pub fn types(&self) -> &[Type] {
+        self.types.get_or_init(|| types::intern_table(self.bytecode.types()))
+    }
+
+    /// The types of a function's registers, unless all are `any`.
+    fn types_of(&self, function: &squall_bytecode::module::Function) -> &'static [Type] {
+        if function.registers.iter().all(|kind| *kind == RegisterType::Any) {
+            return &[];
+        }
+        let table = self.types();
+        let all = function.registers.iter().map(|kind| types::of_register(*kind, table));
+        Box::leak(all.collect())
     }
 
     /// A class definition.
@@ -252,6 +274,8 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
     for instruction in instructions(&bytecode.code) {
         link_instruction(module, instruction.opcode, instruction.pc, &mut words, &mut sites);
     }
+    let types = module.types_of(bytecode);
+    specialise(bytecode, types, &mut words);
     let shortcut = recognise_shortcut(module, bytecode);
     let code: Box<[AtomicU32]> = words.into_iter().map(AtomicU32::new).collect();
     let code: &'static [AtomicU32] = Box::leak(code);
@@ -268,6 +292,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         sites: Box::leak(sites.into_boxed_slice()),
         constants: Box::leak(bytecode.constants.iter().map(initial_constant).collect()),
         register_types: &bytecode.registers,
+        types,
         frame_words: bytecode.registers.len() as u32,
         arguments: bytecode.arguments() as u32,
         kind: bytecode.kind,
@@ -291,6 +316,14 @@ fn link_instruction(
     let words = &mut words[pc..];
     let operands = opcode.info().operands;
     let index = match opcode {
+        Opcode::CallIndirect => {
+            let arguments = Field::X.extract(words) as u8;
+            sites.push(Site::new());
+            let index = sites.len() - 1;
+            sites[index].arguments = arguments;
+            Field::X.insert(words, index as u32);
+            index
+        }
         Opcode::Call | Opcode::Primitive => {
             let operand = Field::X.extract(words);
             sites.push(Site::new());
@@ -316,7 +349,7 @@ fn link_instruction(
         match operand.kind {
             OperandKind::Window => site.window = value as u16,
             OperandKind::Define(_) => site.destination = value as u16,
-            OperandKind::Count => site.arguments = value as u8,
+            OperandKind::Count if opcode != Opcode::CallIndirect => site.arguments = value as u8,
             OperandKind::Site(SiteRule::Send(arguments)) => site.arguments = arguments + 1,
             _ => {}
         }

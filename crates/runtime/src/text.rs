@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::{ClassDefinition, Function, Module};
+use squall_bytecode::types::TypeDefinition;
 
 /// The text of a loaded module.
 pub struct ModuleText(Form);
@@ -63,6 +64,14 @@ impl ModuleText {
         match &self.0 {
             Form::Whole(module) => module.main_class,
             Form::Image(image) => image.image.main_class(),
+        }
+    }
+
+    /// The type table.
+    pub fn types(&self) -> &[TypeDefinition] {
+        match &self.0 {
+            Form::Whole(module) => &module.types,
+            Form::Image(image) => image.image.types(),
         }
     }
 
