@@ -21,7 +21,7 @@ macro_rules! codes {
 for_each_instruction!(codes);
 
 /// The instructions that exist only at run time: see [`squall_runtime::stack`].
-pub use squall_runtime::stack::{HALT, LEAVE_CHUNK};
+pub use squall_runtime::stack::{HALT, LEAVE_CHUNK, NOT_LINKED};
 /// The forms of typed instructions, which are chosen when a function is linked.
 pub use squall_runtime::typed::specialise as forms;
 

@@ -8,6 +8,7 @@ use squall_bytecode::module::Constant;
 use squall_heap::Word;
 use squall_runtime::calls;
 use squall_runtime::function::Function;
+use squall_runtime::objects::string::make_string;
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::Thread;
 use squall_runtime::typed::types::{Storage, Type};
@@ -266,6 +267,18 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let function = self.function().module.function(FunctionId(self.word(1)));
         self.set_raw(a(word), std::ptr::from_ref(function) as u64);
         self.jump(2);
+    }
+
+    /// The body of an imported function that nobody has provided.
+    #[inline(always)]
+    pub(crate) fn fail_unlinked(&mut self) {
+        self.slowly(|thread| {
+            let failure = match make_string(thread, "calling a function that was not linked") {
+                Ok(what) => Failure::with("NotSupported", what, Word::NIL),
+                Err(failure) => failure,
+            };
+            calls::fail_here(thread, failure);
+        });
     }
 
     #[inline(always)]

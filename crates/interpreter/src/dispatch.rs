@@ -216,6 +216,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 forms::LESS_F64_JUMP => m.double_jump(word, |left, right| left < right),
                 forms::LESS_OR_EQUAL_F64_JUMP => m.double_jump(word, |left, right| left <= right),
 
+                code::NOT_LINKED => m.fail_unlinked(),
                 code::LEAVE_CHUNK => m.leave_chunk(),
                 code::HALT => break,
                 // SAFETY: the verifier accepts known opcodes only, and specialisation writes the

@@ -266,7 +266,7 @@ impl CodeChecker<'_> {
                 if self.facts.trust == super::Trust::Untrusted {
                     return Err("only trusted modules may use primitives".into());
                 }
-                self.check_window_is_any(instruction)
+                self.check_window_is_tagged(instruction)
             }
             opcode if (Opcode::MakeTuple..=Opcode::CallIndirect).contains(&opcode) => {
                 self.check_typed(instruction)
@@ -360,6 +360,17 @@ impl CodeChecker<'_> {
             _ => instruction.count().unwrap_or(0),
         };
         self.check_run_is_any("window", window, length)
+    }
+
+    /// Primitives of modules that are trusted take lists, too.
+    fn check_window_is_tagged(&self, instruction: &Instruction) -> Check {
+        let window = instruction.window().unwrap_or(Register(0)).index();
+        let count = instruction.count().unwrap_or(0);
+        let mut run = self.function.registers[window..window + count].iter();
+        match run.position(|kind| !kind.is_tagged()) {
+            None => Ok(()),
+            Some(place) => Err(format!("r{} holds raw bits", window + place)),
+        }
     }
 
     fn check_home(&self, register: Register) -> Check {
