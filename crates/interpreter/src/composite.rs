@@ -12,7 +12,7 @@ use squall_runtime::objects::string::make_string;
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::Thread;
 use squall_runtime::typed::types::{Storage, Type};
-use squall_runtime::typed::{Registers, lists, maps, position, tuples};
+use squall_runtime::typed::{Registers, boxing, lists, maps, position, tuples};
 
 use crate::machine::{Machine, a, b, bc, c};
 
@@ -242,6 +242,30 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn map_value(&mut self, word: u32) {
         self.content(a(word), 1, |_, all| {
             maps::value_at(all, b(word), c(word)).map(Word::from_bits)
+        });
+    }
+}
+
+/// Tuples, lists and maps as objects, and back.
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
+    #[inline(always)]
+    pub(crate) fn box_defined(&mut self, word: u32) {
+        self.content(a(word), 1, |thread, all| {
+            boxing::boxed(thread, all.kind(b(word)), all.word(b(word)))
+        });
+    }
+
+    #[inline(always)]
+    pub(crate) fn unbox_defined(&mut self, word: u32) {
+        let otherwise = self.word(1) as i32 as isize;
+        self.slowly(|thread| {
+            let registers = Registers::of(thread);
+            let object = registers.word(b(word));
+            match boxing::unboxed(thread, registers.kind(a(word)), object) {
+                Ok(None) => calls::jump_here(thread, otherwise),
+                Ok(Some(value)) => calls::complete_here(thread, a(word), 2, Ok(value)),
+                Err(failure) => calls::fail_here(thread, failure),
+            }
         });
     }
 }
