@@ -5,10 +5,11 @@
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
-//! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
+//! | `tests/bytecode/{run,link,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
+//! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -29,6 +30,7 @@ mod mutation;
 mod native_threads;
 mod observer;
 mod process;
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     trials.extend(hostile::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
+    trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
