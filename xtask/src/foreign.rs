@@ -19,7 +19,8 @@ use crate::{cargo, corpus, root};
 const PROGRAM: &str = "tests/foreign/soak.ns";
 
 /// The library's sources.
-const SOURCES: [&str; 2] = ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c"];
+const SOURCES: [&str; 3] =
+    ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c", "tests/foreign/names.c"];
 
 /// What the program prints if all was right.
 const RIGHT: &str = "true\ntrue\n";

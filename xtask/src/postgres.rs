@@ -26,7 +26,16 @@ pub fn run() -> bool {
         }
     };
     let mut command = cargo();
-    command.args(["test", "--quiet", "--package", "squall-cli", "--test", "all", "--", "postgres/"]);
+    command.args([
+        "test",
+        "--quiet",
+        "--package",
+        "squall-cli",
+        "--test",
+        "all",
+        "--",
+        "postgres/",
+    ]);
     command.env("SQUALL_POSTGRES", server.url());
     command.status().is_ok_and(|status| status.success())
 }
@@ -35,7 +44,8 @@ pub fn run() -> bool {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where packages put the server's programs, which are not on everybody's path.
-const FOLDERS: &[&str] = &["/usr/lib/postgresql", "/usr/pgsql", "/opt/homebrew/opt", "/usr/local/opt"];
+const FOLDERS: &[&str] =
+    &["/usr/lib/postgresql", "/usr/pgsql", "/opt/homebrew/opt", "/usr/local/opt"];
 
 /// A server that runs.
 pub struct Server {
@@ -58,7 +68,14 @@ impl Server {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).map_err(problem)?;
         }
         let mut make = program(&programs, "initdb", &folder, user);
-        make.args(["--no-sync", "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "data"]);
+        make.args([
+            "--no-sync",
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "data",
+        ]);
         let made = make.output().map_err(problem)?;
         if !made.status.success() {
             return Err(format!("initdb: {}", String::from_utf8_lossy(&made.stderr)));
@@ -76,10 +93,13 @@ impl Server {
 
     /// Kills the server and all processes that work for it, without a warning.
     pub fn kill(&mut self) {
-        let mut ids = children(self.process.id());
-        ids.push(self.process.id());
-        let ids = ids.iter().map(u32::to_string);
-        _ = Command::new("kill").arg("-KILL").args(ids).status();
+        // The first of them would start others in place of the dead.
+        let mut ids = vec![self.process.id()];
+        ids.extend(children(self.process.id()));
+        let mut kill = Command::new("kill");
+        kill.arg("-KILL").args(ids.iter().map(u32::to_string));
+        // Some see for themselves that it is over.
+        _ = kill.stderr(Stdio::null()).status();
         _ = self.process.wait();
     }
 
@@ -150,7 +170,9 @@ fn programs() -> Option<PathBuf> {
     };
     let known = FOLDERS.iter().flat_map(below);
     let mut folders = std::env::split_paths(&path).chain(known);
-    folders.find(|folder| ["initdb", "postgres", "pg_isready"].iter().all(|name| folder.join(name).is_file()))
+    folders.find(|folder| {
+        ["initdb", "postgres", "pg_isready"].iter().all(|name| folder.join(name).is_file())
+    })
 }
 
 /// Who the server runs as: nobody else, unless we are root.
@@ -165,7 +187,8 @@ fn other_user() -> Result<Option<(u32, u32)>, String> {
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
     let user = numbers("postgres").or_else(|| numbers("nobody"));
-    user.map(Some).ok_or_else(|| "the server does not run as root, and there is nobody else".to_owned())
+    user.map(Some)
+        .ok_or_else(|| "the server does not run as root, and there is nobody else".to_owned())
 }
 
 /// The processes that a process has started.

@@ -36,7 +36,12 @@ pub fn check() -> bool {
 
 /// Before a change lands.
 pub fn ci() -> bool {
-    have_components() && FORMAT.run() && LINT.run() && DOCUMENTATION.run() && ALL_TESTS.run() && postgres::run()
+    have_components()
+        && FORMAT.run()
+        && LINT.run()
+        && DOCUMENTATION.run()
+        && ALL_TESTS.run()
+        && postgres::run()
 }
 
 /// The integration tests with collections at every allocation and tiny stacks, and more damaged
