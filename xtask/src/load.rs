@@ -149,11 +149,7 @@ impl Shop {
 
     /// The memory that it occupies, in KiB.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+        crate::memory_of(self.process.id())
     }
 
     /// Asks it to end; whether it does so with success.

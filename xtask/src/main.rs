@@ -93,3 +93,11 @@ fn cargo() -> std::process::Command {
     command.current_dir(root());
     command
 }
+
+/// The memory that a process occupies, in KiB; 0 if nobody knows.
+fn memory_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
