@@ -29,9 +29,8 @@ pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
     let Some((handle, function)) = callee(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
-    if !(function.is_confined && !confinement::is_here(thread, handle))
-        && let Some(light) = light_call::<N>(thread, function, window)
-    {
+    let is_here = !function.is_confined || confinement::is_here(thread, handle);
+    if is_here && let Some(light) = light_call::<N>(thread, function, window) {
         // SAFETY: see `perform`.
         return conclude(thread, function, || unsafe { light.invoke() });
     }
