@@ -7,6 +7,7 @@
 //! | `(* expect error: text *)` | the standard error output contains the text |
 //! | `(* flags: --allow-files={scratch} … *)` | options of `squall run` |
 //! | `(* arguments: a b *)` | arguments of the program |
+//! | `(* environment: NAME=value *)` | a variable of the environment |
 //! | `(* input: text *)` | a line of the standard input |
 //! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
 //! | `(* stress: none *)` | it does something else under stress, which is not looked at |
@@ -51,6 +52,7 @@ pub fn run_program(text: &str, path: &str) -> Result<(), String> {
         words.extend(expectations.arguments.iter().cloned());
         let mut run = Run::new(words);
         run.input = expectations.input.clone();
+        run.environment = expectations.environment.clone();
         expectations.judge(&run)?;
     }
     Ok(())
@@ -67,6 +69,7 @@ struct Expectations {
     flags: Vec<String>,
     arguments: Vec<String>,
     input: String,
+    environment: Vec<(String, String)>,
     stress: Option<u32>,
     avoids_stress: bool,
     seeds: u64,
@@ -88,6 +91,11 @@ impl Expectations {
                 "expect error" => expectations.errors.push(value.to_owned()),
                 "flags" => expectations.flags = words(value),
                 "arguments" => expectations.arguments = words(value),
+                "environment" => {
+                    let pair = value.trim().split_once('=');
+                    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    expectations.environment.extend(pair);
+                }
                 "input" => expectations.input += &format!("{value}\n"),
                 "stress" if value.trim() == "none" => expectations.avoids_stress = true,
                 "stress" => expectations.stress = value.trim().parse().ok(),

@@ -10,6 +10,7 @@
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
+//! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ mod bench;
 mod corpus;
 mod foreign;
 mod load;
+mod postgres;
 mod seeds;
 mod soak;
 mod steps;
@@ -54,6 +56,8 @@ enum Command {
     Soak(soak::Arguments),
     /// Requests for the shop on the web, for a minute
     Load(load::Arguments),
+    /// The tests that need a server of PostgreSQL
+    Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
     /// Measurements, of Squall and of others
@@ -70,6 +74,7 @@ fn main() -> ExitCode {
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
+        Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
@@ -87,4 +92,12 @@ fn cargo() -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO"));
     command.current_dir(root());
     command
+}
+
+/// The memory that a process occupies, in KiB; 0 if nobody knows.
+fn memory_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -228,13 +228,17 @@ pub fn run_primitive(
         Shape::Ordinary | Shape::Identical => {}
         Shape::Evaluate => return evaluate(thread, site, window),
         Shape::Effect => {
-            if let Err(outcome) = transaction::make_inevitable(thread, primitive.name) {
+            if thread.transaction.is_some()
+                && let Err(outcome) = transaction::make_inevitable(thread, primitive.name)
+            {
                 return finish(thread, site, outcome);
             }
         }
     }
-    let outcome = (primitive.run)(thread, window);
-    finish(thread, site, outcome);
+    match (primitive.run)(thread, window) {
+        Outcome::Return(value) if !thread.must_look => complete(thread, site, value),
+        outcome => finish(thread, site, outcome),
+    }
 }
 
 /// Does what a primitive asks for.

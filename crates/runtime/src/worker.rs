@@ -527,8 +527,13 @@ impl Hooks<TimerKey> for WorkerHooks {
         let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
         let worker = builder.spawn(move || {
             let mut thread = Thread::attach(vm);
-            // Until the program ends, or the thread is surplus.
-            work(&mut thread, |_| false);
+            // Until the program ends, or the thread is surplus. If nothing is left to run, the embedder's thread
+            // is in C: then nobody waits for it once the end is near.
+            if work(&mut thread, |_| false) == Finished::Stalled
+                && let Some(code) = vm.ended.near_code()
+            {
+                vm.end(code);
+            }
         });
         // Without another native thread, those that are there do the work.
         drop(worker);
