@@ -225,7 +225,7 @@ pub fn run_primitive(
     thread.window = window;
     thread.call_site = Some(site);
     match primitive.shape {
-        Shape::Ordinary | Shape::Identical => {}
+        Shape::Ordinary | Shape::Identical | Shape::Begin | Shape::Commit => {}
         Shape::Evaluate => return evaluate(thread, site, window),
         Shape::Effect => {
             if thread.transaction.is_some()

@@ -62,6 +62,10 @@ pub enum Shape {
     /// Has an effect that others can notice or that cannot be undone, or waits: a transaction becomes
     /// inevitable before.
     Effect,
+    /// Begins a transaction: see [`transaction::try_begin`](crate::transactions::transaction::try_begin).
+    Begin,
+    /// Ends a transaction: see [`transaction::try_commit`](crate::transactions::transaction::try_commit).
+    Commit,
 }
 
 impl Primitive {
