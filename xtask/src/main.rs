@@ -7,6 +7,7 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
@@ -18,6 +19,7 @@ mod bench;
 mod corpus;
 mod foreign;
 mod load;
+mod schedulers;
 mod seeds;
 mod soak;
 mod steps;
@@ -48,6 +50,8 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The tests that run guest programs, under each scheduler
+    Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
     /// A program of mixed load, for minutes
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),

@@ -19,6 +19,7 @@
 //! | [`options`](SchedulerOptions), [`hooks`](Hooks) | what the embedder chooses and what the runtime is asked |
 //! | `scheduler` | what all workers share; what any thread may do |
 //! | `worker`, `search` | a worker: its queue, its next slot, looking for work elsewhere |
+//! | `policies` | other places for ready items than slots and queues: [pools](Policy) |
 //! | `bound`, `inbox` | native threads that run only what is handed to them |
 //! | `seeded`, `decisions`, `relay` | a seeded run: what is ready, the generator, and who has both |
 //! | `parking` | waiting for work without losing a wake-up; stalls |
@@ -40,6 +41,7 @@ mod monitor;
 mod options;
 mod outside;
 mod parking;
+mod policies;
 mod relay;
 mod scheduler;
 mod search;
@@ -54,6 +56,7 @@ mod worker;
 pub use hooks::Hooks;
 pub use options::{SchedulerOptions, WorkerId};
 pub use outside::Return;
+pub use policies::Policy;
 pub use scheduler::Scheduler;
 pub use timers::TimerId;
 pub use worker::{Parked, Worker};
