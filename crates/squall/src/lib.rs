@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compiler;
+mod excerpts;
 mod host;
 pub mod library;
 pub mod machine;
