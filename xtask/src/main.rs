@@ -7,6 +7,7 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
@@ -22,6 +23,7 @@ mod foreign;
 mod histories;
 mod load;
 mod postgres;
+mod schedulers;
 mod seeds;
 mod soak;
 mod steps;
@@ -52,6 +54,8 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The tests that run guest programs, under each scheduler
+    Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
     /// Random histories of transactions, under very many schedules
@@ -75,6 +79,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
