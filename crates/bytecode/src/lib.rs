@@ -11,6 +11,7 @@
 //! | [`module`] | functions, class definitions, sites, constants: a module in memory |
 //! | [`decode`] | a view of each instruction, and what it does to registers |
 //! | [`register_set`] | sets of registers |
+//! | [`scopes`] | branches of `par` and bodies of rendezvous: closed pieces of code |
 //! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`mod@format`] | the binary form of a module, decoded lazily |
 //! | [`verifier`] | proves that a module is safe to run |
@@ -33,6 +34,7 @@ pub mod liveness;
 pub mod module;
 pub mod reference;
 pub mod register_set;
+pub mod scopes;
 #[cfg(test)]
 mod testing;
 pub mod types;

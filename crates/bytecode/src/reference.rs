@@ -9,13 +9,14 @@ use crate::instructions::{Field, Flow, InstructionInfo, Opcode, OperandKind, Sit
 use crate::types::TypeRule;
 
 /// Where the groups of the table start.
-const GROUPS: [(Opcode, &str); 6] = [
+const GROUPS: [(Opcode, &str); 7] = [
     (Opcode::Move, "Values"),
     (Opcode::LoadCaptured, "Closures and captured variables"),
     (Opcode::Jump, "Control"),
     (Opcode::Send0, "Messages and calls"),
     (Opcode::MakeClass, "Classes and objects"),
     (Opcode::Add, "Typed registers"),
+    (Opcode::Spawn, "Processes"),
 ];
 
 const INTRODUCTION: &str = "\
@@ -56,7 +57,8 @@ pub fn markdown() -> String {
 
 /// The section of one instruction.
 fn instruction(info: &InstructionInfo) -> String {
-    let names: Vec<&str> = info.operands.iter().map(|operand| operand.name).collect();
+    let written = info.operands.iter().filter(|operand| operand.kind != OperandKind::Link);
+    let names: Vec<&str> = written.map(|operand| operand.name).collect();
     let words = match info.words() {
         1 => "1 word".to_owned(),
         words => format!("{words} words"),
@@ -131,6 +133,7 @@ fn meaning(kind: OperandKind) -> String {
         Class => "class definition of the module".into(),
         Primitive => "string of the module, the primitive's name".into(),
         Target => "target, signed distance in words".into(),
+        Link => "room for the linker: 0 in a module, not written in the text form".into(),
     }
 }
 
@@ -143,6 +146,16 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Number => "an integer or float type",
         TypeRule::Scalar => "a type other than `any`",
         TypeRule::Whatever => "of every type",
+        TypeRule::I64 => "`i64`",
+        TypeRule::Channel => "a channel",
+        TypeRule::Reader => "a reading end",
+        TypeRule::Writer => "a writing end",
+        TypeRule::Readable => "a channel or a reading end",
+        TypeRule::Writable => "a channel or a writing end",
+        TypeRule::Communicating => "a channel or an end",
+        TypeRule::Barrier => "a barrier",
+        TypeRule::Bucket => "a bucket",
+        TypeRule::Process => "a process",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",
     }

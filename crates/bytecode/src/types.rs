@@ -61,6 +61,16 @@ impl RegisterType {
         Self::ALL.into_iter().find(|candidate| candidate.name() == name)
     }
 
+    /// Whether a register of this type holds a tagged word.
+    pub fn is_tagged(self) -> bool {
+        self == RegisterType::Any
+    }
+
+    /// Whether this is raw bits.
+    pub fn is_scalar(self) -> bool {
+        !self.is_tagged()
+    }
+
     /// Whether this is one of the eight integer types.
     pub fn is_integer(self) -> bool {
         (RegisterType::I8..=RegisterType::U64).contains(&self)
@@ -112,6 +122,26 @@ pub enum TypeRule {
     Scalar,
     /// Any type at all.
     Whatever,
+    /// Exactly `i64`.
+    I64,
+    /// A channel.
+    Channel,
+    /// The end of a channel that reads.
+    Reader,
+    /// The end of a channel that writes.
+    Writer,
+    /// A channel, or its end that reads.
+    Readable,
+    /// A channel, or its end that writes.
+    Writable,
+    /// A channel, or one of its ends.
+    Communicating,
+    /// A barrier.
+    Barrier,
+    /// A bucket.
+    Bucket,
+    /// A process.
+    Process,
     /// The same type as the instruction's first register operand.
     SameAsFirst,
     /// The same type as the instruction's second register operand.

@@ -216,8 +216,11 @@ pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 3
 /// Handles of what belongs to C: see [`crate::foreign`]. Never seen by guest code outside the library.
 pub const FOREIGN: LayoutId = layout(Format::Slots, crate::foreign::slots::COUNT, 31);
 
+/// What the branches of a fork have in common: see [`crate::processes::forks`]. Never seen by guest code.
+pub const JOIN: LayoutId = layout(Format::Slots, crate::processes::forks::slots::COUNT, 40);
+
 /// The first layout number for classes that programs define.
-pub const FIRST_FREE_NUMBER: u32 = 32;
+pub const FIRST_FREE_NUMBER: u32 = 48;
 
 /// The layout of any word.
 #[inline(always)]

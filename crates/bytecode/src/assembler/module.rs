@@ -12,7 +12,8 @@ use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{ClassDefinition, Method, Module, Slot, Visibility};
 
 /// The keywords that start an item.
-const ITEMS: [&str; 7] = ["path", "main", "strings", "class", "method", "block", "function"];
+const ITEMS: [&str; 8] =
+    ["path", "main", "strings", "class", "method", "block", "function", "process"];
 
 /// Assembles whatever of the module can be made sense of.
 pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> Module {

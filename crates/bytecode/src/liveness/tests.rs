@@ -101,6 +101,7 @@ impl Oracle<'_> {
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
                 let lost = instruction.opcode == Opcode::Unbox && jumped && written
+                    || instruction.opcode == Opcode::AltRead && !jumped && written
                     || instruction.opcode == Opcode::LeaveHome
                         && self.reads(&instruction, register);
                 paths.push((pc, (kept || written) && !lost));

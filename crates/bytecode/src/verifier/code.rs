@@ -177,11 +177,13 @@ impl CodeChecker<'_> {
 
     /// Property 16.
     fn check_writes(&self, instruction: &Instruction) -> Check {
-        let Some(written) = instruction.effects().defines else { return Ok(()) };
-        match instruction.opcode {
-            Opcode::MakeHome => self.check_home(written),
-            _ if self.reserved.contains(written) => Err(format!("{written} must not be written")),
-            _ => Ok(()),
+        let written = instruction.effects().defined();
+        if instruction.opcode == Opcode::MakeHome {
+            return written.iter().try_for_each(|home| self.check_home(home));
+        }
+        match (written & self.reserved).iter().next() {
+            Some(register) => Err(format!("{register} must not be written")),
+            None => Ok(()),
         }
     }
 
@@ -196,6 +198,9 @@ impl CodeChecker<'_> {
             OperandKind::Function => (index as usize) < self.facts.module.functions.len(),
             OperandKind::Class => self.facts.has_class(ClassId(index)),
             OperandKind::Primitive => self.facts.arity(StringId(index)).is_some(),
+            OperandKind::Link if index != 0 => {
+                return Err("is the linker's, and 0 in a module".into());
+            }
             OperandKind::Special => (index as usize) < crate::instructions::Special::ALL.len(),
             _ => true,
         };
@@ -269,6 +274,10 @@ impl CodeChecker<'_> {
                 }
                 self.check_window_is_any(instruction)
             }
+            Opcode::Spawn => self.check_spawn(instruction),
+            Opcode::EndProcess if self.function.kind != FunctionKind::Process => {
+                Err("this is no process".into())
+            }
             Opcode::LeaveHome => self.check_home(instruction.register(Field::A)),
             Opcode::Return | Opcode::ReturnHome | Opcode::ReturnNonlocal => {
                 self.check_return(instruction)
@@ -337,8 +346,8 @@ impl CodeChecker<'_> {
         let (id, callee) = self.function_operand(instruction);
         let window = instruction.window().unwrap_or(Register(0)).index();
         let given = &self.function.registers[window..window + instruction.count().unwrap_or(0)];
-        if callee.kind == FunctionKind::Block {
-            return Err(format!("{id} is a block function"));
+        if matches!(callee.kind, FunctionKind::Block | FunctionKind::Process) {
+            return Err(format!("{id} is a {} function", callee.kind.name()));
         }
         if callee.registers.get(..callee.arguments()) != Some(given) {
             return Err(format!("the arguments are not what {id} takes"));
@@ -349,6 +358,22 @@ impl CodeChecker<'_> {
             return Err(format!("{destination} is `{kind}`, but {id} answers `{}`", callee.result));
         }
         Ok(())
+    }
+
+    fn check_spawn(&self, instruction: &Instruction) -> Check {
+        let (id, process) = self.function_operand(instruction);
+        if process.kind != FunctionKind::Process {
+            return Err(format!("{id} is no process"));
+        }
+        let range = instruction.info().operand(OperandKind::Range);
+        let start = range.map_or(0, |operand| instruction.value(operand)) as usize;
+        let length = instruction.count().unwrap_or(0);
+        self.check_run("range", Register(start as u8), length)?;
+        let given = &self.function.registers[start..start + length];
+        match process.registers.get(..process.arguments()) == Some(given) {
+            true => Ok(()),
+            false => Err(format!("the arguments are not what {id} takes")),
+        }
     }
 
     fn check_window_is_any(&self, instruction: &Instruction) -> Check {
@@ -370,6 +395,9 @@ impl CodeChecker<'_> {
     /// Properties 20 and 21.
     fn check_return(&self, instruction: &Instruction) -> Check {
         let function = self.function;
+        if function.kind == FunctionKind::Process {
+            return Err("a process is left by end_process".into());
+        }
         let value = instruction.register(Field::A);
         let kind = self.register_type(value)?;
         if kind != function.result {
@@ -407,7 +435,9 @@ fn allows(rule: TypeRule, kind: RegisterType) -> bool {
         TypeRule::Number => kind.is_integer() || kind.is_float(),
         TypeRule::Scalar => kind != RegisterType::Any,
         TypeRule::Whatever => true,
+        TypeRule::I64 => kind == RegisterType::I64,
         TypeRule::SameAsFirst | TypeRule::SameAsSecond => false,
+        _ => false,
     }
 }
 
@@ -420,6 +450,16 @@ fn describe(rule: TypeRule) -> &'static str {
         TypeRule::Number => "an integer or a float",
         TypeRule::Scalar => "a type other than `any`",
         TypeRule::Whatever => "any type",
+        TypeRule::I64 => "`i64`",
+        TypeRule::Channel => "a channel",
+        TypeRule::Reader => "the reading end of a channel",
+        TypeRule::Writer => "the writing end of a channel",
+        TypeRule::Readable => "a channel or its reading end",
+        TypeRule::Writable => "a channel or its writing end",
+        TypeRule::Communicating => "a channel or one of its ends",
+        TypeRule::Barrier => "a barrier",
+        TypeRule::Bucket => "a bucket",
+        TypeRule::Process => "a process",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",
     }

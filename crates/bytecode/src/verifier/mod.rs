@@ -68,9 +68,24 @@
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
 //!
+//! # Properties of forks, rendezvous and choices
+//!
+//! 25. Parameters of processes are not `any`; a process is left by `end_process`, the other functions
+//!     are not. `spawn` names a process, and agrees with its parameter types.
+//! 26. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
+//!     nested ([`crate::scopes`]), at most 64 deep. Jumps stay within a scope, regions and their
+//!     handlers lie in one, and no `return` is in one.
+//! 27. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
+//!     the `alt`.
+//! 28. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
+//!     which names it.
+//! 29. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
+//!     body of a `par_for` reads nothing that it has not written itself, but writes somewhere.
+//! 30. What a branch reads of the frame around it, or leaves to it, is not `any`.
+//!
 //! # Cost
 //!
-//! Everything but the last two properties takes one pass. Those are solved with sets of registers,
+//! Everything but properties 23, 24, 29 and 30 takes one pass. Those are solved with sets of registers,
 //! each of which can change only a few hundred times, so the time is linear in the size of the
 //! module.
 
@@ -78,6 +93,7 @@ mod classes;
 mod code;
 mod flow;
 mod function;
+mod processes;
 mod report;
 
 use std::collections::{HashMap, HashSet};
