@@ -25,8 +25,8 @@
 //!
 //! | method | the frame stands … | registers |
 //! |---|---|---|
-//! | [`FrameMaps::at`] | *in* the instruction, for example in a call | live `any` registers, the instruction's operands included, its destination not (unless a handler still needs the old value). In a call only those below its window less one: the rest of the frame belongs to the callee by then |
-//! | [`FrameMaps::before`] | before the instruction | live `any` registers, all of a window that the instruction reads included |
+//! | [`FrameMaps::at`] | *in* the instruction, for example in a call | live tagged registers (`any` and defined types), the instruction's operands included, its destination not (unless a handler still needs the old value). In a call only those below its window less one: the rest of the frame belongs to the callee by then |
+//! | [`FrameMaps::before`] | before the instruction | live tagged registers (`any` and defined types), all of a window that the instruction reads included |
 //! | [`FrameMaps::raw_before`] | before the instruction | live registers of other types |
 //!
 //! [`FrameMaps::fork`] tells what becomes of the registers at a fork. A frame that stands *in* one has the
@@ -43,7 +43,6 @@ use crate::flow::{Block, FlowGraph, Worklist};
 use crate::initialisation::Initialisation;
 use crate::module::{Function, FunctionKind, RegionKind};
 use crate::register_set::RegisterSet;
-use crate::types::RegisterType;
 
 /// The registers to trace at each instruction of a function.
 #[derive(Clone, Debug)]
@@ -231,10 +230,7 @@ fn index_of(fork: &Instruction) -> Option<Register> {
 
 fn tagged_registers(function: &Function) -> RegisterSet {
     let types = function.registers.iter().take(RegisterSet::CAPACITY).enumerate();
-    types
-        .filter(|(_, kind)| **kind == RegisterType::Any)
-        .map(|(index, _)| Register(index as u8))
-        .collect()
+    types.filter(|(_, kind)| kind.is_tagged()).map(|(index, _)| Register(index as u8)).collect()
 }
 
 /// The registers whose readers are not in the code.

@@ -144,7 +144,7 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer type",
         TypeRule::Bits => "`bool` or an integer type",
         TypeRule::Number => "an integer or float type",
-        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
         TypeRule::Whatever => "of every type",
         TypeRule::I64 => "`i64`",
         TypeRule::Channel => "a channel",

@@ -15,7 +15,6 @@ use crate::entities::Register;
 use crate::instructions::{Opcode, Operand, OperandKind, Special};
 use crate::module::{Constant, Fault, Function, FunctionKind, LineEntry, Region, RegionKind, Site};
 use crate::register_set::RegisterSet;
-use crate::types::RegisterType;
 
 /// Assembles a function. A wrong statement is reported and skipped.
 pub(super) fn assemble<'t>(
@@ -50,15 +49,10 @@ fn signature<'t>(scope: &mut Scope<'t>, item: &Item<'_, 't>) -> Result<Signature
     head.mark(')')?;
     let captured =
         if head.accept_word("captures") { head.integer("number of captured values")? } else { 0 };
-    let result = if head.accept('-') { register_type(&mut head)? } else { RegisterType::Any };
+    let result = scope.result_type(&mut head)?;
     head.mark('{')?;
     head.finish()?;
     Ok(Signature { name, kind, parameters, captured, registers: Vec::new(), result, home: None })
-}
-
-fn register_type(line: &mut Statement) -> Result<RegisterType> {
-    let index = line.one_of("a register type", &RegisterType::ALL.map(RegisterType::name))?;
-    Ok(RegisterType::ALL[index])
 }
 
 /// A place in the code.
@@ -199,7 +193,7 @@ impl<'s, 't> Body<'s, 't> {
     fn assemble_registers(&mut self, line: &mut Statement<'_, 't>) -> Result<()> {
         loop {
             let start = line.span();
-            let kind = register_type(line)?;
+            let kind = self.scope.register_type(line)?;
             let count = if line.accept('*') { line.integer("number of registers")? } else { 1 };
             let count: usize = count;
             let registers = &mut self.signature.registers;

@@ -7,7 +7,7 @@ use crate::entities::{ClassId, ConstantId, FunctionId, Register, SiteId, StringI
 use crate::instructions::{Field, Opcode, Operand, OperandKind, SiteRule};
 use crate::module::{Constant, Function, FunctionKind, Site};
 use crate::register_set::RegisterSet;
-use crate::types::{RegisterType, TypeRule};
+use crate::types::{RegisterType, TypeDefinition, TypeRule};
 
 /// What is wrong with an instruction.
 type Check = Result<(), String>;
@@ -118,7 +118,7 @@ impl CodeChecker<'_> {
             let suitable = match rule {
                 TypeRule::SameAsFirst => earlier[0] == Some(kind),
                 TypeRule::SameAsSecond => earlier[1] == Some(kind),
-                _ => allows(rule, kind),
+                _ => allows(rule, kind) || self.allows_defined(rule, kind),
             };
             if !suitable {
                 let wanted = describe(rule);
@@ -130,6 +130,52 @@ impl CodeChecker<'_> {
             number += 1;
         }
         Ok(())
+    }
+
+    /// Whether a rule that asks for a kind of defined types allows this one.
+    fn allows_defined(&self, rule: TypeRule, kind: RegisterType) -> bool {
+        use TypeDefinition::{Barrier, Bucket, Channel, Process, Reader, Writer};
+        let Some(definition) = self.facts.module.definition(kind) else { return false };
+        match rule {
+            TypeRule::Channel => matches!(definition, Channel(_)),
+            TypeRule::Reader => matches!(definition, Reader(_)),
+            TypeRule::Writer => matches!(definition, Writer(_)),
+            TypeRule::Readable => matches!(definition, Channel(_) | Reader(_)),
+            TypeRule::Writable => matches!(definition, Channel(_) | Writer(_)),
+            TypeRule::Communicating => matches!(definition, Channel(_) | Reader(_) | Writer(_)),
+            TypeRule::Barrier => matches!(definition, Barrier),
+            TypeRule::Bucket => matches!(definition, Bucket),
+            TypeRule::Process => matches!(definition, Process { .. }),
+            _ => false,
+        }
+    }
+
+    /// The type of what goes through a channel.
+    fn element_of(&self, channel: Register) -> Option<RegisterType> {
+        let kind = self.register_type(channel).ok()?;
+        match self.facts.module.definition(kind)? {
+            TypeDefinition::Channel(element)
+            | TypeDefinition::Reader(element)
+            | TypeDefinition::Writer(element) => Some(*element),
+            _ => None,
+        }
+    }
+
+    /// Property 33, the part about channels: a register has the type of the elements, or is an end of it.
+    fn check_element(&self, channel: Register, register: Register) -> Check {
+        let kind = self.register_type(register)?;
+        match self.element_of(channel) {
+            Some(element) if element == kind => Ok(()),
+            Some(element) => Err(format!("{register} is `{kind}`, but {channel} carries `{element}`")),
+            None => Err(format!("{channel} is no channel")),
+        }
+    }
+
+    fn check_end(&self, end: Register, channel: Register) -> Check {
+        match self.element_of(end) == self.element_of(channel) {
+            true => Ok(()),
+            false => Err(format!("{end} carries something else than {channel}")),
+        }
     }
 
     /// Property 15, and 16 for what calls destroy.
@@ -275,6 +321,19 @@ impl CodeChecker<'_> {
                 self.check_window_is_any(instruction)
             }
             Opcode::Spawn => self.check_spawn(instruction),
+            Opcode::SpawnIndirect => self.check_spawn_indirect(instruction),
+            Opcode::Read | Opcode::AltRead => {
+                self.check_element(instruction.register(Field::B), instruction.register(Field::A))
+            }
+            Opcode::Accept => {
+                self.check_element(instruction.register(Field::C), instruction.register(Field::A))
+            }
+            Opcode::Write => {
+                self.check_element(instruction.register(Field::A), instruction.register(Field::B))
+            }
+            Opcode::ReadingEnd | Opcode::WritingEnd => {
+                self.check_end(instruction.register(Field::A), instruction.register(Field::B))
+            }
             Opcode::EndProcess if self.function.kind != FunctionKind::Process => {
                 Err("this is no process".into())
             }
@@ -365,15 +424,35 @@ impl CodeChecker<'_> {
         if process.kind != FunctionKind::Process {
             return Err(format!("{id} is no process"));
         }
-        let range = instruction.info().operand(OperandKind::Range);
-        let start = range.map_or(0, |operand| instruction.value(operand)) as usize;
-        let length = instruction.count().unwrap_or(0);
-        self.check_run("range", Register(start as u8), length)?;
-        let given = &self.function.registers[start..start + length];
-        match process.registers.get(..process.arguments()) == Some(given) {
+        match process.registers.get(..process.arguments()) == Some(self.given(instruction)?) {
             true => Ok(()),
             false => Err(format!("the arguments are not what {id} takes")),
         }
+    }
+
+    fn check_spawn_indirect(&self, instruction: &Instruction) -> Check {
+        let process = instruction.register(Field::A);
+        let kind = self.register_type(process)?;
+        match self.facts.module.definition(kind) {
+            Some(TypeDefinition::Process { parameters })
+                if parameters == self.given(instruction)? =>
+            {
+                Ok(())
+            }
+            _ => Err(format!("the arguments are not what {process} takes")),
+        }
+    }
+
+    /// The types of the registers of a range.
+    fn given(&self, instruction: &Instruction) -> Result<&[RegisterType], String> {
+        let range = instruction.info().operand(OperandKind::Range);
+        let start = range.map_or(0, |operand| instruction.value(operand)) as usize;
+        let length = instruction.count().unwrap_or(0);
+        // Without arguments, the range may start anywhere.
+        if length > 0 {
+            self.check_run("range", Register(start as u8), length)?;
+        }
+        Ok(self.function.registers.get(start..start + length).unwrap_or_default())
     }
 
     fn check_window_is_any(&self, instruction: &Instruction) -> Check {
@@ -432,8 +511,8 @@ fn allows(rule: TypeRule, kind: RegisterType) -> bool {
         TypeRule::Bool => kind == RegisterType::Bool,
         TypeRule::Integer => kind.is_integer(),
         TypeRule::Bits => kind.is_integer() || kind == RegisterType::Bool,
-        TypeRule::Number => kind.is_integer() || kind.is_float(),
-        TypeRule::Scalar => kind != RegisterType::Any,
+        TypeRule::Number => kind.is_number(),
+        TypeRule::Scalar => kind.is_scalar(),
         TypeRule::Whatever => true,
         TypeRule::I64 => kind == RegisterType::I64,
         TypeRule::SameAsFirst | TypeRule::SameAsSecond => false,
@@ -448,7 +527,7 @@ fn describe(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer",
         TypeRule::Bits => "an integer or `bool`",
         TypeRule::Number => "an integer or a float",
-        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
         TypeRule::Whatever => "any type",
         TypeRule::I64 => "`i64`",
         TypeRule::Channel => "a channel",

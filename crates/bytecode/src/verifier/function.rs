@@ -15,6 +15,9 @@ const MOST_WORDS: usize = 1 << 24;
 /// Checks a function; its paths only if everything else is right.
 pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
     let function = &facts.module.functions[id.index()];
+    if function.is_imported() && function.kind.is_linkable() {
+        return;
+    }
     let errors = report.count();
     let mut checker = FunctionChecker { facts, id, function, report };
     checker.check_frame();
@@ -62,6 +65,10 @@ impl FunctionChecker<'_, '_> {
         if !(1..=MOST_WORDS).contains(&function.code.len()) {
             let words = function.code.len();
             return self.error(format!("code has 1 to {MOST_WORDS} words, not {words}"));
+        }
+        let mut types = function.registers.iter().chain([&function.result]);
+        if let Some(kind) = types.find(|kind| !self.facts.has_type(**kind)) {
+            return self.error(format!("{kind} does not exist"));
         }
         if arguments > size {
             return self.error(format!("{arguments} arguments do not fit {size} registers"));
@@ -237,7 +244,7 @@ fn class_of(access: Access) -> Option<ClassId> {
 fn is_canonical(kind: RegisterType, bits: u64) -> bool {
     let unused = 64 - kind.bits();
     match kind {
-        RegisterType::Any => false,
+        RegisterType::Any | RegisterType::Defined(_) => false,
         _ if kind.is_signed() => (bits << unused) as i64 >> unused == bits as i64,
         _ => bits << unused >> unused == bits,
     }

@@ -20,6 +20,8 @@
 //!    one of which may stand in for the primary factory. The names of slots and nested classes are
 //!    unary selectors.
 //!
+//! Types and links have properties 25 to 31, below.
+//!
 //! # Properties of a function
 //!
 //! 6. It has 1 to 256 registers, enough for its arguments, and 1 to 2²⁴ words of code.
@@ -68,24 +70,39 @@
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
 //!
+//! # Properties of types and links
+//!
+//! 25. A row of the type table refers to earlier rows only, and no two rows are equal. There are at
+//!     most 65,536 rows. A tuple has 1 to 255 elements; functions and processes have at most 255
+//!     parameters. Registers, constants and results have types that exist.
+//! 26. Tuples, lists and maps hold neither `any` nor a channel, an end of one, a barrier or a
+//!     bucket. No parameter of a process is `any`.
+//! 27. The keys of a map are totally ordered: numbers, and tuples and lists of ordered types.
+//! 28. Raw constants are of basic types.
+//! 29. Name and version, if any, and the names of imports and exports are not empty. Versions and
+//!     requirements are ones.
+//! 30. A function without code is listed by exactly one import, once; it has parameters, which are all
+//!     its registers, and a result, and nothing else. It can be called like any other.
+//! 31. Exports have distinct names, and name functions with code.
+//!
 //! # Properties of forks, rendezvous and choices
 //!
-//! 25. Parameters of processes are not `any`; a process is left by `end_process`, the other functions
+//! 32. Parameters of processes are not `any`; a process is left by `end_process`, the other functions
 //!     are not. `spawn` names a process, and agrees with its parameter types.
-//! 26. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
+//! 33. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
 //!     nested ([`crate::scopes`]), at most 64 deep. Jumps stay within a scope, regions and their
 //!     handlers lie in one, and no `return` is in one.
-//! 27. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
+//! 34. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
 //!     the `alt`.
-//! 28. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
+//! 35. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
 //!     which names it.
-//! 29. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
+//! 36. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
 //!     body of a `par_for` reads nothing that it has not written itself, but writes somewhere.
-//! 30. What a branch reads of the frame around it, or leaves to it, is not `any`.
+//! 37. What a branch reads of the frame around it, or leaves to it, is not `any`.
 //!
 //! # Cost
 //!
-//! Everything but properties 23, 24, 29 and 30 takes one pass. Those are solved with sets of registers,
+//! Everything but properties 23, 24, 36 and 37 takes one pass. Those are solved with sets of registers,
 //! each of which can change only a few hundred times, so the time is linear in the size of the
 //! module.
 
@@ -93,8 +110,10 @@ mod classes;
 mod code;
 mod flow;
 mod function;
+mod links;
 mod processes;
 mod report;
+mod types;
 
 use std::collections::{HashMap, HashSet};
 
@@ -102,6 +121,7 @@ pub use report::VerifyError;
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
+use crate::types::RegisterType;
 use report::{Place, Report};
 
 /// How far a module is believed.
@@ -118,6 +138,8 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     let mut report = Report::new(module);
     let facts = Facts::of(module, trust);
     check_tables(&facts, &mut report);
+    types::check(module, &mut report);
+    links::check(&facts, &mut report);
     classes::check(&facts, &mut report);
     for index in 0..module.functions.len() {
         if report.is_full() {
@@ -165,6 +187,10 @@ impl<'a> Facts<'a> {
 
     fn has_class(&self, id: ClassId) -> bool {
         id.index() < self.module.classes.len()
+    }
+
+    fn has_type(&self, kind: RegisterType) -> bool {
+        kind.defined().is_none_or(|id| id.index() < self.module.types.len())
     }
 
     /// The text of a string as errors quote it: not too much of it.

@@ -1,4 +1,4 @@
-//! Properties 25 to 30: forks, rendezvous and choices.
+//! Properties 32 to 37: forks, rendezvous and choices.
 
 use super::report::{Place, Report};
 use crate::decode::{Instruction, instructions};
