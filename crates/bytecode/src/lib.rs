@@ -18,9 +18,11 @@
 //! | [`assembler`] | the text form of a module, read |
 //! | [`disassembler`] | the text form of a module, written |
 //! | [`mod@reference`] | the manual of all instructions, from the table |
+//! | [`adapters`] | functions that call exported ones with objects |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
+pub mod adapters;
 pub mod assembler;
 pub mod builder;
 pub mod decode;

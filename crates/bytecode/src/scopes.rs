@@ -215,7 +215,7 @@ impl Reader {
             Open::Scope(index) => Some(*index),
             Open::Fork(_) => None,
         });
-        if self.open.len() > MOST_DEPTH {
+        if self.open.len() >= MOST_DEPTH {
             return Err((instruction.pc, format!("this is nested more than {MOST_DEPTH} deep")));
         }
         let code = instruction.next_pc()..end;

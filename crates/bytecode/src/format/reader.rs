@@ -10,8 +10,8 @@ use super::error::{Entity, FormatError, FormatErrorKind, Section};
 use super::{CHECKSUM, HEADER_LENGTH, MAGIC, MAXIMUM_REGISTERS, VERSION};
 use crate::entities::{ClassId, FunctionId, Register, StringId, TypeId};
 use crate::module::{
-    Access, ClassDefinition, Constant, Export, Fault, Function, FunctionKind, Import, LineEntry, Method,
-    Module, Region, RegionKind, Side, Site, Slot, Visibility,
+    Access, ClassDefinition, Constant, Export, Fault, Function, FunctionKind, Import, LineEntry,
+    Method, Module, Region, RegionKind, Side, Site, Slot, Visibility,
 };
 use crate::types::{RegisterType, TypeDefinition};
 

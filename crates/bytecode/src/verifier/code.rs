@@ -166,7 +166,9 @@ impl CodeChecker<'_> {
         let kind = self.register_type(register)?;
         match self.element_of(channel) {
             Some(element) if element == kind => Ok(()),
-            Some(element) => Err(format!("{register} is `{kind}`, but {channel} carries `{element}`")),
+            Some(element) => {
+                Err(format!("{register} is `{kind}`, but {channel} carries `{element}`"))
+            }
             None => Err(format!("{channel} is no channel")),
         }
     }

@@ -19,7 +19,7 @@ pub mod registers;
 
 use std::time::Duration;
 
-use squall_bytecode::types::RegisterType;
+use squall_bytecode::types::{RegisterType, TypeDefinition};
 use squall_heap::Word;
 
 use crate::calls;
@@ -98,8 +98,12 @@ pub fn poison(thread: &mut Thread, channel: usize, end: End) -> Result<Word, Fai
 
 /// The end that a register stands for: a whole channel is poisoned as its readers do it.
 pub fn end_of(thread: &Thread, channel: usize) -> End {
-    _ = kind_of(thread, channel);
-    End::Reading
+    let kind = kind_of(thread, channel);
+    let module = thread.activation().function.module;
+    match module.bytecode.type_definition(kind) {
+        Some(TypeDefinition::Writer(_)) => End::Writing,
+        _ => End::Reading,
+    }
 }
 
 /// Makes a barrier. *GC point.*
