@@ -11,7 +11,7 @@
 //! 1. it reads the `uses`;
 //! 2. a call destroys every register from `destroys_from` on, the word below its window first;
 //! 3. it ends `ends`, which holds nothing that may be read from then on: the home register after
-//!    `leave_home`;
+//!    `leave_home`, the source of `take`;
 //! 4. it writes `defines`, and `accept` a second register. `unbox` does so on the way to the next
 //!    instruction only: on the way to its other target the destination holds nothing that may be
 //!    read. With `alt_read` it is the other way round.
@@ -183,8 +183,10 @@ impl Instruction {
     /// What the instruction does to registers; see the module's description.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();
-        if self.opcode == Opcode::LeaveHome {
-            effects.ends = Some(self.register(Field::A));
+        match self.opcode {
+            Opcode::LeaveHome => effects.ends = Some(self.register(Field::A)),
+            Opcode::Take => effects.ends = Some(self.register(Field::B)),
+            _ => {}
         }
         let count = self.count();
         for (operand, value) in self.operands() {

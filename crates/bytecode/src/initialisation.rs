@@ -6,7 +6,7 @@
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
 //! call destroyed its window. The handler finds the region's value register initialised in
-//! addition. `leave_home` makes the home register uninitialised again. `unbox` initialises its
+//! addition. `leave_home` makes the home register uninitialised again. `unbox` (`convert_exact`, `map_get`) initialises its
 //! destination on the way to the next instruction; on the way to its target it leaves it
 //! uninitialised. `alt_read` initialises its destination on the way to its target only.
 //!
@@ -191,7 +191,7 @@ struct Summary {
     ever_destroyed: RegisterSet,
     /// Defined where some later instruction could raise an exception.
     possibly_defined: RegisterSet,
-    /// The destination of a final `unbox`.
+    /// The destination of a final `unbox` or the like.
     destroyed_by_jump: RegisterSet,
     /// The destination of a final `alt_read`.
     destroyed_by_going_on: RegisterSet,
@@ -222,7 +222,7 @@ impl Summary {
         self.destroyed = (self.destroyed | destroyed) - defined;
         self.defined = (self.defined - destroyed) | defined;
         match instruction.opcode {
-            Opcode::Unbox => self.destroyed_by_jump = defined,
+            opcode if opcode.defines_unless_jumping() => self.destroyed_by_jump = defined,
             Opcode::AltRead => self.destroyed_by_going_on = defined,
             _ => {}
         }

@@ -393,14 +393,15 @@ macro_rules! for_each_instruction {
     "destination := left << right" "The distance is taken modulo the type's width.";
 75 ShiftRight "shr" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
-76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Scalar) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left = right" "";
-77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Scalar) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left ≠ right" "";
-78 Less "lt" [destination: Define(Bool) @ A, left: Use(Number) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left < right" "";
-79 LessOrEqual "le" [destination: Define(Bool) @ A, left: Use(Number) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left ≤ right" "";
+76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left = right"
+    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
+77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left ≠ right" "The negation of eq.";
+78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left < right" "Tuples and lists are ordered by their first parts that differ, then by length.";
+79 LessOrEqual "le" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left ≤ right" "As lt.";
 80 Convert "convert" [destination: Define(Number) @ A, source: Use(Number) @ B] Next
     "destination := source as the destination's type"
     "Integers keep their low bits; floats to integers truncate and saturate, NaN gives 0; to floats rounds to nearest.";
@@ -413,6 +414,80 @@ macro_rules! for_each_instruction {
     "if condition: pc := target" "";
 84 JumpUnless "jump_unless" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
     "if not condition: pc := target" "";
+85 LoopIf "loop_if" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
+    "if condition: pc := target, after a poll" "Jumps backwards, as loop does.";
+86 LoopUnless "loop_unless" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
+    "if not condition: pc := target, after a poll" "Jumps backwards, as loop does.";
+87 AddChecked "add_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left + right" "Signals Overflow if the type cannot hold the sum.";
+88 SubtractChecked "sub_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left - right" "Signals Overflow if the type cannot hold the difference.";
+89 MultiplyChecked "mul_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left * right" "Signals Overflow if the type cannot hold the product.";
+90 DivideChecked "div_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left / right"
+    "Truncates towards zero. Signals ZeroDivide, and Overflow for the least value over -1.";
+91 NegateChecked "neg_checked" [destination: Define(Integer) @ A, operand: Use(SameAsFirst) @ B] Next
+    "destination := -operand" "Signals Overflow if the type cannot hold it.";
+92 ConvertExact "convert_exact" [destination: Define(Number) @ A, source: Use(Number) @ B, otherwise: Target @ X] Branch
+    "destination := source as the destination's type; if that would not be the same number: pc := otherwise"
+    "NaN is the same number as NaN, and -0.0 as the integer 0. The destination is defined on the way to the next instruction only.";
+
+// Tuples, lists and maps
+96 MakeTuple "make_tuple" [destination: Define(Tuple) @ A, elements: Range @ B, count: Count @ C] Next
+    "destination := tuple of r[elements .. elements+count]" "The registers have the types of the tuple's elements.";
+97 TupleGet "tuple_get" [destination: Define(Whatever) @ A, tuple: Use(Tuple) @ B, index: Index @ C] Next
+    "destination := tuple[index]" "The destination has the element's type.";
+98 TupleSet "tuple_set" [tuple: Update(Tuple) @ A, value: Use(Typed) @ B, index: Index @ C] Next
+    "tuple[index] := value" "Makes a new tuple; nobody else sees a change.";
+99 Empty "empty" [destination: Define(Collection) @ A] Next
+    "destination := list or map without elements" "";
+100 MakeList "make_list" [destination: Define(List) @ A, elements: Range @ B, count: Count @ C] Next
+    "destination := list of r[elements .. elements+count]" "The registers have the type of the list's elements.";
+101 FillList "fill_list" [destination: Define(List) @ A, length: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "destination := list of length times value" "Signals IndexError if length is negative.";
+102 LoadBytes "load_bytes" [destination: Define(List) @ A, constant: Constant @ Bc] Next
+    "destination := list of the bytes of constant" "The constant is a string, taken as UTF-8, and the destination a list<u8>.";
+103 Length "length" [destination: Define(I64) @ A, collection: Use(Collection) @ B] Next
+    "destination := number of elements of a list, or of keys of a map" "";
+104 ListGet "list_get" [destination: Define(Whatever) @ A, list: Use(List) @ B, index: Use(I64) @ C] Next
+    "destination := list[index], counting from 0" "Signals IndexError.";
+105 ListSet "list_set" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "list[index] := value" "Signals IndexError. Nobody sees it through another register.";
+106 ListAppend "list_append" [list: Update(List) @ A, value: Use(Typed) @ B] Next
+    "list := list with value at its end" "In constant time on average, if no other register or collection has had the list.";
+107 ListInsert "list_insert" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "list := list with value before element index" "The index may be the length. Signals IndexError.";
+108 ListRemove "list_remove" [list: Update(List) @ A, index: Use(I64) @ B] Next
+    "list := list without element index" "Signals IndexError.";
+109 ListExchange "list_exchange" [list: Update(List) @ A, first: Use(I64) @ B, second: Use(I64) @ C] Next
+    "list[first] and list[second] change places" "Signals IndexError.";
+110 ListSlice "list_slice" [destination: Define(List) @ A, list: Use(SameAsFirst) @ B, start: Use(I64) @ C, end: Use(I64) @ X3] Next
+    "destination := elements start up to end, without that, of list" "Signals IndexError unless 0 ≤ start ≤ end ≤ length.";
+111 ListConcatenate "list_concatenate" [destination: Define(List) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := the elements of left, then those of right" "";
+112 MapGet "map_get" [destination: Define(Whatever) @ A, map: Use(Map) @ B, key: Use(Typed) @ C, otherwise: Target @ X] Branch
+    "destination := value at key; if map has no such key: pc := otherwise"
+    "The destination is defined on the way to the next instruction only.";
+113 MapPut "map_put" [map: Update(Map) @ A, key: Use(Typed) @ B, value: Use(Typed) @ C] Next
+    "map := map with value at key" "In logarithmic time, as all that follows on maps.";
+114 MapRemove "map_remove" [map: Update(Map) @ A, key: Use(Typed) @ B] Next
+    "map := map without key" "Does nothing if there is no such key.";
+115 MapHas "map_has" [destination: Define(Bool) @ A, map: Use(Map) @ B, key: Use(Typed) @ C] Next
+    "destination := whether map has key" "";
+116 MapKey "map_key" [destination: Define(Whatever) @ A, map: Use(Map) @ B, index: Use(I64) @ C] Next
+    "destination := the key before which index keys are smaller" "Signals IndexError.";
+117 MapValue "map_value" [destination: Define(Whatever) @ A, map: Use(Map) @ B, index: Use(I64) @ C] Next
+    "destination := the value at the key before which index keys are smaller" "Signals IndexError.";
+118 Take "take" [destination: Define(Typed) @ A, source: Use(SameAsFirst) @ B] Next
+    "destination := source, which holds nothing afterwards"
+    "A list that is taken along can be changed without being copied; after a move, it cannot.";
+
+// Function values
+120 LoadFunction "load_function" [destination: Define(Callable) @ A, function: Function @ X] Next
+    "destination := function" "Its parameters and its result are the type's.";
+121 CallIndirect "call_indirect" [destination: Define(Whatever) @ A, window: Window @ B, function: Use(Function) @ C, count: Count @ X] Call
+    "destination := function(r[window .. window+count])" "Parameters and result are those of the function's type.";
 
 // Processes
 144 Spawn "spawn" [arguments: Range @ B, count: Count @ C, process: Function @ X] Next
@@ -563,6 +638,17 @@ use crate::types::TypeRule;
 for_each_instruction!(define_table);
 
 impl Opcode {
+    /// Whether its destination is defined on the way to the next instruction only, not on the way
+    /// to its target.
+    pub fn defines_unless_jumping(self) -> bool {
+        matches!(self, Opcode::Unbox | Opcode::ConvertExact | Opcode::MapGet)
+    }
+
+    /// Whether it may jump backwards, because it polls when it does.
+    pub fn polls(self) -> bool {
+        matches!(self, Opcode::Loop | Opcode::ForLoop | Opcode::LoopIf | Opcode::LoopUnless)
+    }
+
     /// The opcode with this name in the text form.
     pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
         Opcode::ALL.iter().copied().find(|opcode| opcode.info().mnemonic == mnemonic)

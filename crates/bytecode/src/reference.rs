@@ -9,13 +9,15 @@ use crate::instructions::{Field, Flow, InstructionInfo, Opcode, OperandKind, Sit
 use crate::types::TypeRule;
 
 /// Where the groups of the table start.
-const GROUPS: [(Opcode, &str); 7] = [
+const GROUPS: [(Opcode, &str); 9] = [
     (Opcode::Move, "Values"),
     (Opcode::LoadCaptured, "Closures and captured variables"),
     (Opcode::Jump, "Control"),
     (Opcode::Send0, "Messages and calls"),
     (Opcode::MakeClass, "Classes and objects"),
     (Opcode::Add, "Typed registers"),
+    (Opcode::MakeTuple, "Tuples, lists and maps"),
+    (Opcode::LoadFunction, "Function values"),
     (Opcode::Spawn, "Processes"),
 ];
 
@@ -122,7 +124,7 @@ fn meaning(kind: OperandKind) -> String {
         Use(rule) => format!("register, read: {}", type_rule(rule)),
         Update(rule) => format!("register, read and written: {}", type_rule(rule)),
         Window => "first register of the call window".into(),
-        Range => "first of a run of `any` registers".into(),
+        Range => "first of a run of registers".into(),
         Count => "length of the window or range".into(),
         Immediate => "signed number".into(),
         Index => "unsigned number".into(),
@@ -144,9 +146,17 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer type",
         TypeRule::Bits => "`bool` or an integer type",
         TypeRule::Number => "an integer or float type",
-        TypeRule::Scalar => "`bool`, an integer or a float",
-        TypeRule::Whatever => "of every type",
         TypeRule::I64 => "`i64`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Typed => "a type other than `any`",
+        TypeRule::Ordered => "a number, or a tuple or list of ordered types",
+        TypeRule::Tuple => "a tuple",
+        TypeRule::List => "a list",
+        TypeRule::Map => "a map",
+        TypeRule::Collection => "a list or a map",
+        TypeRule::Function => "a function",
+        TypeRule::Callable => "a function or a process",
+        TypeRule::Whatever => "of every type",
         TypeRule::Channel => "a channel",
         TypeRule::Reader => "a reading end",
         TypeRule::Writer => "a writing end",

@@ -294,12 +294,28 @@ pub enum TypeRule {
     Bits,
     /// An integer or float type.
     Number,
+    /// Exactly `i64`: an index or a length.
+    I64,
     /// `bool`, an integer or a float type.
     Scalar,
+    /// Any type but `any`.
+    Typed,
+    /// A number, or a tuple or list of ordered types.
+    Ordered,
+    /// A tuple.
+    Tuple,
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// A list or a map.
+    Collection,
+    /// A function.
+    Function,
+    /// A function or a process.
+    Callable,
     /// Any type at all.
     Whatever,
-    /// Exactly `i64`.
-    I64,
     /// A channel.
     Channel,
     /// The end of a channel that reads.

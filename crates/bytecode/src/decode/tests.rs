@@ -102,6 +102,39 @@ fn effects_of_every_instruction() {
         unbox              uses {r2} defines r1
         jump_if            uses {r1}
         jump_unless        uses {r1}
+        loop_if            uses {r1}
+        loop_unless        uses {r1}
+        add_checked        uses {r2, r3} defines r1
+        sub_checked        uses {r2, r3} defines r1
+        mul_checked        uses {r2, r3} defines r1
+        div_checked        uses {r2, r3} defines r1
+        neg_checked        uses {r2} defines r1
+        convert_exact      uses {r2} defines r1
+        make_tuple         uses {r10, r11, r12} defines r1
+        tuple_get          uses {r2} defines r1
+        tuple_set          uses {r1, r2} defines r1
+        empty              uses {} defines r1
+        make_list          uses {r10, r11, r12} defines r1
+        fill_list          uses {r2, r3} defines r1
+        load_bytes         uses {} defines r1
+        length             uses {r2} defines r1
+        list_get           uses {r2, r3} defines r1
+        list_set           uses {r1, r2, r3} defines r1
+        list_append        uses {r1, r2} defines r1
+        list_insert        uses {r1, r2, r3} defines r1
+        list_remove        uses {r1, r2} defines r1
+        list_exchange      uses {r1, r2, r3} defines r1
+        list_slice         uses {r2, r3, r4} defines r1
+        list_concatenate   uses {r2, r3} defines r1
+        map_get            uses {r2, r3} defines r1
+        map_put            uses {r1, r2, r3} defines r1
+        map_remove         uses {r1, r2} defines r1
+        map_has            uses {r2, r3} defines r1
+        map_key            uses {r2, r3} defines r1
+        map_value          uses {r2, r3} defines r1
+        take               uses {r2} defines r1 ends r2
+        load_function      uses {} defines r1
+        call_indirect      uses {r2, r20, r21, r22} defines r1 destroys r19..
         spawn              uses {r10, r11, r12}
         spawn_indirect     uses {r1, r10, r11, r12}
         end_process        uses {}

@@ -101,10 +101,9 @@ impl Oracle<'_> {
             let kept = has_value && !self.destroys(&instruction, register);
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
-                let lost = instruction.opcode == Opcode::Unbox && jumped && written
+                let lost = instruction.opcode.defines_unless_jumping() && jumped && written
                     || instruction.opcode == Opcode::AltRead && !jumped && written
-                    || instruction.opcode == Opcode::LeaveHome
-                        && self.reads(&instruction, register);
+                    || instruction.effects().ends == Some(Register(register)) && !written;
                 paths.push((pc, (kept || written) && !lost));
             }
             for region in self.regions(pc) {

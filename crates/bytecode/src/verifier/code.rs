@@ -10,7 +10,7 @@ use crate::register_set::RegisterSet;
 use crate::types::{RegisterType, TypeDefinition, TypeRule};
 
 /// What is wrong with an instruction.
-type Check = Result<(), String>;
+pub(super) type Check = Result<(), String>;
 
 /// Variables of one context.
 const MOST_VARIABLES: i64 = 255;
@@ -53,9 +53,9 @@ pub(super) fn reserved(function: &Function) -> RegisterSet {
     function.home.into_iter().chain(closure).collect()
 }
 
-struct CodeChecker<'a> {
-    facts: &'a Facts<'a>,
-    function: &'a Function,
+pub(super) struct CodeChecker<'a> {
+    pub(super) facts: &'a Facts<'a>,
+    pub(super) function: &'a Function,
     reserved: RegisterSet,
     /// For each word whether an instruction starts at it.
     starts: Vec<bool>,
@@ -98,7 +98,7 @@ impl CodeChecker<'_> {
         self.check_opcode(instruction)
     }
 
-    fn register_type(&self, register: Register) -> Result<RegisterType, String> {
+    pub(super) fn register_type(&self, register: Register) -> Result<RegisterType, String> {
         let kind = self.function.registers.get(register.index());
         kind.copied().ok_or_else(|| format!("{register} does not exist"))
     }
@@ -118,7 +118,7 @@ impl CodeChecker<'_> {
             let suitable = match rule {
                 TypeRule::SameAsFirst => earlier[0] == Some(kind),
                 TypeRule::SameAsSecond => earlier[1] == Some(kind),
-                _ => allows(rule, kind) || self.allows_defined(rule, kind),
+                _ => allows(self.facts, rule, kind) || self.allows_defined(rule, kind),
             };
             if !suitable {
                 let wanted = describe(rule);
@@ -203,7 +203,7 @@ impl CodeChecker<'_> {
     }
 
     /// The registers of a window or range exist.
-    fn check_run(&self, what: &str, start: Register, length: usize) -> Check {
+    pub(super) fn check_run(&self, what: &str, start: Register, length: usize) -> Check {
         let size = self.function.registers.len();
         if start.index() >= size || start.index() + length > size {
             return Err(format!("the {what} of {length} from {start} on is outside of the frame"));
@@ -258,9 +258,8 @@ impl CodeChecker<'_> {
     fn check_target(&self, instruction: &Instruction, distance: i64) -> Check {
         let target = instruction.pc as i64 + distance;
         let start = usize::try_from(target).ok().and_then(|pc| self.starts.get(pc));
-        let polls = matches!(instruction.opcode, Opcode::Loop | Opcode::ForLoop);
         match start {
-            Some(true) if distance > 0 || polls => Ok(()),
+            Some(true) if distance > 0 || instruction.opcode.polls() => Ok(()),
             Some(true) => Err(format!("{target} is no later instruction; only loops jump back")),
             _ => Err(format!("{target} is not the start of an instruction")),
         }
@@ -339,6 +338,9 @@ impl CodeChecker<'_> {
             Opcode::EndProcess if self.function.kind != FunctionKind::Process => {
                 Err("this is no process".into())
             }
+            opcode if (Opcode::MakeTuple..=Opcode::CallIndirect).contains(&opcode) => {
+                self.check_typed(instruction)
+            }
             Opcode::LeaveHome => self.check_home(instruction.register(Field::A)),
             Opcode::Return | Opcode::ReturnHome | Opcode::ReturnNonlocal => {
                 self.check_return(instruction)
@@ -390,7 +392,7 @@ impl CodeChecker<'_> {
         Ok(())
     }
 
-    fn function_operand(&self, instruction: &Instruction) -> (FunctionId, &Function) {
+    pub(super) fn function_operand(&self, instruction: &Instruction) -> (FunctionId, &Function) {
         let operand = instruction.info().operand(OperandKind::Function);
         let id = FunctionId(operand.map_or(0, |operand| instruction.value(operand)) as u32);
         (id, &self.facts.module.functions[id.index()])
@@ -507,16 +509,27 @@ fn site_rule(instruction: &Instruction) -> Option<SiteRule> {
 }
 
 /// Whether a rule that refers to no other operand allows this type.
-fn allows(rule: TypeRule, kind: RegisterType) -> bool {
+fn allows(facts: &Facts, rule: TypeRule, kind: RegisterType) -> bool {
+    let definition = facts.module.definition(kind);
     match rule {
         TypeRule::Any => kind == RegisterType::Any,
         TypeRule::Bool => kind == RegisterType::Bool,
         TypeRule::Integer => kind.is_integer(),
         TypeRule::Bits => kind.is_integer() || kind == RegisterType::Bool,
         TypeRule::Number => kind.is_number(),
-        TypeRule::Scalar => kind.is_scalar(),
-        TypeRule::Whatever => true,
         TypeRule::I64 => kind == RegisterType::I64,
+        TypeRule::Scalar => kind.is_scalar(),
+        TypeRule::Typed => kind != RegisterType::Any,
+        TypeRule::Ordered => facts.is_ordered(kind),
+        TypeRule::Tuple => matches!(definition, Some(TypeDefinition::Tuple(_))),
+        TypeRule::List => matches!(definition, Some(TypeDefinition::List(_))),
+        TypeRule::Map => matches!(definition, Some(TypeDefinition::Map(..))),
+        TypeRule::Collection => {
+            matches!(definition, Some(TypeDefinition::List(_) | TypeDefinition::Map(..)))
+        }
+        TypeRule::Function => matches!(definition, Some(TypeDefinition::Function { .. })),
+        TypeRule::Callable => definition.is_some_and(TypeDefinition::is_callable),
+        TypeRule::Whatever => true,
         TypeRule::SameAsFirst | TypeRule::SameAsSecond => false,
         _ => false,
     }
@@ -529,9 +542,17 @@ fn describe(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer",
         TypeRule::Bits => "an integer or `bool`",
         TypeRule::Number => "an integer or a float",
-        TypeRule::Scalar => "`bool`, an integer or a float",
-        TypeRule::Whatever => "any type",
         TypeRule::I64 => "`i64`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Typed => "a type other than `any`",
+        TypeRule::Ordered => "a totally ordered type",
+        TypeRule::Tuple => "a tuple",
+        TypeRule::List => "a list",
+        TypeRule::Map => "a map",
+        TypeRule::Collection => "a list or a map",
+        TypeRule::Function => "a function",
+        TypeRule::Callable => "a function or a process",
+        TypeRule::Whatever => "any type",
         TypeRule::Channel => "a channel",
         TypeRule::Reader => "the reading end of a channel",
         TypeRule::Writer => "the writing end of a channel",

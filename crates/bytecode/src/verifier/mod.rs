@@ -46,7 +46,8 @@
 //!     that receives the return address, so that a collection during the send finds them.
 //! 16. Nothing but `make_home` writes the home register. Nothing writes `r0` of a block function,
 //!     and no call destroys it.
-//! 17. Jump targets are instructions; only `loop` and `for_loop` jump backwards.
+//! 17. Jump targets are instructions; only `loop`, `loop_if`, `loop_unless` and `for_loop` jump
+//!     backwards.
 //! 18. A constant, site or special is of the kind that the instruction wants; the selector of a
 //!     send takes the number of arguments that are there. Each site belongs to exactly one
 //!     instruction.
@@ -69,6 +70,11 @@
 //! 24. Whether there is a home marker at a place, made by `make_home` and not left by `leave_home`,
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
+//!
+//! # Properties of typed code
+//!
+//! Elements, keys, values, parameters and results have the types that the tuple, list, map or
+//! function says; a tuple's index is one of its elements; `load_bytes` names a string.
 //!
 //! # Properties of types and links
 //!
@@ -113,6 +119,7 @@ mod function;
 mod links;
 mod processes;
 mod report;
+mod typed;
 mod types;
 
 use std::collections::{HashMap, HashSet};
@@ -121,7 +128,7 @@ pub use report::VerifyError;
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
-use crate::types::RegisterType;
+use crate::types::{RegisterType, ordered_rows};
 use report::{Place, Report};
 
 /// How far a module is believed.
@@ -138,7 +145,7 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     let mut report = Report::new(module);
     let facts = Facts::of(module, trust);
     check_tables(&facts, &mut report);
-    types::check(module, &mut report);
+    types::check(&facts, &mut report);
     links::check(&facts, &mut report);
     classes::check(&facts, &mut report);
     for index in 0..module.functions.len() {
@@ -159,6 +166,8 @@ struct Facts<'a> {
     /// For the name of a slot the selector of its setter, if that is a string of the module.
     setters: HashMap<StringId, StringId>,
     slots: HashSet<(ClassId, StringId)>,
+    /// For each row of the type table whether it is totally ordered.
+    ordered: Vec<bool>,
 }
 
 impl<'a> Facts<'a> {
@@ -173,6 +182,7 @@ impl<'a> Facts<'a> {
             arities: module.strings.iter().map(arity).collect(),
             setters: setters(&module.strings),
             slots: slots.collect(),
+            ordered: ordered_rows(&module.types),
         }
     }
 
@@ -187,6 +197,14 @@ impl<'a> Facts<'a> {
 
     fn has_class(&self, id: ClassId) -> bool {
         id.index() < self.module.classes.len()
+    }
+
+    /// Whether values of a type are totally ordered.
+    fn is_ordered(&self, kind: RegisterType) -> bool {
+        match kind {
+            RegisterType::Defined(id) => self.ordered.get(id.index()).copied().unwrap_or(false),
+            basic => basic.is_number(),
+        }
     }
 
     fn has_type(&self, kind: RegisterType) -> bool {

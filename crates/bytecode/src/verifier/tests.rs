@@ -714,7 +714,7 @@ fn property_14_register_types() {
     check_typed(
         "eq r6, r0, r1",
         expect![[r#"
-            fn0 `f:` at pc 4: `eq`: left r0 is `any`, not `bool`, an integer or a float
+            fn0 `f:` at pc 4: `eq`: left r0 is `any`, not a type other than `any`
         "#]],
     );
     check_typed(

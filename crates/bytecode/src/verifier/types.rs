@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::Facts;
 use super::report::{Place, Report};
 use crate::entities::TypeId;
-use crate::module::Module;
-use crate::types::{RegisterType, TypeDefinition, ordered_rows};
+use crate::types::{RegisterType, TypeDefinition};
 
 /// Rows of a type table.
 const MOST_TYPES: usize = 1 << 16;
@@ -13,14 +13,14 @@ const MOST_TYPES: usize = 1 << 16;
 /// Elements of a tuple, parameters of a function.
 const MOST_PARTS: usize = 255;
 
-pub(super) fn check(module: &Module, report: &mut Report) {
-    let types = &module.types;
+pub(super) fn check(facts: &Facts, report: &mut Report) {
+    let types = &facts.module.types;
     if types.len() > MOST_TYPES {
         let count = types.len();
         return report
             .error(Place::Module, format!("a module has at most {MOST_TYPES} types, not {count}"));
     }
-    let checker = Checker { types, ordered: ordered_rows(types) };
+    let checker = Checker { facts };
     let mut seen = HashMap::new();
     for (index, definition) in types.iter().enumerate() {
         let id = TypeId(index as u16);
@@ -34,8 +34,7 @@ pub(super) fn check(module: &Module, report: &mut Report) {
 }
 
 struct Checker<'a> {
-    types: &'a [TypeDefinition],
-    ordered: Vec<bool>,
+    facts: &'a Facts<'a>,
 }
 
 impl Checker<'_> {
@@ -63,7 +62,7 @@ impl Checker<'_> {
         }
         self.check_any(definition)?;
         match definition {
-            TypeDefinition::Map(key, _) if !self.is_ordered(*key) => {
+            TypeDefinition::Map(key, _) if !self.facts.is_ordered(*key) => {
                 Err(format!("the keys of a map are totally ordered, but {key} is not"))
             }
             _ => Ok(()),
@@ -95,13 +94,6 @@ impl Checker<'_> {
     }
 
     fn definition(&self, part: RegisterType) -> Option<&TypeDefinition> {
-        self.types.get(part.defined()?.index())
-    }
-
-    fn is_ordered(&self, part: RegisterType) -> bool {
-        match part {
-            RegisterType::Defined(id) => self.ordered.get(id.index()).copied().unwrap_or(false),
-            basic => basic.is_number(),
-        }
+        self.facts.module.definition(part)
     }
 }
