@@ -28,10 +28,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::decode::{Instruction, instructions};
+use crate::entities::Register;
 use crate::instructions::{Field, Opcode};
 use crate::module::{Function, Region};
 use crate::register_set::RegisterSet;
 use crate::scopes::{Fork, Scopes};
+use crate::types::RegisterType;
 
 /// A function's control flow.
 #[derive(Debug)]
@@ -72,6 +74,8 @@ pub(crate) struct BranchNode {
     pub last: usize,
     /// What its instructions write.
     pub written: RegisterSet,
+    /// What of that it may leave to the frame around it: all but objects.
+    pub shareable: RegisterSet,
 }
 
 impl ForkNode {
@@ -256,21 +260,30 @@ impl FlowGraph {
             block.kept = openers.map(|opener| opener.register(Field::B)).collect();
         }
         let written = self.written(function);
-        let forks = self.scopes.forks.iter().filter_map(|fork| self.fork_node(fork, &written));
-        self.forks = forks.collect();
+        let kinds = function.registers.iter().take(RegisterSet::CAPACITY).enumerate();
+        let objects = kinds.filter(|(_, kind)| **kind == RegisterType::Any);
+        let objects = objects.map(|(index, _)| Register(index as u8)).collect();
+        let forks = self.scopes.forks.iter();
+        self.forks = forks.filter_map(|fork| self.fork_node(fork, &written, objects)).collect();
         for (index, fork) in self.forks.iter().enumerate() {
             let blocks = fork.branches.iter().map(|branch| branch.last).chain([fork.block]);
             self.fork_at_end.extend(blocks.map(|block| (block, index)));
         }
     }
 
-    fn fork_node(&self, fork: &Fork, written: &[RegisterSet]) -> Option<ForkNode> {
+    fn fork_node(
+        &self,
+        fork: &Fork,
+        written: &[RegisterSet],
+        objects: RegisterSet,
+    ) -> Option<ForkNode> {
         let branches = fork.branches.iter().map(|&index| {
             let scope = &self.scopes.scopes[index];
             Some(BranchNode {
                 first: self.block_at(scope.code.start)?,
                 last: self.block_around(scope.last())?,
                 written: written[index],
+                shareable: written[index] - objects,
             })
         });
         let node = ForkNode {

@@ -11,8 +11,8 @@
 //! uninitialised. `alt_read` initialises its destination on the way to its target only.
 //!
 //! A branch of a fork begins with what is initialised at the fork. When all have ended, a register
-//! that a branch has written is initialised if it is so at that branch's end; of the others, those are
-//! that were so at the fork. After a `par_for`, nothing is initialised that its body writes; the same
+//! that a branch has written is initialised if it is so at that branch's end, and not `any`; of the others,
+//! those are that were so at the fork. After a `par_for`, nothing is initialised that its body writes; the same
 //! holds for a fork that an exception leaves.
 
 use crate::decode::Instruction;
@@ -140,8 +140,8 @@ impl Initialisation {
         let mut after = before.apply(fork.written(), RegisterSet::EMPTY);
         for branch in fork.branches.iter().filter(|_| !fork.is_loop) {
             let Some(end) = self.after_block[branch.last] else { return };
-            after.definitely |= end.definitely & branch.written;
-            after.possibly |= end.possibly & branch.written;
+            after.definitely |= end.definitely & branch.shareable;
+            after.possibly |= end.possibly & branch.shareable;
         }
         self.flow_to_block(fork.after, after, worklist);
     }

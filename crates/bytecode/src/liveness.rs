@@ -136,7 +136,8 @@ impl FrameMaps {
             let pc_of = |block: usize| graph.instructions[graph.blocks[block].first].pc;
             let branches = fork.branches.iter().map(|branch| {
                 let end = initialisation.after_block(branch.last).filter(|_| !fork.is_loop);
-                let results = end.map_or(RegisterSet::EMPTY, |end| end.definitely & branch.written);
+                let results =
+                    end.map_or(RegisterSet::EMPTY, |end| end.definitely & branch.shareable);
                 let first = graph.blocks[branch.first].first;
                 let (written, mut reads) = (branch.written, self.live_before[first]);
                 if let Some(index) = index_of(&graph.instructions[graph.blocks[fork.block].end - 1])
@@ -292,7 +293,7 @@ impl Liveness {
         match fork.branches.iter().find(|branch| branch.last == block) {
             None => after,
             Some(_) if fork.is_loop => RegisterSet::EMPTY,
-            Some(branch) => after & branch.written,
+            Some(branch) => after & branch.shareable,
         }
     }
 

@@ -335,8 +335,10 @@ static TURN: AtomicUsize = AtomicUsize::new(0);
 
 /// What comes of a choice.
 pub enum Chosen {
-    /// The strand waits, or was not to wait at all, or failed.
+    /// The strand waits, or the choice failed.
     Outcome(Outcome),
+    /// There is nothing, and the strand was not to wait.
+    Nothing,
     /// The channel with this index, from 0, had this element.
     Element(usize, Word),
 }
@@ -366,6 +368,7 @@ pub fn choose(
     }
     Ok(match choose_in_message(thread, is_fair, patience)? {
         Chosen::Outcome(outcome) => outcome,
+        Chosen::Nothing => Outcome::Return(Word::NIL),
         Chosen::Element(index, value) => {
             let pair = thread.message[0].object_unchecked();
             fill(thread, pair, index_word(index + 1), value);
@@ -394,7 +397,7 @@ pub fn choose_in_message(
         }
     }
     if matches!(patience, Patience::None) {
-        return Ok(Chosen::Outcome(Outcome::Return(Word::NIL)));
+        return Ok(Chosen::Nothing);
     }
     // From here on there is no GC point, and the frame may be somebody else's any moment.
     let strand = thread.strand().object();

@@ -104,7 +104,8 @@
 //!     which names it.
 //! 36. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
 //!     body of a `par_for` reads nothing that it has not written itself, but writes somewhere.
-//! 37. What a branch reads of the frame around it, or leaves to it, is not `any`.
+//! 37. What a branch reads of the frame around it is not `any`; what it writes that is `any` has no value
+//!     afterwards.
 //!
 //! # Cost
 //!

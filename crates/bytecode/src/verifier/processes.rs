@@ -153,7 +153,7 @@ pub(super) fn check_forks(id: FunctionId, function: &Function, report: &mut Repo
 fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, branch) in fork.branches.iter().enumerate() {
-        for register in words_of_objects(function, branch.reads | branch.results) {
+        for register in words_of_objects(function, branch.reads) {
             problems.push(format!(
                 "{register} is `any`, but branch {number} is a strand of its own, which shares no objects"
             ));

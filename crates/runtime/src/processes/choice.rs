@@ -76,16 +76,20 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
         }
         Ok(match channels::choose_in_message(thread, is_fair, patience)? {
             Chosen::Outcome(outcome) => outcome,
+            Chosen::Nothing => {
+                chosen = Some(None);
+                Outcome::Return(Word::NIL)
+            }
             Chosen::Element(index, value) => {
-                chosen = Some((index, value));
+                chosen = Some(Some((index, value)));
                 Outcome::Return(Word::NIL)
             }
         })
     });
-    if let Some((index, value)) = chosen {
+    if let Some(read) = chosen {
         // The completion above stands at the link word; the operands are those of the `alt`.
         stand_at_alt(thread, site);
-        take(thread, Some((index, value)));
+        take(thread, read);
     }
 }
 
