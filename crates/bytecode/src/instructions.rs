@@ -314,7 +314,8 @@ macro_rules! for_each_instruction {
     "if value is not nil: pc := target; if its class redefines the nil tests: pc := otherwise" "";
 22 ForEnter "for_enter" [counter: Use(Any) @ A, limit: Update(Any) @ B, step: Immediate @ C, exit: Target @ X, otherwise: Target @ Y] Branch
     "if counter is beyond limit in the direction of step: pc := exit; if either is unsuitable: pc := otherwise"
-    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) and a step but 0, away from the smallest and largest integers.";
+    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) \
+      and a step but 0, away from the smallest and largest integers.";
 23 ForLoop "for_loop" [counter: Update(Any) @ A, limit: Use(Any) @ B, step: Immediate @ C, target: Target @ X] Branch
     "counter := counter + step; if it is not beyond limit: pc := target, after a poll"
     "Falls through if either is not a small integer.";
@@ -395,7 +396,8 @@ macro_rules! for_each_instruction {
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
 76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left = right"
-    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
+    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same \
+      one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
 77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left ≠ right" "The negation of eq.";
 78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
@@ -500,15 +502,21 @@ macro_rules! for_each_instruction {
     "end this process" "Only in processes, which have no result.";
 147 Par "par" [after: Target @ Abc, link: Link @ X] Branch
     "run the branches that follow at the same time; when all have ended: pc := after"
-    "Each branch has a copy of the frame. What it has defined at its end is in this frame afterwards. No two branches define the same register, and none reads what another one defines. If an exception ends a branch, it is signalled here when all have ended, and what they define is lost.";
+    "Each branch has a copy of the frame. What it has defined at its end is in this frame afterwards. No two \
+      branches define the same register, and none reads what another one defines. If an exception ends a \
+      branch, it is signalled here when all have ended, and what they define is lost.";
 148 Branch "branch" [next: Target @ Abc] Branch
     "begin a branch of a par, which ends at next"
-    "A `par` is followed by its branches, each of which begins with `branch`, whose target is the next branch or the end of the last one, and ends with `end_branch`. Control enters a branch at the beginning and leaves it at the end.";
+    "A `par` is followed by its branches, each of which begins with `branch`, whose target is the next branch \
+      or the end of the last one, and ends with `end_branch`. Control enters a branch at the beginning and \
+      leaves it at the end.";
 149 EndBranch "end_branch" [] Leave
     "end this branch" "";
 150 ParFor "par_for" [index: Define(I64) @ A, count: Use(SameAsFirst) @ B, after: Target @ X, link: Link @ Y] Branch
     "run the body that follows count times at the same time, with index from 0 on; when all have ended: pc := after"
-    "Each copy of the body, which ends with `end_branch` before after, has a copy of the frame. Nothing that the body writes has a value afterwards, and the body reads nothing that it writes, unless it has written it itself. Exceptions are as in par.";
+    "Each copy of the body, which ends with `end_branch` before after, has a copy of the frame. Nothing that \
+      the body writes has a value afterwards, and the body reads nothing that it writes, unless it has written \
+      it itself. Exceptions are as in par.";
 151 MakeChannel "make_channel" [destination: Define(Channel) @ A, capacity: Index @ Bc] Next
     "destination := new channel that holds so many elements" "With 0, readers and writers wait for each other.";
 152 ReadingEnd "reading_end" [destination: Define(Reader) @ A, channel: Use(Channel) @ B] Next
@@ -523,7 +531,9 @@ macro_rules! for_each_instruction {
     "Fault `Poison` if the channel is poisoned.";
 156 Accept "accept" [destination: Define(Whatever) @ A, writer: Define(Any) @ B, channel: Use(Readable) @ C, after: Target @ X, link: Link @ Y] Branch
     "destination := the next element of channel; its writer goes on after end_accept"
-    "The extended rendezvous: the code from here to after, which ends with `end_accept`, runs while the writer waits. It keeps writer as it is. An exception that leaves it lets the writer go on, too. Elements that were in the buffer of a channel have no writer who waits.";
+    "The extended rendezvous: the code from here to after, which ends with `end_accept`, runs while the writer \
+      waits. It keeps writer as it is. An exception that leaves it lets the writer go on, too. Elements that \
+      were in the buffer of a channel have no writer who waits.";
 157 EndAccept "end_accept" [writer: Use(Any) @ A] Next
     "the writer goes on" "Only at the end of what follows `accept`.";
 158 Poison "poison" [channel: Use(Communicating) @ A] Next

@@ -29,7 +29,8 @@ pub fn set(thread: &mut Thread, register: usize, content: Word) {
 #[inline]
 pub fn kind_of(thread: &Thread, register: usize) -> RegisterType {
     // SAFETY: the state is that of an instruction, whose function is immortal.
-    unsafe { (&(*thread.state.function).register_types)[register] }
+    let types = unsafe { (*thread.state.function).register_types };
+    types[register]
 }
 
 /// What a register holds, as a word. *GC point* if that needs a box.
