@@ -128,14 +128,19 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn window(&self, start: usize, count: usize) -> Window {
+    pub(crate) fn window(&self, start: usize, count: usize) -> Window {
         // SAFETY: the verifier has shown the window to be inside the frame and initialised.
         unsafe { Window::new(self.frame.add(start), count) }
     }
 
     /// Starts a function whose arguments are in the window that the site names.
     #[inline(always)]
-    fn enter(&mut self, site: &'static Site, function: &'static Function, window: Window) {
+    pub(crate) fn enter(
+        &mut self,
+        site: &'static Site,
+        function: &'static Function,
+        window: Window,
+    ) {
         let frame = window.start();
         let end = frame.wrapping_add(function.frame_words as usize);
         if end as usize > self.thread.limit.load(Ordering::Relaxed) {

@@ -24,6 +24,8 @@ for_each_instruction!(codes);
 pub use squall_runtime::processes::links::{ACCEPTED, CHOSEN, RECEIVED};
 /// The instructions that exist only at run time: see [`squall_runtime::stack`].
 pub use squall_runtime::stack::{HALT, LEAVE_CHUNK};
+/// The forms of typed instructions, which are chosen when a function is linked.
+pub use squall_runtime::typed::specialise as forms;
 
 macro_rules! specialised {
     ($($(#[doc = $doc:literal])* $code:literal $name:ident;)*) => {

@@ -79,9 +79,10 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn received(&mut self, link: u32) {
         let site = self.site(links::site_index(link));
         let destination = usize::from(site.destination);
-        let kind = self.register_type(destination);
-        let bits = processes::registers::bits_of(kind, self.get(destination));
-        self.set_raw(destination, bits);
+        self.slowly(|thread| {
+            let word = processes::registers::get(thread, destination);
+            processes::registers::set_word(thread, destination, word);
+        });
         self.jump(1);
     }
 

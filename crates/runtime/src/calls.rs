@@ -150,6 +150,12 @@ pub fn complete_here(
     }
 }
 
+/// Goes on at a distance, in words, from the instruction in the state.
+pub fn jump_here(thread: &mut Thread, distance: isize) {
+    // SAFETY: the instruction at the state's pc has a target at this distance.
+    thread.state.pc = unsafe { thread.state.pc.offset(distance) };
+}
+
 /// Signals the exception for a failure of the instruction in the state, which may have no site.
 #[cold]
 pub fn fail_here(thread: &mut Thread, failure: Failure) {

@@ -28,6 +28,7 @@ use squall_heap::{LayoutId, Word};
 use crate::lookup::CacheEntry;
 use crate::module::LoadedModule;
 use crate::primitives::Primitive;
+use crate::typed::Type;
 
 /// A linked function.
 pub struct Function {
@@ -39,6 +40,8 @@ pub struct Function {
     pub constants: &'static [Constant],
     /// The type of each register.
     pub register_types: &'static [RegisterType],
+    /// The same, as the whole process knows them; none if all are `any`.
+    pub types: &'static [Type],
     /// The frame's size in words.
     pub frame_words: u32,
     /// Words that hold arguments on entry, with the receiver.

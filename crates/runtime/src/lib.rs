@@ -10,6 +10,7 @@
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
+//! | tuples, lists and maps of typed code | [`typed`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -52,6 +53,7 @@ pub mod timers;
 pub mod trace;
 pub mod tracing;
 pub mod transactions;
+pub mod typed;
 pub mod unwind;
 pub mod values;
 pub mod vat;

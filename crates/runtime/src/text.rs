@@ -85,6 +85,14 @@ impl ModuleText {
         }
     }
 
+    /// The type table.
+    pub fn types(&self) -> &[TypeDefinition] {
+        match &self.0 {
+            Form::Whole(module, _) => &module.types,
+            Form::Image(image) => image.image.types(),
+        }
+    }
+
     /// A function of the module.
     pub fn function(&self, id: FunctionId) -> &Function {
         match &self.0 {

@@ -58,9 +58,7 @@ pub fn raise(thread: &mut Thread, register: usize) {
         Ok(word) => word,
         Err(failure) => return calls::fail_here(thread, failure),
     };
-    if registers::kind_of(thread, register) == squall_bytecode::types::RegisterType::Any
-        && is_exception(thread.vm, word)
-    {
+    if registers::is_any(thread, register) && is_exception(thread.vm, word) {
         let activation = thread.activation();
         let site = activation.function.fault_site(activation.pc);
         let outcome = unwind::signal(thread, word);

@@ -19,7 +19,6 @@ pub mod registers;
 
 use std::time::Duration;
 
-use squall_bytecode::types::{RegisterType, TypeDefinition};
 use squall_heap::Word;
 
 use crate::calls;
@@ -34,6 +33,7 @@ use crate::strand::{self, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Thread, Window};
 use crate::timers;
 use crate::transactions::transaction;
+use crate::typed::types::Shape;
 use crate::values::is_value;
 use crate::waiting::{self, Place};
 use registers::{get, kind_of};
@@ -66,8 +66,7 @@ pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
 /// Writes a register to the channel in another one. *GC point.*
 pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
     perform(thread, site, |thread| {
-        let kind = kind_of(thread, value);
-        if kind == RegisterType::Any && !is_value(thread.vm, get(thread, value)) {
+        if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
             return Err(not_a_value(thread, get(thread, value)));
         }
         let word = registers::to_word(thread, value)?;
@@ -98,10 +97,8 @@ pub fn poison(thread: &mut Thread, channel: usize, end: End) -> Result<Word, Fai
 
 /// The end that a register stands for: a whole channel is poisoned as its readers do it.
 pub fn end_of(thread: &Thread, channel: usize) -> End {
-    let kind = kind_of(thread, channel);
-    let module = thread.activation().function.module;
-    match module.bytecode.type_definition(kind) {
-        Some(TypeDefinition::Writer(_)) => End::Writing,
+    match kind_of(thread, channel).shape() {
+        Shape::Writer(_) => End::Writing,
         _ => End::Reading,
     }
 }
@@ -152,8 +149,7 @@ pub fn sleep(thread: &mut Thread, site: &'static Site, milliseconds: usize) {
 /// than anybody waits is a century.
 fn duration(thread: &Thread, register: usize) -> Duration {
     const CENTURY: f64 = 100.0 * 365.25 * 24.0 * 60.0 * 60.0;
-    let milliseconds =
-        registers::to_double(kind_of(thread, register), get(thread, register).bits());
+    let milliseconds = registers::to_double(thread, register);
     let seconds = (milliseconds / 1000.0).clamp(0.0, CENTURY);
     Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds })
 }
