@@ -383,7 +383,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn return_value(&mut self, word: u32) {
-        let value = self.get(a(word));
+        self.leave_with(self.get(a(word)));
+    }
+
+    /// Returns to the caller.
+    #[inline(always)]
+    pub(crate) fn leave_with(&mut self, value: Word) {
         // SAFETY: below every frame is the site of its call; window and destination lead into the
         // caller's frame.
         unsafe {

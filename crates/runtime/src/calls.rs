@@ -13,7 +13,7 @@ use squall_bytecode::module::Visibility;
 use squall_heap::{Object, Word};
 
 use crate::classes;
-use crate::function::{Function, Site};
+use crate::function::{Function, NOWHERE, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
@@ -83,8 +83,10 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
 /// Writes a call's result and goes on after it.
 #[inline]
 pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
-    // SAFETY: the site is of the function in the state, whose frame has the destination register.
-    unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    if site.destination != NOWHERE {
+        // SAFETY: the site is of the function in the state, whose frame has the destination register.
+        unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    }
     thread.state.pc = site.return_pc;
     thread.window = Window::NONE;
 }

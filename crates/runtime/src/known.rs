@@ -225,8 +225,11 @@ pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
 /// Elements of lists that are words.
 pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
 
+/// What the branches of a fork have in common: see [`crate::processes::forks`]. Never seen by guest code.
+pub const JOIN: LayoutId = layout(Format::Slots, crate::processes::forks::slots::COUNT, 40);
+
 /// The first layout number for classes that programs define.
-pub const FIRST_FREE_NUMBER: u32 = 40;
+pub const FIRST_FREE_NUMBER: u32 = 48;
 
 /// The layout of any word.
 #[inline(always)]

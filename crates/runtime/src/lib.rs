@@ -7,6 +7,7 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
 //! | tuples, lists and maps of typed code | [`typed`] |
@@ -37,6 +38,7 @@ pub mod objects;
 pub mod outcome;
 pub mod permissions;
 pub mod primitives;
+pub mod processes;
 pub mod promises;
 pub mod roots;
 pub mod stack;

@@ -39,6 +39,7 @@
 //!     k0 = 1.5                            constants, if they are not given in place
 //!     site0 = "foo:"                      sites, likewise
 //!     catch r2 into r3 from L0 to L1 handler L2
+//!     catch_fault ZeroDivide into r3 from L0 to L1 handler L2
 //!     ensure into r3 from L0 to L1 handler L2
 //! L0:
 //!     at 12:5                             what follows comes from this line and column
@@ -50,6 +51,7 @@
 //!
 //! method $upTo "upTo:" (1) { … }
 //! function $count "count" (1) -> i64 { … }  result type, `any` if it is left out
+//! process $numbers "numbers" (2) { … }
 //!
 //! strings {                               the string table, if its order matters
 //!     "new"

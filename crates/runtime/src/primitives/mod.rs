@@ -10,6 +10,7 @@
 
 pub mod arithmetic;
 pub mod arrays;
+pub mod bytecode;
 pub mod channels;
 pub mod control;
 pub mod decimal;
@@ -94,6 +95,7 @@ pub fn find(name: &str) -> &'static Primitive {
 /// One table per kind of receiver.
 static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
+    bytecode::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,
