@@ -16,6 +16,7 @@ use squall_heap::{Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::metering;
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
@@ -104,6 +105,7 @@ pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 
 /// Writes the window's second word to the channel in the first. *GC point.*
 pub fn write(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    metering::count_message(thread)?;
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = (channel(window.get(0))?, window.get(1));
     waiting::lock(&mut thread.mutator, target);

@@ -9,6 +9,8 @@
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
+//! | the embedder's side | [`embedding`] |
+//! | budgets | [`sandbox`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -23,6 +25,7 @@ pub mod calls;
 pub mod channels;
 pub mod classes;
 pub mod early;
+pub mod embedding;
 pub mod foreign;
 pub mod function;
 pub mod host;
@@ -38,6 +41,7 @@ pub mod permissions;
 pub mod primitives;
 pub mod promises;
 pub mod roots;
+pub mod sandbox;
 pub mod stack;
 pub mod stalls;
 pub mod strand;

@@ -56,6 +56,7 @@ impl Stalls {
             describe_end(vm, &strands, end, &mut text);
         }
         describe_all(vm, &strands, &mut text);
+        vm.sandboxes.describe_ended(&mut text);
         vm.host.write_error(&text);
     }
 

@@ -13,6 +13,7 @@ pub mod arrays;
 pub mod channels;
 pub mod control;
 pub mod decimal;
+pub mod embedding;
 pub mod files;
 pub mod foreign;
 pub mod foreign_memory;
@@ -27,6 +28,7 @@ pub mod processes;
 pub mod promises;
 pub mod reflection;
 pub mod resources;
+pub mod sandboxes;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -92,6 +94,7 @@ static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
+    embedding::PRIMITIVES,
     files::PRIMITIVES,
     foreign::PRIMITIVES,
     foreign_memory::PRIMITIVES,
@@ -106,6 +109,7 @@ static TABLES: &[&[Primitive]] = &[
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
     resources::PRIMITIVES,
+    sandboxes::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,
