@@ -1,7 +1,7 @@
 //! Calls: messages that native threads send to guest objects, and wait for.
 //!
-//! A call is an exclusive strand of the main vat, so it runs between that vat's turns, or while one of them waits; it
-//! may wait itself, for anything. The result of its message is the call's number. When the strand has ended, the
+//! A call is an exclusive strand of the main vat, or of the one that its receiver lives in if that is a far reference. So it
+//! runs between that vat's turns, or while one of them waits; it may wait itself, for anything. The result of its message is the call's number. When the strand has ended, the
 //! native thread gets what it has answered, or why it has not. If that is an exception, a second strand asks
 //! the exception for its text.
 //!
@@ -19,7 +19,7 @@
 //! waited at. Then no call can ever be answered, unless there is another native thread that is about to make
 //! one, of which the machine does not know. The calls are ended with a report of the deadlock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::SyncSender;
 
 use parking_lot::Mutex;
@@ -30,6 +30,7 @@ use crate::isolation;
 use crate::known;
 use crate::messages;
 use crate::outcome::Failure;
+use crate::sandbox::SandboxRef;
 use crate::strand::{self, ANY_SIZE, Ending, Model, StrandRef};
 use crate::strands;
 use crate::thread::{Thread, Window};
@@ -84,8 +85,8 @@ pub struct Call {
 pub enum Site {
     /// In the main vat.
     Main,
-    /// In a vat of its own, at the end of a channel that native code has.
-    End,
+    /// In a vat of its own, at the end with this number of a channel that native code has.
+    End(usize),
 }
 
 /// All calls whose answers are awaited.
@@ -97,8 +98,9 @@ struct Table {
     /// The number of the last one.
     last: i64,
     pending: BTreeMap<i64, Pending>,
-    /// How many ends native code has.
+    /// How many ends native code has, and has had.
     ends: usize,
+    last_end: usize,
     /// For how many things the scheduler waits because of this table.
     sources: usize,
     /// Whether the machine has an embedder that calls.
@@ -121,8 +123,13 @@ impl Table {
         if !self.is_served {
             return 0;
         }
-        let used = self.pending.values().filter(|pending| pending.place == Site::End).count();
-        usize::from(self.pending.is_empty()) + self.ends.saturating_sub(used)
+        let end = |pending: &Pending| match pending.place {
+            Site::End(number) => Some(number),
+            Site::Main => None,
+        };
+        // Several native threads may use the same one.
+        let used: BTreeSet<usize> = self.pending.values().filter_map(end).collect();
+        usize::from(self.pending.is_empty()) + self.ends.saturating_sub(used.len())
     }
 }
 
@@ -144,9 +151,13 @@ impl Calls {
         self.change(vm, |table| table.is_served = true);
     }
 
-    /// Native code has one end of a channel more.
-    pub fn add_end(&self, vm: &'static Vm) {
-        self.change(vm, |table| table.ends += 1);
+    /// Native code has one end of a channel more; answers its number.
+    pub fn add_end(&self, vm: &'static Vm) -> usize {
+        self.change(vm, |table| {
+            table.ends += 1;
+            table.last_end += 1;
+            table.last_end
+        })
     }
 
     /// Native code has one end less.
@@ -168,14 +179,16 @@ impl Calls {
 
 /// Begins a call, in an errand. *GC point.*
 pub fn begin(thread: &mut Thread, call: Call) {
-    let Call { receiver, selector, arguments, place, answer } = call;
     let depth = thread.mutator.root_depth();
-    let words = put_message(thread, std::iter::once(&receiver).chain(&arguments), place);
+    let vat = put_message(thread, &call);
     thread.mutator.truncate_roots(depth);
-    let begun = words.and_then(|vat| start(thread, &selector, vat, place, answer.clone(), None));
+    let Call { selector, place, answer, .. } = call;
+    let begun = vat.as_ref().map_err(|failure| *failure).and_then(|&vat| start(thread, &selector, vat, place, answer.clone(), None));
     if let Err(failure) = begun {
         let refusal = match failure.reason {
             "OutOfMemory" => Refusal::OutOfMemory,
+            // There may be no strand more in the vat's sandbox.
+            _ if failure.is_elsewhere() => terminated(vat.ok()),
             _ => Refusal::Argument,
         };
         // Who does not wait any more does not hear it.
@@ -184,23 +197,28 @@ pub fn begin(thread: &mut Thread, call: Call) {
 }
 
 /// Puts receiver and arguments into the thread's message. Answers the vat where they may be used. *GC point.*
-fn put_message<'v>(
-    thread: &mut Thread,
-    values: impl Iterator<Item = &'v Value>,
-    place: Site,
-) -> Result<VatRef, Failure> {
-    let vat = match place {
-        Site::Main => thread.vm.main_vat().ok_or(Failure::new("NotSupported"))?,
-        Site::End => vat::make(thread)?,
+fn put_message(thread: &mut Thread, call: &Call) -> Result<VatRef, Failure> {
+    let main = thread.vm.main_vat().ok_or(Failure::new("NotSupported"))?;
+    let receiver = value::to_guest(thread, &call.receiver, main)?;
+    let receiver = thread.mutator.push_root(receiver);
+    let far = isolation::far_reference(thread.mutator.get(receiver));
+    let vat = match (call.place, far) {
+        (Site::End(_), _) => vat::make(thread)?,
+        (Site::Main, None) => main,
+        (Site::Main, Some(far)) => {
+            thread.mutator.set(receiver, isolation::target_of(far));
+            isolation::vat_of(far)
+        }
     };
     // A vat without a strand is a root only for a while.
-    let mut words = vec![thread.mutator.push_root(vat.object.get())];
-    for value in values {
-        let word = value::to_guest(thread, value, vat)?;
+    thread.mutator.push_root(vat.object.get());
+    let mut words = vec![receiver];
+    for argument in &call.arguments {
+        let word = value::to_guest(thread, argument, vat)?;
         words.push(thread.mutator.push_root(word));
     }
     thread.message.clear();
-    for &word in &words[1..] {
+    for word in words {
         let word = thread.mutator.get(word);
         thread.message.push(word);
     }
@@ -271,10 +289,16 @@ pub(crate) fn settle(
             return describe(thread, word, vat, pending.place, refusal, pending.answer);
         }
         (_, Some(refusal)) => Err(refusal),
-        (_, None) => Err(Refusal::Terminated(String::new())),
+        (_, None) => Err(terminated(vat)),
     };
     // Who does not wait any more does not hear it.
     _ = pending.answer.send(answer);
+}
+
+/// Why a strand of this vat was ended.
+fn terminated(vat: Option<VatRef>) -> Refusal {
+    let sandbox = vat.and_then(VatRef::sandbox).filter(|sandbox| sandbox.is_over());
+    Refusal::Terminated(sandbox.map_or_else(String::new, SandboxRef::report))
 }
 
 /// What can be said of an exception without running guest code.
