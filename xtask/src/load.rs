@@ -22,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::postgres::Server;
 use crate::{corpus, root};
@@ -100,6 +101,7 @@ pub fn run(arguments: &Arguments) -> bool {
 
 /// Puts a shop under load; whether nothing went wrong.
 fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
+    raise_limit(arguments.idle);
     let before = shop.memory();
     let idle: Vec<_> =
         (0..arguments.idle).map_while(|_| TcpStream::connect(&shop.address).ok()).collect();
@@ -124,6 +126,18 @@ fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
         }
     }
     is_right && is_flat && are_there
+}
+
+/// Lets this process have so many connections, if it may.
+fn raise_limit(connections: usize) {
+    let (Ok((soft, hard)), needed) =
+        (getrlimit(Resource::RLIMIT_NOFILE), connections as u64 + 1024)
+    else {
+        return;
+    };
+    if soft < needed {
+        _ = setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard);
+    }
 }
 
 /// The shop's process.

@@ -4,6 +4,7 @@
 mod bound;
 mod order;
 mod outside;
+mod relief;
 mod seeded;
 mod threads;
 mod watching;
