@@ -105,7 +105,7 @@ fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
     let before = shop.memory();
     let idle: Vec<_> =
         (0..arguments.idle).map_while(|_| TcpStream::connect(&shop.address).ok()).collect();
-    let with_idle = shop.memory();
+    let with_idle = shop.settled_memory();
     let (samples, middle) = drive(shop, arguments);
     let after = shop.memory();
     println!("memory: {before} KiB at first, {with_idle} KiB with {} idle connections", idle.len());
@@ -166,6 +166,19 @@ impl Shop {
         crate::memory_of(self.process.id())
     }
 
+    /// The same, when it does not change any more: the shop may be busy with new connections.
+    fn settled_memory(&self) -> u64 {
+        let mut memory = self.memory();
+        for _ in 0..50 {
+            thread::sleep(Duration::from_millis(200));
+            let before = std::mem::replace(&mut memory, self.memory());
+            if before == memory {
+                break;
+            }
+        }
+        memory
+    }
+
     /// Asks it to end; whether it does so with success.
     fn end(&mut self) -> bool {
         let id = self.process.id().to_string();
@@ -206,9 +219,9 @@ impl Samples {
             count as u64 / seconds.max(1),
             self.failures
         );
-        let median = print_latencies("quick", &mut self.quick);
+        let most = print_latencies("quick", &mut self.quick);
         print_latencies("slow", &mut self.slow);
-        let waits = median >= REPORT;
+        let waits = most >= REPORT;
         if waits {
             println!("quick requests wait for slow ones");
         }
@@ -216,7 +229,7 @@ impl Samples {
     }
 }
 
-/// Prints latencies in milliseconds; answers the median.
+/// Prints latencies in milliseconds; answers that of which nine in ten are less.
 fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
     latencies.sort_unstable();
     let at = |part: f64| {
@@ -232,7 +245,7 @@ fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
         milliseconds(0.999),
         milliseconds(1.0),
     );
-    at(0.5)
+    at(0.9)
 }
 
 /// Sends requests over all connections, for the time; answers also the memory after a third of it.
