@@ -37,25 +37,16 @@ fn run(path: &Path) -> Result<(), String> {
 /// Runs a program with this text, once for each of its schedules, and compares what it does with
 /// what its comments say.
 pub fn run_program(text: &str, path: &str) -> Result<(), String> {
-    let expectations = Expectations::of(text);
-    let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
-    if is_under_stress && expectations.avoids_stress {
-        return Ok(());
-    }
-    let rare = expectations.stress.filter(|_| is_under_stress);
-    for seed in expectations.schedules(is_under_stress) {
-        let mut words = vec!["run".to_owned()];
-        words.extend(expectations.flags.iter().cloned());
-        words.extend(rare.map(|every| format!("--gc-stress={every}")));
-        words.extend(seed.map(|seed| format!("--seed={seed}")));
-        words.push(path.to_owned());
-        words.extend(expectations.arguments.iter().cloned());
-        let mut run = Run::new(words);
-        run.input = expectations.input.clone();
-        run.environment = expectations.environment.clone();
-        expectations.judge(&run)?;
-    }
-    Ok(())
+    Expectations::of(text).judge_all(path)
+}
+
+/// Runs a program with this text under a scheduler, and compares what it does with what its comments say. What
+/// is about seeds only is left out.
+pub fn run_under(text: &str, path: &str, scheduler: &str) -> Result<(), String> {
+    let mut expectations = Expectations::of(text);
+    expectations.seeds = 0;
+    expectations.flags.push(format!("--scheduler={scheduler}"));
+    expectations.judge_all(path)
 }
 
 /// How many seeds are enough for a machine under stress, which is slow.
@@ -115,6 +106,28 @@ impl Expectations {
         let most = if is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
         let without_seed = (!self.needs_seed).then_some(None);
         without_seed.into_iter().chain((1..=self.seeds.min(most)).map(Some))
+    }
+
+    /// Runs the program once for each of its schedules.
+    fn judge_all(&self, path: &str) -> Result<(), String> {
+        let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
+        if is_under_stress && self.avoids_stress {
+            return Ok(());
+        }
+        let rare = self.stress.filter(|_| is_under_stress);
+        for seed in self.schedules(is_under_stress) {
+            let mut words = vec!["run".to_owned()];
+            words.extend(self.flags.iter().cloned());
+            words.extend(rare.map(|every| format!("--gc-stress={every}")));
+            words.extend(seed.map(|seed| format!("--seed={seed}")));
+            words.push(path.to_owned());
+            words.extend(self.arguments.iter().cloned());
+            let mut run = Run::new(words);
+            run.input = self.input.clone();
+            run.environment = self.environment.clone();
+            self.judge(&run)?;
+        }
+        Ok(())
     }
 
     /// Runs the program, and says how to repeat it if it does something else.

@@ -7,7 +7,9 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
+//! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
@@ -18,8 +20,10 @@
 mod bench;
 mod corpus;
 mod foreign;
+mod histories;
 mod load;
 mod postgres;
+mod schedulers;
 mod seeds;
 mod soak;
 mod steps;
@@ -50,8 +54,12 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The tests that run guest programs, under each scheduler
+    Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
+    /// Random histories of transactions, under very many schedules
+    Histories(histories::Arguments),
     /// A program of mixed load, for minutes
     Soak(soak::Arguments),
     /// Requests for the shop on the web, for a minute
@@ -71,7 +79,9 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
+        Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Postgres => postgres::run(),

@@ -19,6 +19,7 @@
 //! | [`options`](SchedulerOptions), [`hooks`](Hooks) | what the embedder chooses and what the runtime is asked |
 //! | `scheduler` | what all workers share; what any thread may do |
 //! | `worker`, `search` | a worker: its queue, its next slot, looking for work elsewhere |
+//! | `policies` | other places for ready items than slots and queues: [pools](Policy) |
 //! | `bound`, `inbox` | native threads that run only what is handed to them |
 //! | `seeded`, `decisions` | a seeded run: what is ready, and the generator |
 //! | `relay`, `keeper` | a seeded run: the baton, which is both, and who has it |
@@ -42,6 +43,7 @@ mod monitor;
 mod options;
 mod outside;
 mod parking;
+mod policies;
 mod relay;
 mod scheduler;
 mod search;
@@ -57,6 +59,7 @@ pub use hooks::Hooks;
 pub use keeper::Laying;
 pub use options::{SchedulerOptions, WorkerId};
 pub use outside::Return;
+pub use policies::Policy;
 pub use scheduler::Scheduler;
 pub use timers::TimerId;
 pub use worker::{Parked, Worker};

@@ -22,8 +22,6 @@
 
 use std::time::Duration;
 
-use crossbeam_deque::Stealer;
-
 use crate::outside::Call;
 use crate::sync::Ordering;
 use crate::watch::{Progress, Request};
@@ -131,7 +129,7 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
         sights.has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
         match measure {
             Measure::None => {}
-            Measure::Wake => scheduler.wake(),
+            Measure::Wake => scheduler.relieve(id),
             Measure::Ask(request) => {
                 watch.ask(sight.progress.count, request);
                 scheduler.hooks.preempt(id);
@@ -154,10 +152,10 @@ fn sight<T: Copy + Send + 'static, P: Send + 'static>(
     }
     Sight {
         progress,
-        queued: scheduler.stealer(id).map_or(0, Stealer::len),
+        queued: scheduler.waiting(id),
         is_excused,
         has_injected: scheduler.has_injected(),
-        has_idle: scheduler.parking.has_idle(),
+        has_idle: scheduler.parking.has_idle() && scheduler.lets_help(),
     }
 }
 
@@ -200,7 +198,7 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
     if scheduler.inbox(id).is_some() {
         scheduler.parking.replace_bound(has_work);
     } else {
-        scheduler.empty_queue(id);
+        scheduler.release(id);
         scheduler.parking.replace(has_work);
     }
     watch.excuse();
@@ -226,7 +224,7 @@ struct Sight {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Measure {
     None,
-    /// Wakes an idle worker, to steal.
+    /// Gets an idle worker to help.
     Wake,
     Ask(Request),
 }

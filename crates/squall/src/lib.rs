@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compiler;
+mod excerpts;
 mod host;
 pub mod library;
 pub mod machine;
@@ -31,7 +32,7 @@ pub mod testing;
 mod watchdog;
 
 pub use machine::{Machine, Reply, StartError};
-pub use options::Options;
+pub use options::{Options, SchedulingPolicy};
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::affinity::lend_main_thread;
 pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
