@@ -10,7 +10,7 @@ fn demand(scheduler: &'static TestScheduler, item: usize, has_run: &mpsc::Receiv
     scheduler.inject(item);
     let mut seen = None;
     while has_run.recv_timeout(Duration::from_micros(100)).is_err() {
-        seen = scheduler.relieve(seen);
+        seen = scheduler.relieve_outside(seen);
     }
 }
 
@@ -69,9 +69,9 @@ fn a_worker_that_nobody_relieves_finds_things_as_it_left_them() {
         worker.go_outside();
         assert!(worker.scheduler().is_outside(worker.id()));
         // Once is not enough: the call may have begun just now.
-        assert!(worker.scheduler().relieve(None).is_some());
+        assert!(worker.scheduler().relieve_outside(None).is_some());
         assert_eq!(worker.come_back(), Return::Undisturbed);
-        assert_eq!(worker.scheduler().relieve(None), None);
+        assert_eq!(worker.scheduler().relieve_outside(None), None);
         if item < 9 {
             worker.push(item + 1);
         }
