@@ -297,6 +297,9 @@ impl<'a> Printer<'a> {
                 RegionKind::Catch(class) => {
                     put!(self.text, "    catch {class} into {}", region.value)
                 }
+                RegionKind::Fault(fault) => {
+                    put!(self.text, "    catch_fault {} into {}", fault.name(), region.value)
+                }
                 RegionKind::Ensure => put!(self.text, "    ensure into {}", region.value),
             }
             let [start, end, handler] =
@@ -333,7 +336,8 @@ impl<'a> Printer<'a> {
     fn instruction(&mut self, function: &Function, layout: &Layout, instruction: &Instruction) {
         let mut comment = String::new();
         let mut operands = Vec::new();
-        for (operand, value) in instruction.operands() {
+        let written = |operand: &Operand| operand.kind != OperandKind::Link;
+        for (operand, value) in instruction.operands().filter(|(operand, _)| written(operand)) {
             operands.push(match operand.kind {
                 OperandKind::Target => layout.place(instruction.pc as i64 + value),
                 OperandKind::Constant if layout.constants_in_place => {
@@ -380,7 +384,7 @@ impl<'a> Printer<'a> {
                 self.name_in_comment(name, comment);
                 ClassId(index).to_string()
             }
-            Count | Immediate | Index | Target => value.to_string(),
+            Count | Immediate | Index | Target | Link => value.to_string(),
         }
     }
 
@@ -602,7 +606,7 @@ fn items(code: &[u32]) -> Vec<Item> {
     let mut pc = 0;
     while pc < code.len() {
         match Instruction::decode(code, pc) {
-            Ok(instruction) if instruction.is_canonical() => {
+            Ok(instruction) if instruction.is_canonical() && !has_link(&instruction) => {
                 pc = instruction.next_pc();
                 items.push(Item::Instruction(instruction));
             }
@@ -613,6 +617,11 @@ fn items(code: &[u32]) -> Vec<Item> {
         }
     }
     items
+}
+
+/// Whether the linker's room in an instruction is not empty, which the text form cannot say.
+fn has_link(instruction: &Instruction) -> bool {
+    instruction.operands().any(|(operand, value)| operand.kind == OperandKind::Link && value != 0)
 }
 
 fn instructions(items: &[Item]) -> impl Iterator<Item = &Instruction> {

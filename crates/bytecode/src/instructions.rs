@@ -135,6 +135,8 @@ pub enum OperandKind {
     Primitive,
     /// A jump target: a signed distance in words from this instruction.
     Target,
+    /// Room for the linker: 0 in a module, and not written in the text form.
+    Link,
 }
 
 impl OperandKind {
@@ -312,7 +314,8 @@ macro_rules! for_each_instruction {
     "if value is not nil: pc := target; if its class redefines the nil tests: pc := otherwise" "";
 22 ForEnter "for_enter" [counter: Use(Any) @ A, limit: Update(Any) @ B, step: Immediate @ C, exit: Target @ X, otherwise: Target @ Y] Branch
     "if counter is beyond limit in the direction of step: pc := exit; if either is unsuitable: pc := otherwise"
-    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) and a step but 0, away from the smallest and largest integers.";
+    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) \
+      and a step but 0, away from the smallest and largest integers.";
 23 ForLoop "for_loop" [counter: Update(Any) @ A, limit: Use(Any) @ B, step: Immediate @ C, target: Target @ X] Branch
     "counter := counter + step; if it is not beyond limit: pc := target, after a poll"
     "Falls through if either is not a small integer.";
@@ -393,7 +396,8 @@ macro_rules! for_each_instruction {
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
 76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left = right"
-    "Tuples, lists and maps are equal if their parts are, floats among them by IEEE 754's totalOrder; channels and the like if they are the same one.";
+    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same \
+      one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
 77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left ≠ right" "The negation of eq.";
 78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
@@ -487,6 +491,100 @@ macro_rules! for_each_instruction {
     "destination := function" "Its parameters and its result are the type's.";
 121 CallIndirect "call_indirect" [destination: Define(Whatever) @ A, window: Window @ B, function: Use(Function) @ C, count: Count @ X] Call
     "destination := function(r[window .. window+count])" "Parameters and result are those of the function's type.";
+
+// Processes
+144 Spawn "spawn" [arguments: Range @ B, count: Count @ C, process: Function @ X] Next
+    "start process with copies of r[arguments .. arguments+count]"
+    "The process runs beside this one from now on, and nobody waits for its end. Parameter types are the process's; none is `any`.";
+145 SpawnIndirect "spawn_indirect" [process: Use(Process) @ A, arguments: Range @ B, count: Count @ C] Next
+    "start the process in a register with copies of r[arguments .. arguments+count]"
+    "As spawn.";
+146 EndProcess "end_process" [] Leave
+    "end this process" "Only in processes, which have no result.";
+147 Par "par" [after: Target @ Abc, link: Link @ X] Branch
+    "run the branches that follow at the same time; when all have ended: pc := after"
+    "Each branch has a copy of the frame. What it has defined at its end is in this frame afterwards. No two \
+      branches define the same register, and none reads what another one defines. If an exception ends a \
+      branch, it is signalled here when all have ended, and what they define is lost.";
+148 Branch "branch" [next: Target @ Abc] Branch
+    "begin a branch of a par, which ends at next"
+    "A `par` is followed by its branches, each of which begins with `branch`, whose target is the next branch \
+      or the end of the last one, and ends with `end_branch`. Control enters a branch at the beginning and \
+      leaves it at the end.";
+149 EndBranch "end_branch" [] Leave
+    "end this branch" "";
+150 ParFor "par_for" [index: Define(I64) @ A, count: Use(SameAsFirst) @ B, after: Target @ X, link: Link @ Y] Branch
+    "run the body that follows count times at the same time, with index from 0 on; when all have ended: pc := after"
+    "Each copy of the body, which ends with `end_branch` before after, has a copy of the frame. Nothing that \
+      the body writes has a value afterwards, and the body reads nothing that it writes, unless it has written \
+      it itself. Exceptions are as in par.";
+151 MakeChannel "make_channel" [destination: Define(Channel) @ A, capacity: Index @ Bc] Next
+    "destination := new channel that holds so many elements" "With 0, readers and writers wait for each other.";
+152 ReadingEnd "reading_end" [destination: Define(Reader) @ A, channel: Use(Channel) @ B] Next
+    "destination := the end of channel to read from" "";
+153 WritingEnd "writing_end" [destination: Define(Writer) @ A, channel: Use(Channel) @ B] Next
+    "destination := the end of channel to write to" "";
+154 Read "read" [destination: Define(Whatever) @ A, channel: Use(Readable) @ B, link: Link @ X] Next
+    "destination := the next element of channel, when there is one"
+    "Fault `Poison` if the channel is poisoned.";
+155 Write "write" [channel: Use(Writable) @ A, value: Use(Whatever) @ B, link: Link @ X] Next
+    "give value to channel, when somebody takes it or there is room"
+    "Fault `Poison` if the channel is poisoned.";
+156 Accept "accept" [destination: Define(Whatever) @ A, writer: Define(Any) @ B, channel: Use(Readable) @ C, after: Target @ X, link: Link @ Y] Branch
+    "destination := the next element of channel; its writer goes on after end_accept"
+    "The extended rendezvous: the code from here to after, which ends with `end_accept`, runs while the writer \
+      waits. It keeps writer as it is. An exception that leaves it lets the writer go on, too. Elements that \
+      were in the buffer of a channel have no writer who waits.";
+157 EndAccept "end_accept" [writer: Use(Any) @ A] Next
+    "the writer goes on" "Only at the end of what follows `accept`.";
+158 Poison "poison" [channel: Use(Communicating) @ A] Next
+    "everybody who waits at channel, or comes later, has the fault Poison"
+    "From the writing end: what is in the buffer can still be read. Otherwise it is dropped.";
+159 Alt "alt" [link: Link @ X] Next
+    "wait for one of the guards that follow; of several that are ready, each gets its turn"
+    "The guards are `alt_read`, `alt_after` and `alt_skip`, each perhaps behind `alt_if`; after the last one comes `alt_end`.";
+160 AltPriority "alt_priority" [link: Link @ X] Next
+    "wait for one of the guards that follow; of several that are ready, the first is taken"
+    "Otherwise as alt.";
+161 AltIf "alt_if" [condition: Use(Bool) @ A] Next
+    "the guard that follows counts only if condition" "";
+162 AltRead "alt_read" [destination: Define(Whatever) @ A, channel: Use(Readable) @ B, target: Target @ X] Branch
+    "guard: if channel has an element: destination := that; pc := target"
+    "The destination is defined on the way to the target only. A poisoned channel is ready: fault `Poison`.";
+163 AltAfter "alt_after" [milliseconds: Use(Number) @ A, target: Target @ X] Branch
+    "guard: when nothing else was ready for so long: pc := target" "";
+164 AltSkip "alt_skip" [target: Target @ X] Branch
+    "guard: if nothing else is ready: pc := target" "";
+165 AltEnd "alt_end" [] Leave
+    "the end of the guards" "Without a guard that counts: fault `Stop`.";
+166 MakeBarrier "make_barrier" [destination: Define(Barrier) @ A, enrolled: Use(Integer) @ B] Next
+    "destination := new barrier for so many processes" "";
+167 Enrol "enrol" [barrier: Use(Barrier) @ A] Next
+    "one more process takes part in barrier" "";
+168 Resign "resign" [barrier: Use(Barrier) @ A] Next
+    "one process less takes part in barrier" "";
+169 Sync "sync" [barrier: Use(Barrier) @ A, link: Link @ X] Next
+    "wait until all who take part in barrier have come" "";
+170 MakeBucket "make_bucket" [destination: Define(Bucket) @ A] Next
+    "destination := new bucket" "";
+171 Fall "fall" [bucket: Use(Bucket) @ A, link: Link @ X] Next
+    "wait until somebody flushes bucket" "";
+172 Flush "flush" [destination: Define(I64) @ A, bucket: Use(Bucket) @ B] Next
+    "all who wait in bucket go on; destination := how many there were" "";
+173 Yield "yield" [link: Link @ X] Next
+    "let others run, and go on when it is this strand's turn again" "";
+174 Sleep "sleep" [milliseconds: Use(Number) @ A, link: Link @ X] Next
+    "wait for a time" "";
+175 Now "now" [destination: Define(I64) @ A] Next
+    "destination := nanoseconds since some moment in the past" "With a seed, the time is that of the schedule.";
+176 Raise "raise" [value: Use(Whatever) @ A] Leave
+    "signal an exception with value"
+    "An `any` that is an exception is itself signalled, again perhaps. What cannot be boxed cannot be raised.";
+177 Raised "raised" [destination: Define(Any) @ A, exception: Use(Any) @ B] Next
+    "destination := the value that exception was raised with, or nil" "";
+178 FaultOf "fault_of" [destination: Define(I64) @ A, exception: Use(Any) @ B] Next
+    "destination := the number of the fault that exception stands for"
+    "The faults are numbered from 1 in the order of docs/bytecode.md; other exceptions have 0.";
         }
     };
 }

@@ -108,21 +108,28 @@ pub enum FunctionKind {
     Block = 1,
     /// The parameters start at `r0`.
     Plain = 2,
+    /// As for functions; it has no result, and runs in a strand of its own.
+    Process = 3,
 }
 
 impl FunctionKind {
     /// Every kind, in the order of its code.
-    pub const ALL: [FunctionKind; 3] =
-        [FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain];
+    pub const ALL: [FunctionKind; 4] =
+        [FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain, FunctionKind::Process];
 
     /// The name in the text form.
     pub fn name(self) -> &'static str {
-        ["method", "block", "function"][self as usize]
+        ["method", "block", "function", "process"][self as usize]
+    }
+
+    /// Whether `r0` is a receiver or a closure, ahead of the parameters.
+    pub fn has_receiver(self) -> bool {
+        matches!(self, FunctionKind::Method | FunctionKind::Block)
     }
 
     /// Whether functions of this kind can be imported and exported.
     pub fn is_linkable(self) -> bool {
-        self == FunctionKind::Plain
+        matches!(self, FunctionKind::Plain | FunctionKind::Process)
     }
 }
 
@@ -158,7 +165,7 @@ pub struct Function {
 impl Function {
     /// Registers that hold arguments on entry: the receiver or closure if any, and the parameters.
     pub fn arguments(&self) -> usize {
-        usize::from(self.parameters) + usize::from(self.kind != FunctionKind::Plain)
+        usize::from(self.parameters) + usize::from(self.kind.has_receiver())
     }
 
     /// Whether the function stands for one of another module.
@@ -267,8 +274,65 @@ pub struct Region {
 pub enum RegionKind {
     /// Exceptions whose class, or a superclass of it, has the definition of the class in this register.
     Catch(Register),
+    /// Exceptions that are this fault.
+    Fault(Fault),
     /// Every unwinding; the handler ends with `resume_unwind` on the token.
     Ensure,
+}
+
+/// A kind of exception, for code that knows no classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Fault {
+    /// Every exception.
+    Any = 0,
+    /// A division of integers by zero.
+    ZeroDivide = 1,
+    /// An integer that does not fit its type.
+    Overflow = 2,
+    /// A channel that is poisoned.
+    Poison = 3,
+    /// A stack that may not grow.
+    StackOverflow = 4,
+    /// A heap that is full.
+    OutOfMemory = 5,
+    /// An index that is outside of a list.
+    IndexError = 6,
+    /// A key that is not in a map.
+    KeyError = 7,
+    /// What `raise` signals.
+    Raised = 8,
+}
+
+impl Fault {
+    /// Every fault, in the order of its code.
+    pub const ALL: [Fault; 9] = [
+        Fault::Any,
+        Fault::ZeroDivide,
+        Fault::Overflow,
+        Fault::Poison,
+        Fault::StackOverflow,
+        Fault::OutOfMemory,
+        Fault::IndexError,
+        Fault::KeyError,
+        Fault::Raised,
+    ];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 9] = [
+            "Any",
+            "ZeroDivide",
+            "Overflow",
+            "Poison",
+            "StackOverflow",
+            "OutOfMemory",
+            "IndexError",
+            "KeyError",
+            "Raised",
+        ];
+        NAMES[self as usize]
+    }
 }
 
 /// From `pc` on, code comes from this position.

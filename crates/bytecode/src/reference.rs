@@ -9,7 +9,7 @@ use crate::instructions::{Field, Flow, InstructionInfo, Opcode, OperandKind, Sit
 use crate::types::TypeRule;
 
 /// Where the groups of the table start.
-const GROUPS: [(Opcode, &str); 8] = [
+const GROUPS: [(Opcode, &str); 9] = [
     (Opcode::Move, "Values"),
     (Opcode::LoadCaptured, "Closures and captured variables"),
     (Opcode::Jump, "Control"),
@@ -18,6 +18,7 @@ const GROUPS: [(Opcode, &str); 8] = [
     (Opcode::Add, "Typed registers"),
     (Opcode::MakeTuple, "Tuples, lists and maps"),
     (Opcode::LoadFunction, "Function values"),
+    (Opcode::Spawn, "Processes"),
 ];
 
 const INTRODUCTION: &str = "\
@@ -58,7 +59,8 @@ pub fn markdown() -> String {
 
 /// The section of one instruction.
 fn instruction(info: &InstructionInfo) -> String {
-    let names: Vec<&str> = info.operands.iter().map(|operand| operand.name).collect();
+    let written = info.operands.iter().filter(|operand| operand.kind != OperandKind::Link);
+    let names: Vec<&str> = written.map(|operand| operand.name).collect();
     let words = match info.words() {
         1 => "1 word".to_owned(),
         words => format!("{words} words"),
@@ -133,6 +135,7 @@ fn meaning(kind: OperandKind) -> String {
         Class => "class definition of the module".into(),
         Primitive => "string of the module, the primitive's name".into(),
         Target => "target, signed distance in words".into(),
+        Link => "room for the linker: 0 in a module, not written in the text form".into(),
     }
 }
 
@@ -155,6 +158,15 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Function => "a function",
         TypeRule::Callable => "a function or a process",
         TypeRule::Whatever => "of every type",
+        TypeRule::Channel => "a channel",
+        TypeRule::Reader => "a reading end",
+        TypeRule::Writer => "a writing end",
+        TypeRule::Readable => "a channel or a reading end",
+        TypeRule::Writable => "a channel or a writing end",
+        TypeRule::Communicating => "a channel or an end",
+        TypeRule::Barrier => "a barrier",
+        TypeRule::Bucket => "a bucket",
+        TypeRule::Process => "a process",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",
     }

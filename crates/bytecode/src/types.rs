@@ -333,6 +333,24 @@ pub enum TypeRule {
     Callable,
     /// Any type at all.
     Whatever,
+    /// A channel.
+    Channel,
+    /// The end of a channel that reads.
+    Reader,
+    /// The end of a channel that writes.
+    Writer,
+    /// A channel, or its end that reads.
+    Readable,
+    /// A channel, or its end that writes.
+    Writable,
+    /// A channel, or one of its ends.
+    Communicating,
+    /// A barrier.
+    Barrier,
+    /// A bucket.
+    Bucket,
+    /// A process.
+    Process,
     /// The same type as the instruction's first register operand.
     SameAsFirst,
     /// The same type as the instruction's second register operand.

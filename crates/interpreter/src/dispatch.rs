@@ -191,6 +191,14 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
                 forms::MOVE_LIST => m.move_list(word),
                 forms::ADD_64 => m.whole(word, u64::wrapping_add),
+                forms::ADD_64_LESS_LOOP => {
+                    m.whole(word, u64::wrapping_add);
+                    m.bits_loop(m.word(0), |left, right| left < right);
+                }
+                forms::ADD_64_LOOP => {
+                    m.whole(word, u64::wrapping_add);
+                    m.jump_back(m.word(0));
+                }
                 forms::SUBTRACT_64 => m.whole(word, u64::wrapping_sub),
                 forms::MULTIPLY_64 => m.whole(word, u64::wrapping_mul),
                 forms::ADD_I32 => m.half(word, i32::wrapping_add),
@@ -217,6 +225,39 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 forms::LESS_OR_EQUAL_F64_JUMP => m.double_jump(word, |left, right| left <= right),
 
                 code::NOT_LINKED => m.fail_unlinked(),
+                general::Spawn => m.spawn(word),
+                general::SpawnIndirect => m.spawn_indirect(word),
+                general::EndProcess => m.end_process(),
+                general::Par => m.par(),
+                general::Branch => m.jump(1),
+                general::EndBranch => m.end_branch(),
+                general::ParFor => m.par_for(word),
+                general::MakeChannel => m.make_channel(word),
+                general::ReadingEnd | general::WritingEnd => m.move_register(word),
+                general::Read => m.read(word),
+                code::RECEIVED => m.received(word),
+                general::Write => m.write(word),
+                general::Accept => m.accept(word),
+                code::ACCEPTED => m.accepted(),
+                general::EndAccept => m.end_accept(word),
+                general::Poison => m.poison(word),
+                general::Alt => m.alt(true),
+                general::AltPriority => m.alt(false),
+                code::CHOSEN => m.chosen(word),
+                general::MakeBarrier => m.make_barrier(word),
+                general::Enrol => m.enrol(word, 1),
+                general::Resign => m.enrol(word, -1),
+                general::Sync => m.sync(word),
+                general::MakeBucket => m.make_bucket(word),
+                general::Fall => m.fall(word),
+                general::Flush => m.flush(word),
+                general::Yield => m.give_way(),
+                general::Sleep => m.sleep(word),
+                general::Now => m.now(word),
+                general::Raise => m.raise(word),
+                general::Raised => m.raised(word),
+                general::FaultOf => m.fault_of(word),
+
                 code::LEAVE_CHUNK => m.leave_chunk(),
                 code::HALT => break,
                 // SAFETY: the verifier accepts known opcodes only, and specialisation writes the

@@ -158,7 +158,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn register_type(&self, register: usize) -> RegisterType {
+    pub(crate) fn register_type(&self, register: usize) -> RegisterType {
         // SAFETY: the verifier has shown the register to be one of the function's.
         unsafe { *self.function().register_types.get_unchecked(register) }
     }

@@ -27,6 +27,7 @@ use crate::behavior::Behavior;
 use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
+use crate::processes::links;
 use crate::stack::NOT_LINKED;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
@@ -292,9 +293,11 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
     let mut sites: Vec<Site> = bytecode.sites.iter().map(|_| Site::new()).collect();
     for instruction in instructions(&bytecode.code) {
         link_instruction(module, instruction.opcode, instruction.pc, &mut words, &mut sites);
+        links::link(bytecode, &instruction, &mut words, &mut sites);
     }
     let types = module.types_of(bytecode);
     specialise(bytecode, types, &mut words);
+    let scopes = links::scopes(bytecode);
     let shortcut = recognise_shortcut(module, bytecode);
     let code: Box<[AtomicU32]> = words.into_iter().map(AtomicU32::new).collect();
     let code: &'static [AtomicU32] = Box::leak(code);
@@ -304,7 +307,9 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         let length =
             Opcode::of_word(bytecode.code[site.pc as usize]).map_or(0, |o| o.info().words());
         site.function = place.as_ptr();
-        site.return_pc = &raw const code[site.pc as usize..][length..][0];
+        let next = site.pc as usize + length;
+        let resumption = links::resumption(bytecode, site.pc as usize).unwrap_or(next);
+        site.return_pc = &raw const code[resumption];
     }
     place.write(Function {
         code,
@@ -319,6 +324,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         module,
         index: id.0,
         shortcut,
+        scopes,
         frame_maps: OnceLock::new(),
         fault_sites: Mutex::default(),
     })

@@ -7,16 +7,18 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use squall_bytecode::adapters;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::{ClassDefinition, Export, Function, Import, Module};
-use squall_bytecode::types::TypeDefinition;
+use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 /// The text of a loaded module.
 pub struct ModuleText(Form);
 
 enum Form {
-    Whole(Module),
+    /// The module, and where its adapters begin.
+    Whole(Module, usize),
     Image(Image),
 }
 
@@ -37,7 +39,7 @@ impl ModuleText {
     /// The text of a string of the module; the empty string if there is none.
     pub fn string(&self, id: StringId) -> &str {
         match &self.0 {
-            Form::Whole(module) => module.string(id),
+            Form::Whole(module, _) => module.string(id),
             Form::Image(image) => image.image.string(id),
         }
     }
@@ -45,7 +47,7 @@ impl ModuleText {
     /// How many strings there are.
     pub fn string_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.strings.len(),
+            Form::Whole(module, _) => module.strings.len(),
             Form::Image(image) => image.image.string_count(),
         }
     }
@@ -53,16 +55,32 @@ impl ModuleText {
     /// The text of the module's path; the empty string if it has none.
     pub fn path_text(&self) -> &str {
         let path = match &self.0 {
-            Form::Whole(module) => module.path,
+            Form::Whole(module, _) => module.path,
             Form::Image(image) => image.image.path(),
         };
         path.map_or("", |id| self.string(id))
     }
 
+    /// The index of the first of the adapters, by which what the module exports is called with objects.
+    pub fn first_adapter(&self) -> Option<usize> {
+        match &self.0 {
+            Form::Whole(_, first) => Some(*first),
+            Form::Image(_) => None,
+        }
+    }
+
+    /// The row of the type table that a type names, if it does. Images have no such table.
+    pub fn type_definition(&self, kind: RegisterType) -> Option<&TypeDefinition> {
+        match &self.0 {
+            Form::Whole(module, _) => module.definition(kind),
+            Form::Image(_) => None,
+        }
+    }
+
     /// The definition that loading the module answers, if it has one.
     pub fn main_class(&self) -> Option<ClassId> {
         match &self.0 {
-            Form::Whole(module) => module.main_class,
+            Form::Whole(module, _) => module.main_class,
             Form::Image(image) => image.image.main_class(),
         }
     }
@@ -70,7 +88,7 @@ impl ModuleText {
     /// The name by which others import from the module.
     pub fn name(&self) -> Option<&str> {
         let name = match &self.0 {
-            Form::Whole(module) => module.name,
+            Form::Whole(module, _) => module.name,
             Form::Image(image) => image.image.name(),
         };
         name.map(|id| self.string(id))
@@ -79,7 +97,7 @@ impl ModuleText {
     /// The module's version.
     pub fn version(&self) -> Option<&str> {
         let version = match &self.0 {
-            Form::Whole(module) => module.version,
+            Form::Whole(module, _) => module.version,
             Form::Image(image) => image.image.version(),
         };
         version.map(|id| self.string(id))
@@ -88,7 +106,7 @@ impl ModuleText {
     /// What the module needs of others.
     pub fn imports(&self) -> &[Import] {
         match &self.0 {
-            Form::Whole(module) => &module.imports,
+            Form::Whole(module, _) => &module.imports,
             Form::Image(image) => image.image.imports(),
         }
     }
@@ -96,7 +114,7 @@ impl ModuleText {
     /// What others can import from it.
     pub fn exports(&self) -> &[Export] {
         match &self.0 {
-            Form::Whole(module) => &module.exports,
+            Form::Whole(module, _) => &module.exports,
             Form::Image(image) => image.image.exports(),
         }
     }
@@ -104,7 +122,7 @@ impl ModuleText {
     /// The type table.
     pub fn types(&self) -> &[TypeDefinition] {
         match &self.0 {
-            Form::Whole(module) => &module.types,
+            Form::Whole(module, _) => &module.types,
             Form::Image(image) => image.image.types(),
         }
     }
@@ -112,7 +130,7 @@ impl ModuleText {
     /// A function of the module.
     pub fn function(&self, id: FunctionId) -> &Function {
         match &self.0 {
-            Form::Whole(module) => &module.functions[id.index()],
+            Form::Whole(module, _) => &module.functions[id.index()],
             Form::Image(image) => image.functions[id.index()]
                 .get_or_init(|| Box::new(image.image.function(id).expect(WRITTEN_BY_US))),
         }
@@ -121,7 +139,7 @@ impl ModuleText {
     /// How many functions there are.
     pub fn function_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.functions.len(),
+            Form::Whole(module, _) => module.functions.len(),
             Form::Image(image) => image.functions.len(),
         }
     }
@@ -129,7 +147,7 @@ impl ModuleText {
     /// A class definition of the module.
     pub fn class(&self, id: ClassId) -> &ClassDefinition {
         match &self.0 {
-            Form::Whole(module) => &module.classes[id.index()],
+            Form::Whole(module, _) => &module.classes[id.index()],
             Form::Image(image) => image.classes[id.index()]
                 .get_or_init(|| Box::new(image.image.class(id).expect(WRITTEN_BY_US))),
         }
@@ -138,7 +156,7 @@ impl ModuleText {
     /// How many class definitions there are.
     pub fn class_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.classes.len(),
+            Form::Whole(module, _) => module.classes.len(),
             Form::Image(image) => image.classes.len(),
         }
     }
@@ -146,15 +164,17 @@ impl ModuleText {
     /// All of it.
     pub fn whole(&self) -> Cow<'_, Module> {
         match &self.0 {
-            Form::Whole(module) => Cow::Borrowed(module),
+            Form::Whole(module, _) => Cow::Borrowed(module),
             Form::Image(image) => Cow::Owned(image.image.to_module().expect(WRITTEN_BY_US)),
         }
     }
 }
 
+/// Of a verified module. What it exports gets adapters.
 impl From<Module> for ModuleText {
-    fn from(module: Module) -> ModuleText {
-        ModuleText(Form::Whole(module))
+    fn from(mut module: Module) -> ModuleText {
+        let first = adapters::add(&mut module);
+        ModuleText(Form::Whole(module, first))
     }
 }
 

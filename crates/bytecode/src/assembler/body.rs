@@ -13,7 +13,7 @@ use super::values;
 use crate::builder::{Argument, ConstantKey, FunctionBuilder, Signature};
 use crate::entities::Register;
 use crate::instructions::{Opcode, Operand, OperandKind, Special};
-use crate::module::{Constant, Function, FunctionKind, LineEntry, Region, RegionKind, Site};
+use crate::module::{Constant, Fault, Function, FunctionKind, LineEntry, Region, RegionKind, Site};
 use crate::register_set::RegisterSet;
 
 /// Assembles a function. A wrong statement is reported and skipped.
@@ -135,6 +135,10 @@ impl<'s, 't> Body<'s, 't> {
                 let class = self.register(line)?;
                 self.assemble_region(line, RegionKind::Catch(class))
             }
+            "catch_fault" => {
+                let fault = line.one_of("a fault", &Fault::ALL.map(Fault::name))?;
+                self.assemble_region(line, RegionKind::Fault(Fault::ALL[fault]))
+            }
             "ensure" => self.assemble_region(line, RegionKind::Ensure),
             "at" => self.assemble_position(line),
             "word" => {
@@ -251,6 +255,10 @@ impl<'s, 't> Body<'s, 't> {
         };
         let mut pending = Pending { opcode, arguments: Vec::new(), targets: Vec::new() };
         for (index, operand) in opcode.info().operands.iter().enumerate() {
+            if operand.kind == OperandKind::Link {
+                pending.arguments.push(Argument::Number(0));
+                continue;
+            }
             if index > 0 {
                 line.mark(',')?;
             }
@@ -302,7 +310,7 @@ impl<'s, 't> Body<'s, 't> {
             Function => i64::from(self.scope.function(line)?.0),
             Class => i64::from(self.scope.class(line)?.0),
             Primitive => i64::from(self.scope.string(line)?.0),
-            Count | Immediate | Index | Target => line.integer::<i64>(what)?,
+            Count | Immediate | Index | Target | Link => line.integer::<i64>(what)?,
         })
     }
 

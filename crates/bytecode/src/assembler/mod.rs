@@ -39,6 +39,7 @@
 //!     k0 = 1.5                            constants, if they are not given in place
 //!     site0 = "foo:"                      sites, likewise
 //!     catch r2 into r3 from L0 to L1 handler L2
+//!     catch_fault ZeroDivide into r3 from L0 to L1 handler L2
 //!     ensure into r3 from L0 to L1 handler L2
 //! L0:
 //!     at 12:5                             what follows comes from this line and column
@@ -50,6 +51,7 @@
 //!
 //! method $upTo "upTo:" (1) { … }
 //! function $count "count" (1) -> i64 { … }  result type, `any` if it is left out
+//! process $numbers "numbers" (2) { … }
 //!
 //! strings {                               the string table, if its order matters
 //!     "new"
@@ -91,12 +93,16 @@
 //! type3                $pair             by its number, or a name that was declared above
 //! ```
 //!
+//! A line `include "other.sqasm"` stands for the lines of that file (`includes.rs`); [`Sources`] reads such texts,
+//! [`assemble`] does not.
+//!
 //! A constant in place is the same as an equal one before it; a site in place is always a new one.
 //! A string may be written as `str7`, its index; that is the only way to name one that does not
 //! exist. `word 0x12345678` puts a word into the code that is no instruction.
 
 mod body;
 mod diagnostic;
+mod includes;
 mod lexer;
 mod links;
 mod module;
@@ -105,6 +111,7 @@ mod types;
 mod values;
 
 pub use diagnostic::{Diagnostic, Span};
+pub use includes::{File, Mistake, Read, Sources};
 
 use crate::module::Module;
 

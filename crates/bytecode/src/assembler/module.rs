@@ -13,9 +13,9 @@ use crate::module::{ClassDefinition, Method, Module, Slot, Visibility};
 use crate::types::RegisterType;
 
 /// The keywords that start an item.
-const ITEMS: [&str; 11] = [
+const ITEMS: [&str; 12] = [
     "path", "main", "module", "strings", "type", "import", "export", "class", "method", "block",
-    "function",
+    "function", "process",
 ];
 
 /// Assembles whatever of the module can be made sense of.

@@ -302,7 +302,7 @@ fn errors_in_items() {
     check_errors(
         "foo",
         expect![[r#"
-            1:1: expected an item of a module (not `foo`); one of: path, main, module, strings, type, import, export, class, method, block, function
+            1:1: expected an item of a module (not `foo`); one of: path, main, module, strings, type, import, export, class, method, block, function, process
         "#]],
     );
     check_errors(
@@ -374,7 +374,7 @@ fn errors_in_items() {
     check_errors(
         "}",
         expect![[r#"
-            1:1: expected an item of a module (not `}`); one of: path, main, module, strings, type, import, export, class, method, block, function
+            1:1: expected an item of a module (not `}`); one of: path, main, module, strings, type, import, export, class, method, block, function, process
         "#]],
     );
     check_errors(

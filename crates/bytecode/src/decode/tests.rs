@@ -29,9 +29,12 @@ fn sample(opcode: Opcode) -> Instruction {
 fn effects_of_every_instruction() {
     let mut listing = String::new();
     for &opcode in Opcode::ALL {
-        let Effects { uses, defines, destroys_from, ends } = sample(opcode).effects();
+        let Effects { uses, defines, defines_too, destroys_from, ends } = sample(opcode).effects();
         listing += &format!("{:<18} uses {uses:?}", opcode.info().mnemonic);
-        defines.iter().for_each(|register| listing += &format!(" defines {register}"));
+        defines
+            .iter()
+            .chain(&defines_too)
+            .for_each(|register| listing += &format!(" defines {register}"));
         destroys_from.iter().for_each(|register| listing += &format!(" destroys {register}.."));
         ends.iter().for_each(|register| listing += &format!(" ends {register}"));
         listing += "\n";
@@ -132,6 +135,41 @@ fn effects_of_every_instruction() {
         take               uses {r2} defines r1 ends r2
         load_function      uses {} defines r1
         call_indirect      uses {r2, r20, r21, r22} defines r1 destroys r19..
+        spawn              uses {r10, r11, r12}
+        spawn_indirect     uses {r1, r10, r11, r12}
+        end_process        uses {}
+        par                uses {}
+        branch             uses {}
+        end_branch         uses {}
+        par_for            uses {r2} defines r1
+        make_channel       uses {} defines r1
+        reading_end        uses {r2} defines r1
+        writing_end        uses {r2} defines r1
+        read               uses {r2} defines r1
+        write              uses {r1, r2}
+        accept             uses {r3} defines r1 defines r2
+        end_accept         uses {r1}
+        poison             uses {r1}
+        alt                uses {}
+        alt_priority       uses {}
+        alt_if             uses {r1}
+        alt_read           uses {r2} defines r1
+        alt_after          uses {r1}
+        alt_skip           uses {}
+        alt_end            uses {}
+        make_barrier       uses {r2} defines r1
+        enrol              uses {r1}
+        resign             uses {r1}
+        sync               uses {r1}
+        make_bucket        uses {} defines r1
+        fall               uses {r1}
+        flush              uses {r2} defines r1
+        yield              uses {}
+        sleep              uses {r1}
+        now                uses {} defines r1
+        raise              uses {r1}
+        raised             uses {r2} defines r1
+        fault_of           uses {r2} defines r1
     "#]]
     .assert_eq(&listing);
 }

@@ -10,8 +10,8 @@ use super::error::{Entity, FormatError, FormatErrorKind, Section};
 use super::{CHECKSUM, HEADER_LENGTH, MAGIC, MAXIMUM_REGISTERS, VERSION};
 use crate::entities::{ClassId, FunctionId, Register, StringId, TypeId};
 use crate::module::{
-    Access, ClassDefinition, Constant, Export, Function, FunctionKind, Import, LineEntry, Method,
-    Module, Region, RegionKind, Side, Site, Slot, Visibility,
+    Access, ClassDefinition, Constant, Export, Fault, Function, FunctionKind, Import, LineEntry,
+    Method, Module, Region, RegionKind, Side, Site, Slot, Visibility,
 };
 use crate::types::{RegisterType, TypeDefinition};
 
@@ -446,12 +446,18 @@ fn read_side(input: &mut Cursor) -> Result<Side> {
 }
 
 fn read_region(input: &mut Cursor) -> Result<Region> {
-    let catches = read_bool(input, "kind of region")?;
+    let code = input.code("kind of region", |code| (code <= 2).then_some(code))?;
     let start = input.u32("region's start")?;
     let end = input.distance("region's end", start)?;
     let handler = input.distance("region's handler", start)?;
     let value = read_register(input)?;
-    let kind = if catches { RegionKind::Catch(read_register(input)?) } else { RegionKind::Ensure };
+    let kind = match code {
+        0 => RegionKind::Ensure,
+        1 => RegionKind::Catch(read_register(input)?),
+        _ => RegionKind::Fault(
+            input.code("fault", |code| Fault::ALL.get(usize::from(code)).copied())?,
+        ),
+    };
     Ok(Region { start, end, handler, value, kind })
 }
 

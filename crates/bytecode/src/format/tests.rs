@@ -117,8 +117,8 @@ fn errors_in_functions() {
         function_file(&function)
     };
     check_error(
-        &with(1, &[3]),
-        expect!["3 stands for no function kind (byte 26 in section `functions`, fn0)"],
+        &with(1, &[9]),
+        expect!["9 stands for no function kind (byte 26 in section `functions`, fn0)"],
     );
     check_error(
         &with(4, &[0x81, 2]),

@@ -250,13 +250,16 @@ fn write_region(out: &mut Writer, region: &Region) {
     out.u8(match region.kind {
         RegionKind::Ensure => 0,
         RegionKind::Catch(_) => 1,
+        RegionKind::Fault(_) => 2,
     });
     out.number(region.start);
     out.distance(region.end, region.start);
     out.distance(region.handler, region.start);
     out.u8(region.value.0);
-    if let RegionKind::Catch(class) = region.kind {
-        out.u8(class.0);
+    match region.kind {
+        RegionKind::Catch(class) => out.u8(class.0),
+        RegionKind::Fault(fault) => out.u8(fault as u8),
+        RegionKind::Ensure => {}
     }
 }
 

@@ -102,6 +102,7 @@ impl Oracle<'_> {
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
                 let lost = instruction.opcode.defines_unless_jumping() && jumped && written
+                    || instruction.opcode == Opcode::AltRead && !jumped && written
                     || instruction.effects().ends == Some(Register(register)) && !written;
                 paths.push((pc, (kept || written) && !lost));
             }

@@ -187,8 +187,9 @@ fn site(random: &mut Entropy) -> Site {
 }
 
 fn region(random: &mut Entropy) -> Region {
-    let kind = match random.below(2) {
+    let kind = match random.below(3) {
         0 => RegionKind::Ensure,
+        1 => RegionKind::Fault(random.choose(&Fault::ALL)),
         _ => RegionKind::Catch(register(random)),
     };
     let [start, end, handler] = [(); 3].map(|_| id(random));

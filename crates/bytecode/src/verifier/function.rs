@@ -1,7 +1,7 @@
 //! Properties 6 to 12: the shape of a function and the tables its code refers to.
 
 use super::report::{Place, Report};
-use super::{Facts, code, flow};
+use super::{Facts, code, flow, processes};
 use crate::decode::instructions;
 use crate::entities::{ClassId, FunctionId, Register, StringId};
 use crate::flow::{Nesting, NestingError};
@@ -31,7 +31,13 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
         FunctionChecker { facts, id, function, report }.check_regions();
     }
     if report.count() == errors {
+        processes::check_structure(id, function, report);
+    }
+    if report.count() == errors {
         flow::check(id, function, report);
+    }
+    if report.count() == errors {
+        processes::check_forks(id, function, report);
     }
 }
 
@@ -67,12 +73,15 @@ impl FunctionChecker<'_, '_> {
         if arguments > size {
             return self.error(format!("{arguments} arguments do not fit {size} registers"));
         }
-        if function.kind != FunctionKind::Plain {
+        if function.kind.has_receiver() {
             let mut visible = function.registers[..arguments].iter().chain([&function.result]);
             if visible.any(|&kind| kind != RegisterType::Any) {
                 let kind = function.kind.name();
                 self.error(format!("the arguments and the result of a {kind} are `any`"));
             }
+        }
+        if function.kind == FunctionKind::Process {
+            self.check_process(arguments);
         }
         if function.kind != FunctionKind::Block && function.captured != 0 {
             self.error("only block functions have captured values");
@@ -82,6 +91,17 @@ impl FunctionChecker<'_, '_> {
             if home.index() < arguments {
                 self.error(format!("the home register {home} is an argument"));
             }
+        }
+    }
+
+    /// A process shares no objects, and nobody gets a result.
+    fn check_process(&mut self, arguments: usize) {
+        let parameters = &self.function.registers[..arguments];
+        if parameters.contains(&RegisterType::Any) {
+            self.error("a process has no parameters that are `any`");
+        }
+        if self.function.result != RegisterType::Any {
+            self.error("a process has no result");
         }
     }
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::Facts;
 use super::report::{self, Place, Report};
 use crate::entities::{FunctionId, StringId};
-use crate::module::Function;
+use crate::module::{Function, FunctionKind};
+use crate::types::RegisterType;
 
 pub(super) fn check(facts: &Facts, report: &mut Report) {
     check_name(facts, report);
@@ -78,6 +79,11 @@ fn check_signature(facts: &Facts, id: FunctionId, function: &Function, report: &
         && function.lines.is_empty();
     if !is_bare {
         return error("an imported function has parameters and a result only");
+    }
+    if function.kind == FunctionKind::Process
+        && (function.registers.contains(&RegisterType::Any) || function.result != RegisterType::Any)
+    {
+        return error("a process has no parameter that is `any`, and no result");
     }
     let mut types = function.registers.iter().chain([&function.result]);
     if let Some(kind) = types.find(|kind| !facts.has_type(**kind)) {

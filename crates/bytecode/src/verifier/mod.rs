@@ -91,9 +91,25 @@
 //!     its registers, and a result, and nothing else. It can be called like any other.
 //! 31. Exports have distinct names, and name functions with code.
 //!
+//! # Properties of forks, rendezvous and choices
+//!
+//! 32. Parameters of processes are not `any`; a process is left by `end_process`, the other functions
+//!     are not. `spawn` names a process, and agrees with its parameter types.
+//! 33. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
+//!     nested ([`crate::scopes`]), at most 64 deep. Jumps stay within a scope, regions and their
+//!     handlers lie in one, and no `return` is in one.
+//! 34. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
+//!     the `alt`.
+//! 35. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
+//!     which names it.
+//! 36. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
+//!     body of a `par_for` reads nothing that it has not written itself, but writes somewhere.
+//! 37. What a branch reads of the frame around it is not `any`; what it writes that is `any` has no value
+//!     afterwards.
+//!
 //! # Cost
 //!
-//! Everything but the last two properties takes one pass. Those are solved with sets of registers,
+//! Everything but properties 23, 24, 36 and 37 takes one pass. Those are solved with sets of registers,
 //! each of which can change only a few hundred times, so the time is linear in the size of the
 //! module.
 
@@ -102,6 +118,7 @@ mod code;
 mod flow;
 mod function;
 mod links;
+mod processes;
 mod report;
 mod typed;
 mod types;
