@@ -218,7 +218,7 @@ impl Generator<'_> {
             _ => {
                 let destination = self.destination(kind);
                 self.code.emit(Opcode::Take, &[destination.into(), source.into()]);
-                set = set - RegisterSet::of(source);
+                set -= RegisterSet::of(source);
                 destination
             }
         };

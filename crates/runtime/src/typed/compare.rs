@@ -103,7 +103,7 @@ impl Level {
             _ if index == self.count => return None,
             Parts::Tuple(elements) => (elements[index], both(&|tuple| tuple.element(index))),
             Parts::List(element) => (*element, both(&|list| lists::word(list, index))),
-            Parts::Map(key, _) if index % 2 == 0 => {
+            Parts::Map(key, _) if index.is_multiple_of(2) => {
                 (*key, both(&|map| maps::key(maps::nth(map, index / 2))))
             }
             Parts::Map(_, value) => (*value, both(&|map| maps::value(maps::nth(map, index / 2)))),
