@@ -68,6 +68,10 @@ fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
         true => maker.adapt(target, adapter, result),
         false => maker.refuse(),
     }
+    let name = match adapter {
+        Adapter::Call => maker.string(&format!("call of {name}")),
+        Adapter::Spawn => maker.string(&format!("start of {name}")),
+    };
     maker.finish(name, result)
 }
 
