@@ -14,9 +14,10 @@ use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
 use squall_runtime::outcome::{Failure, Outcome};
-use squall_runtime::primitives::Primitive;
+use squall_runtime::primitives::{Primitive, Shape};
 use squall_runtime::thread::{Thread, Window};
 use squall_runtime::transactions::access::Slot;
+use squall_runtime::transactions::transaction;
 use squall_runtime::unwind;
 
 use crate::machine::{Machine, a, b, c};
@@ -356,7 +357,21 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(self.word(1));
         let window = self.window(b(word), c(word));
         let primitive = calls::primitive_of(site);
+        if GUARDED && self.transact(primitive.shape) {
+            return self.complete(site, Word::NIL);
+        }
         self.run_primitive(site, primitive, window);
+    }
+
+    /// Begins or ends a transaction, if that is what the primitive does and nothing about it is rare; whether
+    /// that is done.
+    #[inline(always)]
+    fn transact(&mut self, shape: Shape) -> bool {
+        match shape {
+            Shape::Begin => transaction::try_begin(self.thread, self.pc, self.frame, self.function),
+            Shape::Commit => transaction::try_commit(self.thread),
+            _ => false,
+        }
     }
 
     #[inline(always)]

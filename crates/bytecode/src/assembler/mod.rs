@@ -93,12 +93,16 @@
 //! type3                $pair             by its number, or a name that was declared above
 //! ```
 //!
+//! A line `include "other.sqasm"` stands for the lines of that file (`includes.rs`); [`Sources`] reads such texts,
+//! [`assemble`] does not.
+//!
 //! A constant in place is the same as an equal one before it; a site in place is always a new one.
 //! A string may be written as `str7`, its index; that is the only way to name one that does not
 //! exist. `word 0x12345678` puts a word into the code that is no instruction.
 
 mod body;
 mod diagnostic;
+mod includes;
 mod lexer;
 mod links;
 mod module;
@@ -107,6 +111,7 @@ mod types;
 mod values;
 
 pub use diagnostic::{Diagnostic, Span};
+pub use includes::{File, Mistake, Read, Sources};
 
 use crate::module::Module;
 

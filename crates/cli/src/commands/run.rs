@@ -1,6 +1,6 @@
 //! `squall run`: runs a program.
 
-use squall::compiler::{FileKind, RunnableModule, module_from_bytes};
+use squall::compiler::{FileKind, RunnableModule, module_with_includes};
 use squall::testing;
 use squall::{Machine, Reply};
 use squall_bytecode::module::Module;
@@ -40,7 +40,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
 
 /// Compiles a file, or shows what is wrong with it.
 pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> {
-    module_from_bytes(&input.path, input.kind, &input.bytes, verify_all).map_err(|problem| {
+    let Input { path, kind, bytes } = input;
+    module_with_includes(path, *kind, bytes, verify_all, &files::read_included).map_err(|problem| {
         print_error(&problem.render(colour()));
         Exit::Invalid
     })
