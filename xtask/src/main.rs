@@ -11,11 +11,13 @@
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
+//! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod dist;
 mod foreign;
 mod load;
 mod seeds;
@@ -56,6 +58,8 @@ enum Command {
     Load(load::Arguments),
     /// A million random calls of C
     Foreign(foreign::Arguments),
+    /// The libraries and headers for programs in C and C++
+    Dist(dist::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
         Command::Foreign(arguments) => foreign::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn squall_platform(
 }
 
 /// Loads a module from so many bytes: its class, which has no authority. The path, which ends with a NUL, is what traces
-/// and diagnostics call it.
+/// and diagnostics call it. `format` is a `squall_format`.
 ///
 /// # Safety
 ///
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn squall_platform(
 pub unsafe extern "C" fn squall_load(
     vm: *mut squall_vm,
     path: *const c_char,
-    format: squall_format,
+    format: u32,
     bytes: *const c_char,
     length: usize,
     class_object: *mut *mut squall_value,
@@ -157,11 +157,14 @@ pub unsafe extern "C" fn squall_load(
         // SAFETY: the caller's promise.
         let (path, bytes) =
             unsafe { (text::required(path)?, text::elements(bytes.cast::<u8>(), length)?) };
-        let kind = match format {
-            squall_format::Newspeak => FileKind::Newspeak,
-            squall_format::Assembly => FileKind::Assembly,
-            squall_format::Binary => FileKind::Binary,
-        };
+        // C may pass any number, which would not do for a Rust `enum`.
+        const FORMATS: [(squall_format, FileKind); 3] = [
+            (squall_format::Newspeak, FileKind::Newspeak),
+            (squall_format::Assembly, FileKind::Assembly),
+            (squall_format::Binary, FileKind::Binary),
+        ];
+        let kind = FORMATS.iter().find(|(known, _)| *known as u32 == format);
+        let kind = kind.ok_or_else(|| Problem::argument("there is no such format"))?.1;
         let class = handles::get(vm)?.load(&path, kind, bytes)?;
         // SAFETY: the caller's promise.
         unsafe { text::put(class_object, handle(class)) }

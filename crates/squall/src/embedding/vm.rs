@@ -49,10 +49,7 @@ struct Started {
 
 impl Vm {
     /// Starts the machine of this process.
-    pub fn start(
-        options: Options,
-        surroundings: impl Surroundings + 'static,
-    ) -> Result<Vm, Error> {
+    pub fn start(options: Options, surroundings: impl Surroundings + 'static) -> Result<Vm, Error> {
         static IS_TAKEN: AtomicBool = AtomicBool::new(false);
         if IS_TAKEN.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
