@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use squall::embedding::Budgets;
-use squall::{Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, Tracing};
+use squall::{
+    Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, SchedulingPolicy, Tracing,
+};
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
 #[derive(Parser, Debug)]
@@ -256,6 +258,17 @@ pub struct MachineArguments {
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(20..), env = "SQUALL_PATIENCE", hide_env_values = true, help_heading = "Machine")]
     pub patience: Option<u32>,
 
+    /// Who gets which of the strands that are ready: stealing, interleaving, threads, hierarchical, peered,
+    /// dictated or balanced [default: stealing]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "SQUALL_SCHEDULER",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub scheduler: Option<SchedulingPolicy>,
+
     /// Make the run repeatable: this number decides what runs when, and time is simulated
     #[arg(
         long,
@@ -359,6 +372,7 @@ impl MachineArguments {
         };
         options.verify_all |= self.verify;
         options.scheduler.seed = self.seed;
+        options.scheduler.policy = self.scheduler.unwrap_or_default();
         if let Some(workers) = self.workers {
             options.scheduler.workers = usize::from(workers);
         }

@@ -23,6 +23,7 @@
 
 pub mod compiler;
 pub mod embedding;
+mod excerpts;
 mod host;
 pub mod library;
 pub mod machine;
@@ -34,7 +35,7 @@ mod watchdog;
 
 pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
-pub use options::Options;
+pub use options::{Options, SchedulingPolicy};
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::affinity::lend_main_thread;
 pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};

@@ -6,7 +6,7 @@ use squall_runtime::permissions::Permissions;
 use squall_runtime::sandbox::Budgets;
 use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::VmOptions;
-pub use squall_scheduler::SchedulerOptions;
+pub use squall_scheduler::{Policy as SchedulingPolicy, SchedulerOptions};
 
 /// The choices.
 #[derive(Clone, Debug)]
