@@ -10,9 +10,9 @@
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
+//! | tuples, lists and maps of typed code | [`typed`] |
 //! | the embedder's side | [`embedding`] |
 //! | budgets | [`sandbox`] |
-//! | tuples, lists and maps of typed code | [`typed`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
