@@ -49,24 +49,6 @@
 #define SQUALL_UNLIMITED UINT64_MAX
 
 /**
- * Forms of modules.
- */
-typedef enum {
-    /**
-     * Newspeak source.
-     */
-    SQUALL_FORMAT_NEWSPEAK = 0,
-    /**
-     * The text form of bytecode.
-     */
-    SQUALL_FORMAT_ASSEMBLY = 1,
-    /**
-     * The binary form of bytecode.
-     */
-    SQUALL_FORMAT_BINARY = 2,
-} squall_format;
-
-/**
  * Kinds of errors.
  */
 typedef enum {
@@ -128,17 +110,13 @@ typedef enum {
      */
     SQUALL_CODE_KIND = 13,
     /**
-     * A native function may not call the machine in a run with a seed.
-     */
-    SQUALL_CODE_SEEDED = 14,
-    /**
      * An error that a function of the embedder has made.
      */
-    SQUALL_CODE_HOST = 15,
+    SQUALL_CODE_HOST = 14,
     /**
      * A mistake in Squall.
      */
-    SQUALL_CODE_INTERNAL = 16,
+    SQUALL_CODE_INTERNAL = 15,
 } squall_code;
 
 /**
@@ -204,6 +182,24 @@ typedef enum {
      */
     SQUALL_KIND_OBJECT = 6,
 } squall_kind;
+
+/**
+ * Forms of modules.
+ */
+typedef enum {
+    /**
+     * Newspeak source.
+     */
+    SQUALL_FORMAT_NEWSPEAK = 0,
+    /**
+     * The text form of bytecode.
+     */
+    SQUALL_FORMAT_ASSEMBLY = 1,
+    /**
+     * The binary form of bytecode.
+     */
+    SQUALL_FORMAT_BINARY = 2,
+} squall_format;
 
 /**
  * An error. Who gets one frees it.
@@ -312,12 +308,13 @@ void squall_vm_free(squall_vm *vm);
 squall_error *squall_platform(squall_vm *vm, squall_value **platform);
 
 /**
- * Loads a module from so many bytes: its class, which has no authority. The path, which ends with a NUL, is what traces
- * and diagnostics call it.
+ * Loads a module from so many bytes: its class, which has no authority; or, of bytecode without one, what
+ * `squall_call_export` takes. The path, which ends with a NUL, is what traces
+ * and diagnostics call it. `format` is a `squall_format`.
  */
 squall_error *squall_load(squall_vm *vm,
                           const char *path,
-                          squall_format format,
+                          uint32_t format,
                           const char *bytes,
                           size_t length,
                           squall_value **class_object);
@@ -331,6 +328,17 @@ squall_error *squall_call(squall_vm *vm,
                           const squall_value *const *arguments,
                           size_t count,
                           squall_value **answer);
+
+/**
+ * Calls what a module of bytecode without a class exports under a name, which ends with a NUL, and waits for its end. `answer` may
+ * be null.
+ */
+squall_error *squall_call_export(squall_vm *vm,
+                                 const squall_value *module,
+                                 const char *name,
+                                 const squall_value *const *arguments,
+                                 size_t count,
+                                 squall_value **answer);
 
 /**
  * Evaluates a block with up to three arguments, and waits for the answer. `answer` may be null.
@@ -633,270 +641,6 @@ squall_error *squall_value_count(const squall_value *value, size_t *count);
  * A new handle for an element of the list that a value is, counted from 0.
  */
 squall_error *squall_value_element(const squall_value *value, size_t index, squall_value **element);
-
-/**
- * A new error with this message, for functions of the embedder that fail. The message ends with a NUL; null stands for
- * no message.
- */
-squall_error *squall_error_new(const char *message);
-
-/**
- * The kind of an error; `SQUALL_CODE_OK` for null, `SQUALL_CODE_HANDLE` for what is no error.
- */
-squall_code squall_error_code(const squall_error *error);
-
-/**
- * What is wrong, in words. The text lives as long as the error.
- */
-const char *squall_error_message(const squall_error *error);
-
-/**
- * The name of the exception's class; empty if the error is none. The text lives as long as the error.
- */
-const char *squall_error_class(const squall_error *error);
-
-/**
- * The activations that led to the exception, a line each; empty if the error is none. The text lives as long as the
- * error.
- */
-const char *squall_error_trace(const squall_error *error);
-
-/**
- * Frees an error. Null is nothing to free.
- */
-void squall_error_free(squall_error *error);
-
-/**
- * `nil`.
- */
-squall_value *squall_nil(void);
-
-/**
- * `true` or `false`.
- */
-squall_value *squall_boolean(bool boolean);
-
-/**
- * An integer.
- */
-squall_value *squall_integer(int64_t integer);
-
-/**
- * A double.
- */
-squall_value *squall_double(double number);
-
-/**
- * A string of so many bytes in UTF-8.
- */
-squall_error *squall_text(const char *bytes, size_t length, squall_value **value);
-
-/**
- * A list of so many values, which are not taken over.
- */
-squall_error *squall_list(const squall_value *const *elements, size_t count, squall_value **value);
-
-/**
- * Another handle for the same value.
- */
-squall_error *squall_value_copy(const squall_value *value, squall_value **copy);
-
-/**
- * Frees a handle of a value. Null is nothing to free.
- */
-void squall_value_free(squall_value *value);
-
-/**
- * The kind of a value; `SQUALL_KIND_NIL` for what is none.
- */
-squall_kind squall_value_kind(const squall_value *value);
-
-/**
- * The Boolean that a value is.
- */
-squall_error *squall_value_boolean(const squall_value *value, bool *boolean);
-
-/**
- * The integer that a value is.
- */
-squall_error *squall_value_integer(const squall_value *value, int64_t *integer);
-
-/**
- * The number that a value is, as a double.
- */
-squall_error *squall_value_double(const squall_value *value, double *number);
-
-/**
- * The text that a value is, in UTF-8, with a NUL behind it. It lives as long as this handle. `length` may be null.
- */
-squall_error *squall_value_text(const squall_value *value,
-                                const char **bytes,
-                                size_t *length);
-
-/**
- * How many elements the list has that a value is.
- */
-squall_error *squall_value_count(const squall_value *value, size_t *count);
-
-/**
- * A new handle for an element of the list that a value is, counted from 0.
- */
-squall_error *squall_value_element(const squall_value *value, size_t index, squall_value **element);
-
-/**
- * A channel to guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
- * code.
- */
-squall_error *squall_channel_to_guest(squall_vm *vm,
-                                      size_t capacity,
-                                      squall_writer **writer,
-                                      squall_value **reading_end);
-
-/**
- * A channel from guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
- * code.
- */
-squall_error *squall_channel_from_guest(squall_vm *vm,
-                                        size_t capacity,
-                                        squall_reader **reader,
-                                        squall_value **writing_end);
-
-/**
- * The end that a guest object is, such as a channel's `in`, for native code.
- */
-squall_error *squall_reader_of(squall_vm *vm, const squall_value *end, squall_reader **reader);
-
-/**
- * The end that a guest object is, such as a channel's `out`, for native code.
- */
-squall_error *squall_writer_of(squall_vm *vm, const squall_value *end, squall_writer **writer);
-
-/**
- * Waits for a value.
- */
-squall_error *squall_reader_read(squall_reader *reader, squall_value **value);
-
-/**
- * Waits for a value, but no longer than so many milliseconds: then the value is null.
- */
-squall_error *squall_reader_read_within(squall_reader *reader, double milliseconds, squall_value **value);
-
-/**
- * Waits until the value is read, or the channel's buffer has room for it.
- */
-squall_error *squall_writer_write(squall_writer *writer, const squall_value *value);
-
-/**
- * Makes everybody who reads or writes the channel fail from now on.
- */
-squall_error *squall_reader_poison(squall_reader *reader);
-
-/**
- * Makes everybody who writes to the channel fail from now on, and who reads, once the buffer is empty.
- */
-squall_error *squall_writer_poison(squall_writer *writer);
-
-/**
- * Frees an end. Null is nothing to free.
- */
-void squall_reader_free(squall_reader *reader);
-
-/**
- * Frees an end. Null is nothing to free.
- */
-void squall_writer_free(squall_writer *writer);
-
-/**
- * A new sandbox. The name, for reports, ends with a NUL.
- */
-squall_error *squall_sandbox_new(squall_vm *vm,
-                                 const char *name,
-                                 const squall_budgets *budgets,
-                                 squall_sandbox **sandbox);
-
-/**
- * An actor in the sandbox, whose root object is this value, such as the class of a module: a far reference to it, which
- * `squall_call` sends messages to.
- */
-squall_error *squall_sandbox_actor(squall_sandbox *sandbox,
-                                   const squall_value *root,
-                                   squall_value **actor);
-
-/**
- * Ends a sandbox, whether it was over or not.
- */
-squall_error *squall_sandbox_terminate(squall_sandbox *sandbox);
-
-/**
- * Why a sandbox is over.
- */
-squall_error *squall_sandbox_reason(squall_sandbox *sandbox, squall_reason *reason);
-
-/**
- * What was reported about the end of a sandbox, a text.
- */
-squall_error *squall_sandbox_report(squall_sandbox *sandbox, squall_value **report);
-
-/**
- * What a sandbox has used: fuel; bytes, when they were last measured; strands now; messages. What has no budget is not counted, but
- * for strands.
- */
-squall_error *squall_sandbox_usage(squall_sandbox *sandbox,
-                                   squall_budgets *usage);
-
-/**
- * Frees a handle of a sandbox. Null is nothing to free.
- */
-void squall_sandbox_free(squall_sandbox *sandbox);
-
-/**
- * New options: no authority, no output, everything else as it is by default.
- */
-squall_options *squall_options_new(void);
-
-/**
- * Frees options. Null is nothing to free.
- */
-void squall_options_free(squall_options *options);
-
-/**
- * The most memory that the heap may take, in bytes.
- */
-squall_error *squall_options_set_max_heap(squall_options *options, size_t bytes);
-
-/**
- * How many native threads run the program; 0 for as many as there are cores.
- */
-squall_error *squall_options_set_workers(squall_options *options, uint32_t workers);
-
-/**
- * Makes what happens depend on this number and on the embedder only.
- */
-squall_error *squall_options_set_seed(squall_options *options, uint64_t seed);
-
-/**
- * Adds to what the program may do to the world: a sum of `SQUALL_ALLOW_…`.
- */
-squall_error *squall_options_allow(squall_options *options, uint32_t authority);
-
-/**
- * Limits what the program may use altogether: the machine ends with exit code 1 when that is exceeded.
- */
-squall_error *squall_options_set_budgets(squall_options *options, const squall_budgets *budgets);
-
-/**
- * Adds an argument of the program's, which ends with a NUL.
- */
-squall_error *squall_options_add_argument(squall_options *options, const char *argument);
-
-/**
- * Where standard output and standard error output go; nowhere for null. The data is given to the functions, and must live
- * as long as the machine.
- */
-squall_error *squall_options_set_output(squall_options *options,
-                                        squall_writer_function output,
-                                        squall_writer_function error,
-                                        void *data);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -138,7 +138,8 @@ pub unsafe extern "C" fn squall_platform(
     guarded(|| unsafe { text::put(platform, handle(handles::get(vm)?.platform().clone())) })
 }
 
-/// Loads a module from so many bytes: its class, which has no authority. The path, which ends with a NUL, is what traces
+/// Loads a module from so many bytes: its class, which has no authority; or, of bytecode without one, what
+/// `squall_call_export` takes. The path, which ends with a NUL, is what traces
 /// and diagnostics call it. `format` is a `squall_format`.
 ///
 /// # Safety
@@ -191,6 +192,32 @@ pub unsafe extern "C" fn squall_call(
             unsafe { (text::required(selector)?, text::elements(arguments, count)?) };
         let arguments = values::values(arguments)?;
         let answered = handles::get(vm)?.call(&value(receiver)?, &selector, &arguments)?;
+        // SAFETY: the caller's promise.
+        unsafe { put_answer(answer, answered) }
+    })
+}
+
+/// Calls what a module of bytecode without a class exports under a name, which ends with a NUL, and waits for its end. `answer` may
+/// be null.
+///
+/// # Safety
+///
+/// The name does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_call_export(
+    vm: *mut squall_vm,
+    module: *const squall_value,
+    name: *const c_char,
+    arguments: *const *const squall_value,
+    count: usize,
+    answer: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let (name, arguments) =
+            unsafe { (text::required(name)?, text::elements(arguments, count)?) };
+        let arguments = values::values(arguments)?;
+        let answered = handles::get(vm)?.call_export(&value(module)?, &name, &arguments)?;
         // SAFETY: the caller's promise.
         unsafe { put_answer(answer, answered) }
     })
