@@ -7,6 +7,7 @@
 //! | `(* expect error: text *)` | the standard error output contains the text |
 //! | `(* flags: --allow-files={scratch} … *)` | options of `squall run` |
 //! | `(* arguments: a b *)` | arguments of the program |
+//! | `(* environment: NAME=value *)` | a variable of the environment |
 //! | `(* input: text *)` | a line of the standard input |
 //! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
 //! | `(* stress: none *)` | it does something else under stress, which is not looked at |
@@ -59,6 +60,7 @@ struct Expectations {
     flags: Vec<String>,
     arguments: Vec<String>,
     input: String,
+    environment: Vec<(String, String)>,
     stress: Option<u32>,
     avoids_stress: bool,
     seeds: u64,
@@ -80,6 +82,11 @@ impl Expectations {
                 "expect error" => expectations.errors.push(value.to_owned()),
                 "flags" => expectations.flags = words(value),
                 "arguments" => expectations.arguments = words(value),
+                "environment" => {
+                    let pair = value.trim().split_once('=');
+                    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    expectations.environment.extend(pair);
+                }
                 "input" => expectations.input += &format!("{value}\n"),
                 "stress" if value.trim() == "none" => expectations.avoids_stress = true,
                 "stress" => expectations.stress = value.trim().parse().ok(),
@@ -117,6 +124,7 @@ impl Expectations {
             words.extend(self.arguments.iter().cloned());
             let mut run = Run::new(words);
             run.input = self.input.clone();
+            run.environment = self.environment.clone();
             self.judge(&run)?;
         }
         Ok(())

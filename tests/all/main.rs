@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
+//! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
@@ -29,6 +30,7 @@ mod language;
 mod mutation;
 mod native_threads;
 mod observer;
+mod postgres;
 mod process;
 mod schedulers;
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     trials.extend(hostile::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
+    trials.extend(postgres::trials());
     trials.extend(schedulers::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

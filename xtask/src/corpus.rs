@@ -3,6 +3,7 @@
 //!
 //! PATH is a checkout of SOMns, whose programs are run as they are; `--dev` adds what is different
 //! in a checkout of its branch `dev`, and `--awfy` the benchmarks of a checkout of are-we-fast-yet.
+//! `--transactions` runs what is about transactions, on many threads, and nothing else.
 //! Which programs there are is in [`programs`], and what each must do in [`mod@rows`].
 
 mod basic;
@@ -44,6 +45,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4])]
     workers: Vec<u32>,
 
+    /// Run only what is about transactions, on 1 to 16 threads
+    #[arg(long)]
+    transactions: bool,
+
     /// Run only what contains this text, as `group/name`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
@@ -78,6 +83,10 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
     let standard_sizes = arguments.standard_sizes;
     let scope = Scope { workers: &arguments.workers, standard_sizes };
     let mut rows = Vec::new();
+    if arguments.transactions {
+        let checkouts = arguments.somns.iter().chain(&arguments.dev);
+        return checkouts.flat_map(|path| rows::transactions(&absolute(path), &scope)).collect();
+    }
     match &arguments.somns {
         Some(path) => rows.extend(rows::somns(&absolute(path), &scope)),
         None => println!("skipped: SOMns; name a checkout of https://github.com/smarr/SOMns"),

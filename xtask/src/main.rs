@@ -9,8 +9,10 @@
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
+//! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
+//! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
@@ -18,7 +20,9 @@
 mod bench;
 mod corpus;
 mod foreign;
+mod histories;
 mod load;
+mod postgres;
 mod schedulers;
 mod seeds;
 mod soak;
@@ -54,10 +58,14 @@ enum Command {
     Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
+    /// Random histories of transactions, under very many schedules
+    Histories(histories::Arguments),
     /// A program of mixed load, for minutes
     Soak(soak::Arguments),
     /// Requests for the shop on the web, for a minute
     Load(load::Arguments),
+    /// The tests that need a server of PostgreSQL
+    Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
     /// Measurements, of Squall and of others
@@ -73,8 +81,10 @@ fn main() -> ExitCode {
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
+        Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
+        Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
@@ -92,4 +102,12 @@ fn cargo() -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO"));
     command.current_dir(root());
     command
+}
+
+/// The memory that a process occupies, in KiB; 0 if nobody knows.
+fn memory_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

@@ -5,6 +5,7 @@
 //! when, and M times without a seed, when it is up to several native threads. Each failure is shown
 //! with the command that repeats it; without a seed, that may take more than one attempt.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,25 +51,55 @@ pub fn run(arguments: &Arguments) -> bool {
     let scope = Scope { workers: &[], standard_sizes: false };
     let mut rows = rows::somns(&corpus::absolute(&arguments.somns), &scope);
     rows.retain(|row| SUITES.contains(&row.name.as_str()));
-    println!("{:<22} {:>13} {:>13} {:>9}", "module", "seeds", "runs", "seconds");
-    let failed: Vec<&Row> = rows.iter().filter(|row| !judge(row, &squall, arguments)).collect();
-    failed.is_empty()
+    let patience = Duration::from_secs(arguments.patience);
+    let schedules = Schedules { seeds: 1..arguments.seeds + 1, runs: arguments.runs, patience };
+    Table::new("module").judge(rows.iter(), &squall, &schedules)
 }
 
-/// Runs a module under all schedules, and prints how that went; answers whether all passed.
-fn judge(row: &Row, squall: &Path, arguments: &Arguments) -> bool {
-    let patience = Duration::from_secs(arguments.patience);
+/// The schedules that programs run under.
+pub struct Schedules {
+    /// The seeds.
+    pub seeds: Range<u64>,
+    /// How many runs without a seed.
+    pub runs: u64,
+    /// How long one may take.
+    pub patience: Duration,
+}
+
+/// The table of how many passed.
+pub struct Table;
+
+impl Table {
+    /// A table whose first column is about this.
+    pub fn new(what: &str) -> Table {
+        println!("{what:<36} {:>13} {:>13} {:>9}", "seeds", "runs", "seconds");
+        Table
+    }
+
+    /// Runs all programs; answers whether all passed.
+    pub fn judge<'r>(
+        self,
+        rows: impl Iterator<Item = &'r Row>,
+        squall: &Path,
+        schedules: &Schedules,
+    ) -> bool {
+        rows.filter(|row| !judge(row, squall, schedules)).count() == 0
+    }
+}
+
+/// Runs a program under all schedules, and prints how that went; answers whether all passed.
+fn judge(row: &Row, squall: &Path, schedules: &Schedules) -> bool {
     let verdicts = |options: Vec<Vec<String>>| {
         corpus::in_parallel(options.len(), |index| {
-            row.judge(row.command(squall, &options[index]), patience)
+            row.judge(row.command(squall, &options[index]), schedules.patience)
         })
     };
-    let seeded =
-        verdicts((1..=arguments.seeds).map(|seed| vec![format!("--seed={seed}")]).collect());
-    let free = verdicts((0..arguments.runs).map(|_| Vec::new()).collect());
+    let with_seed = |seed: u64| vec![format!("--seed={seed}")];
+    let seeded = verdicts(schedules.seeds.clone().map(with_seed).collect());
+    let free = verdicts((0..schedules.runs).map(|_| Vec::new()).collect());
     let time: Duration = seeded.iter().chain(&free).map(|verdict| verdict.time).sum();
     let (name, seconds) = (&row.name, time.as_secs_f64());
-    println!("{name:<22} {:>13} {:>13} {seconds:>9.1}", passed_of(&seeded), passed_of(&free));
+    println!("{name:<36} {:>13} {:>13} {seconds:>9.1}", passed_of(&seeded), passed_of(&free));
     show_failures(&seeded);
     show_failures(&free);
     seeded.iter().chain(&free).all(|verdict| verdict.problem.is_none())

@@ -14,9 +14,10 @@ use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
 use squall_runtime::outcome::{Failure, Outcome};
-use squall_runtime::primitives::Primitive;
+use squall_runtime::primitives::{Primitive, Shape};
 use squall_runtime::thread::{Thread, Window};
 use squall_runtime::transactions::access::Slot;
+use squall_runtime::transactions::transaction;
 use squall_runtime::unwind;
 
 use crate::machine::{Machine, a, b, c};
@@ -128,14 +129,19 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn window(&self, start: usize, count: usize) -> Window {
+    pub(crate) fn window(&self, start: usize, count: usize) -> Window {
         // SAFETY: the verifier has shown the window to be inside the frame and initialised.
         unsafe { Window::new(self.frame.add(start), count) }
     }
 
     /// Starts a function whose arguments are in the window that the site names.
     #[inline(always)]
-    fn enter(&mut self, site: &'static Site, function: &'static Function, window: Window) {
+    pub(crate) fn enter(
+        &mut self,
+        site: &'static Site,
+        function: &'static Function,
+        window: Window,
+    ) {
         let frame = window.start();
         let end = frame.wrapping_add(function.frame_words as usize);
         if end as usize > self.thread.limit.load(Ordering::Relaxed) {
@@ -351,7 +357,21 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(self.word(1));
         let window = self.window(b(word), c(word));
         let primitive = calls::primitive_of(site);
+        if GUARDED && self.transact(primitive.shape) {
+            return self.complete(site, Word::NIL);
+        }
         self.run_primitive(site, primitive, window);
+    }
+
+    /// Begins or ends a transaction, if that is what the primitive does and nothing about it is rare; whether
+    /// that is done.
+    #[inline(always)]
+    fn transact(&mut self, shape: Shape) -> bool {
+        match shape {
+            Shape::Begin => transaction::try_begin(self.thread, self.pc, self.frame, self.function),
+            Shape::Commit => transaction::try_commit(self.thread),
+            _ => false,
+        }
     }
 
     #[inline(always)]
@@ -363,7 +383,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn return_value(&mut self, word: u32) {
-        let value = self.get(a(word));
+        self.leave_with(self.get(a(word)));
+    }
+
+    /// Returns to the caller.
+    #[inline(always)]
+    pub(crate) fn leave_with(&mut self, value: Word) {
         // SAFETY: below every frame is the site of its call; window and destination lead into the
         // caller's frame.
         unsafe {

@@ -134,6 +134,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         if !GUARDED {
             return Some(place.load(object));
         }
+        if let Some(value) = access::try_load(self.thread, object, place, self.pc as usize) {
+            return Some(value);
+        }
         self.save();
         let value = access::load(self.thread, object, place);
         if value.is_none() {
@@ -147,6 +150,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
         if !GUARDED {
             place.store(self.thread, object, value);
+            return true;
+        }
+        if access::try_store(self.thread, object, place, value, self.pc as usize) {
             return true;
         }
         self.save();

@@ -13,7 +13,7 @@ use squall_bytecode::module::Visibility;
 use squall_heap::{Object, Word};
 
 use crate::classes;
-use crate::function::{Function, Site};
+use crate::function::{Function, NOWHERE, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
@@ -83,8 +83,10 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
 /// Writes a call's result and goes on after it.
 #[inline]
 pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
-    // SAFETY: the site is of the function in the state, whose frame has the destination register.
-    unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    if site.destination != NOWHERE {
+        // SAFETY: the site is of the function in the state, whose frame has the destination register.
+        unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    }
     thread.state.pc = site.return_pc;
     thread.window = Window::NONE;
 }
@@ -146,6 +148,12 @@ pub fn complete_here(
         }
         Err(failure) => fail_here(thread, failure),
     }
+}
+
+/// Goes on at a distance, in words, from the instruction in the state.
+pub fn jump_here(thread: &mut Thread, distance: isize) {
+    // SAFETY: the instruction at the state's pc has a target at this distance.
+    thread.state.pc = unsafe { thread.state.pc.offset(distance) };
 }
 
 /// Signals the exception for a failure of the instruction in the state, which may have no site.
@@ -219,16 +227,20 @@ pub fn run_primitive(
     thread.window = window;
     thread.call_site = Some(site);
     match primitive.shape {
-        Shape::Ordinary | Shape::Identical => {}
+        Shape::Ordinary | Shape::Identical | Shape::Begin | Shape::Commit => {}
         Shape::Evaluate => return evaluate(thread, site, window),
         Shape::Effect => {
-            if let Err(outcome) = transaction::make_inevitable(thread, primitive.name) {
+            if thread.transaction.is_some()
+                && let Err(outcome) = transaction::make_inevitable(thread, primitive.name)
+            {
                 return finish(thread, site, outcome);
             }
         }
     }
-    let outcome = (primitive.run)(thread, window);
-    finish(thread, site, outcome);
+    match (primitive.run)(thread, window) {
+        Outcome::Return(value) if !thread.must_look => complete(thread, site, value),
+        outcome => finish(thread, site, outcome),
+    }
 }
 
 /// Does what a primitive asks for.

@@ -216,8 +216,20 @@ pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 3
 /// Handles of what belongs to C: see [`crate::foreign`]. Never seen by guest code outside the library.
 pub const FOREIGN: LayoutId = layout(Format::Slots, crate::foreign::slots::COUNT, 31);
 
+/// Lists of typed code: see [`crate::typed`]. Never seen by guest code outside of it, as the next ones.
+pub const LIST: LayoutId = layout(Format::Slots, crate::typed::lists::SLOTS, 32);
+/// Nodes of maps.
+pub const MAP_NODE: LayoutId = layout(Format::Slots, crate::typed::maps::SLOTS, 33);
+/// Packed elements of lists.
+pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
+/// Elements of lists that are words.
+pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
+
+/// What the branches of a fork have in common: see [`crate::processes::forks`]. Never seen by guest code.
+pub const JOIN: LayoutId = layout(Format::Slots, crate::processes::forks::slots::COUNT, 40);
+
 /// The first layout number for classes that programs define.
-pub const FIRST_FREE_NUMBER: u32 = 32;
+pub const FIRST_FREE_NUMBER: u32 = 48;
 
 /// The layout of any word.
 #[inline(always)]

@@ -7,8 +7,10 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
+//! | tuples, lists and maps of typed code | [`typed`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -36,6 +38,7 @@ pub mod objects;
 pub mod outcome;
 pub mod permissions;
 pub mod primitives;
+pub mod processes;
 pub mod promises;
 pub mod roots;
 pub mod stack;
@@ -50,6 +53,7 @@ pub mod timers;
 pub mod trace;
 pub mod tracing;
 pub mod transactions;
+pub mod typed;
 pub mod unwind;
 pub mod values;
 pub mod vat;

@@ -133,6 +133,10 @@ const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Role {
+    /// A process of typed code, or what runs for an embedder there.
+    Typed,
+    /// A branch of a fork: see [`crate::processes::forks`].
+    Branch,
     /// A process, about to make the instance that it runs.
     Maker,
     /// A process.

@@ -146,8 +146,9 @@ impl Vm {
         tier: &'static dyn Tier,
     ) -> Result<&'static Vm, HeapError> {
         let heap = Heap::new(options.heap.clone())?;
-        // Stacks may take half as much as objects, or as much as one of them may.
-        let grown = heap.statistics().max_heap_bytes / 2 / size_of::<u64>();
+        // Stacks may take half as much as objects, or as much as one of them may; transactions, too.
+        let half = heap.statistics().max_heap_bytes / 2;
+        let grown = half / size_of::<u64>();
         limit_growth(options.max_bottom_words, options.max_stack_words, grown);
         let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
         let vm: &'static Vm = Box::leak(Box::new(Vm {
@@ -166,7 +167,7 @@ impl Vm {
             embedder: Embedder::default(),
             unhandled: Unhandled::default(),
             stalls: Stalls::default(),
-            transactions: Transactions::default(),
+            transactions: Transactions::new(half),
             roots: GlobalRoots::default(),
             files: OpenFiles::default(),
             resources: Resources::default(),

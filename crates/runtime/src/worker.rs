@@ -14,6 +14,7 @@ use crate::calls;
 use crate::foreign::{anchor, requests};
 use crate::messages;
 use crate::outcome::Failure;
+use crate::processes::forks;
 use crate::promises;
 use crate::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
@@ -436,8 +437,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let value = strand.result();
     let vat = strand.vat.get();
     let task = strand.object().slot(strand::slots::TASK);
-    let is_process = matches!(strand.role.get(), Role::Maker | Role::Process);
-    let result = if is_process { Word::NIL } else { task };
+    let role = strand.role.get();
+    let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
+    let result = if has_no_result { Word::NIL } else { task };
     let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
     if let Some(vat) = turn {
         vat.turn.set(None);
@@ -445,6 +447,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     if !(turn.is_some() && strand::keep(thread, strand)) {
         announce_end(thread, strand, ending, value);
         strand::free(thread, strand);
+    }
+    if role == Role::Branch {
+        return forks::branch_ended(thread, task, ending, value);
     }
     promises::settle_result(thread, vat, result, ending, value);
 }
@@ -527,8 +532,13 @@ impl Hooks<TimerKey> for WorkerHooks {
         let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
         let worker = builder.spawn(move || {
             let mut thread = Thread::attach(vm);
-            // Until the program ends, or the thread is surplus.
-            work(&mut thread, |_| false);
+            // Until the program ends, or the thread is surplus. If nothing is left to run, the embedder's thread
+            // is in C: then nobody waits for it once the end is near.
+            if work(&mut thread, |_| false) == Finished::Stalled
+                && let Some(code) = vm.ended.near_code()
+            {
+                vm.end(code);
+            }
         });
         // Without another native thread, those that are there do the work.
         drop(worker);

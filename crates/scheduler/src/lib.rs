@@ -21,7 +21,8 @@
 //! | `worker`, `search` | a worker: its queue, its next slot, looking for work elsewhere |
 //! | `policies` | other places for ready items than slots and queues: [pools](Policy) |
 //! | `bound`, `inbox` | native threads that run only what is handed to them |
-//! | `seeded`, `decisions`, `relay` | a seeded run: what is ready, the generator, and who has both |
+//! | `seeded`, `decisions` | a seeded run: what is ready, and the generator |
+//! | `relay`, `keeper` | a seeded run: the baton, which is both, and who has it |
 //! | `parking` | waiting for work without losing a wake-up; stalls |
 //! | `watch`, `gate`, `monitor` | slices, help and timers, by a thread that sleeps when it can |
 //! | `outside` | items in foreign code, and who takes over |
@@ -37,6 +38,7 @@ mod decisions;
 mod gate;
 mod hooks;
 mod inbox;
+mod keeper;
 mod monitor;
 mod options;
 mod outside;
@@ -54,6 +56,7 @@ mod watch;
 mod worker;
 
 pub use hooks::Hooks;
+pub use keeper::Laying;
 pub use options::{SchedulerOptions, WorkerId};
 pub use outside::Return;
 pub use policies::Policy;

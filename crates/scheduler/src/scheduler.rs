@@ -11,6 +11,7 @@ use crate::bound::Numbers;
 use crate::clock::Clock;
 use crate::gate::{Gate, Kick};
 use crate::inbox::Inbox;
+use crate::keeper::Keeper;
 use crate::monitor;
 use crate::parking::{Parking, Wake};
 use crate::policies::Pool;
@@ -47,6 +48,8 @@ pub struct Scheduler<T, P> {
     pub(crate) inboxes: Box<[OnceLock<Inbox<T>>]>,
     /// With a seed, where each worker waits for the baton.
     pub(crate) relays: Box<[Relay<T>]>,
+    /// With a seed, who has the baton next.
+    pub(crate) keeper: Keeper<T>,
     pub(crate) bound: std::sync::Mutex<Numbers>,
     /// How many numbers of bound workers were ever reserved.
     pub(crate) bound_count: AtomicUsize,
@@ -57,7 +60,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     pub fn new(options: SchedulerOptions, hooks: impl Hooks<P> + 'static) -> Scheduler<T, P> {
         let is_seeded = options.seed.is_some();
         let workers = if is_seeded { 1 } else { options.policy.places(&options) };
-        let threads = if is_seeded { 1 } else { options.threads.max(workers) };
+        let threads = options.threads.max(workers);
         let (bound, kept) = (options.bound, options.kept);
         let pool = if is_seeded { None } else { options.policy.pool(threads, workers) };
         let relays = if is_seeded { threads + bound } else { 0 };
@@ -68,7 +71,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             pool,
             stealers: (0..threads).map(|_| OnceLock::new()).collect(),
             watches: (0..threads + bound).map(|_| CachePadded::new(Watch::new())).collect(),
-            parking: CachePadded::new(Parking::new(workers, threads, kept)),
+            parking: CachePadded::new(Parking::new(workers, threads, kept, !is_seeded)),
             gate: Gate::new(),
             timers: Timers::new(),
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
@@ -76,6 +79,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             queues: std::sync::Mutex::default(),
             inboxes: (0..bound).map(|_| OnceLock::new()).collect(),
             relays: (0..relays).map(|_| Relay::new()).collect(),
+            keeper: Keeper::new(),
             bound: std::sync::Mutex::default(),
             bound_count: AtomicUsize::new(0),
         }
@@ -92,7 +96,15 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = queues.remove(&id).unwrap_or_else(Queue::new_fifo);
         self.stealers[id.index()].get_or_init(|| queue.stealer());
-        Worker::new(self, id, queue, self.options.seed.map(Seeded::new))
+        Worker::new(self, id, queue, self.baton_for(id))
+    }
+
+    /// With a seed, what a new worker decides with: the first one begins, others are started to go on.
+    fn baton_for(&self, id: WorkerId) -> Option<Box<Seeded<T>>> {
+        match self.options.seed {
+            Some(seed) if id == WorkerId(0) => Some(Box::new(Seeded::new(seed))),
+            _ => self.keeper.take_kept(),
+        }
     }
 
     /// The queue of a worker that leaves, for the next one with its number.
@@ -283,7 +295,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 
     /// Whether items wait for anybody.
     pub(crate) fn has_injected(&self) -> bool {
-        !self.injector.is_empty() || self.pool.as_ref().is_some_and(|pool| pool.has_shared())
+        let is_pooled = || self.pool.as_ref().is_some_and(|pool| pool.has_shared());
+        !self.injector.is_empty() || self.keeper.is_claimed() || is_pooled()
     }
 
     /// How often the monitor has looked.

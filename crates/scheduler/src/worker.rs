@@ -63,8 +63,10 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     pub(crate) seeded: Option<Box<Seeded<T>>>,
     /// In a seeded run, the item that a bound worker is to run.
     pub(crate) relayed: Option<T>,
-    /// In a seeded run, the item that is next, and its bound worker, if it has one.
-    passed: Option<(WorkerId, T)>,
+    /// In a seeded run, who is to get the baton, and the item for a bound worker.
+    passed: Option<(WorkerId, Option<T>)>,
+    /// In a seeded run, whether the item is outside, for which the baton was laid down.
+    pub(crate) has_laid: bool,
 }
 
 /// Why [`Worker::park`] returns.
@@ -86,7 +88,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         scheduler: &'static Scheduler<T, P>,
         id: WorkerId,
         queue: Queue<T>,
-        seeded: Option<Seeded<T>>,
+        seeded: Option<Box<Seeded<T>>>,
     ) -> Worker<T, P> {
         Worker {
             scheduler,
@@ -101,11 +103,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             woke_during: None,
             parked_at: 0,
             search_right: SearchRight::new(id),
-            is_ordinary: seeded.is_none() && scheduler.pool.is_none(),
+            is_ordinary: !scheduler.is_seeded() && scheduler.pool.is_none(),
             inbox: None,
-            seeded: seeded.map(Box::new),
+            seeded,
             relayed: None,
             passed: None,
+            has_laid: false,
         }
     }
 
@@ -188,8 +191,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if let Some(inbox) = self.inbox {
             return self.park_bound(inbox);
         }
-        if let Some((bound, item)) = self.passed.take() {
-            return self.pass_baton(bound, item);
+        if let Some((to, item)) = self.passed.take() {
+            return self.pass_baton(to, item);
         }
         if self.scheduler.parking.is_crowded() {
             self.hand_over();
@@ -267,11 +270,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// neither polls nor calls the scheduler. If that takes long, the runtime is told by
     /// [`Hooks::replaced`](crate::Hooks::replaced).
     ///
-    /// With a seed, nothing happens: nobody takes over.
+    /// With a seed, nobody takes over unless somebody [relieves](Scheduler::relieve) the worker.
     #[inline]
     pub fn go_outside(&mut self) {
         if !self.is_ordinary && self.scheduler.is_seeded() {
-            return;
+            return self.lay_baton_down();
         }
         // Nobody can take what is in the next slot.
         if let Some(next) = self.next.take() {
@@ -309,9 +312,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// The item that runs is as others again.
     #[inline]
     pub fn come_back(&mut self) -> Return {
-        if !self.is_ordinary && self.scheduler.is_seeded()
-            || self.scheduler.watch(self.id).place.try_return()
-        {
+        if !self.is_ordinary && self.scheduler.is_seeded() {
+            return self.take_baton_up();
+        }
+        if self.scheduler.watch(self.id).place.try_return() {
             return Return::Undisturbed;
         }
         self.come_back_replaced()
@@ -386,9 +390,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if self.passed.is_some() {
             return None;
         }
+        if let Some(holder) = self.next_holder() {
+            self.passed = Some((holder, None));
+            return None;
+        }
         let Chosen { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
         if let Some(bound) = bound {
-            self.passed = Some((bound, item));
+            self.passed = Some((bound, Some(item)));
             return None;
         }
         self.count += 1;
@@ -511,7 +519,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
         self.give_up_search();
         let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
         let queued = std::iter::from_fn(|| self.queue.pop());
-        let passed = self.passed.take().map(|(_, item)| item);
+        let passed = self.passed.take().and_then(|(_, item)| item);
         for item in self.next.take().into_iter().chain(queued).chain(seeded).chain(passed) {
             self.scheduler.injector.push(item);
         }

@@ -32,10 +32,12 @@ pub enum Conflict<N> {
 /// How often an attempt looks at a lock that another one holds. Commits are short.
 const PATIENCE: u32 = if cfg!(all(test, feature = "loom")) { 2 } else { 200 };
 
+/// For so many reads there is room at first.
+const FEW: usize = 64;
+
 /// A stripe that was read.
 #[derive(Clone, Copy)]
 struct Read<N> {
-    version: u64,
     stripe: Stripe,
     note: N,
 }
@@ -48,22 +50,33 @@ struct Held {
 }
 
 /// One attempt of a transaction. It is used again for the next.
+///
+/// What it has read is current as of its snapshot: no stripe had a later version then.
 pub struct Attempt<N> {
     snapshot: u64,
     reads: Vec<Read<N>>,
+    /// The stripe that was read last, for objects are often read several times in succession.
+    last: Stripe,
     held: Vec<Held>,
     reserved: Vec<Stripe>,
     is_inevitable: bool,
+    /// Whether it has met a version ahead of the clock.
+    was_ahead: bool,
 }
+
+/// No stripe has this number.
+const NO_STRIPE: Stripe = Stripe(u32::MAX);
 
 impl<N> Default for Attempt<N> {
     fn default() -> Attempt<N> {
         Attempt {
             snapshot: 0,
             reads: Vec::new(),
+            last: NO_STRIPE,
             held: Vec::new(),
             reserved: Vec::new(),
             is_inevitable: false,
+            was_ahead: false,
         }
     }
 }
@@ -74,7 +87,9 @@ impl<N: Copy> Attempt<N> {
     pub fn begin(&mut self, space: &Space) {
         debug_assert!(self.held.is_empty() && self.reserved.is_empty(), "an attempt has ended");
         self.reads.clear();
+        self.last = NO_STRIPE;
         self.is_inevitable = false;
+        self.was_ahead = false;
         self.snapshot = space.now();
     }
 
@@ -83,9 +98,78 @@ impl<N: Copy> Attempt<N> {
         self.reads.len()
     }
 
-    /// The stripes that were read, some of them perhaps several times, with their versions.
-    pub fn versions(&self) -> impl Iterator<Item = (Stripe, u64)> {
-        self.reads.iter().map(|read| (read.stripe, read.version))
+    /// How many bytes of memory it has for what it reads and locks.
+    pub fn capacity(&self) -> usize {
+        self.reads.capacity() * size_of::<Read<N>>()
+            + self.held.capacity() * size_of::<Held>()
+            + self.reserved.capacity() * size_of::<Stripe>()
+    }
+
+    /// The stripes that were read, some of them perhaps several times.
+    pub fn stripes(&self) -> impl Iterator<Item = Stripe> {
+        self.reads.iter().map(|read| read.stripe)
+    }
+
+    /// The time as of which everything that was read is current.
+    pub fn snapshot(&self) -> u64 {
+        self.snapshot
+    }
+
+    /// Reads a place of this stripe, if nothing is in the way: the stripe is free and not newer than the
+    /// snapshot, the attempt is not inevitable, and there is memory to remember the read. Otherwise nothing
+    /// has happened.
+    #[inline(always)]
+    pub fn try_read<V>(
+        &mut self,
+        space: &Space,
+        stripe: Stripe,
+        note: N,
+        load: impl FnOnce() -> V,
+    ) -> Option<V> {
+        let before = space.load(stripe);
+        if before > Word::newest(self.snapshot) || self.is_inevitable {
+            return None;
+        }
+        let value = load();
+        // As in `read`.
+        fence(Ordering::Acquire);
+        if space.load(stripe) != before {
+            return None;
+        }
+        if self.last != stripe {
+            if self.is_full() {
+                return None;
+            }
+            self.note(stripe, note);
+        }
+        Some(value)
+    }
+
+    /// Whether the next read needs more memory.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.reads.len() == self.reads.capacity()
+    }
+
+    /// How many more bytes [`Attempt::grow`] takes.
+    pub fn growth(&self) -> usize {
+        self.reads.capacity().max(FEW) * size_of::<Read<N>>()
+    }
+
+    /// Makes room for twice as many reads.
+    pub fn grow(&mut self) {
+        let capacity = self.reads.capacity();
+        self.reads.reserve_exact(capacity + capacity.max(FEW) - self.reads.len());
+    }
+
+    /// Forgets what was read again, if that is at least half of everything. So there is never room for more
+    /// than twice as many reads as there are stripes.
+    pub fn condense(&mut self) -> bool {
+        let before = self.reads.len();
+        self.reads.sort_unstable_by_key(|read| read.stripe);
+        self.reads.dedup_by_key(|read| read.stripe);
+        self.last = NO_STRIPE;
+        self.reads.len() <= before / 2
     }
 
     /// Reads a place of this stripe.
@@ -116,27 +200,28 @@ impl<N: Copy> Attempt<N> {
                 self.extend(space, version)?;
                 continue;
             }
-            self.note(stripe, version, note);
+            if self.last != stripe {
+                self.note(stripe, note);
+            }
             return Ok(value);
         }
     }
 
-    /// Remembers a read. Objects are often read several times in succession.
+    /// Remembers a read.
     #[inline(always)]
-    fn note(&mut self, stripe: Stripe, version: u64, note: N) {
-        if self.reads.last().is_none_or(|last| last.stripe != stripe) {
-            self.reads.push(Read { version, stripe, note });
-        }
+    fn note(&mut self, stripe: Stripe, note: N) {
+        self.last = stripe;
+        self.reads.push(Read { stripe, note });
     }
 
     /// Moves the snapshot forward, at least to this version.
     #[cold]
     fn extend(&mut self, space: &Space, version: u64) -> Result<(), Conflict<N>> {
-        space.advance_to(version);
+        self.was_ahead |= space.advance_to(version);
         let now = space.now();
         // Nothing is held yet, so waiting for those who are about to commit is safe.
         for read in &self.reads {
-            if space.load_free(read.stripe).version() != read.version {
+            if space.load_free(read.stripe).version() > self.snapshot {
                 return Err(Conflict::Changed(read.stripe, read.note));
             }
         }
@@ -185,6 +270,12 @@ impl<N: Copy> Attempt<N> {
         }
     }
 
+    /// Whether somebody waits for a change of what is held.
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        self.held.iter().any(|held| held.before.is_watched())
+    }
+
     /// What is held of a locked stripe, if it is this attempt that holds it.
     #[inline]
     fn holder(&self, space: &Space, stripe: Stripe, word: Word) -> Option<&Held> {
@@ -193,8 +284,9 @@ impl<N: Copy> Attempt<N> {
     }
 
     /// Takes the time of the commit, and checks that everything that was read is still current.
+    #[inline]
     pub fn prepare(&mut self, space: &Space) -> Result<u64, Conflict<N>> {
-        let time = space.tick();
+        let time = if self.was_ahead { space.tick() } else { space.now() + 1 };
         if !self.is_inevitable
             && let Err(conflict) = self.check_reads(space)
         {
@@ -204,6 +296,7 @@ impl<N: Copy> Attempt<N> {
         Ok(time)
     }
 
+    #[inline]
     fn check_reads(&self, space: &Space) -> Result<(), Conflict<N>> {
         for read in &self.reads {
             let word = space.load(read.stripe);
@@ -212,7 +305,7 @@ impl<N: Copy> Attempt<N> {
                 true => self.holder(space, read.stripe, word).map(|held| held.before.version()),
                 false => Some(word.version()),
             };
-            if current != Some(read.version) {
+            if current.is_none_or(|version| version > self.snapshot) {
                 return Err(Conflict::Changed(read.stripe, read.note));
             }
         }
@@ -221,8 +314,9 @@ impl<N: Copy> Attempt<N> {
 
     /// Unlocks everything that was written, at this time, and ends the attempt. Tells of each stripe for
     /// whose change somebody waits.
+    #[inline]
     pub fn publish(&mut self, space: &Space, time: u64, mut changed: impl FnMut(Stripe)) {
-        for held in self.held.drain(..) {
+        for held in &self.held {
             if held.before.is_watched() {
                 changed(held.stripe);
             }
@@ -232,14 +326,25 @@ impl<N: Copy> Attempt<N> {
     }
 
     /// Unlocks everything, nothing having been written, and ends the attempt.
+    #[inline]
     pub fn release(&mut self, space: &Space) {
-        for held in self.held.drain(..) {
+        for held in &self.held {
             space.unlock(held.stripe, held.before.unreserved());
         }
         self.end(space);
     }
 
+    #[inline]
     fn end(&mut self, space: &Space) {
+        self.held.clear();
+        self.is_inevitable = false;
+        if !self.reserved.is_empty() {
+            self.give_up_reserved(space);
+        }
+    }
+
+    #[cold]
+    fn give_up_reserved(&mut self, space: &Space) {
         for stripe in self.reserved.drain(..) {
             // One that was written is free by now, and perhaps changed or locked by others.
             loop {
@@ -249,7 +354,6 @@ impl<N: Copy> Attempt<N> {
                 }
             }
         }
-        self.is_inevitable = false;
     }
 }
 
@@ -270,10 +374,10 @@ impl<N: Copy> Attempt<N> {
     ) -> Result<(), Conflict<N>> {
         debug_assert!(self.held.is_empty(), "an attempt becomes inevitable before it commits");
         for index in 0..self.reads.len() {
-            let Read { version, stripe, note } = self.reads[index];
+            let Read { stripe, note } = self.reads[index];
             self.reserve(space, stripe);
             // Nobody changes it any more.
-            if space.load(stripe).version() != version {
+            if space.load(stripe).version() > self.snapshot {
                 self.release(space);
                 return Err(Conflict::Changed(stripe, note));
             }

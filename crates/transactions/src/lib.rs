@@ -39,6 +39,8 @@ pub mod word;
 pub use attempt::{Attempt, Conflict};
 pub use space::{Reserved, Space, Stripe};
 
+#[cfg(all(test, not(feature = "loom")))]
+mod histories;
 #[cfg(all(test, feature = "loom"))]
 mod model;
 #[cfg(all(test, not(feature = "loom")))]

@@ -184,8 +184,8 @@ fn who_waits_for_a_change_is_told_or_sees_it() {
         let mut attempt = Attempt::default();
         attempt.begin(&memory.space);
         if memory.read(&mut attempt, 0) == Ok(0) {
-            let versions: Vec<_> = attempt.versions().collect();
-            let waits = memory.space.watch(&versions);
+            let stripes: Vec<_> = attempt.stripes().collect();
+            let waits = memory.space.watch(&stripes, attempt.snapshot());
             assert_eq!(waits, other.join().unwrap());
         } else {
             other.join().unwrap();

@@ -3,14 +3,16 @@
 //!
 //! # Versions
 //!
-//! The clock counts commits. A commit moves it, and its stripes get the new time. A store outside of
-//! transactions does not move it, so that such stores do not get in each other's way: its stripe gets the
-//! time that comes *next*. Who reads a version that lies ahead of the clock first moves the clock there
-//! (`Space::advance_to`; the clock is then GV5 of TL2's authors). Hence
+//! Who changes stripes gives them the time that comes *next*, and does not move the clock, so that changes
+//! that have nothing in common do not get in each other's way. Who reads a version that lies ahead of the
+//! clock first moves the clock there (`Space::advance_to`; this is the clock GV5 of TL2's authors). Hence
 //!
-//! 1. who has recorded a version has seen the clock at that version or beyond;
-//! 2. a new version is greater than what the clock was while its stripe was locked;
-//! 3. so a stripe never gets a version that somebody has recorded for it before.
+//! 1. an attempt's snapshot is a time that the clock has had, and what it has read has no later version;
+//! 2. a new version is greater than what the clock was when its stripe was locked;
+//! 3. so if a stripe is changed after an attempt has read it, its version is beyond the attempt's snapshot,
+//!    and the snapshot is all that has to be remembered of versions.
+//!
+//! An attempt that has found the clock late moves it when it commits, for what it changes is wanted often.
 //!
 //! # Orderings
 //!
@@ -37,7 +39,7 @@ pub struct Space {
     words: Box<[AtomicU64]>,
 }
 
-/// On a cache line of its own, for all commits write it.
+/// On a cache line of its own, for all attempts read it.
 #[repr(align(128))]
 struct Clock(AtomicU64);
 
@@ -114,12 +116,14 @@ impl Space {
         self.clock.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// Sees to it that a version does not lie ahead of the clock.
+    /// Sees to it that a version does not lie ahead of the clock; answers whether it did.
     #[inline]
-    pub(crate) fn advance_to(&self, version: u64) {
-        if version > self.now() {
+    pub(crate) fn advance_to(&self, version: u64) -> bool {
+        let is_ahead = version > self.now();
+        if is_ahead {
             self.clock.0.fetch_max(version, Ordering::SeqCst);
         }
+        is_ahead
     }
 }
 
@@ -138,6 +142,17 @@ impl Space {
         // locked all its stripes before.
         fence(Ordering::Acquire);
         value
+    }
+
+    /// The same, unless the stripe is locked.
+    #[inline(always)]
+    pub fn try_read<V>(&self, stripe: Stripe, load: impl FnOnce() -> V) -> Option<V> {
+        if self.load(stripe).is_locked() {
+            return None;
+        }
+        let value = load();
+        fence(Ordering::Acquire);
+        Some(value)
     }
 
     /// Stores into a place of this stripe; answers whether somebody waits for that.
@@ -194,15 +209,15 @@ impl Space {
 
 /// Waiting for a change.
 impl Space {
-    /// Asks for news of changes of stripes that had these versions. Whether there are none yet: whoever makes
-    /// the next one is told that somebody waits for it.
+    /// Asks for news of changes of stripes since a snapshot. Whether there are none yet: whoever makes the
+    /// next one is told that somebody waits for it.
     ///
     /// The caller has put itself where it will be found before.
-    pub fn watch(&self, versions: &[(Stripe, u64)]) -> bool {
-        versions.iter().all(|&(stripe, version)| {
+    pub fn watch(&self, stripes: &[Stripe], snapshot: u64) -> bool {
+        stripes.iter().all(|&stripe| {
             loop {
                 let word = self.load_free(stripe);
-                if word.version() != version {
+                if word.version() > snapshot {
                     return false;
                 }
                 if word.is_watched() || self.exchange(stripe, word, word.watched()) {

@@ -147,12 +147,12 @@ fn who_changes_what_is_watched_is_told_once() {
     let memory = Memory::new(2, 4);
     let mut sleeper = memory.begin();
     assert_eq!(memory.read(&mut sleeper, 0), Ok(0));
-    let versions: Vec<_> = sleeper.versions().collect();
-    assert!(memory.space.watch(&versions));
+    let stripes: Vec<_> = sleeper.stripes().collect();
+    assert!(memory.space.watch(&stripes, sleeper.snapshot()));
     assert_eq!(memory.store(1, 1), Ok(false));
     assert_eq!(memory.commit(&mut memory.begin(), &[(0, 1)]), Ok(vec![Stripe(0)]));
     assert_eq!(memory.commit(&mut memory.begin(), &[(0, 2)]), Ok(vec![]));
-    assert!(!memory.space.watch(&versions), "it has changed");
+    assert!(!memory.space.watch(&stripes, sleeper.snapshot()), "it has changed");
     assert_eq!(memory.store(0, 1), Ok(false));
 }
 
@@ -161,8 +161,8 @@ fn a_failed_commit_leaves_those_who_watch() {
     let memory = Memory::new(2, 4);
     let mut sleeper = memory.begin();
     memory.read(&mut sleeper, 0).unwrap();
-    let versions: Vec<_> = sleeper.versions().collect();
-    assert!(memory.space.watch(&versions));
+    let stripes: Vec<_> = sleeper.stripes().collect();
+    assert!(memory.space.watch(&stripes, sleeper.snapshot()));
     let mut loser = memory.begin();
     memory.read(&mut loser, 1).unwrap();
     memory.store(1, 1).unwrap();
@@ -183,6 +183,57 @@ fn stores_of_many_places_happen_at_once_or_not_at_all() {
     assert_eq!(memory.store(0, 1), Ok(false), "the others are free");
     inevitable.release(&memory.space);
     assert_eq!(memory.space.write_all(&mut stripes, || {}), Ok(false));
+}
+
+#[test]
+fn what_is_read_again_and_again_takes_no_more_memory() {
+    let memory = Memory::new(4, 2);
+    let mut attempt = memory.begin();
+    for round in 0..1000 {
+        for cell in 0..4 {
+            assert_eq!(memory.read(&mut attempt, cell), Ok(0));
+        }
+        if attempt.is_full() && attempt.reads() >= 100 {
+            assert!(attempt.condense(), "in round {round}");
+            assert_eq!(attempt.reads(), 4);
+        }
+    }
+    assert!(attempt.capacity() < 10_000);
+    memory.store(2, 1).unwrap();
+    assert_eq!(memory.read(&mut attempt, 2), Err(Conflict::Changed(Stripe(2), 2)));
+}
+
+#[test]
+fn there_is_room_for_twice_as_many() {
+    let memory = Memory::new(1, 0);
+    let mut attempt = memory.begin();
+    for _ in 0..3 {
+        let (before, growth) = (attempt.capacity(), attempt.growth());
+        attempt.grow();
+        assert_eq!(attempt.capacity(), before + growth);
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_a_quick_read() {
+    let memory = Memory::new(2, 1);
+    let mut attempt = memory.begin();
+    let mut quickly =
+        |cell: u32| attempt.try_read(&memory.space, Stripe(cell), cell, || memory.get(cell));
+    assert_eq!(quickly(0), None, "there is no room for it");
+    attempt.grow();
+    let mut quickly =
+        |cell: u32| attempt.try_read(&memory.space, Stripe(cell), cell, || memory.get(cell));
+    assert_eq!(quickly(0), Some(0));
+    assert_eq!(quickly(1), Some(0));
+    memory.store(1, 1).unwrap();
+    assert_eq!(quickly(1), None, "it is newer than the snapshot");
+    assert_eq!(quickly(0), Some(0));
+    attempt.release(&memory.space);
+    attempt.begin(&memory.space);
+    attempt.make_inevitable(&memory.space, []).unwrap();
+    let quick = attempt.try_read(&memory.space, Stripe(0), 0, || memory.get(0));
+    assert_eq!(quick, None, "an inevitable attempt reserves");
 }
 
 /// Threads move amounts between cells; the sum is right whenever somebody looks, in a transaction or

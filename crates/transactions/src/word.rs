@@ -1,13 +1,15 @@
 //! The word of a stripe.
 //!
 //! ```text
-//!   63                              3   2   1   0
-//!  ┌─────────────────────────────────┬───┬───┬───┐
-//!  │ version                         │ r │ w │ 0 │   free
-//!  ├─────────────────────────────────┼───┼───┼───┤
-//!  │ place among what the holder has │ r │ w │ 1 │   locked
-//!  └─────────────────────────────────┴───┴───┴───┘
+//!   63  62                              2   1   0
+//!  ┌───┬─────────────────────────────────┬───┬───┐
+//!  │ 0 │ version                         │ r │ w │   free
+//!  ├───┼─────────────────────────────────┼───┼───┤
+//!  │ 1 │ place among what the holder has │ r │ w │   locked
+//!  └───┴─────────────────────────────────┴───┴───┘
 //! ```
+//!
+//! So one comparison tells whether a stripe is free and old enough: see [`Word::newest`].
 //!
 //! - *watched* (w): somebody waits for a change of the stripe. The next change clears it, and tells who
 //!   made the change.
@@ -15,17 +17,17 @@
 //!
 //! A word is changed by compare-and-exchange while it is free, and by its holder alone while it is locked.
 
-const LOCKED: u64 = 1;
-const WATCHED: u64 = 2;
-const RESERVED: u64 = 4;
-const SHIFT: u32 = 3;
+const LOCKED: u64 = 1 << 63;
+const WATCHED: u64 = 1;
+const RESERVED: u64 = 2;
+const SHIFT: u32 = 2;
 
 /// The state of a stripe.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Word(u64);
 
 /// The place of a holder that is no attempt.
-pub const NO_PLACE: usize = (u64::MAX >> SHIFT) as usize;
+pub const NO_PLACE: usize = (!LOCKED >> SHIFT) as usize;
 
 impl Word {
     /// The word with these bits, which [`Word::bits`] answered.
@@ -79,7 +81,13 @@ impl Word {
     /// Where its holder keeps the previous word, of a locked stripe.
     #[inline(always)]
     pub fn place(self) -> usize {
-        (self.0 >> SHIFT) as usize
+        ((self.0 & !LOCKED) >> SHIFT) as usize
+    }
+
+    /// The greatest word that a free stripe can have whose version is not beyond this one.
+    #[inline(always)]
+    pub fn newest(version: u64) -> Word {
+        Word(version << SHIFT | WATCHED | RESERVED)
     }
 
     /// The same, and somebody waits for a change.
@@ -114,8 +122,10 @@ mod tests {
         assert!(marked.is_watched() && marked.is_reserved() && !marked.is_locked());
         assert_eq!(marked.version(), 77);
         assert_eq!(marked.unreserved(), word.watched());
+        assert!(marked <= Word::newest(77) && marked > Word::newest(76));
         for place in [0, 1, 1 << 40, NO_PLACE] {
             let locked = marked.locked(place);
+            assert!(locked > Word::newest(1 << 60), "a locked word is beyond every version");
             assert!(locked.is_locked() && locked.is_watched() && locked.is_reserved());
             assert_eq!(locked.place(), place);
         }

@@ -21,6 +21,10 @@ pub struct Group {
     pub title: String,
     /// The system that the others are divided by.
     pub baseline: Option<String>,
+    /// Columns of another table of ratios: of the first to the second, for systems that are not compared with
+    /// each other but with themselves.
+    #[serde(default)]
+    pub pairs: Vec<[String; 2]>,
     /// What the rows of its table are.
     #[serde(default)]
     pub rows: Rows,

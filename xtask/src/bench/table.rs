@@ -22,6 +22,7 @@ pub fn of_group(group: &Group, results: &Results) -> String {
             if let Some(baseline) = grid.baseline {
                 text += &grid.ratios(baseline, group.geomean);
             }
+            text += &grid.ratios_of_pairs(&group.pairs);
             text += &grid.ratios_of_cores();
         }
     }
@@ -140,6 +141,26 @@ impl<'r> Grid<'r> {
         if has_mean {
             let means = self.systems.iter().map(|&system| self.mean(system, baseline));
             table.row("**geometric mean**", means);
+        }
+        table.text
+    }
+
+    /// A row for each line: the ratios of pairs of systems that were both measured. Nothing if there are none.
+    fn ratios_of_pairs(&self, pairs: &'r [[String; 2]]) -> String {
+        let is_measured =
+            |pair: &&[String; 2]| pair.iter().all(|name| self.systems.contains(&name.as_str()));
+        let pairs: Vec<&[String; 2]> = pairs.iter().filter(is_measured).collect();
+        if pairs.is_empty() {
+            return String::new();
+        }
+        let heads: Vec<String> =
+            pairs.iter().map(|[one, other]| format!("{one} / {other}")).collect();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let mut table = Table::new("ratio", &heads);
+        for &line in &self.lines {
+            let ratio = |[one, other]: &&'r [String; 2]| self.ratio(line, one, other);
+            let ratios = pairs.iter().map(ratio);
+            table.row(&self.label(line), ratios.map(|it| it.map_or(NOTHING.to_owned(), figure)));
         }
         table.text
     }
@@ -348,6 +369,16 @@ mod tests {
 | java | 2.00 (2.00) | 1.00 |
 ";
         assert_eq!(of_group(&group("systems"), &results), expected);
+    }
+
+    #[test]
+    fn pairs_that_were_measured_have_ratios() {
+        let results = results(&[("a", "squall", 3.0), ("a", "java", 2.0)]);
+        let mut group = group("workloads");
+        let pair = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
+        group.pairs = vec![pair("squall", "java"), pair("ghc", "java")];
+        let expected = "\n| ratio | squall / java |\n|---|--:|\n| a, ms | 1.50 |\n";
+        assert!(of_group(&group, &results).ends_with(expected));
     }
 
     #[test]

@@ -163,18 +163,25 @@ pub const RELEASED_THREADS: &[Sized] = &[("LeeTM", "2 4")];
 /// Processes, in the released version.
 pub const RELEASED_PROCESSES: &[Sized] = &[("PingPong", "1")];
 
-/// Threads, transactions and processes, in the development version only.
+/// Threads and processes, in the development version only.
 pub const DEVELOPMENT: &[Sized] = &[
     ("Lee", "4 4"),
-    ("LeeSTM", "4 4"),
-    ("VacationSTM", "8 4"),
     ("MutexSuite.Philosophers", "5000 4"),
     ("MutexSuite.ProducerConsumer", "400 4"),
-    ("STMSuite.Philosophers", "1000 4"),
     ("SavinaCSP.PingPong", "8000 2"),
     ("SavinaCSP.ForkJoinThroughput", "2000 4"),
     ("SavinaCSP.Philosophers", "200 4"),
 ];
+
+/// Transactions, in the development version only; behind the size comes the number of threads.
+pub const TRANSACTIONS: &[Sized] =
+    &[("LeeSTM", "4"), ("VacationSTM", "8"), ("STMSuite.Philosophers", "1000")];
+
+/// The number of threads for transactions.
+pub const THREADS_OF_TRANSACTIONS: &[u32] = &[4];
+
+/// The numbers of threads when it is about transactions.
+pub const MANY_THREADS_OF_TRANSACTIONS: &[u32] = &[1, 2, 4, 8, 16];
 
 /// Several models at once, in the development version only.
 pub const DEVELOPMENT_MIXED: &[Sized] = &[("KomposBench", "100"), ("MultiParadigmBench", "100")];

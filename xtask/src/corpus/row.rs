@@ -27,6 +27,8 @@ pub struct Row {
 pub enum Expectation {
     /// This line, among others.
     Line(String),
+    /// This line, once or several times, and nothing else.
+    AllLines(String),
     /// A line that begins like this, among others.
     Beginning(String),
     /// So many lines that begin and end like this, no more that begin so, and any others.
@@ -115,6 +117,10 @@ impl Expectation {
         let has = |test: &dyn Fn(&str) -> bool| output.lines().any(test);
         let (is_met, wanted) = match self {
             Expectation::Line(line) => (has(&|found| found == line), format!("`{line}`")),
+            Expectation::AllLines(line) => {
+                let is_met = has(&|found| found == line) && !has(&|found| found != line);
+                (is_met, format!("nothing but `{line}`"))
+            }
             Expectation::Beginning(text) => {
                 (has(&|found| found.starts_with(text)), format!("`{text}…`"))
             }
@@ -147,6 +153,15 @@ fn last_line(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::Expectation;
+
+    #[test]
+    fn other_lines_are_found() {
+        let expectation = Expectation::AllLines("fine".to_owned());
+        assert_eq!(expectation.problem("fine\nfine"), None);
+        for output in ["", "fine\nbad", "bad\nfine"] {
+            assert!(expectation.problem(output).is_some(), "{output}");
+        }
+    }
 
     #[test]
     fn lines_are_counted() {

@@ -157,7 +157,31 @@ fn developed(checkout: &Path) -> Vec<Row> {
     let harness = |file| Harness::new(checkout, "SOMns dev: Benchmarks", file);
     let mut rows = harness("Harness").rows("", programs::DEVELOPMENT);
     rows.extend(harness("AsyncHarness").rows("", programs::DEVELOPMENT_MIXED));
+    rows.extend(with_transactions(checkout, programs::THREADS_OF_TRANSACTIONS));
     rows
+}
+
+/// What is about transactions, in either version, on many numbers of threads.
+pub fn transactions(checkout: &Path, scope: &Scope) -> Vec<Row> {
+    let version = Version::of(checkout);
+    let tests = suites(checkout, version).filter(|row| row.name == "TransactionTests");
+    let programs = match version {
+        Version::Released => Vec::new(),
+        Version::Development => with_transactions(checkout, programs::MANY_THREADS_OF_TRANSACTIONS),
+    };
+    scope.with_workers(tests.chain(programs))
+}
+
+/// The benchmarks of transactions on these numbers of threads.
+fn with_transactions(checkout: &Path, threads: &[u32]) -> Vec<Row> {
+    let harness = Harness::new(checkout, "SOMns dev: transactions", "Harness");
+    let row = |(name, size): &Sized, threads: u32| {
+        let mut row = harness.row(name, &format!("{size} {threads}"));
+        row.name = format!("{}, threads: {threads}", row.name);
+        row
+    };
+    let on = |&threads: &u32| programs::TRANSACTIONS.iter().map(move |it| (it, threads));
+    threads.iter().flat_map(on).map(|(program, threads)| row(program, threads)).collect()
 }
 
 /// The programs of forked computations, in one of their forms.

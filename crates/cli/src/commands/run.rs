@@ -4,6 +4,7 @@ use squall::compiler::{FileKind, RunnableModule, module_with_includes};
 use squall::testing;
 use squall::{Machine, Reply};
 use squall_bytecode::module::Module;
+use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
 use super::{internal, start};
@@ -53,7 +54,10 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
         Err(Exit::Invalid)
     };
     let Some(main) = module.main_class.map(|main| &module.classes[main.index()]) else {
-        return invalid(format!("{path} has no main class"));
+        return match typed_main_problem(module) {
+            Some(problem) => invalid(format!("{path} {problem}")),
+            None => Ok(()),
+        };
     };
     let name = module.string(main.name);
     let class_methods = main.class_methods.iter().map(|method| method.selector);
@@ -78,6 +82,29 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
         ));
     }
     Ok(())
+}
+
+/// Why a module without classes is no program; nothing if it is one.
+fn typed_main_problem(module: &Module) -> Option<String> {
+    let Some(main) = module.export("main") else {
+        return Some("has no main class, and does not export `main`".into());
+    };
+    let function = &module.functions[main.index()];
+    let parameters = &function.registers[..usize::from(function.parameters)];
+    let is_list_of = |list: RegisterType, element: RegisterType| {
+        module.definition(list) == Some(&TypeDefinition::List(element))
+    };
+    let is_command_line = |kind: RegisterType| match module.definition(kind) {
+        Some(&TypeDefinition::List(element)) => is_list_of(element, RegisterType::U8),
+        _ => false,
+    };
+    match parameters {
+        [] => None,
+        [one] if is_command_line(*one) => None,
+        _ => {
+            Some("exports a `main` that takes more than the command line, a list<list<u8>>".into())
+        }
+    }
 }
 
 /// Sends a message to the module's class, and shows what it answers.

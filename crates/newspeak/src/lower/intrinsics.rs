@@ -26,9 +26,9 @@ impl Lowering<'_> {
     }
 
     /// A message to the machine's mirror.
-    pub fn intrinsic(&mut self, id: MessageId, destination: Option<Register>) {
+    pub fn intrinsic(&mut self, id: MessageId, wanted: Option<Register>) {
         let ast = self.ast;
-        let destination = self.destination(destination);
+        let destination = self.destination(wanted);
         let arguments = &ast[ast[id].arguments];
         let block = |index: usize| literal_block(ast, arguments[index]);
         match &ast[ast[id].selector] {
@@ -39,7 +39,9 @@ impl Lowering<'_> {
             }
             "try:finally:" => {
                 if let (Some(body), Some(cleanup)) = (block(0), block(1)) {
-                    return self.ensure(body, cleanup, destination);
+                    // A register that was wanted may be a variable, which the body may use.
+                    let result = wanted.is_none().then_some(destination);
+                    return self.ensure(body, cleanup, destination, result);
                 }
             }
             _ => {}
@@ -91,8 +93,18 @@ impl Lowering<'_> {
     }
 
     /// `try: body finally: cleanup`
-    fn ensure(&mut self, body: BlockId, cleanup: BlockId, destination: Register) {
-        let result = self.function().allocate();
+    fn ensure(
+        &mut self,
+        body: BlockId,
+        cleanup: BlockId,
+        destination: Register,
+        result: Option<Register>,
+    ) {
+        let result = result.unwrap_or_else(|| self.function().allocate());
+        if self.is_short(cleanup) {
+            self.ensure_shortly(body, cleanup, result);
+            return self.function().emit_move(destination, result);
+        }
         let token = self.function().allocate();
         // An unwinding reaches the cleanup without a result.
         self.function().emit_special(result, Special::Nil);
@@ -107,5 +119,41 @@ impl Lowering<'_> {
         self.function().emit(Opcode::ResumeUnwind, &[token.into()]);
         self.function().builder.region((start, end), handling, token, RegionKind::Ensure);
         self.function().emit_move(destination, result);
+    }
+
+    /// Whether a cleanup is one primitive without arguments, which can be there twice: once for unwindings, and
+    /// once without what those need.
+    fn is_short(&self, cleanup: BlockId) -> bool {
+        let body = &self.ast[cleanup].body;
+        let ([statement], None) = (&self.ast[body.statements], &body.returned) else {
+            return false;
+        };
+        match &self.ast[*statement].kind {
+            ExpressionKind::Send { receiver: Receiver::Expression(receiver), message } => {
+                self.is_machine_mirror(*receiver) && self.ast[*message].arguments.is_empty()
+            }
+            _ => false,
+        }
+    }
+
+    /// The same, if the cleanup is short.
+    fn ensure_shortly(&mut self, body: BlockId, cleanup: BlockId, result: Register) {
+        let token = self.function().allocate();
+        let builder = &mut self.function().builder;
+        let (start, end) = (builder.label(), builder.label());
+        let (handling, join) = (builder.label(), builder.label());
+        builder.bind(start);
+        self.inline_block(body, &[], Some(result));
+        self.function().builder.bind(end);
+        self.inline_block(cleanup, &[], None);
+        self.function().emit_jump(join);
+        self.function().builder.bind(handling);
+        self.inline_block(cleanup, &[], None);
+        self.function().emit(Opcode::ResumeUnwind, &[token.into()]);
+        // What an unwinding resumes does not come here, but the verifier cannot know that.
+        self.function().emit_special(result, Special::Nil);
+        let builder = &mut self.function().builder;
+        builder.region((start, end), handling, token, RegionKind::Ensure);
+        builder.bind(join);
     }
 }

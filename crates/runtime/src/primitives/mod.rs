@@ -10,6 +10,7 @@
 
 pub mod arithmetic;
 pub mod arrays;
+pub mod bytecode;
 pub mod channels;
 pub mod control;
 pub mod decimal;
@@ -62,6 +63,10 @@ pub enum Shape {
     /// Has an effect that others can notice or that cannot be undone, or waits: a transaction becomes
     /// inevitable before.
     Effect,
+    /// Begins a transaction: see [`transaction::try_begin`](crate::transactions::transaction::try_begin).
+    Begin,
+    /// Ends a transaction: see [`transaction::try_commit`](crate::transactions::transaction::try_commit).
+    Commit,
 }
 
 impl Primitive {
@@ -90,6 +95,7 @@ pub fn find(name: &str) -> &'static Primitive {
 /// One table per kind of receiver.
 static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
+    bytecode::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
     files::PRIMITIVES,

@@ -2,7 +2,7 @@
 
 use squall_heap::Word;
 
-use super::{Primitive, answer, arrays};
+use super::{Primitive, Shape, answer, arrays};
 use crate::objects::number::make_integer;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
@@ -12,8 +12,16 @@ use crate::transactions::transaction;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("transactionBegin", |thread, _| transaction::begin(thread)),
-    Primitive::ordinary("transactionCommit", |thread, _| transaction::commit(thread)),
+    Primitive {
+        name: "transactionBegin",
+        run: |thread, _| transaction::begin(thread),
+        shape: Shape::Begin,
+    },
+    Primitive {
+        name: "transactionCommit",
+        run: |thread, _| transaction::commit(thread),
+        shape: Shape::Commit,
+    },
     Primitive::ordinary("transactionRetry", |thread, _| transaction::retry(thread)),
     Primitive::ordinary("transactionMark", |thread, _| transaction::mark(thread)),
     Primitive::ordinary("transactionChoose", |thread, _| transaction::choose(thread)),

@@ -89,6 +89,37 @@ impl Place for Element {
     }
 }
 
+/// Reads a place of an object of a guarded vat, for the instruction at this address, if nothing is in the way of
+/// that: no other strand, and nothing that is rare. Needs no saved state.
+#[inline(always)]
+pub fn try_load(thread: &mut Thread, object: Object, place: impl Place, pc: usize) -> Option<Word> {
+    let memory = thread.memory?;
+    if let Some(transaction) = thread.transaction.as_deref_mut() {
+        return super::transaction::try_read(transaction, memory, object, place, pc);
+    }
+    let value = place.load(object);
+    // As in `load`.
+    fence(Ordering::Acquire);
+    match object.assigned_hash() {
+        None => Some(value),
+        Some(hash) => memory.space.try_read(place.stripe(hash), || place.load(object)),
+    }
+}
+
+/// Writes a place of an object of a guarded vat, for the instruction at this address, if the strand is in a
+/// transaction and nothing is in the way of that; whether that is done. Needs no saved state.
+#[inline(always)]
+pub fn try_store(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> bool {
+    let transaction = thread.transaction.as_deref_mut();
+    transaction.is_some_and(|it| super::transaction::try_write(it, object, place, value, pc))
+}
+
 /// Reads a place of an object of a guarded vat, for the instruction in the saved state.
 #[inline]
 pub fn load(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
@@ -116,8 +147,7 @@ fn load_shared(memory: &Memory, hash: u32, object: Object, place: impl Place) ->
 #[must_use]
 pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
     if thread.transaction.is_some() {
-        super::transaction::write(thread, object, place, value);
-        return true;
+        return super::transaction::write(thread, object, place, value);
     }
     let memory = memory(thread);
     let stripe = place.stripe(object.identity_hash());

@@ -8,6 +8,7 @@
 //! | [`writes`] | what a transaction has written and not committed |
 //! | [`transaction`] | a transaction: begin, commit, conflict, marks to go back to |
 //! | [`effects`] | what waits for the commit; what makes a transaction inevitable |
+//! | [`logs`] | the native memory that transactions have, and its limit |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
 //! | [`guarding`] | how a vat's strands come to take part |
 //! | [`statistics`] | counts, and which lines got into each other's way |
@@ -39,6 +40,7 @@
 pub mod access;
 pub mod effects;
 pub mod guarding;
+pub mod logs;
 pub mod memory;
 pub mod sleepers;
 pub mod statistics;
@@ -48,6 +50,7 @@ pub mod writes;
 use parking_lot::Mutex;
 use squall_heap::Word;
 
+use logs::{Account, Logs};
 use memory::Memory;
 use sleepers::Sleepers;
 use statistics::Statistics;
@@ -58,8 +61,9 @@ pub use transaction::Transaction;
 use crate::thread::Thread;
 
 /// What transactions of all vats share.
-#[derive(Default)]
 pub struct Transactions {
+    /// The memory for what transactions have read and written.
+    pub logs: Logs,
     /// Strands that wait because of a transaction.
     pub sleepers: Sleepers,
     /// What has happened so far.
@@ -69,6 +73,16 @@ pub struct Transactions {
 }
 
 impl Transactions {
+    /// So many bytes of memory are for what transactions have read and written.
+    pub(crate) fn new(bytes: usize) -> Transactions {
+        Transactions {
+            logs: Logs::new(bytes),
+            sleepers: Sleepers::default(),
+            statistics: Statistics::default(),
+            free: Mutex::default(),
+        }
+    }
+
     /// A memory for a vat.
     pub(crate) fn take_memory(&self) -> &'static Memory {
         let free = self.free.lock().pop();

@@ -31,7 +31,7 @@ pub const FOR_INEVITABLE: Word = Word::FALSE;
 
 /// What a strand waits for.
 enum Awaited {
-    Change(Vec<(Stripe, u64)>),
+    Change(Vec<Stripe>),
     Right,
     End,
 }
@@ -105,14 +105,15 @@ fn wake_up(thread: &mut Thread, ticket: u64) -> Outcome {
     Outcome::Resume
 }
 
-/// Waits until a stripe has another version than one of these.
+/// Waits until one of these stripes is newer than a snapshot.
 pub(super) fn wait_for_change(
     thread: &mut Thread,
     memory: &'static Memory,
-    versions: Vec<(Stripe, u64)>,
+    stripes: Vec<Stripe>,
+    snapshot: u64,
 ) -> Outcome {
-    let ticket = sleep(thread, memory, Awaited::Change(versions.clone()));
-    if memory.space.watch(&versions) { Outcome::Park } else { wake_up(thread, ticket) }
+    let ticket = sleep(thread, memory, Awaited::Change(stripes.clone()));
+    if memory.space.watch(&stripes, snapshot) { Outcome::Park } else { wake_up(thread, ticket) }
 }
 
 /// Waits until the strand has the right to be inevitable.
@@ -137,8 +138,8 @@ pub(super) fn wake_changed(thread: &mut Thread, memory: &Memory, changed: &[Stri
     let is_changed =
         |stripe: Stripe| changed.iter().any(|&changed| memory.space.is_same(stripe, changed));
     let woken = thread.vm.transactions.sleepers.take(|sleeper| match &sleeper.awaits {
-        Awaited::Change(versions) => {
-            sleeper.is_of(memory) && versions.iter().any(|&(stripe, _)| is_changed(stripe))
+        Awaited::Change(stripes) => {
+            sleeper.is_of(memory) && stripes.iter().any(|&stripe| is_changed(stripe))
         }
         _ => false,
     });

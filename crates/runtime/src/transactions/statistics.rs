@@ -117,11 +117,19 @@ impl Tally {
         }
     }
 
+    /// How many attempts have begun.
+    #[inline(always)]
+    pub(super) fn will_begin(self) -> u64 {
+        self.0.counters[Counter::Begun as usize].load(Ordering::Relaxed)
+    }
+
     /// An attempt has begun; how many had before.
+    #[inline(always)]
     pub(super) fn begun(self) -> u64 {
         self.add(Counter::Begun, 1)
     }
 
+    #[inline]
     pub(super) fn committed(self, length: Length) {
         self.add(Counter::Committed, 1);
         if length.writes == 0 {
@@ -221,9 +229,9 @@ impl Statistics {
             Conflict::Changed(stripe, note) => (stripe, Some(note), false),
             Conflict::Busy(stripe) | Conflict::Reserved(stripe) => (stripe, written, true),
         };
-        let Some(Note { pc, layout }) = note else { return };
+        let Some(note) = note else { return };
         let (writer, strand) = memory.writer(stripe);
-        let pair = Pair { loser: pc, writer, layout: layout.bits(), is_write };
+        let pair = Pair { loser: note.pc(), writer, layout: note.layout.bits(), is_write };
         let mut conflicts = self.conflicts.lock();
         let meetings = conflicts.entry(pair).or_default();
         *meetings = Meetings { count: meetings.count + 1, strand };

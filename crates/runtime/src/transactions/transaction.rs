@@ -9,9 +9,10 @@
 //! Progress. A transaction that has lost `MANY` times begins as an inevitable one, which cannot lose.
 //! Strands that want that get it in the order in which they ask.
 
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use squall_heap::{LayoutId, Object, Word};
+use squall_heap::{LayoutId, Mutator, Object, Word};
 use squall_transactions::{Attempt, Conflict};
 
 use super::access::Place;
@@ -21,19 +22,34 @@ use super::memory::Memory;
 use super::sleepers;
 use super::statistics::{Cause, Length};
 use super::writes::{self, Writes};
+use super::{Account, Transactions};
 use crate::calls;
+use crate::function::Function;
 use crate::outcome::{Failure, Outcome};
 use crate::stack::Activation;
+use crate::strand::StrandRef;
 use crate::thread::{State, Thread};
 use crate::unwind;
 
-/// What is known of a read, to be told if it makes the transaction fail.
+/// What is known of a read, to be told if it makes the transaction fail. Without gaps, for there are many.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    /// The address of the instruction that read.
-    pub pc: usize,
+    pc: [u32; 2],
     /// The layout of the object.
     pub layout: LayoutId,
+}
+
+impl Note {
+    /// An object of this layout was read by the instruction at this address.
+    #[inline(always)]
+    pub fn new(pc: usize, layout: LayoutId) -> Note {
+        Note { pc: [pc as u32, (pc >> 32) as u32], layout }
+    }
+
+    /// The address of the instruction that read.
+    pub fn pc(self) -> usize {
+        self.pc[0] as usize | (self.pc[1] as usize) << 32
+    }
 }
 
 /// After so many losses, a transaction begins as an inevitable one.
@@ -43,7 +59,7 @@ const MANY: u32 = 10;
 const SEVERAL: u32 = 3;
 
 /// Of so many transactions, the time of one is measured from its begin.
-const SAMPLED: u64 = 16;
+const SAMPLED: u64 = 64;
 
 /// A transaction. It is used again for others when it has ended.
 pub struct Transaction {
@@ -61,6 +77,8 @@ pub struct Transaction {
     takes_second: bool,
     /// When the attempt began, if that is measured, and how many attempts that stands for.
     begun: Option<(Instant, u64)>,
+    /// The memory that it has.
+    account: Account,
 }
 
 /// What a transaction can go back to without beginning anew.
@@ -72,9 +90,10 @@ struct Mark {
     choice: Option<State>,
 }
 
-impl Default for Transaction {
-    fn default() -> Transaction {
-        Transaction {
+impl Transaction {
+    #[cold]
+    fn new(transactions: &'static Transactions) -> Box<Transaction> {
+        Box::new(Transaction {
             attempt: Attempt::default(),
             writes: Writes::default(),
             effects: Effects::default(),
@@ -84,7 +103,8 @@ impl Default for Transaction {
             losses: 0,
             takes_second: false,
             begun: None,
-        }
+            account: Account::new(&transactions.logs),
+        })
     }
 }
 
@@ -96,8 +116,8 @@ impl Transaction {
 
     /// Whether it has memory that few others need.
     fn is_large(&self) -> bool {
-        const LARGE: usize = 1 << 16;
-        self.attempt.reads().max(self.writes.capacity()) > LARGE
+        const LARGE: usize = 1 << 18;
+        self.account.bytes() > LARGE
     }
 
     fn length(&self) -> Length {
@@ -108,10 +128,11 @@ impl Transaction {
     fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
         let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
         let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
-        Some(Note { pc: entry.pc, layout: entry.layout() })
+        Some(Note::new(entry.pc, entry.layout()))
     }
 
     /// Forgets what the attempt has done.
+    #[inline]
     fn reset(&mut self) {
         self.writes.clear();
         self.effects.clear();
@@ -132,6 +153,90 @@ fn running(thread: &mut Thread) -> &mut Transaction {
     thread.transaction.as_deref_mut().expect("the strand is in a transaction")
 }
 
+/// Begins a transaction at this activation, if nothing about it is rare; whether it has begun. Needs no saved
+/// state. The registers come one by one: whoever loads two at once that were stored one by one waits for the
+/// stores.
+#[inline(never)]
+pub fn try_begin(
+    thread: &mut Thread,
+    pc: *const AtomicU32,
+    frame: *mut Word,
+    function: *const Function,
+) -> bool {
+    let (Some(memory), None) = (thread.memory, &thread.transaction) else { return false };
+    let Some(mut transaction) = thread.spare_transaction.take() else { return false };
+    let is_sample = thread.tally.will_begin().is_multiple_of(SAMPLED);
+    if is_sample || memory.is_held() {
+        thread.spare_transaction = Some(transaction);
+        return false;
+    }
+    thread.tally.begun();
+    transaction.home = State { pc, frame, function };
+    transaction.depth = 1;
+    transaction.begun = None;
+    transaction.attempt.begin(&memory.space);
+    thread.transaction = Some(transaction);
+    true
+}
+
+/// Ends a transaction, if nothing about it is rare, and nothing is in its way; whether it has ended. Needs no
+/// saved state. Otherwise nothing has happened.
+#[inline(never)]
+pub fn try_commit(thread: &mut Thread) -> bool {
+    let (Some(memory), Some(mut transaction)) = (thread.memory, thread.transaction.take()) else {
+        return false;
+    };
+    let is_usual = transaction.depth == 1
+        && !transaction.is_inevitable()
+        && transaction.effects.is_empty()
+        && !transaction.is_large()
+        && !memory.is_held();
+    if !is_usual || !transaction.try_write_back(thread, memory) {
+        thread.transaction = Some(transaction);
+        return false;
+    }
+    thread.tally.committed(transaction.length());
+    transaction.reset();
+    transaction.losses = 0;
+    thread.spare_transaction = Some(transaction);
+    true
+}
+
+impl Transaction {
+    /// Makes what it has written the contents of memory, unless there is a conflict, or somebody waits for
+    /// that; whether it has. No GC point.
+    #[inline(always)]
+    fn try_write_back(&mut self, thread: &mut Thread, memory: &Memory) -> bool {
+        let Transaction { attempt, writes, .. } = self;
+        let space = &memory.space;
+        if writes.is_empty() {
+            attempt.release(space);
+            return true;
+        }
+        if attempt.acquire(space, writes.stripes()).is_err() {
+            return false;
+        }
+        if attempt.is_watched() {
+            attempt.release(space);
+            return false;
+        }
+        let Ok(time) = attempt.prepare(space) else { return false };
+        let strand = thread.strand();
+        store_all(writes, &mut thread.mutator, memory, strand);
+        attempt.publish(space, time, |_| {});
+        true
+    }
+}
+
+/// Stores what was written.
+#[inline(always)]
+fn store_all(writes: &Writes, mutator: &mut Mutator, memory: &Memory, strand: StrandRef) {
+    for entry in writes.entries() {
+        entry.store(mutator);
+        memory.set_writer(entry.stripe, entry.pc, strand);
+    }
+}
+
 /// Begins a transaction, or a part of the one that runs. *GC point.*
 pub fn begin(thread: &mut Thread) -> Outcome {
     if let Some(transaction) = &mut thread.transaction
@@ -148,7 +253,9 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     let home = thread.state;
     let sample = thread.tally.begun().is_multiple_of(SAMPLED);
     let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
-    let transaction = thread.transaction.insert(spare.unwrap_or_default());
+    let transactions = &thread.vm.transactions;
+    let transaction = spare.unwrap_or_else(|| Transaction::new(transactions));
+    let transaction = thread.transaction.insert(transaction);
     transaction.home = home;
     let must_win = transaction.losses >= MANY || memory.is_held_by(strand);
     if must_win && !memory.hold(strand) {
@@ -170,19 +277,37 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     if thread.is_guarded { Outcome::Return(Word::NIL) } else { Outcome::Guard(Word::NIL) }
 }
 
+/// Reads a place of an object for the transaction that runs, if nothing is in the way of that.
+#[inline(always)]
+pub(super) fn try_read(
+    transaction: &mut Transaction,
+    memory: &Memory,
+    object: Object,
+    place: impl Place,
+    pc: usize,
+) -> Option<Word> {
+    let hash = object.assigned_hash()?;
+    if transaction.writes.may_have(hash, place.index()) {
+        return None;
+    }
+    let note = Note::new(pc, object.layout());
+    transaction.attempt.try_read(&memory.space, place.stripe(hash), note, || place.load(object))
+}
+
 /// Reads a place of an object for the transaction that runs.
-#[inline]
 pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
     let memory = super::access::memory(thread);
     let pc = thread.state.pc as usize;
     let transaction = running(thread);
     let hash = object.identity_hash();
-    if !transaction.writes.is_empty()
-        && let Some(value) = transaction.writes.find(object, hash, place.index())
-    {
+    if let Some(value) = transaction.writes.find(object, hash, place.index()) {
         return Some(value);
     }
-    let note = Note { pc, layout: object.layout() };
+    if transaction.attempt.is_full() && !transaction.make_room_for_reads() {
+        calls::fail_here(thread, Failure::out_of_memory());
+        return None;
+    }
+    let note = Note::new(pc, object.layout());
     let stripe = place.stripe(hash);
     match transaction.attempt.read(&memory.space, stripe, note, || place.load(object)) {
         Ok(value) => Some(value),
@@ -193,18 +318,71 @@ pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Op
     }
 }
 
-/// Writes a place of an object for the transaction that runs.
-#[inline]
-pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) {
+/// Writes a place of an object for the transaction that runs, if it is the first time and nothing is in the way
+/// of that; whether that is done.
+#[inline(always)]
+pub(super) fn try_write(
+    transaction: &mut Transaction,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> bool {
+    let Some(hash) = object.assigned_hash() else { return false };
+    if transaction.attempt.is_inevitable() {
+        return false;
+    }
+    let from = (place.stripe(hash), pc);
+    transaction.writes.try_add(object, hash, place.index(), value, from)
+}
+
+/// Writes a place of an object for the transaction that runs; whether there was room for that. If not, the
+/// saved state says where execution goes on.
+#[must_use]
+pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
     let memory = super::access::memory(thread);
     let pc = thread.state.pc as usize;
     let transaction = running(thread);
+    if transaction.writes.is_full() && !transaction.make_room_for_writes() {
+        calls::fail_here(thread, Failure::out_of_memory());
+        return false;
+    }
     let hash = object.identity_hash();
     let stripe = place.stripe(hash);
     if transaction.attempt.is_inevitable() {
         transaction.attempt.reserve(&memory.space, stripe);
     }
     transaction.writes.set(object, hash, place.index(), value, (stripe, pc));
+    true
+}
+
+/// Memory.
+impl Transaction {
+    /// Makes room for more reads; whether there is.
+    #[cold]
+    fn make_room_for_reads(&mut self) -> bool {
+        // What is read again and again is remembered again and again, which costs less than to look for it.
+        const MANY: usize = 1 << 20;
+        let is_rich = self.attempt.reads() < MANY;
+        if !is_rich && self.attempt.condense() {
+            return true;
+        }
+        if self.account.take(self.attempt.growth()) {
+            self.attempt.grow();
+            return true;
+        }
+        is_rich && self.attempt.condense()
+    }
+
+    /// Makes room for more writes; whether there is.
+    #[cold]
+    fn make_room_for_writes(&mut self) -> bool {
+        let has_room = self.account.take(self.writes.growth());
+        if has_room {
+            self.writes.grow();
+        }
+        has_room
+    }
 }
 
 /// Ends a transaction, or a part of one: what it has done becomes visible, or it begins anew. *GC point.*
@@ -224,13 +402,14 @@ pub fn commit(thread: &mut Thread) -> Outcome {
     let transaction = running(thread);
     let length = transaction.length();
     transaction.writes.clear();
-    let effects = std::mem::take(&mut transaction.effects);
+    let effects =
+        (!transaction.effects.is_empty()).then(|| std::mem::take(&mut transaction.effects));
     thread.tally.committed(length);
     finish(thread, memory);
     if !changed.is_empty() {
         sleepers::wake_changed(thread, memory, &changed);
     }
-    effects.perform(thread)
+    effects.map_or(Outcome::Return(Word::NIL), |effects| effects.perform(thread))
 }
 
 /// Makes what the transaction has written the contents of memory. No GC point.
@@ -251,10 +430,7 @@ fn write_back(
     }
     attempt.acquire(space, writes.stripes())?;
     let time = attempt.prepare(space)?;
-    for entry in writes.entries() {
-        entry.store(mutator);
-        memory.set_writer(entry.stripe, entry.pc, strand);
-    }
+    store_all(writes, mutator, memory, strand);
     attempt.publish(space, time, |stripe| changed.push(stripe));
     Ok(())
 }
@@ -433,9 +609,10 @@ pub fn retry(thread: &mut Thread) -> Outcome {
     }
     thread.tally.retried();
     let memory = super::access::memory(thread);
-    let versions = running(thread).attempt.versions().collect();
+    let attempt = &running(thread).attempt;
+    let (stripes, snapshot) = (attempt.stripes().collect(), attempt.snapshot());
     restart(thread, memory);
-    sleepers::wait_for_change(thread, memory, versions)
+    sleepers::wait_for_change(thread, memory, stripes, snapshot)
 }
 
 /// There is no transaction to do this in.

@@ -5,7 +5,7 @@
 //! only updates the words of the entries. As long as there are few entries, the list is searched without
 //! an index.
 //!
-//! To go back to a mark, what was overwritten since is in a *journal*, for the entries that were there
+//! To go back to a mark, what was overwritten since is in a *journal*, once, for the entries that were there
 //! before the mark; the others are dropped.
 
 use squall_heap::{Format, LayoutId, Mutator, Object, Word};
@@ -18,6 +18,8 @@ pub struct Entry {
     value: Word,
     index: u32,
     hash: u32,
+    /// How long the journal was when this was put into it last, with it; 0 if it never was.
+    saved: u32,
     /// The stripe that protects it.
     pub stripe: Stripe,
     /// The address of the instruction that wrote it last.
@@ -44,6 +46,7 @@ impl Entry {
 #[derive(Clone, Copy)]
 struct Overwritten {
     entry: u32,
+    saved: u32,
     value: Word,
     pc: usize,
 }
@@ -63,6 +66,8 @@ pub struct Writes {
     journal: Vec<Overwritten>,
     /// How many entries are older than the last mark.
     marked: usize,
+    /// How long the journal was at the last mark.
+    marked_journal: usize,
     /// A bit for each hash, so that most places that were not written are told at once.
     filter: u64,
 }
@@ -72,7 +77,9 @@ pub struct Writes {
 pub struct Mark {
     entries: usize,
     journal: usize,
+    /// Those of the mark before.
     marked: usize,
+    marked_journal: usize,
 }
 
 impl Writes {
@@ -87,9 +94,36 @@ impl Writes {
         self.entries.len()
     }
 
-    /// For how many there is memory.
-    pub fn capacity(&self) -> usize {
-        self.entries.capacity()
+    /// Whether the next write may need more memory.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.entries.len() == self.entries.capacity()
+            || self.journal.len() == self.journal.capacity() && self.marked > 0
+    }
+
+    /// How many more bytes [`Writes::grow`] takes, with those of the index.
+    pub fn growth(&self) -> usize {
+        let journal = if self.marked > 0 { size_of::<Overwritten>() } else { 0 };
+        self.grown() * (size_of::<Entry>() + size_of::<[u32; 8]>() + journal)
+    }
+
+    /// Makes room for twice as many.
+    pub fn grow(&mut self) {
+        let grown = self.grown();
+        self.entries.reserve_exact(self.entries.capacity() + grown - self.entries.len());
+        if self.marked > 0 {
+            self.journal.reserve_exact(self.journal.capacity() + grown - self.journal.len());
+        }
+    }
+
+    fn grown(&self) -> usize {
+        self.entries.capacity().max(2 * FEW)
+    }
+
+    /// Whether a place may have been written; most that were not are told at once.
+    #[inline(always)]
+    pub fn may_have(&self, identity: u32, index: usize) -> bool {
+        self.filter != 0 && self.filter & bit(mix(identity, index)) != 0
     }
 
     /// The places, in the order in which they were first written.
@@ -105,11 +139,10 @@ impl Writes {
     /// What was written to a place, if it was.
     #[inline]
     pub fn find(&self, object: Object, identity: u32, index: usize) -> Option<Word> {
-        let hash = mix(identity, index);
-        if self.filter & bit(hash) == 0 {
+        if !self.may_have(identity, index) {
             return None;
         }
-        let entry = self.position(object, hash, index as u32)?;
+        let entry = self.position(object, mix(identity, index), index as u32)?;
         Some(self.entries[entry].value)
     }
 
@@ -129,16 +162,37 @@ impl Writes {
             self.position(object, hash, index as u32)
         };
         let Some(number) = found else {
-            let entry =
-                Entry { object: object.word(), value, index: index as u32, hash, stripe, pc };
-            return self.add(entry);
+            let (object, index) = (object.word(), index as u32);
+            return self.add(Entry { object, value, index, hash, saved: 0, stripe, pc });
         };
         let entry = &mut self.entries[number];
-        if number < self.marked {
-            let Entry { value, pc, .. } = *entry;
-            self.journal.push(Overwritten { entry: number as u32, value, pc });
+        if number < self.marked && entry.saved as usize <= self.marked_journal {
+            let Entry { value, pc, saved, .. } = *entry;
+            self.journal.push(Overwritten { entry: number as u32, saved, value, pc });
+            entry.saved = self.journal.len() as u32;
         }
         (entry.value, entry.pc) = (value, pc);
+    }
+
+    /// Writes to a place that was surely not written before, if few were and there is room; whether that is
+    /// done.
+    #[inline(always)]
+    pub fn try_add(
+        &mut self,
+        object: Object,
+        identity: u32,
+        index: usize,
+        value: Word,
+        (stripe, pc): (Stripe, usize),
+    ) -> bool {
+        let hash = mix(identity, index);
+        if self.filter & bit(hash) != 0 || self.entries.len() >= FEW || self.is_full() {
+            return false;
+        }
+        self.filter |= bit(hash);
+        let (object, index) = (object.word(), index as u32);
+        self.entries.push(Entry { object, value, index, hash, saved: 0, stripe, pc });
+        true
     }
 
     fn position(&self, object: Object, hash: u32, index: u32) -> Option<usize> {
@@ -180,24 +234,29 @@ impl Writes {
     }
 
     /// Forgets everything.
+    #[inline]
     pub fn clear(&mut self) {
         self.entries.clear();
         self.index.clear();
         self.journal.clear();
-        (self.marked, self.filter) = (0, 0);
+        (self.marked, self.marked_journal, self.filter) = (0, 0, 0);
     }
 
     /// A mark to go back to.
     pub fn mark(&mut self) -> Mark {
-        let mark =
-            Mark { entries: self.entries.len(), journal: self.journal.len(), marked: self.marked };
-        self.marked = mark.entries;
+        let mark = Mark {
+            entries: self.entries.len(),
+            journal: self.journal.len(),
+            marked: self.marked,
+            marked_journal: self.marked_journal,
+        };
+        (self.marked, self.marked_journal) = (mark.entries, mark.journal);
         mark
     }
 
     /// Forgets a mark, not what was written since. Later marks have been forgotten before.
     pub fn unmark(&mut self, mark: Mark) {
-        self.marked = mark.marked;
+        (self.marked, self.marked_journal) = (mark.marked, mark.marked_journal);
     }
 
     /// Makes undone what was written since the mark, which is forgotten.
@@ -205,9 +264,10 @@ impl Writes {
         for overwritten in self.journal.drain(mark.journal..).rev() {
             let entry = &mut self.entries[overwritten.entry as usize];
             (entry.value, entry.pc) = (overwritten.value, overwritten.pc);
+            entry.saved = overwritten.saved;
         }
         self.entries.truncate(mark.entries);
-        self.marked = mark.marked;
+        (self.marked, self.marked_journal) = (mark.marked, mark.marked_journal);
         self.filter = self.entries.iter().fold(0, |filter, entry| filter | bit(entry.hash));
         self.build_index();
     }

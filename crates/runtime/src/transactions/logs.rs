@@ -1,0 +1,72 @@
+//! The native memory of transactions: what they have read and written, and not committed.
+//!
+//! It is outside of the heap, and has a limit of its own, since a transaction that never ends would take all
+//! memory there is: half as much as the heap may have, for all transactions together. Who needs more gets the
+//! exception OutOfMemory, like one who makes too many objects.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What all transactions may take.
+pub struct Logs {
+    left: AtomicUsize,
+}
+
+impl Logs {
+    /// So many bytes.
+    pub(super) fn new(bytes: usize) -> Logs {
+        Logs { left: AtomicUsize::new(bytes) }
+    }
+}
+
+/// What one transaction has taken, and gives back in the end.
+pub struct Account {
+    logs: &'static Logs,
+    bytes: usize,
+}
+
+impl Account {
+    /// Nothing yet.
+    pub(super) fn new(logs: &'static Logs) -> Account {
+        Account { logs, bytes: 0 }
+    }
+
+    /// How much it has taken.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Takes more, if there is.
+    pub(super) fn take(&mut self, bytes: usize) -> bool {
+        let left = &self.logs.left;
+        let taken =
+            left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
+        if taken.is_ok() {
+            self.bytes += bytes;
+        }
+        taken.is_ok()
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        self.logs.left.fetch_add(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_comes_back() {
+        let logs: &'static Logs = Box::leak(Box::new(Logs::new(100)));
+        let mut first = Account::new(logs);
+        let mut second = Account::new(logs);
+        assert!(first.take(60) && second.take(40));
+        assert!(!first.take(1));
+        drop(second);
+        assert!(first.take(40) && !first.take(1));
+        assert_eq!(first.bytes(), 100);
+    }
+}
