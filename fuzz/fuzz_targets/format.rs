@@ -7,5 +7,7 @@ use squall_bytecode::assembler::{assemble, format};
 fuzz_target!(|text: &str| {
     let Ok(formatted) = format(text) else { return };
     assert_eq!(format(&formatted).as_deref(), Ok(&*formatted), "{text}");
-    assert_eq!(assemble(text).ok(), assemble(&formatted).ok(), "{formatted}");
+    // Numbers that are none are not equal to themselves, but look alike.
+    let meaning = |text: &str| assemble(text).ok().map(|module| format!("{module:?}"));
+    assert_eq!(meaning(text), meaning(&formatted), "{formatted}");
 });

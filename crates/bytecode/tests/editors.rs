@@ -40,7 +40,10 @@ fn the_committed_files_know_all_instructions() {
             std::fs::write(&path, &fresh).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(committed == fresh, "editors/{name} is out of date: `cargo xtask generate` rewrites it");
+        assert!(
+            committed == fresh,
+            "editors/{name} is out of date: `cargo xtask generate` rewrites it"
+        );
     }
 }
 

@@ -74,7 +74,10 @@ impl Line {
             _ => Kind::Other,
         };
         Line {
-            code: code(tokens, &characters),
+            code: match kind {
+                Kind::Label => format!("{}:", code(&tokens[..1], &characters)),
+                _ => code(tokens, &characters),
+            },
             comment: comment.trim().to_owned(),
             kind,
             opens: tokens.last().is_some_and(|last| is_mark(last, '{')),
@@ -88,8 +91,7 @@ fn code(tokens: &[Token], characters: &[char]) -> String {
     let mut code = String::new();
     for (index, token) in tokens.iter().enumerate() {
         if let Some(last) = index.checked_sub(1).map(|last| &tokens[last]) {
-            let is_behind_mnemonic = index == 1 && is_mnemonic(last);
-            if is_behind_mnemonic {
+            if index == 1 && is_mnemonic(last) && !is_mark(token, '=') {
                 code = format!("{code:<MNEMONIC_WIDTH$} ");
             } else if is_apart(last, token) {
                 code.push(' ');
@@ -259,7 +261,9 @@ again:
         for (path, text) in texts {
             let Ok(formatted) = format(&text) else { continue };
             assert_eq!(format(&formatted).as_deref(), Ok(&*formatted), "{}", path.display());
-            assert_eq!(assemble(&text).ok(), assemble(&formatted).ok(), "{}", path.display());
+            // Numbers that are none are not equal to themselves, but look alike.
+            let meaning = |text: &str| assemble(text).ok().map(|module| format!("{module:?}"));
+            assert!(meaning(&text) == meaning(&formatted), "{}", path.display());
         }
     }
 
