@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering;
 
 use squall_bytecode::module::Visibility;
-use squall_heap::{Object, Word};
+use squall_heap::{Object, WORD_BYTES, Word};
 
 use crate::classes;
 use crate::function::{Function, NOWHERE, Site};
@@ -21,6 +21,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::primitives::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
+use crate::sandbox::metering;
 use crate::stack::halt_code;
 use crate::strand::{Delivery, Model, Standing, StrandRef};
 use crate::symbols::Symbol;
@@ -117,6 +118,7 @@ pub fn enter(
         let caller = thread.state.frame;
         match thread.stack().grow(caller, site, window.words(), size) {
             Ok(frame) => {
+                thread.mutator.charge(size * WORD_BYTES);
                 thread.reset_limit();
                 frame
             }
@@ -172,11 +174,16 @@ pub fn fail_here(thread: &mut Thread, failure: Failure) {
 #[cold]
 pub fn poll(thread: &mut Thread) {
     thread.stands_before = true;
+    if thread.sandbox.is_some() && metering::count_poll(thread) {
+        thread.stands_before = false;
+        return;
+    }
     thread.mutator.safepoint();
     // The limit comes first: who asks from now on is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
-    if strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
+    let is_over = metering::is_over(thread);
+    if is_over || strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
@@ -401,6 +408,9 @@ pub fn send_found(thread: &mut Thread, site: &'static Site, entry: &'static Cach
 pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     if failure.is_elsewhere() {
         return;
+    }
+    if metering::is_over(thread) {
+        return unwind::kill(thread);
     }
     let roots = &thread.vm.roots;
     match failure.reason {

@@ -16,6 +16,7 @@ use squall_heap::{Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::metering;
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
@@ -114,6 +115,7 @@ pub fn write_words(
     thread: &mut Thread,
     operands: impl Fn(&Thread) -> (Word, Word),
 ) -> Result<Outcome, Failure> {
+    metering::count_message(thread)?;
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = operands(thread);
     let target = channel(target)?;

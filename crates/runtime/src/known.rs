@@ -198,6 +198,8 @@ pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);
 pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, crate::isolation::slots::COUNT, 21);
 /// Promises: see [`crate::promises`].
 pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
+/// Sandboxes: see [`crate::sandbox`]. Never seen by guest code outside the library.
+pub const SANDBOX: LayoutId = layout(Format::Slots, crate::sandbox::slots::COUNT, 23);
 /// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
 pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
 /// Mutexes: see [`crate::locks`]. Never seen by guest code outside the library, as the others here.

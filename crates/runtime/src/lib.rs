@@ -11,6 +11,8 @@
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
 //! | tuples, lists and maps of typed code | [`typed`] |
+//! | the embedder's side | [`embedding`] |
+//! | budgets | [`sandbox`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -25,6 +27,7 @@ pub mod calls;
 pub mod channels;
 pub mod classes;
 pub mod early;
+pub mod embedding;
 pub mod foreign;
 pub mod function;
 pub mod host;
@@ -41,6 +44,7 @@ pub mod primitives;
 pub mod processes;
 pub mod promises;
 pub mod roots;
+pub mod sandbox;
 pub mod stack;
 pub mod stalls;
 pub mod strand;

@@ -51,13 +51,19 @@ impl Stalls {
     /// Says that nothing can run any more, what every strand waits for, and why the promise for the end
     /// of the program is not settled, if there is one. All workers are parked, but for the caller.
     pub fn report(&self, vm: &Vm, end: Word) {
+        vm.host.write_error(&self.describe(vm, end));
+    }
+
+    /// The same, as text.
+    pub fn describe(&self, vm: &Vm, end: Word) -> String {
         let mut text = String::from("deadlock: nothing is left that could run\n");
         let strands = idle_strands(vm);
         if let Some(end) = promises::promise_in(vm, end) {
             describe_end(vm, &strands, end, &mut text);
         }
         describe_all(vm, &strands, &mut text);
-        vm.host.write_error(&text);
+        vm.sandboxes.describe_ended(&mut text);
+        text
     }
 
     /// The program's end is near: what is left alone from now on was not lost.

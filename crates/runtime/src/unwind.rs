@@ -29,6 +29,7 @@ use crate::messages::{self, Audience};
 use crate::objects::{block, string};
 use crate::outcome::{Failure, Outcome};
 use crate::processes::faults;
+use crate::sandbox::{self, metering};
 use crate::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
 use crate::strand::{Role, slots};
 use crate::thread::{State, Stop, Thread, Window, allocated};
@@ -72,12 +73,14 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
     Some(unwind(thread, Destination::CallerOf(frame), value))
 }
 
-/// Ends the strand: its `ensure:` blocks run, and nothing else.
+/// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
     transaction::abandon(thread);
     thread.strand().is_killed.store(false, Ordering::Relaxed);
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
-    let outcome = unwind(thread, Destination::End(Stop::Killed), Word::NIL);
+    let error =
+        thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
+    let outcome = unwind(thread, Destination::End(Stop::Killed), error);
     let site = exit_site();
     calls::finish(thread, site, outcome);
 }
@@ -185,11 +188,12 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
         Destination::CallerOf(frame) => (frame, None),
         Destination::End(_) => (std::ptr::null_mut(), None),
     };
+    let is_over = metering::is_over(thread);
     for activation in thread.activations() {
         let stop = (activation.frame == last).then_some(handler).flatten();
         let ensure = regions_at(activation)
             .take_while(|(index, _)| Some(*index) != stop)
-            .find(|(_, region)| region.kind == RegionKind::Ensure);
+            .find(|(_, region)| region.kind == RegionKind::Ensure && !is_over);
         if let Some((_, region)) = ensure {
             return enter_ensure(thread, activation, region, destination, value);
         }

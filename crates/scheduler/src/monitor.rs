@@ -133,7 +133,7 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
         sights.has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
         match measure {
             Measure::None => {}
-            Measure::Wake => scheduler.relieve(id),
+            Measure::Wake => scheduler.call_help(id),
             Measure::Ask(request) => {
                 watch.ask(sight.progress.count, request);
                 scheduler.hooks.preempt(id);

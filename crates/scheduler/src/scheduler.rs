@@ -258,9 +258,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     }
 
     /// An item has waited for a busy worker, while another one is idle.
-    pub(crate) fn relieve(&'static self, id: WorkerId) {
+    pub(crate) fn call_help(&'static self, id: WorkerId) {
         match &self.pool {
-            Some(pool) => pool.relieve(self, id),
+            Some(pool) => pool.call_help(self, id),
             None => self.wake(),
         }
     }

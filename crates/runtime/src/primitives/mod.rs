@@ -14,6 +14,7 @@ pub mod bytecode;
 pub mod channels;
 pub mod control;
 pub mod decimal;
+pub mod embedding;
 pub mod files;
 pub mod foreign;
 pub mod foreign_memory;
@@ -28,6 +29,7 @@ pub mod processes;
 pub mod promises;
 pub mod reflection;
 pub mod resources;
+pub mod sandboxes;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -98,6 +100,7 @@ static TABLES: &[&[Primitive]] = &[
     bytecode::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
+    embedding::PRIMITIVES,
     files::PRIMITIVES,
     foreign::PRIMITIVES,
     foreign_memory::PRIMITIVES,
@@ -112,6 +115,7 @@ static TABLES: &[&[Primitive]] = &[
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
     resources::PRIMITIVES,
+    sandboxes::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,

@@ -335,7 +335,7 @@ where
         true
     }
 
-    fn relieve(&self, scheduler: &'static Scheduler<T, P>, worker: WorkerId) {
+    fn call_help(&self, scheduler: &'static Scheduler<T, P>, worker: WorkerId) {
         let items = self.tray(worker).map(|tray| tray.empty(false));
         items.into_iter().flatten().for_each(|item| self.send(scheduler, item));
     }

@@ -205,7 +205,7 @@ where
     fn lets_help(&self) -> bool;
 
     /// An item has waited for this worker, while another one is idle. Called by the monitor.
-    fn relieve(&self, scheduler: &'static Scheduler<T, P>, _worker: WorkerId) {
+    fn call_help(&self, scheduler: &'static Scheduler<T, P>, _worker: WorkerId) {
         scheduler.wake();
     }
 
