@@ -1,6 +1,6 @@
 //! Programs that call C of our own: `tests/foreign/*.ns`, which are judged as those in `tests/language`.
 //!
-//! `{library}` stands for a shared library of `crates/foreign/tests/all/library.c` and `tests/foreign/threads.c`. It is
+//! `{library}` stands for a shared library of `crates/foreign/tests/all/library.c` and the C here. It is
 //! made by the platform's C compiler, or by `CC`; without one, these tests say so and pass. Options for
 //! the compiler are in `SQUALL_FOREIGN_CFLAGS`.
 
@@ -13,7 +13,8 @@ use libtest_mimic::Trial;
 use crate::language;
 
 /// The sources of the library.
-const SOURCES: [&str; 2] = ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c"];
+const SOURCES: [&str; 3] =
+    ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c", "tests/foreign/names.c"];
 
 pub fn trials() -> Vec<Trial> {
     crate::trials_in("tests/foreign", "ns", run)

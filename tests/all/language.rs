@@ -7,6 +7,7 @@
 //! | `(* expect error: text *)` | the standard error output contains the text |
 //! | `(* flags: --allow-files={scratch} … *)` | options of `squall run` |
 //! | `(* arguments: a b *)` | arguments of the program |
+//! | `(* environment: NAME=value *)` | a variable of the environment |
 //! | `(* input: text *)` | a line of the standard input |
 //! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
 //! | `(* stress: none *)` | it does something else under stress, which is not looked at |
@@ -36,24 +37,16 @@ fn run(path: &Path) -> Result<(), String> {
 /// Runs a program with this text, once for each of its schedules, and compares what it does with
 /// what its comments say.
 pub fn run_program(text: &str, path: &str) -> Result<(), String> {
-    let expectations = Expectations::of(text);
-    let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
-    if is_under_stress && expectations.avoids_stress {
-        return Ok(());
-    }
-    let rare = expectations.stress.filter(|_| is_under_stress);
-    for seed in expectations.schedules(is_under_stress) {
-        let mut words = vec!["run".to_owned()];
-        words.extend(expectations.flags.iter().cloned());
-        words.extend(rare.map(|every| format!("--gc-stress={every}")));
-        words.extend(seed.map(|seed| format!("--seed={seed}")));
-        words.push(path.to_owned());
-        words.extend(expectations.arguments.iter().cloned());
-        let mut run = Run::new(words);
-        run.input = expectations.input.clone();
-        expectations.judge(&run)?;
-    }
-    Ok(())
+    Expectations::of(text).judge_all(path)
+}
+
+/// Runs a program with this text under a scheduler, and compares what it does with what its comments say. What
+/// is about seeds only is left out.
+pub fn run_under(text: &str, path: &str, scheduler: &str) -> Result<(), String> {
+    let mut expectations = Expectations::of(text);
+    expectations.seeds = 0;
+    expectations.flags.push(format!("--scheduler={scheduler}"));
+    expectations.judge_all(path)
 }
 
 /// How many seeds are enough for a machine under stress, which is slow.
@@ -67,6 +60,7 @@ struct Expectations {
     flags: Vec<String>,
     arguments: Vec<String>,
     input: String,
+    environment: Vec<(String, String)>,
     stress: Option<u32>,
     avoids_stress: bool,
     seeds: u64,
@@ -88,6 +82,11 @@ impl Expectations {
                 "expect error" => expectations.errors.push(value.to_owned()),
                 "flags" => expectations.flags = words(value),
                 "arguments" => expectations.arguments = words(value),
+                "environment" => {
+                    let pair = value.trim().split_once('=');
+                    let pair = pair.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                    expectations.environment.extend(pair);
+                }
                 "input" => expectations.input += &format!("{value}\n"),
                 "stress" if value.trim() == "none" => expectations.avoids_stress = true,
                 "stress" => expectations.stress = value.trim().parse().ok(),
@@ -107,6 +106,28 @@ impl Expectations {
         let most = if is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
         let without_seed = (!self.needs_seed).then_some(None);
         without_seed.into_iter().chain((1..=self.seeds.min(most)).map(Some))
+    }
+
+    /// Runs the program once for each of its schedules.
+    fn judge_all(&self, path: &str) -> Result<(), String> {
+        let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
+        if is_under_stress && self.avoids_stress {
+            return Ok(());
+        }
+        let rare = self.stress.filter(|_| is_under_stress);
+        for seed in self.schedules(is_under_stress) {
+            let mut words = vec!["run".to_owned()];
+            words.extend(self.flags.iter().cloned());
+            words.extend(rare.map(|every| format!("--gc-stress={every}")));
+            words.extend(seed.map(|seed| format!("--seed={seed}")));
+            words.push(path.to_owned());
+            words.extend(self.arguments.iter().cloned());
+            let mut run = Run::new(words);
+            run.input = self.input.clone();
+            run.environment = self.environment.clone();
+            self.judge(&run)?;
+        }
+        Ok(())
     }
 
     /// Runs the program, and says how to repeat it if it does something else.

@@ -4,18 +4,20 @@
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
+//! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
 //! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `observer` | a program that spins | that it can be looked at |
+//! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
 //!
 //! Every case runs `squall` in a process of its own, several at once. `BLESS=1` rewrites what is
 //! compared. `SQUALL_STRESS=1` in the environment reaches the machines under test: collections at
-//! every allocation, and tiny stacks. A case that fails says how to repeat it.
+//! every allocation, and tiny stacks. So does `SQUALL_SCHEDULER=NAME`. A case that fails says how to repeat it.
 
 mod bytecode;
 mod colours;
@@ -28,7 +30,9 @@ mod language;
 mod mutation;
 mod native_threads;
 mod observer;
+mod postgres;
 mod process;
+mod schedulers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -48,6 +52,8 @@ fn main() -> ExitCode {
     trials.extend(hostile::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
+    trials.extend(postgres::trials());
+    trials.extend(schedulers::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -28,6 +28,8 @@ pub struct Run {
     pub arguments: Vec<String>,
     /// The standard input.
     pub input: String,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
     /// A folder that is removed afterwards; `{scratch}` in arguments stands for it.
     pub scratch: Scratch,
     /// How long it may take.
@@ -41,8 +43,8 @@ impl Run {
     /// A run with these arguments.
     pub fn new(arguments: impl IntoIterator<Item = impl Into<String>>) -> Run {
         let arguments = arguments.into_iter().map(Into::into).collect();
-        let (input, scratch) = (String::new(), Scratch::new());
-        Run { arguments, input, scratch, patience: PATIENCE }
+        let (input, environment, scratch) = (String::new(), Vec::new(), Scratch::new());
+        Run { arguments, input, environment, scratch, patience: PATIENCE }
     }
 
     /// Runs `squall` in the project's folder.
@@ -50,6 +52,7 @@ impl Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
         command.args(self.arguments.iter().map(|argument| self.scratch.substitute(argument)));
         command.current_dir(crate::root()).env("NO_COLOR", "1").env("SQUALL_HISTORY", "");
+        command.envs(self.environment.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("squall can be started");
         let mut input = child.stdin.take().expect("it is piped");
@@ -71,7 +74,9 @@ impl Run {
     pub fn repetition(&self) -> String {
         let arguments = self.arguments.iter().map(|argument| quoted(argument));
         let arguments: Vec<String> = arguments.collect();
-        format!("cargo run -p squall-cli -- {}", arguments.join(" "))
+        let environment = self.environment.iter().map(|(name, value)| format!("{name}={value} "));
+        let environment: String = environment.collect();
+        format!("{environment}cargo run -p squall-cli -- {}", arguments.join(" "))
     }
 }
 

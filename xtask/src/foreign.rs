@@ -1,15 +1,18 @@
 //! `cargo xtask foreign`: a million random calls of C, and callbacks from threads of a library's own.
 //!
-//! The program checks itself what it computes (`tests/foreign/soak.ns`); the run fails if it says that something was
-//! wrong, or crashes. It is run with each of some seeds for the program's choices, then once more with a
-//! library that the C compiler's sanitizer for undefined behaviour watches: mistakes in what C is given would show there.
+//! The program checks itself what it computes (`tests/foreign/soak.ns`); a run fails if it says that something was
+//! wrong, if it crashes, does not end, or if its memory grows. There is a run with each of some seeds for the program's
+//! choices on real threads, the same with a seed for the machine's, and one more with a library that the C compiler's
+//! sanitizer for undefined behaviour watches: mistakes in what C is given would show there.
 //!
-//! The sanitizer for addresses wants the part of the address space where the collector has its own. So with that
-//! it is the tests of `crates/foreign` that run, which need no heap.
+//! The sanitizers for addresses and for data races want the part of the address space where the collector has its own.
+//! So with these it is the tests of `crates/foreign` that run, which need no heap. Of data races, those within the
+//! C library count: Rust's own means of synchronisation are unknown to the sanitizer.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Instant;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -19,7 +22,8 @@ use crate::{cargo, corpus, root};
 const PROGRAM: &str = "tests/foreign/soak.ns";
 
 /// The library's sources.
-const SOURCES: [&str; 2] = ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c"];
+const SOURCES: [&str; 3] =
+    ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c", "tests/foreign/names.c"];
 
 /// What the program prints if all was right.
 const RIGHT: &str = "true\ntrue\n";
@@ -31,9 +35,13 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1_000_000)]
     calls: u64,
 
-    /// With how many seeds the program chooses its calls
+    /// With how many seeds the program chooses its calls, and the machine its schedules
     #[arg(long, default_value_t = 3)]
     seeds: u64,
+
+    /// The most seconds that a run may take
+    #[arg(long, default_value_t = 600)]
+    limit: u64,
 
     /// The command to test; by default, a release build
     #[arg(long, value_name = "FILE")]
@@ -60,22 +68,33 @@ pub fn run(arguments: &Arguments) -> bool {
 
 fn run_all(arguments: &Arguments, squall: &Path, folder: &Path) -> Result<(), String> {
     let library = build(folder, "plain", &[])?;
-    for seed in 1..=arguments.seeds {
-        soak(squall, &library, arguments.calls / arguments.seeds, seed, None)?;
+    let calls = arguments.calls / arguments.seeds.max(1);
+    let limit = Duration::from_secs(arguments.limit);
+    let soak = Soak {
+        squall,
+        library: &library,
+        calls,
+        seed: 0,
+        has_schedule: false,
+        runtime: None,
+        limit,
+    };
+    for has_schedule in [false, true] {
+        for seed in 1..=arguments.seeds {
+            Soak { seed, has_schedule, ..soak }.run()?;
+        }
     }
-    watch_for_undefined_behaviour(arguments, squall, folder)?;
-    watch_addresses()
+    watch_for_undefined_behaviour(&soak, folder)?;
+    watch("address", "libasan.so", "ASAN_OPTIONS=detect_leaks=0")?;
+    watch("thread", "libtsan.so", "TSAN_OPTIONS=ignore_noninstrumented_modules=1")
 }
 
-fn watch_for_undefined_behaviour(
-    arguments: &Arguments,
-    squall: &Path,
-    folder: &Path,
-) -> Result<(), String> {
+fn watch_for_undefined_behaviour(soak: &Soak<'_>, folder: &Path) -> Result<(), String> {
     let flags = ["-fsanitize=undefined", "-fno-sanitize-recover=all"];
     match (build(folder, "undefined", &flags), runtime_library("libubsan.so")) {
         (Ok(library), Some(runtime)) => {
-            soak(squall, &library, arguments.calls / 10, 1, Some(&runtime))
+            let (calls, runtime) = (soak.calls / 3, Some(runtime.as_path()));
+            Soak { library: &library, calls, seed: 1, runtime, ..*soak }.run()
         }
         _ => {
             println!("skipped: the C compiler has no sanitizer for undefined behaviour");
@@ -84,18 +103,19 @@ fn watch_for_undefined_behaviour(
     }
 }
 
-/// Runs the tests of `crates/foreign` with a sanitizer for addresses.
-fn watch_addresses() -> Result<(), String> {
-    let Some(runtime) = runtime_library("libasan.so") else {
-        println!("skipped: the C compiler has no sanitizer for addresses");
+/// Runs the tests of `crates/foreign` with a sanitizer.
+fn watch(sanitizer: &str, runtime: &str, options: &str) -> Result<(), String> {
+    let Some(runtime) = runtime_library(runtime) else {
+        println!("skipped: the C compiler has no sanitizer `{sanitizer}`");
         return Ok(());
     };
-    let runner = format!("env LD_PRELOAD={} ASAN_OPTIONS=detect_leaks=0", runtime.display());
+    println!("crates/foreign, sanitizer `{sanitizer}`");
+    let runner = format!("env LD_PRELOAD={} {options}", runtime.display());
     let target = format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", std::env::consts::ARCH);
     let mut command = cargo();
     command.args(["test", "--quiet", "-p", "squall-foreign", "--test", "all"]);
     command.env(target.to_uppercase(), runner);
-    command.env("SQUALL_FOREIGN_CFLAGS", "-fsanitize=address");
+    command.env("SQUALL_FOREIGN_CFLAGS", format!("-fsanitize={sanitizer}"));
     let status = command.status().map_err(|error| error.to_string())?;
     if status.success() { Ok(()) } else { Err(format!("{command:?}: {status}")) }
 }
@@ -124,29 +144,99 @@ fn runtime_library(name: &str) -> Option<PathBuf> {
     path.is_absolute().then_some(path)
 }
 
-/// Runs the program once.
-fn soak(
-    squall: &Path,
-    library: &Path,
+/// A run of the program.
+#[derive(Clone, Copy)]
+struct Soak<'a> {
+    squall: &'a Path,
+    library: &'a Path,
     calls: u64,
     seed: u64,
-    runtime: Option<&Path>,
-) -> Result<(), String> {
-    let begin = Instant::now();
-    let mut command = Command::new(squall);
-    command.args(["run", "--allow-ffi", PROGRAM]).arg(library).current_dir(root());
-    command.args([calls.to_string(), seed.to_string()]);
-    if let Some(runtime) = runtime {
-        command.env("LD_PRELOAD", runtime);
+    /// Whether the machine's schedule has the seed, too.
+    has_schedule: bool,
+    /// A library to be loaded first.
+    runtime: Option<&'a Path>,
+    limit: Duration,
+}
+
+/// The most memory that the program's heap may take, in MiB: little, so that it is collected often.
+const HEAP: u64 = 32;
+
+/// How much more memory there may be in the last third of the time than in the one before, in KiB: what a heap of
+/// that size does by itself.
+const GROWTH: u64 = 10 << 10;
+
+impl Soak<'_> {
+    fn run(&self) -> Result<(), String> {
+        let begin = Instant::now();
+        let mut process = self.command().spawn().map_err(|error| error.to_string())?;
+        let memory = self.watch(&mut process, begin);
+        let output = process.wait_with_output().map_err(|error| error.to_string())?;
+        let seconds = begin.elapsed().as_secs_f64();
+        if !output.status.success() || output.stdout != RIGHT.as_bytes() {
+            let (out, error) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let status = output.status;
+            return Err(format!("{}: {status} after {seconds:.1} s\n{out}\n{error}", self.name()));
+        }
+        let [_, middle, end] = thirds(&memory);
+        println!("{}: {} calls in {seconds:.1} s, {} MiB", self.name(), self.calls, end >> 10);
+        match end > middle + GROWTH {
+            true => Err(format!("memory grows: {} MiB, then {} MiB", middle >> 10, end >> 10)),
+            false => Ok(()),
+        }
     }
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if !output.status.success() || output.stdout != RIGHT.as_bytes() {
-        let (out, error) =
-            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        return Err(format!("{name}, seed {seed}: {}\n{out}\n{error}", output.status));
+
+    fn name(&self) -> String {
+        let library = self.library.file_name().unwrap_or_default().to_string_lossy();
+        let schedule = if self.has_schedule { "of calls and schedule" } else { "of calls" };
+        format!("{library}, seed {} {schedule}", self.seed)
     }
-    let seconds = begin.elapsed().as_secs_f64();
-    println!("{name}, seed {seed}: {calls} calls in {seconds:.1} s");
-    Ok(())
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.squall);
+        command.args(["run", "--allow-ffi", &format!("--max-heap={HEAP}M")]);
+        command.args(self.has_schedule.then(|| format!("--seed={}", self.seed)));
+        command.arg(PROGRAM).arg(self.library).current_dir(root());
+        command.args([self.calls.to_string(), self.seed.to_string()]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(runtime) = self.runtime {
+            command.env("LD_PRELOAD", runtime);
+        }
+        command
+    }
+
+    /// The memory of the process, in KiB, as time passes; it is killed if that is too much time.
+    fn watch(&self, process: &mut Child, begin: Instant) -> Vec<u64> {
+        let mut samples = Vec::new();
+        while matches!(process.try_wait(), Ok(None)) {
+            samples.push(crate::memory_of(process.id()));
+            if begin.elapsed() > self.limit {
+                _ = process.kill();
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        samples
+    }
+}
+
+/// The greatest number in each third.
+fn thirds(samples: &[u64]) -> [u64; 3] {
+    let greatest = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
+    let third = samples.len() / 3;
+    [
+        greatest(&samples[..third]),
+        greatest(&samples[third..2 * third]),
+        greatest(&samples[2 * third..]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_third_has_its_greatest() {
+        assert_eq!(thirds(&[1, 2, 9, 3, 4, 5, 7]), [2, 9, 7]);
+        assert_eq!(thirds(&[]), [0, 0, 0]);
+    }
 }

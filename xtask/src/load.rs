@@ -1,15 +1,21 @@
 //! `cargo xtask load`: puts the shop on the web under load.
 //!
-//! Starts `examples/webshop.ns`, in memory or with `--database`, and drives it over connections that are kept: one in ten requests asks for
+//! Starts `examples/webshop.ns`, in memory, with `--database` or with `--postgres`, and drives it over connections that are kept: one in ten requests asks for
 //! the report, which keeps the store busy for a fifth of a second (in a database: as long as it takes), the others buy or look. More
 //! connections may be opened that do nothing. Prints requests per second, latencies of both kinds, failures
 //! and memory. If `wrk` is installed, it is run as well, on quick requests only.
 //!
+//! A database of PostgreSQL is killed and started again in the end, which only those requests may notice that need it
+//! meanwhile (`load/outage.rs`).
+//!
 //! The run fails if a request fails, if a quick request waits for a report, or if memory grows.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod outage;
+mod request;
+
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +23,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
+use crate::postgres::Server;
 use crate::{corpus, root};
+use request::exchange;
 
 /// The options of `cargo xtask load`.
 #[derive(Args)]
@@ -37,6 +45,10 @@ pub struct Arguments {
     /// A file for the shop's database, which is made anew; without it, the goods are in memory
     #[arg(long, value_name = "FILE")]
     database: Option<PathBuf>,
+
+    /// Whether the goods are in a database of PostgreSQL, which is killed and started again in the end
+    #[arg(long, conflicts_with = "database")]
+    postgres: bool,
 
     /// The command to test; by default, a release build
     #[arg(long, value_name = "FILE")]
@@ -62,13 +74,37 @@ const HEAP: u64 = 24;
 
 /// Puts the shop under load; answers whether nothing went wrong.
 pub fn run(arguments: &Arguments) -> bool {
+    let mut server = match arguments.postgres.then(Server::start).transpose() {
+        Ok(Some(None)) => {
+            println!("skipped: PostgreSQL's server is not installed");
+            return true;
+        }
+        Ok(server) => server.flatten(),
+        Err(problem) => {
+            println!("FAILED: {problem}");
+            return false;
+        }
+    };
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
-    let Some(mut shop) = Shop::start(&squall, arguments) else { return false };
+    let database = arguments.database.as_ref().map(|file| file.display().to_string());
+    let database = database.or_else(|| server.as_ref().map(Server::url));
+    let Some(mut shop) = Shop::start(&squall, arguments, database) else { return false };
+    let is_well = load(&mut shop, arguments);
+    let survives = server.as_mut().is_none_or(|server| outage::survive(&shop.address, server));
+    let ended = shop.end();
+    if !ended {
+        println!("the shop did not end in good order");
+    }
+    is_well && survives && ended
+}
+
+/// Puts a shop under load; whether nothing went wrong.
+fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
     let before = shop.memory();
     let idle: Vec<_> =
         (0..arguments.idle).map_while(|_| TcpStream::connect(&shop.address).ok()).collect();
     let with_idle = shop.memory();
-    let (samples, middle) = drive(&shop, arguments);
+    let (samples, middle) = drive(shop, arguments);
     let after = shop.memory();
     println!("memory: {before} KiB at first, {with_idle} KiB with {} idle connections", idle.len());
     println!("        {middle} KiB after a third of the time, {after} KiB at the end");
@@ -78,19 +114,16 @@ pub fn run(arguments: &Arguments) -> bool {
     }
     let is_right = samples.report(arguments.seconds);
     run_wrk(&shop.address, arguments);
-    let ended = shop.end();
     let is_flat = after as f64 <= middle.max(with_idle + HEAP * 1024) as f64 * GROWTH;
     let are_there = idle.len() == arguments.idle;
-    for (is_well, problem) in [
-        (is_flat, "memory grows"),
-        (are_there, "not all idle connections could be opened"),
-        (ended, "the shop did not end in good order"),
-    ] {
+    for (is_well, problem) in
+        [(is_flat, "memory grows"), (are_there, "not all idle connections could be opened")]
+    {
         if !is_well {
             println!("{problem}");
         }
     }
-    is_right && is_flat && are_there && ended
+    is_right && is_flat && are_there
 }
 
 /// The shop's process.
@@ -100,12 +133,12 @@ struct Shop {
 }
 
 impl Shop {
-    fn start(squall: &PathBuf, arguments: &Arguments) -> Option<Shop> {
+    fn start(squall: &Path, arguments: &Arguments, database: Option<String>) -> Option<Shop> {
         let mut command = Command::new(squall);
         command.args(["run", "--allow-net=127.0.0.1", &format!("--max-heap={HEAP}M")]);
         command.args(&arguments.options);
-        command.args(arguments.database.as_ref().map(|_| "--allow-ffi"));
-        command.args(["examples/webshop.ns", "0"]).args(&arguments.database);
+        command.args(database.as_ref().map(|_| "--allow-ffi"));
+        command.args(["examples/webshop.ns", "0"]).args(database);
         command.current_dir(root()).stdout(Stdio::piped());
         let mut process = command.spawn().ok()?;
         let mut line = String::new();
@@ -116,11 +149,7 @@ impl Shop {
 
     /// The memory that it occupies, in KiB.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
-        let status = status.unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let number = line.and_then(|line| line.split_whitespace().next());
-        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+        crate::memory_of(self.process.id())
     }
 
     /// Asks it to end; whether it does so with success.
@@ -233,7 +262,7 @@ fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Samples 
             _ => "GET /goods",
         };
         let begin = Instant::now();
-        if !send_request(&mut stream, start, address) {
+        if exchange(&mut stream, start, address) != Some(200) {
             samples.failures += 1;
             break;
         }
@@ -241,30 +270,6 @@ fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Samples 
         latencies.push(begin.elapsed());
     }
     samples
-}
-
-/// Sends a request and reads the answer; whether that is a success.
-fn send_request(stream: &mut BufReader<TcpStream>, start: &str, host: &str) -> bool {
-    let request = format!("{start} HTTP/1.1\r\nHost: {host}\r\n\r\n");
-    if stream.get_mut().write_all(request.as_bytes()).is_err() {
-        return false;
-    }
-    let (mut line, mut length, mut is_success) = (String::new(), 0, false);
-    loop {
-        line.clear();
-        if !matches!(stream.read_line(&mut line), Ok(1..)) {
-            return false;
-        }
-        let text = line.trim_end();
-        is_success |= text.starts_with("HTTP/1.1 200");
-        if let Some(value) = text.strip_prefix("Content-Length: ") {
-            length = value.parse().unwrap_or(0);
-        }
-        if text.is_empty() {
-            break;
-        }
-    }
-    stream.read_exact(&mut vec![0; length]).is_ok() && is_success
 }
 
 /// Runs `wrk` for some seconds, if there is one.

@@ -7,10 +7,12 @@
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
+//! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
 //! | `load` | puts the shop on the web under load, and prints what it does |
+//! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
@@ -20,6 +22,8 @@ mod corpus;
 mod foreign;
 mod histories;
 mod load;
+mod postgres;
+mod schedulers;
 mod seeds;
 mod soak;
 mod steps;
@@ -50,6 +54,8 @@ enum Command {
     Stress,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The tests that run guest programs, under each scheduler
+    Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
     Seeds(seeds::Arguments),
     /// Random histories of transactions, under very many schedules
@@ -58,6 +64,8 @@ enum Command {
     Soak(soak::Arguments),
     /// Requests for the shop on the web, for a minute
     Load(load::Arguments),
+    /// The tests that need a server of PostgreSQL
+    Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
     /// Measurements, of Squall and of others
@@ -71,10 +79,12 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),
         Command::Soak(arguments) => soak::run(&arguments),
         Command::Load(arguments) => load::run(&arguments),
+        Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
@@ -92,4 +102,12 @@ fn cargo() -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO"));
     command.current_dir(root());
     command
+}
+
+/// The memory that a process occupies, in KiB; 0 if nobody knows.
+fn memory_of(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

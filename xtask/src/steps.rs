@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{cargo, tidy};
+use crate::{cargo, postgres, tidy};
 
 /// A command of Cargo: its arguments, and what is set in its environment.
 struct Step {
@@ -36,7 +36,12 @@ pub fn check() -> bool {
 
 /// Before a change lands.
 pub fn ci() -> bool {
-    have_components() && FORMAT.run() && LINT.run() && DOCUMENTATION.run() && ALL_TESTS.run()
+    have_components()
+        && FORMAT.run()
+        && LINT.run()
+        && DOCUMENTATION.run()
+        && ALL_TESTS.run()
+        && postgres::run()
 }
 
 /// The integration tests with collections at every allocation and tiny stacks, and more damaged

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use num_bigint::BigInt;
 
-use crate::entities::{ConstantId, FunctionId, Register, SiteId, StringId};
+use crate::entities::{ConstantId, FunctionId, Register, SiteId, StringId, TypeId};
 use crate::instructions::{Field, Opcode, OperandKind};
 use crate::module::{
     Constant, Function, FunctionKind, LineEntry, Module, Region, RegionKind, Site,
 };
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// Why a function could not be encoded: a limit of the instruction format was hit.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,12 +61,13 @@ impl std::fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Interns the strings of a module under construction.
+/// Interns the strings and types of a module under construction.
 #[derive(Default, Debug)]
 pub struct ModuleBuilder {
     /// The module so far.
     pub module: Module,
     strings: HashMap<String, StringId>,
+    types: HashMap<TypeDefinition, TypeId>,
 }
 
 impl ModuleBuilder {
@@ -91,6 +92,22 @@ impl ModuleBuilder {
         let id = StringId(self.module.strings.len() as u32);
         self.module.strings.push(text.to_owned());
         self.strings.entry(text.to_owned()).or_insert(id);
+    }
+
+    /// The type with this definition, the same for equal ones; none if the table is full.
+    pub fn define(&mut self, definition: TypeDefinition) -> Option<RegisterType> {
+        match self.types.get(&definition) {
+            Some(&id) => Some(RegisterType::Defined(id)),
+            None => self.append_type(definition),
+        }
+    }
+
+    /// Adds a row at the end of the type table, even if there is an equal one.
+    pub fn append_type(&mut self, definition: TypeDefinition) -> Option<RegisterType> {
+        let id = TypeId(u16::try_from(self.module.types.len()).ok()?);
+        self.module.types.push(definition.clone());
+        self.types.entry(definition).or_insert(id);
+        Some(RegisterType::Defined(id))
     }
 
     /// Adds a function.

@@ -11,9 +11,10 @@
 //! 1. it reads the `uses`;
 //! 2. a call destroys every register from `destroys_from` on, the word below its window first;
 //! 3. it ends `ends`, which holds nothing that may be read from then on: the home register after
-//!    `leave_home`;
-//! 4. it writes `defines`. `unbox` does so on the way to the next instruction only: on the way
-//!    to its other target the destination holds nothing that may be read.
+//!    `leave_home`, the source of `take`;
+//! 4. it writes `defines`, and `accept` a second register. `unbox` does so on the way to the next
+//!    instruction only: on the way to its other target the destination holds nothing that may be
+//!    read. With `alt_read` it is the other way round.
 
 use std::fmt;
 
@@ -182,13 +183,18 @@ impl Instruction {
     /// What the instruction does to registers; see the module's description.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();
-        if self.opcode == Opcode::LeaveHome {
-            effects.ends = Some(self.register(Field::A));
+        match self.opcode {
+            Opcode::LeaveHome => effects.ends = Some(self.register(Field::A)),
+            Opcode::Take => effects.ends = Some(self.register(Field::B)),
+            _ => {}
         }
         let count = self.count();
         for (operand, value) in self.operands() {
             let register = Register(value as u8);
             match operand.kind {
+                OperandKind::Define(_) if effects.defines.is_some() => {
+                    effects.defines_too = Some(register);
+                }
                 OperandKind::Define(_) => effects.defines = Some(register),
                 OperandKind::Use(_) => effects.uses.insert(register),
                 OperandKind::Update(_) => {
@@ -229,6 +235,8 @@ pub struct Effects {
     pub uses: RegisterSet,
     /// The register it writes.
     pub defines: Option<Register>,
+    /// Another one.
+    pub defines_too: Option<Register>,
     /// The lowest register that a call destroys before it writes its destination.
     pub destroys_from: Option<Register>,
     /// The register that has no value any more once the instruction is over.
@@ -247,9 +255,9 @@ impl Effects {
         self.ends.map_or(RegisterSet::EMPTY, RegisterSet::of)
     }
 
-    /// The register it writes, as a set.
+    /// The registers it writes, as a set.
     pub fn defined(&self) -> RegisterSet {
-        self.defines.map_or(RegisterSet::EMPTY, RegisterSet::of)
+        self.defines.into_iter().chain(self.defines_too).collect()
     }
 }
 

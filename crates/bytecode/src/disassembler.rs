@@ -13,9 +13,10 @@ use crate::decode::Instruction;
 use crate::entities::{ClassId, FunctionId, Register, StringId};
 use crate::instructions::{Operand, OperandKind, Special};
 use crate::module::{
-    Access, ClassDefinition, Constant, Function, LineEntry, Method, Module, RegionKind, Side, Site,
+    Access, ClassDefinition, Constant, Export, Function, LineEntry, Method, Module, RegionKind,
+    Side, Site,
 };
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// The text form of a module.
 pub fn disassemble(module: &Module) -> String {
@@ -53,7 +54,14 @@ struct Printer<'a> {
     known_strings: usize,
     /// Whether it will give all of them their numbers.
     strings_in_order: bool,
+    /// For each row of the type table how it is written in place, if that is short and gives its number back.
+    types_in_place: Vec<Option<String>>,
+    /// Whether imports declare their functions, which then are the module's first ones.
+    imports_in_place: bool,
 }
+
+/// Longer types are written by their number.
+const LONGEST_TYPE: usize = 40;
 
 impl<'a> Printer<'a> {
     fn new(module: &'a Module, with_pcs: bool) -> Printer<'a> {
@@ -65,6 +73,8 @@ impl<'a> Printer<'a> {
             is_first: module.strings.iter().map(|text| seen.insert(text.as_str())).collect(),
             known_strings: 0,
             strings_in_order: true,
+            types_in_place: types_in_place(module),
+            imports_in_place: imports_in_place(module),
         }
     }
 
@@ -76,14 +86,104 @@ impl<'a> Printer<'a> {
         if let Some(main) = self.module.main_class {
             put!(self.text, "main {main}\n");
         }
+        self.name();
+        self.types();
+        self.links();
         for (index, class) in self.module.classes.iter().enumerate() {
             self.class(ClassId(index as u32), class);
         }
-        for (index, function) in self.module.functions.iter().enumerate() {
+        let declared = if self.imports_in_place { imported(self.module).count() } else { 0 };
+        for (index, function) in self.module.functions.iter().enumerate().skip(declared) {
             self.function(FunctionId(index as u32), function);
         }
         if !self.strings_in_order || self.known_strings != self.module.strings.len() {
             self.strings();
+        }
+    }
+
+    /// The module's name and version.
+    fn name(&mut self) {
+        let Module { name, version, .. } = self.module;
+        if name.is_none() && version.is_none() {
+            return;
+        }
+        self.text += "module";
+        if let Some(name) = name {
+            let name = self.string(*name);
+            put!(self.text, " {name}");
+        }
+        if let Some(version) = version {
+            let version = self.string(*version);
+            put!(self.text, "{} {version}", if name.is_none() { " version" } else { "" });
+        }
+        self.text += "\n";
+    }
+
+    fn types(&mut self) {
+        if !self.module.types.is_empty() {
+            self.separate();
+        }
+        for (index, definition) in self.module.types.iter().enumerate() {
+            let part = |part: RegisterType| self.part_type(part, index);
+            put!(self.text, "type type{index} = {}\n", definition_text(definition, part));
+        }
+    }
+
+    /// A type as it is written in the declaration of the row `before`.
+    fn part_type(&self, kind: RegisterType, before: usize) -> String {
+        let in_place = kind.defined().filter(|id| id.index() < before);
+        in_place.and_then(|id| self.types_in_place[id.index()].clone()).unwrap_or(kind.to_string())
+    }
+
+    /// A type as it is written where all rows of the table are declared.
+    fn register_type(&self, kind: RegisterType) -> String {
+        self.part_type(kind, self.module.types.len())
+    }
+
+    fn links(&mut self) {
+        for import in &self.module.imports {
+            let module = self.string(import.module);
+            let requirement = import.requirement.map(|id| self.string(id));
+            self.separate();
+            put!(self.text, "import {module} {}", requirement.unwrap_or_default());
+            self.text.truncate(self.text.trim_end().len());
+            self.text += " {\n";
+            for &id in &import.functions {
+                match self.imports_in_place {
+                    true => self.imported_function(id),
+                    false => put!(self.text, "    {id}\n"),
+                }
+            }
+            self.text += "}\n";
+        }
+        if !self.module.exports.is_empty() {
+            self.separate();
+        }
+        for Export { name, function } in &self.module.exports {
+            let name = self.string(*name);
+            put!(self.text, "export {name} {function}\n");
+        }
+    }
+
+    fn imported_function(&mut self, id: FunctionId) {
+        let function = &self.module.functions[id.index()];
+        let name = self.string(function.name);
+        let parameters: Vec<String> =
+            function.registers.iter().map(|kind| self.register_type(*kind)).collect();
+        let kind = function.kind.name();
+        put!(
+            self.text,
+            "    {kind} {id} {name} ({}){}\n",
+            parameters.join(", "),
+            self.result(function)
+        );
+    }
+
+    /// `-> type`, or nothing for `any`.
+    fn result(&self, function: &Function) -> String {
+        match function.result {
+            RegisterType::Any => String::new(),
+            kind => format!(" -> {}", self.register_type(kind)),
         }
     }
 
@@ -159,18 +259,25 @@ impl<'a> Printer<'a> {
         if function.captured != 0 {
             put!(self.text, " captures {}", function.captured);
         }
-        if function.result != RegisterType::Any {
-            put!(self.text, " -> {}", function.result);
-        }
+        put!(self.text, "{}", self.result(function));
         self.text += " {\n";
         self.declarations(function, &layout);
         self.code(function, &layout);
         self.text += "}\n";
     }
 
+    /// `any*3, f64`
+    fn register_runs(&self, registers: &[RegisterType]) -> String {
+        let runs = registers.chunk_by(|left, right| left == right).map(|run| {
+            let kind = self.register_type(run[0]);
+            if run.len() == 1 { kind } else { format!("{kind}*{}", run.len()) }
+        });
+        runs.collect::<Vec<_>>().join(", ")
+    }
+
     fn declarations(&mut self, function: &Function, layout: &Layout) {
         if !function.registers.is_empty() {
-            put!(self.text, "    registers {}\n", register_runs(&function.registers));
+            put!(self.text, "    registers {}\n", self.register_runs(&function.registers));
         }
         if let Some(home) = function.home {
             put!(self.text, "    home {home}\n");
@@ -189,6 +296,9 @@ impl<'a> Printer<'a> {
             match region.kind {
                 RegionKind::Catch(class) => {
                     put!(self.text, "    catch {class} into {}", region.value)
+                }
+                RegionKind::Fault(fault) => {
+                    put!(self.text, "    catch_fault {} into {}", fault.name(), region.value)
                 }
                 RegionKind::Ensure => put!(self.text, "    ensure into {}", region.value),
             }
@@ -226,7 +336,8 @@ impl<'a> Printer<'a> {
     fn instruction(&mut self, function: &Function, layout: &Layout, instruction: &Instruction) {
         let mut comment = String::new();
         let mut operands = Vec::new();
-        for (operand, value) in instruction.operands() {
+        let written = |operand: &Operand| operand.kind != OperandKind::Link;
+        for (operand, value) in instruction.operands().filter(|(operand, _)| written(operand)) {
             operands.push(match operand.kind {
                 OperandKind::Target => layout.place(instruction.pc as i64 + value),
                 OperandKind::Constant if layout.constants_in_place => {
@@ -273,7 +384,7 @@ impl<'a> Printer<'a> {
                 self.name_in_comment(name, comment);
                 ClassId(index).to_string()
             }
-            Count | Immediate | Index | Target => value.to_string(),
+            Count | Immediate | Index | Target | Link => value.to_string(),
         }
     }
 
@@ -294,7 +405,9 @@ impl<'a> Printer<'a> {
                 index => format!("string {index}"),
             },
             Constant::Symbol(id) => format!("#{}", self.string(*id)),
-            Constant::Raw(kind, bits) => format!("{kind} {}", raw_value(*kind, *bits)),
+            Constant::Raw(kind, bits) => {
+                format!("{} {}", self.register_type(*kind), raw_value(*kind, *bits))
+            }
         }
     }
 
@@ -353,13 +466,67 @@ fn special(value: i64) -> String {
     known.map_or_else(|| value.to_string(), |special| special.name().to_owned())
 }
 
-/// `any*3, f64`
-fn register_runs(registers: &[RegisterType]) -> String {
-    let runs = registers.chunk_by(|left, right| left == right).map(|run| match run.len() {
-        1 => run[0].to_string(),
-        count => format!("{}*{count}", run[0]),
-    });
-    runs.collect::<Vec<_>>().join(", ")
+/// A definition in the text form, its parts written by `part`.
+fn definition_text(definition: &TypeDefinition, part: impl Fn(RegisterType) -> String) -> String {
+    let list = |types: &[RegisterType]| {
+        types.iter().map(|kind| part(*kind)).collect::<Vec<_>>().join(", ")
+    };
+    let keyword = definition.keyword();
+    match definition {
+        TypeDefinition::Barrier | TypeDefinition::Bucket => keyword.to_owned(),
+        TypeDefinition::Function { parameters, result: RegisterType::Any } => {
+            format!("{keyword}({})", list(parameters))
+        }
+        TypeDefinition::Function { parameters, result } => {
+            format!("{keyword}({}) -> {}", list(parameters), part(*result))
+        }
+        TypeDefinition::Process { parameters } => format!("{keyword}({})", list(parameters)),
+        others => format!("{keyword}<{}>", list(&others.parts().collect::<Vec<_>>())),
+    }
+}
+
+fn types_in_place(module: &Module) -> Vec<Option<String>> {
+    let mut seen = HashSet::new();
+    let mut texts: Vec<Option<String>> = Vec::with_capacity(module.types.len());
+    for definition in &module.types {
+        let is_first = seen.insert(definition);
+        let known = |kind: RegisterType| match kind {
+            RegisterType::Defined(id) => texts.get(id.index()).cloned().flatten(),
+            basic => Some(basic.to_string()),
+        };
+        let short = definition.parts().take(LONGEST_TYPE).map(known).collect::<Option<Vec<_>>>();
+        let text = short
+            .filter(|_| is_first)
+            .map(|_| definition_text(definition, |kind| known(kind).unwrap_or_default()));
+        let text = text.filter(|text| text.len() <= LONGEST_TYPE);
+        texts.push(text);
+    }
+    texts
+}
+
+/// The functions that imports list.
+fn imported(module: &Module) -> impl Iterator<Item = FunctionId> + '_ {
+    module.imports.iter().flat_map(|import| import.functions.iter().copied())
+}
+
+/// Whether the imported functions are the first ones, in order, and have nothing but a signature.
+fn imports_in_place(module: &Module) -> bool {
+    imported(module).enumerate().all(|(index, id)| {
+        let function = module.functions.get(id.index());
+        id.index() == index && function.is_some_and(is_signature)
+    })
+}
+
+fn is_signature(function: &Function) -> bool {
+    function.kind.is_linkable()
+        && usize::from(function.parameters) == function.registers.len()
+        && function.captured == 0
+        && function.home.is_none()
+        && function.constants.is_empty()
+        && function.sites.is_empty()
+        && function.regions.is_empty()
+        && function.code.is_empty()
+        && function.lines.is_empty()
 }
 
 /// The value of a typed register, or its bits if no value of the type has them.
@@ -369,7 +536,7 @@ fn raw_value(kind: RegisterType, bits: u64) -> String {
         unused => bits << unused >> unused,
     };
     match kind {
-        RegisterType::Any => {}
+        RegisterType::Any | RegisterType::Defined(_) => {}
         _ if extended != bits => {}
         RegisterType::Bool => return (bits != 0).to_string(),
         RegisterType::F32 if f32::from_bits(bits as u32).is_finite() => {
@@ -439,7 +606,7 @@ fn items(code: &[u32]) -> Vec<Item> {
     let mut pc = 0;
     while pc < code.len() {
         match Instruction::decode(code, pc) {
-            Ok(instruction) if instruction.is_canonical() => {
+            Ok(instruction) if instruction.is_canonical() && !has_link(&instruction) => {
                 pc = instruction.next_pc();
                 items.push(Item::Instruction(instruction));
             }
@@ -450,6 +617,11 @@ fn items(code: &[u32]) -> Vec<Item> {
         }
     }
     items
+}
+
+/// Whether the linker's room in an instruction is not empty, which the text form cannot say.
+fn has_link(instruction: &Instruction) -> bool {
+    instruction.operands().any(|(operand, value)| operand.kind == OperandKind::Link && value != 0)
 }
 
 fn instructions(items: &[Item]) -> impl Iterator<Item = &Instruction> {

@@ -54,6 +54,10 @@ entity! {
     ConstantId(u16), "k"
 }
 entity! {
+    /// A row of a module's type table.
+    TypeId(u16), "type"
+}
+entity! {
     /// A string of a module: names, selectors, file paths.
     StringId(u32), "str"
 }

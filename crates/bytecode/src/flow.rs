@@ -12,16 +12,28 @@
 //! the region's parent, so the analyses treat a region as a node between its blocks and inner
 //! regions on one side, and its handler and parent on the other.
 //!
+//! # Branches
+//!
+//! A branch of a `par` ([`crate::scopes`]) is entered from the instruction that opens it. There are no
+//! edges to where the fork goes on: what is known there depends on the ends of all branches together,
+//! so the analyses treat it as a [`ForkNode`]. An exception does not leave a branch: it is signalled
+//! again at the fork, and so concerns the region around that.
+//!
 //! # Wrong code
 //!
 //! The graph can be built for any function. What cannot be an edge (a target outside of the code,
 //! or within an instruction) is left out, and so are all regions if they are not properly
 //! nested. The verifier reports these before it relies on the graph.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::decode::{Instruction, instructions};
+use crate::entities::Register;
+use crate::instructions::{Field, Opcode};
 use crate::module::{Function, Region};
+use crate::register_set::RegisterSet;
+use crate::scopes::{Fork, Scopes};
+use crate::types::RegisterType;
 
 /// A function's control flow.
 #[derive(Debug)]
@@ -32,7 +44,45 @@ pub(crate) struct FlowGraph {
     pub blocks: Vec<Block>,
     /// For each region of the function its place in the tree; empty if they are malformed.
     pub regions: Vec<RegionNode>,
+    /// The forks, in the order of the code.
+    pub forks: Vec<ForkNode>,
+    /// By the blocks that end with a fork's instruction or with an `end_branch`.
+    fork_at_end: HashMap<usize, usize>,
+    scopes: Scopes,
     index_of_pc: Vec<u32>,
+}
+
+/// A fork's place in the graph.
+#[derive(Debug)]
+pub(crate) struct ForkNode {
+    /// The block that ends with the fork's instruction.
+    pub block: usize,
+    /// The block where it goes on.
+    pub after: usize,
+    /// Its branches.
+    pub branches: Vec<BranchNode>,
+    /// Whether it is a `par_for`.
+    pub is_loop: bool,
+}
+
+/// A branch's place in the graph.
+#[derive(Debug)]
+pub(crate) struct BranchNode {
+    /// The block that it begins with.
+    pub first: usize,
+    /// The block that ends with its `end_branch`.
+    pub last: usize,
+    /// What its instructions write.
+    pub written: RegisterSet,
+    /// What of that it may leave to the frame around it: all but objects.
+    pub shareable: RegisterSet,
+}
+
+impl ForkNode {
+    /// What the instructions of all branches write.
+    pub fn written(&self) -> RegisterSet {
+        self.branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.written)
+    }
 }
 
 /// A run of instructions that is entered at the first and left after the last, or by an exception.
@@ -48,6 +98,8 @@ pub(crate) struct Block {
     pub targets: Vec<usize>,
     /// The innermost region around the block.
     pub region: Option<usize>,
+    /// The writers that wait while the block runs, which the unwinder lets go on.
+    pub kept: RegisterSet,
 }
 
 /// A region's place in the tree.
@@ -71,14 +123,27 @@ impl FlowGraph {
             index_of_pc[instruction.pc] = index as u32;
         }
         let nesting = Nesting::of(&function.regions).ok();
-        let mut graph =
-            FlowGraph { instructions, blocks: Vec::new(), regions: Vec::new(), index_of_pc };
+        let mut graph = FlowGraph {
+            instructions,
+            blocks: Vec::new(),
+            regions: Vec::new(),
+            forks: Vec::new(),
+            fork_at_end: HashMap::new(),
+            scopes: Scopes::of(function),
+            index_of_pc,
+        };
         graph.find_blocks(function, nesting.is_some());
         graph.connect_blocks();
         if let Some(nesting) = nesting {
             graph.place_regions(&function.regions, &nesting);
         }
+        graph.place_forks(function);
         graph
+    }
+
+    /// The fork whose instruction, or the end of one of whose branches, is at the end of a block.
+    pub fn fork_at_end(&self, block: usize) -> Option<&ForkNode> {
+        self.fork_at_end.get(&block).map(|&fork| &self.forks[fork])
     }
 
     /// The index of the instruction that starts at this word.
@@ -106,6 +171,7 @@ impl FlowGraph {
                     next: None,
                     targets: Vec::new(),
                     region: None,
+                    kept: RegisterSet::EMPTY,
                 }),
             }
         }
@@ -140,8 +206,9 @@ impl FlowGraph {
     fn connect_blocks(&mut self) {
         for index in 0..self.blocks.len() {
             let last = self.instructions[self.blocks[index].end - 1];
+            let targets = last.targets().filter(|&pc| self.is_edge(&last, pc));
             let targets =
-                last.targets().filter_map(|pc| self.block_at(usize::try_from(pc).ok()?)).collect();
+                targets.filter_map(|pc| self.block_at(usize::try_from(pc).ok()?)).collect();
             let block = &mut self.blocks[index];
             block.targets = targets;
             block.next = Some(index + 1).filter(|_| last.falls_through());
@@ -151,19 +218,109 @@ impl FlowGraph {
         }
     }
 
+    /// Whether control goes from an instruction to its target. It does not from those that open scopes,
+    /// but from the beginning of a branch to the next one, which begins at the same time.
+    fn is_edge(&self, from: &Instruction, target: i64) -> bool {
+        let begins_branch = || {
+            let target = usize::try_from(target).ok().and_then(|pc| self.instruction_at(pc));
+            target.is_some_and(|index| self.instructions[index].opcode == Opcode::Branch)
+        };
+        match from.opcode {
+            Opcode::Par | Opcode::ParFor | Opcode::Accept => false,
+            Opcode::Branch => begins_branch(),
+            _ => true,
+        }
+    }
+
     fn place_regions(&mut self, regions: &[Region], nesting: &Nesting) {
         let mut sweep = nesting.sweep(regions);
         for block in &mut self.blocks {
-            block.region = sweep.innermost_at(self.instructions[block.first].pc);
+            let pc = self.instructions[block.first].pc;
+            let innermost = sweep.innermost_at(pc);
+            block.region = innermost.filter(|&region| self.scopes.reaches(&regions[region], pc));
         }
+        let reaches = |inner: &Region, outer: usize| {
+            self.scopes.reaches(&regions[outer], inner.start as usize)
+        };
         self.regions = regions
             .iter()
             .zip(&nesting.parents)
             .map(|(region, &parent)| RegionNode {
                 handler: self.block_at(region.handler as usize),
-                parent,
+                parent: parent.filter(|&parent| reaches(region, parent)),
             })
             .collect();
+    }
+
+    fn place_forks(&mut self, function: &Function) {
+        for block in &mut self.blocks {
+            let openers = self.scopes.rendezvous_around(self.instructions[block.first].pc);
+            let openers =
+                openers.filter_map(|scope| Instruction::decode(&function.code, scope.opener).ok());
+            block.kept = openers.map(|opener| opener.register(Field::B)).collect();
+        }
+        let written = self.written(function);
+        let kinds = function.registers.iter().take(RegisterSet::CAPACITY).enumerate();
+        let objects = kinds.filter(|(_, kind)| **kind == RegisterType::Any);
+        let objects = objects.map(|(index, _)| Register(index as u8)).collect();
+        let forks = self.scopes.forks.iter();
+        self.forks = forks.filter_map(|fork| self.fork_node(fork, &written, objects)).collect();
+        for (index, fork) in self.forks.iter().enumerate() {
+            let blocks = fork.branches.iter().map(|branch| branch.last).chain([fork.block]);
+            self.fork_at_end.extend(blocks.map(|block| (block, index)));
+        }
+    }
+
+    fn fork_node(
+        &self,
+        fork: &Fork,
+        written: &[RegisterSet],
+        objects: RegisterSet,
+    ) -> Option<ForkNode> {
+        let branches = fork.branches.iter().map(|&index| {
+            let scope = &self.scopes.scopes[index];
+            Some(BranchNode {
+                first: self.block_at(scope.code.start)?,
+                last: self.block_around(scope.last())?,
+                written: written[index],
+                shareable: written[index] - objects,
+            })
+        });
+        let node = ForkNode {
+            block: self.block_around(fork.pc)?,
+            after: self.block_at(fork.after)?,
+            branches: branches.collect::<Option<_>>()?,
+            is_loop: fork.is_loop,
+        };
+        Some(node)
+    }
+
+    /// For each scope what its instructions write, and the unwinder on the way to its handlers; the index
+    /// that a `par_for` gives to its body, too.
+    fn written(&self, function: &Function) -> Vec<RegisterSet> {
+        let mut written = vec![RegisterSet::EMPTY; self.scopes.scopes.len()];
+        if written.is_empty() {
+            return written;
+        }
+        let mut add = |pc: usize, registers: RegisterSet| {
+            self.scopes.around(pc).for_each(|scope| written[scope] |= registers);
+        };
+        for instruction in &self.instructions {
+            add(instruction.pc, instruction.effects().defined());
+            if instruction.opcode == Opcode::ParFor {
+                add(instruction.next_pc(), instruction.effects().defined());
+            }
+        }
+        for region in &function.regions {
+            add(region.start as usize, RegisterSet::of(region.value));
+        }
+        written
+    }
+
+    /// The block that contains the instruction at this pc.
+    fn block_around(&self, pc: usize) -> Option<usize> {
+        let instruction = self.instruction_at(pc)?;
+        self.blocks.partition_point(|block| block.first <= instruction).checked_sub(1)
     }
 
     /// The block that starts at this pc.

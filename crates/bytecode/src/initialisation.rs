@@ -6,12 +6,17 @@
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
 //! call destroyed its window. The handler finds the region's value register initialised in
-//! addition. `leave_home` makes the home register uninitialised again. `unbox` initialises its
+//! addition. `leave_home` makes the home register uninitialised again. `unbox` (`convert_exact`, `map_get`) initialises its
 //! destination on the way to the next instruction; on the way to its target it leaves it
-//! uninitialised.
+//! uninitialised. `alt_read` initialises its destination on the way to its target only.
+//!
+//! A branch of a fork begins with what is initialised at the fork. When all have ended, a register
+//! that a branch has written is initialised if it is so at that branch's end, and not `any`; of the others,
+//! those are that were so at the fork. After a `par_for`, nothing is initialised that its body writes; the same
+//! holds for a fork that an exception leaves.
 
 use crate::decode::Instruction;
-use crate::flow::{Block, FlowGraph, Worklist};
+use crate::flow::{Block, FlowGraph, ForkNode, Worklist};
 use crate::instructions::Opcode;
 use crate::module::Function;
 use crate::register_set::RegisterSet;
@@ -35,7 +40,11 @@ impl Initialised {
     /// After the instruction, on the way to the next one.
     pub fn after(self, instruction: &Instruction) -> Initialised {
         let effects = instruction.effects();
-        self.apply(effects.destroyed() | effects.ended(), effects.defined())
+        let after = self.apply(effects.destroyed() | effects.ended(), effects.defined());
+        match instruction.opcode {
+            Opcode::AltRead => after.apply(effects.defined(), RegisterSet::EMPTY),
+            _ => after,
+        }
     }
 
     fn apply(self, destroyed: RegisterSet, defined: RegisterSet) -> Initialised {
@@ -58,6 +67,8 @@ impl Initialised {
 pub(crate) struct Initialisation {
     at_block: Vec<Option<Initialised>>,
     in_region: Vec<Option<Initialised>>,
+    /// At the end of each block.
+    after_block: Vec<Option<Initialised>>,
 }
 
 impl Initialisation {
@@ -66,18 +77,26 @@ impl Initialisation {
         let mut analysis = Initialisation {
             at_block: vec![None; graph.blocks.len()],
             in_region: vec![None; graph.regions.len()],
+            after_block: vec![None; graph.blocks.len()],
         };
         if graph.blocks.is_empty() {
             return analysis;
         }
-        let summaries: Vec<Summary> =
+        let mut summaries: Vec<Summary> =
             graph.blocks.iter().map(|block| Summary::of(graph.instructions_of(block))).collect();
+        for fork in &graph.forks {
+            summaries[fork.block].ever_destroyed |= fork.written();
+        }
         let mut worklist = Worklist::new(graph.blocks.len());
         analysis.flow_to_block(0, Initialised::on_entry(function), &mut worklist);
         while let Some(index) = worklist.pop() {
             let block = &graph.blocks[index];
             if let Some(state) = analysis.at_block[index] {
-                analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
+                let out = analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
+                analysis.after_block[index] = Some(out);
+                if let Some(fork) = graph.fork_at_end(index) {
+                    analysis.flow_from_fork(fork, &mut worklist);
+                }
                 let raised = summaries[index].raise(state);
                 analysis.flow_to_region(function, graph, block.region, raised, &mut worklist);
             }
@@ -101,11 +120,30 @@ impl Initialisation {
         state: Initialised,
         summary: &Summary,
         worklist: &mut Worklist,
-    ) {
+    ) -> Initialised {
         let out = state.apply(summary.destroyed, summary.defined);
         let jumping = out.apply(summary.destroyed_by_jump, RegisterSet::EMPTY);
+        let going_on = out.apply(summary.destroyed_by_going_on, RegisterSet::EMPTY);
         block.targets.iter().for_each(|&target| self.flow_to_block(target, jumping, worklist));
-        block.next.into_iter().for_each(|next| self.flow_to_block(next, out, worklist));
+        block.next.into_iter().for_each(|next| self.flow_to_block(next, going_on, worklist));
+        out
+    }
+
+    /// What holds at the end of a branch; nothing if control never gets there.
+    pub fn after_block(&self, block: usize) -> Option<Initialised> {
+        self.after_block[block]
+    }
+
+    /// Goes on after a fork, if all its branches can end.
+    fn flow_from_fork(&mut self, fork: &ForkNode, worklist: &mut Worklist) {
+        let Some(before) = self.after_block[fork.block] else { return };
+        let mut after = before.apply(fork.written(), RegisterSet::EMPTY);
+        for branch in fork.branches.iter().filter(|_| !fork.is_loop) {
+            let Some(end) = self.after_block[branch.last] else { return };
+            after.definitely |= end.definitely & branch.shareable;
+            after.possibly |= end.possibly & branch.shareable;
+        }
+        self.flow_to_block(fork.after, after, worklist);
     }
 
     fn flow_to_block(&mut self, block: usize, state: Initialised, worklist: &mut Worklist) {
@@ -153,8 +191,10 @@ struct Summary {
     ever_destroyed: RegisterSet,
     /// Defined where some later instruction could raise an exception.
     possibly_defined: RegisterSet,
-    /// The destination of a final `unbox`.
+    /// The destination of a final `unbox` or the like.
     destroyed_by_jump: RegisterSet,
+    /// The destination of a final `alt_read`.
+    destroyed_by_going_on: RegisterSet,
 }
 
 impl Summary {
@@ -165,6 +205,7 @@ impl Summary {
             ever_destroyed: RegisterSet::EMPTY,
             possibly_defined: RegisterSet::EMPTY,
             destroyed_by_jump: RegisterSet::EMPTY,
+            destroyed_by_going_on: RegisterSet::EMPTY,
         };
         for instruction in instructions {
             summary.append(instruction);
@@ -180,8 +221,10 @@ impl Summary {
         let destroyed = destroyed | effects.ended();
         self.destroyed = (self.destroyed | destroyed) - defined;
         self.defined = (self.defined - destroyed) | defined;
-        if instruction.opcode == Opcode::Unbox {
-            self.destroyed_by_jump = defined;
+        match instruction.opcode {
+            opcode if opcode.defines_unless_jumping() => self.destroyed_by_jump = defined,
+            Opcode::AltRead => self.destroyed_by_going_on = defined,
+            _ => {}
         }
     }
 

@@ -135,6 +135,8 @@ pub enum OperandKind {
     Primitive,
     /// A jump target: a signed distance in words from this instruction.
     Target,
+    /// Room for the linker: 0 in a module, and not written in the text form.
+    Link,
 }
 
 impl OperandKind {
@@ -312,7 +314,8 @@ macro_rules! for_each_instruction {
     "if value is not nil: pc := target; if its class redefines the nil tests: pc := otherwise" "";
 22 ForEnter "for_enter" [counter: Use(Any) @ A, limit: Update(Any) @ B, step: Immediate @ C, exit: Target @ X, otherwise: Target @ Y] Branch
     "if counter is beyond limit in the direction of step: pc := exit; if either is unsuitable: pc := otherwise"
-    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) and a step but 0, away from the smallest and largest integers.";
+    "Suitable are a small integer counter, a small integer or double limit (a double is rounded to the start) \
+      and a step but 0, away from the smallest and largest integers.";
 23 ForLoop "for_loop" [counter: Update(Any) @ A, limit: Use(Any) @ B, step: Immediate @ C, target: Target @ X] Branch
     "counter := counter + step; if it is not beyond limit: pc := target, after a poll"
     "Falls through if either is not a small integer.";
@@ -391,14 +394,16 @@ macro_rules! for_each_instruction {
     "destination := left << right" "The distance is taken modulo the type's width.";
 75 ShiftRight "shr" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
-76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Scalar) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left = right" "";
-77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Scalar) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left ≠ right" "";
-78 Less "lt" [destination: Define(Bool) @ A, left: Use(Number) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left < right" "";
-79 LessOrEqual "le" [destination: Define(Bool) @ A, left: Use(Number) @ B, right: Use(SameAsSecond) @ C] Next
-    "destination := left ≤ right" "";
+76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left = right"
+    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same \
+      one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
+77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left ≠ right" "The negation of eq.";
+78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left < right" "Tuples and lists are ordered by their first parts that differ, then by length.";
+79 LessOrEqual "le" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
+    "destination := left ≤ right" "As lt.";
 80 Convert "convert" [destination: Define(Number) @ A, source: Use(Number) @ B] Next
     "destination := source as the destination's type"
     "Integers keep their low bits; floats to integers truncate and saturate, NaN gives 0; to floats rounds to nearest.";
@@ -411,6 +416,174 @@ macro_rules! for_each_instruction {
     "if condition: pc := target" "";
 84 JumpUnless "jump_unless" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
     "if not condition: pc := target" "";
+85 LoopIf "loop_if" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
+    "if condition: pc := target, after a poll" "Jumps backwards, as loop does.";
+86 LoopUnless "loop_unless" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
+    "if not condition: pc := target, after a poll" "Jumps backwards, as loop does.";
+87 AddChecked "add_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left + right" "Signals Overflow if the type cannot hold the sum.";
+88 SubtractChecked "sub_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left - right" "Signals Overflow if the type cannot hold the difference.";
+89 MultiplyChecked "mul_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left * right" "Signals Overflow if the type cannot hold the product.";
+90 DivideChecked "div_checked" [destination: Define(Integer) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := left / right"
+    "Truncates towards zero. Signals ZeroDivide, and Overflow for the least value over -1.";
+91 NegateChecked "neg_checked" [destination: Define(Integer) @ A, operand: Use(SameAsFirst) @ B] Next
+    "destination := -operand" "Signals Overflow if the type cannot hold it.";
+92 ConvertExact "convert_exact" [destination: Define(Number) @ A, source: Use(Number) @ B, otherwise: Target @ X] Branch
+    "destination := source as the destination's type; if that would not be the same number: pc := otherwise"
+    "NaN is the same number as NaN, and -0.0 as the integer 0. The destination is defined on the way to the next instruction only.";
+
+// Tuples, lists and maps
+96 MakeTuple "make_tuple" [destination: Define(Tuple) @ A, elements: Range @ B, count: Count @ C] Next
+    "destination := tuple of r[elements .. elements+count]" "The registers have the types of the tuple's elements.";
+97 TupleGet "tuple_get" [destination: Define(Whatever) @ A, tuple: Use(Tuple) @ B, index: Index @ C] Next
+    "destination := tuple[index]" "The destination has the element's type.";
+98 TupleSet "tuple_set" [tuple: Update(Tuple) @ A, value: Use(Typed) @ B, index: Index @ C] Next
+    "tuple[index] := value" "Makes a new tuple; nobody else sees a change.";
+99 Empty "empty" [destination: Define(Collection) @ A] Next
+    "destination := list or map without elements" "";
+100 MakeList "make_list" [destination: Define(List) @ A, elements: Range @ B, count: Count @ C] Next
+    "destination := list of r[elements .. elements+count]" "The registers have the type of the list's elements.";
+101 FillList "fill_list" [destination: Define(List) @ A, length: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "destination := list of length times value" "Signals IndexError if length is negative.";
+102 LoadBytes "load_bytes" [destination: Define(List) @ A, constant: Constant @ Bc] Next
+    "destination := list of the bytes of constant" "The constant is a string, taken as UTF-8, and the destination a list<u8>.";
+103 Length "length" [destination: Define(I64) @ A, collection: Use(Collection) @ B] Next
+    "destination := number of elements of a list, or of keys of a map" "";
+104 ListGet "list_get" [destination: Define(Whatever) @ A, list: Use(List) @ B, index: Use(I64) @ C] Next
+    "destination := list[index], counting from 0" "Signals IndexError.";
+105 ListSet "list_set" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "list[index] := value" "Signals IndexError. Nobody sees it through another register.";
+106 ListAppend "list_append" [list: Update(List) @ A, value: Use(Typed) @ B] Next
+    "list := list with value at its end" "In constant time on average, if no other register or collection has had the list.";
+107 ListInsert "list_insert" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
+    "list := list with value before element index" "The index may be the length. Signals IndexError.";
+108 ListRemove "list_remove" [list: Update(List) @ A, index: Use(I64) @ B] Next
+    "list := list without element index" "Signals IndexError.";
+109 ListExchange "list_exchange" [list: Update(List) @ A, first: Use(I64) @ B, second: Use(I64) @ C] Next
+    "list[first] and list[second] change places" "Signals IndexError.";
+110 ListSlice "list_slice" [destination: Define(List) @ A, list: Use(SameAsFirst) @ B, start: Use(I64) @ C, end: Use(I64) @ X3] Next
+    "destination := elements start up to end, without that, of list" "Signals IndexError unless 0 ≤ start ≤ end ≤ length.";
+111 ListConcatenate "list_concatenate" [destination: Define(List) @ A, left: Use(SameAsFirst) @ B, right: Use(SameAsFirst) @ C] Next
+    "destination := the elements of left, then those of right" "";
+112 MapGet "map_get" [destination: Define(Whatever) @ A, map: Use(Map) @ B, key: Use(Typed) @ C, otherwise: Target @ X] Branch
+    "destination := value at key; if map has no such key: pc := otherwise"
+    "The destination is defined on the way to the next instruction only.";
+113 MapPut "map_put" [map: Update(Map) @ A, key: Use(Typed) @ B, value: Use(Typed) @ C] Next
+    "map := map with value at key" "In logarithmic time, as all that follows on maps.";
+114 MapRemove "map_remove" [map: Update(Map) @ A, key: Use(Typed) @ B] Next
+    "map := map without key" "Does nothing if there is no such key.";
+115 MapHas "map_has" [destination: Define(Bool) @ A, map: Use(Map) @ B, key: Use(Typed) @ C] Next
+    "destination := whether map has key" "";
+116 MapKey "map_key" [destination: Define(Whatever) @ A, map: Use(Map) @ B, index: Use(I64) @ C] Next
+    "destination := the key before which index keys are smaller" "Signals IndexError.";
+117 MapValue "map_value" [destination: Define(Whatever) @ A, map: Use(Map) @ B, index: Use(I64) @ C] Next
+    "destination := the value at the key before which index keys are smaller" "Signals IndexError.";
+118 Take "take" [destination: Define(Typed) @ A, source: Use(SameAsFirst) @ B] Next
+    "destination := source, which holds nothing afterwards"
+    "A list that is taken along can be changed without being copied; after a move, it cannot.";
+
+// Function values
+120 LoadFunction "load_function" [destination: Define(Callable) @ A, function: Function @ X] Next
+    "destination := function" "Its parameters and its result are the type's.";
+121 CallIndirect "call_indirect" [destination: Define(Whatever) @ A, window: Window @ B, function: Use(Function) @ C, count: Count @ X] Call
+    "destination := function(r[window .. window+count])" "Parameters and result are those of the function's type.";
+
+// Processes
+144 Spawn "spawn" [arguments: Range @ B, count: Count @ C, process: Function @ X] Next
+    "start process with copies of r[arguments .. arguments+count]"
+    "The process runs beside this one from now on, and nobody waits for its end. Parameter types are the process's; none is `any`.";
+145 SpawnIndirect "spawn_indirect" [process: Use(Process) @ A, arguments: Range @ B, count: Count @ C] Next
+    "start the process in a register with copies of r[arguments .. arguments+count]"
+    "As spawn.";
+146 EndProcess "end_process" [] Leave
+    "end this process" "Only in processes, which have no result.";
+147 Par "par" [after: Target @ Abc, link: Link @ X] Branch
+    "run the branches that follow at the same time; when all have ended: pc := after"
+    "Each branch has a copy of the frame. What it has defined at its end is in this frame afterwards. No two \
+      branches define the same register, and none reads what another one defines. If an exception ends a \
+      branch, it is signalled here when all have ended, and what they define is lost.";
+148 Branch "branch" [next: Target @ Abc] Branch
+    "begin a branch of a par, which ends at next"
+    "A `par` is followed by its branches, each of which begins with `branch`, whose target is the next branch \
+      or the end of the last one, and ends with `end_branch`. Control enters a branch at the beginning and \
+      leaves it at the end.";
+149 EndBranch "end_branch" [] Leave
+    "end this branch" "";
+150 ParFor "par_for" [index: Define(I64) @ A, count: Use(SameAsFirst) @ B, after: Target @ X, link: Link @ Y] Branch
+    "run the body that follows count times at the same time, with index from 0 on; when all have ended: pc := after"
+    "Each copy of the body, which ends with `end_branch` before after, has a copy of the frame. Nothing that \
+      the body writes has a value afterwards, and the body reads nothing that it writes, unless it has written \
+      it itself. Exceptions are as in par.";
+151 MakeChannel "make_channel" [destination: Define(Channel) @ A, capacity: Index @ Bc] Next
+    "destination := new channel that holds so many elements" "With 0, readers and writers wait for each other.";
+152 ReadingEnd "reading_end" [destination: Define(Reader) @ A, channel: Use(Channel) @ B] Next
+    "destination := the end of channel to read from" "";
+153 WritingEnd "writing_end" [destination: Define(Writer) @ A, channel: Use(Channel) @ B] Next
+    "destination := the end of channel to write to" "";
+154 Read "read" [destination: Define(Whatever) @ A, channel: Use(Readable) @ B, link: Link @ X] Next
+    "destination := the next element of channel, when there is one"
+    "Fault `Poison` if the channel is poisoned.";
+155 Write "write" [channel: Use(Writable) @ A, value: Use(Whatever) @ B, link: Link @ X] Next
+    "give value to channel, when somebody takes it or there is room"
+    "Fault `Poison` if the channel is poisoned.";
+156 Accept "accept" [destination: Define(Whatever) @ A, writer: Define(Any) @ B, channel: Use(Readable) @ C, after: Target @ X, link: Link @ Y] Branch
+    "destination := the next element of channel; its writer goes on after end_accept"
+    "The extended rendezvous: the code from here to after, which ends with `end_accept`, runs while the writer \
+      waits. It keeps writer as it is. An exception that leaves it lets the writer go on, too. Elements that \
+      were in the buffer of a channel have no writer who waits.";
+157 EndAccept "end_accept" [writer: Use(Any) @ A] Next
+    "the writer goes on" "Only at the end of what follows `accept`.";
+158 Poison "poison" [channel: Use(Communicating) @ A] Next
+    "everybody who waits at channel, or comes later, has the fault Poison"
+    "From the writing end: what is in the buffer can still be read. Otherwise it is dropped.";
+159 Alt "alt" [link: Link @ X] Next
+    "wait for one of the guards that follow; of several that are ready, each gets its turn"
+    "The guards are `alt_read`, `alt_after` and `alt_skip`, each perhaps behind `alt_if`; after the last one comes `alt_end`.";
+160 AltPriority "alt_priority" [link: Link @ X] Next
+    "wait for one of the guards that follow; of several that are ready, the first is taken"
+    "Otherwise as alt.";
+161 AltIf "alt_if" [condition: Use(Bool) @ A] Next
+    "the guard that follows counts only if condition" "";
+162 AltRead "alt_read" [destination: Define(Whatever) @ A, channel: Use(Readable) @ B, target: Target @ X] Branch
+    "guard: if channel has an element: destination := that; pc := target"
+    "The destination is defined on the way to the target only. A poisoned channel is ready: fault `Poison`.";
+163 AltAfter "alt_after" [milliseconds: Use(Number) @ A, target: Target @ X] Branch
+    "guard: when nothing else was ready for so long: pc := target" "";
+164 AltSkip "alt_skip" [target: Target @ X] Branch
+    "guard: if nothing else is ready: pc := target" "";
+165 AltEnd "alt_end" [] Leave
+    "the end of the guards" "Without a guard that counts: fault `Stop`.";
+166 MakeBarrier "make_barrier" [destination: Define(Barrier) @ A, enrolled: Use(Integer) @ B] Next
+    "destination := new barrier for so many processes" "";
+167 Enrol "enrol" [barrier: Use(Barrier) @ A] Next
+    "one more process takes part in barrier" "";
+168 Resign "resign" [barrier: Use(Barrier) @ A] Next
+    "one process less takes part in barrier" "";
+169 Sync "sync" [barrier: Use(Barrier) @ A, link: Link @ X] Next
+    "wait until all who take part in barrier have come" "";
+170 MakeBucket "make_bucket" [destination: Define(Bucket) @ A] Next
+    "destination := new bucket" "";
+171 Fall "fall" [bucket: Use(Bucket) @ A, link: Link @ X] Next
+    "wait until somebody flushes bucket" "";
+172 Flush "flush" [destination: Define(I64) @ A, bucket: Use(Bucket) @ B] Next
+    "all who wait in bucket go on; destination := how many there were" "";
+173 Yield "yield" [link: Link @ X] Next
+    "let others run, and go on when it is this strand's turn again" "";
+174 Sleep "sleep" [milliseconds: Use(Number) @ A, link: Link @ X] Next
+    "wait for a time" "";
+175 Now "now" [destination: Define(I64) @ A] Next
+    "destination := nanoseconds since some moment in the past" "With a seed, the time is that of the schedule.";
+176 Raise "raise" [value: Use(Whatever) @ A] Leave
+    "signal an exception with value"
+    "An `any` that is an exception is itself signalled, again perhaps. What cannot be boxed cannot be raised.";
+177 Raised "raised" [destination: Define(Any) @ A, exception: Use(Any) @ B] Next
+    "destination := the value that exception was raised with, or nil" "";
+178 FaultOf "fault_of" [destination: Define(I64) @ A, exception: Use(Any) @ B] Next
+    "destination := the number of the fault that exception stands for"
+    "The faults are numbered from 1 in the order of docs/bytecode.md; other exceptions have 0.";
         }
     };
 }
@@ -475,6 +648,17 @@ use crate::types::TypeRule;
 for_each_instruction!(define_table);
 
 impl Opcode {
+    /// Whether its destination is defined on the way to the next instruction only, not on the way
+    /// to its target.
+    pub fn defines_unless_jumping(self) -> bool {
+        matches!(self, Opcode::Unbox | Opcode::ConvertExact | Opcode::MapGet)
+    }
+
+    /// Whether it may jump backwards, because it polls when it does.
+    pub fn polls(self) -> bool {
+        matches!(self, Opcode::Loop | Opcode::ForLoop | Opcode::LoopIf | Opcode::LoopUnless)
+    }
+
     /// The opcode with this name in the text form.
     pub fn from_mnemonic(mnemonic: &str) -> Option<Opcode> {
         Opcode::ALL.iter().copied().find(|opcode| opcode.info().mnemonic == mnemonic)

@@ -11,15 +11,18 @@
 //! | [`module`] | functions, class definitions, sites, constants: a module in memory |
 //! | [`decode`] | a view of each instruction, and what it does to registers |
 //! | [`register_set`] | sets of registers |
+//! | [`scopes`] | branches of `par` and bodies of rendezvous: closed pieces of code |
 //! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`mod@format`] | the binary form of a module, decoded lazily |
 //! | [`verifier`] | proves that a module is safe to run |
 //! | [`assembler`] | the text form of a module, read |
 //! | [`disassembler`] | the text form of a module, written |
 //! | [`mod@reference`] | the manual of all instructions, from the table |
+//! | [`adapters`] | functions that call exported ones with objects |
 //! | [`builder`] | emits code with labels; used by compilers and the assembler |
 #![forbid(unsafe_code)]
 
+pub mod adapters;
 pub mod assembler;
 pub mod builder;
 pub mod decode;
@@ -33,6 +36,7 @@ pub mod liveness;
 pub mod module;
 pub mod reference;
 pub mod register_set;
+pub mod scopes;
 #[cfg(test)]
 mod testing;
 pub mod types;

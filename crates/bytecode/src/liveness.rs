@@ -15,6 +15,9 @@
 //! - the home register, which unwinding reads in every frame;
 //! - in block functions `r0`, the closure.
 //!
+//! A branch of a fork has a copy of the frame: what is live at its beginning is so at the fork, and at
+//! its end that is live which it has written, and which is live where the fork goes on.
+//!
 //! In verified code a live register is initialised on every path to the place. The maps are
 //! intersected with that set, so that they hold no register whose content is not defined.
 //!
@@ -22,9 +25,12 @@
 //!
 //! | method | the frame stands … | registers |
 //! |---|---|---|
-//! | [`FrameMaps::at`] | *in* the instruction, for example in a call | live `any` registers, the instruction's operands included, its destination not (unless a handler still needs the old value). In a call only those below its window less one: the rest of the frame belongs to the callee by then |
-//! | [`FrameMaps::before`] | before the instruction | live `any` registers, all of a window that the instruction reads included |
+//! | [`FrameMaps::at`] | *in* the instruction, for example in a call | live tagged registers (`any` and defined types), the instruction's operands included, its destination not (unless a handler still needs the old value). In a call only those below its window less one: the rest of the frame belongs to the callee by then |
+//! | [`FrameMaps::before`] | before the instruction | live tagged registers (`any` and defined types), all of a window that the instruction reads included |
 //! | [`FrameMaps::raw_before`] | before the instruction | live registers of other types |
+//!
+//! [`FrameMaps::fork`] tells what becomes of the registers at a fork. A frame that stands *in* one has the
+//! words, too, that its branches have defined so far.
 //!
 //! An operand counts as live while its instruction is in progress, because instructions allocate
 //! and run slow paths that look at their operands again afterwards. The operands of a call that lie
@@ -37,7 +43,6 @@ use crate::flow::{Block, FlowGraph, Worklist};
 use crate::initialisation::Initialisation;
 use crate::module::{Function, FunctionKind, RegionKind};
 use crate::register_set::RegisterSet;
-use crate::types::RegisterType;
 
 /// The registers to trace at each instruction of a function.
 #[derive(Clone, Debug)]
@@ -47,6 +52,36 @@ pub struct FrameMaps {
     live_before: Vec<RegisterSet>,
     traced_at: Vec<RegisterSet>,
     tagged: RegisterSet,
+    /// By ascending pc.
+    forks: Vec<ForkMap>,
+}
+
+/// What becomes of the registers at a fork.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ForkMap {
+    /// The pc of the fork's instruction.
+    pub pc: usize,
+    /// The pc where it goes on when its branches have ended.
+    pub after: usize,
+    /// Whether it is a `par_for`.
+    pub is_loop: bool,
+    /// Its branches.
+    pub branches: Vec<BranchMap>,
+    /// What the branches define, of words that the frame does not hold at the fork.
+    pub cleared: RegisterSet,
+}
+
+/// What becomes of the registers in a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BranchMap {
+    /// The pc of its first instruction.
+    pub start: usize,
+    /// What it reads of the frame that is copied.
+    pub reads: RegisterSet,
+    /// What it writes.
+    pub written: RegisterSet,
+    /// What it leaves to the frame around it.
+    pub results: RegisterSet,
 }
 
 /// Marks a word that starts no instruction.
@@ -72,15 +107,54 @@ impl FrameMaps {
             live_before: vec![RegisterSet::EMPTY; graph.instructions.len()],
             traced_at: vec![RegisterSet::EMPTY; graph.instructions.len()],
             tagged: tagged_registers(function),
+            forks: Vec::new(),
         };
         for (index, instruction) in graph.instructions.iter().enumerate() {
             maps.index_of_pc[instruction.pc] = index as u32;
         }
         for (index, block) in graph.blocks.iter().enumerate() {
-            maps.record_live(&graph, &liveness, block);
+            maps.record_live(&graph, &liveness, block, index);
             maps.restrict_to_initialised(&graph, &initialisation, index);
         }
+        maps.record_forks(&graph, &initialisation);
         maps
+    }
+
+    /// The fork at this pc.
+    pub fn fork(&self, pc: usize) -> Option<&ForkMap> {
+        let index = self.forks.binary_search_by_key(&pc, |fork| fork.pc).ok()?;
+        Some(&self.forks[index])
+    }
+
+    /// All forks, in the order of the code.
+    pub fn forks(&self) -> &[ForkMap] {
+        &self.forks
+    }
+
+    fn record_forks(&mut self, graph: &FlowGraph, initialisation: &Initialisation) {
+        for fork in &graph.forks {
+            let pc_of = |block: usize| graph.instructions[graph.blocks[block].first].pc;
+            let branches = fork.branches.iter().map(|branch| {
+                let end = initialisation.after_block(branch.last).filter(|_| !fork.is_loop);
+                let results =
+                    end.map_or(RegisterSet::EMPTY, |end| end.definitely & branch.shareable);
+                let first = graph.blocks[branch.first].first;
+                let (written, mut reads) = (branch.written, self.live_before[first]);
+                if let Some(index) = index_of(&graph.instructions[graph.blocks[fork.block].end - 1])
+                {
+                    reads.remove(index);
+                }
+                BranchMap { start: pc_of(branch.first), reads, written, results }
+            });
+            let branches: Vec<BranchMap> = branches.collect();
+            let index = graph.blocks[fork.block].end - 1;
+            let results =
+                branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.results);
+            let cleared = (results & self.tagged) - self.live_before[index];
+            self.traced_at[index] |= cleared;
+            let (pc, after) = (graph.instructions[index].pc, pc_of(fork.after));
+            self.forks.push(ForkMap { pc, after, is_loop: fork.is_loop, branches, cleared });
+        }
     }
 
     /// The registers to trace in a frame that stands in the instruction at `pc`.
@@ -110,12 +184,19 @@ impl FrameMaps {
     }
 
     /// Walks a block backwards from what is live after it.
-    fn record_live(&mut self, graph: &FlowGraph, liveness: &Liveness, block: &Block) {
+    fn record_live(
+        &mut self,
+        graph: &FlowGraph,
+        liveness: &Liveness,
+        block: &Block,
+        block_index: usize,
+    ) {
         let raised = liveness.raised(block.region);
-        let mut live = liveness.after(block);
+        let mut live = liveness.after(block) | liveness.after_fork(graph, block_index);
         for index in (block.first..block.end).rev() {
-            live =
-                liveness.always | live_before(&graph.instructions[index].effects(), live, raised);
+            live = liveness.always
+                | block.kept
+                | live_before(&graph.instructions[index].effects(), live, raised);
             self.live_before[index] = live;
         }
     }
@@ -143,12 +224,14 @@ impl FrameMaps {
     }
 }
 
+/// The register that a `par_for` gives to each copy of its body.
+fn index_of(fork: &Instruction) -> Option<Register> {
+    fork.effects().defines
+}
+
 fn tagged_registers(function: &Function) -> RegisterSet {
     let types = function.registers.iter().take(RegisterSet::CAPACITY).enumerate();
-    types
-        .filter(|(_, kind)| **kind == RegisterType::Any)
-        .map(|(index, _)| Register(index as u8))
-        .collect()
+    types.filter(|(_, kind)| kind.is_tagged()).map(|(index, _)| Register(index as u8)).collect()
 }
 
 /// The registers whose readers are not in the code.
@@ -203,6 +286,17 @@ impl Liveness {
         successors.fold(self.always, |live, &successor| live | self.at_block[successor])
     }
 
+    /// What is live after the fork that begins at the end of a block, or a branch of which ends there.
+    fn after_fork(&self, graph: &FlowGraph, block: usize) -> RegisterSet {
+        let Some(fork) = graph.fork_at_end(block) else { return RegisterSet::EMPTY };
+        let after = self.at_block[fork.after];
+        match fork.branches.iter().find(|branch| branch.last == block) {
+            None => after,
+            Some(_) if fork.is_loop => RegisterSet::EMPTY,
+            Some(branch) => after & branch.shareable,
+        }
+    }
+
     /// What an exception leaves live that is raised inside this region.
     fn raised(&self, region: Option<usize>) -> RegisterSet {
         region.map_or(RegisterSet::EMPTY, |region| self.in_region[region])
@@ -210,9 +304,10 @@ impl Liveness {
 
     fn update_block(&mut self, graph: &FlowGraph, summary: &Summary, index: usize) -> bool {
         let block = &graph.blocks[index];
-        let after = self.after(block) - summary.overwritten;
+        let after = self.after(block) | self.after_fork(graph, index);
+        let after = after - summary.overwritten;
         let raised = self.raised(block.region) - summary.destroyed_first;
-        let live = self.always | summary.read_first | after | raised;
+        let live = self.always | block.kept | summary.read_first | after | raised;
         std::mem::replace(&mut self.at_block[index], live) != live
     }
 
@@ -270,6 +365,10 @@ impl Dependents {
             let regions = block.region.map(|region| blocks + region);
             let mentions = block.targets.iter().copied().chain(block.next).chain(regions);
             edges.extend(mentions.map(|mentioned| (mentioned as u32, index as u32)));
+        }
+        for fork in &graph.forks {
+            let blocks = fork.branches.iter().map(|branch| branch.last).chain([fork.block]);
+            edges.extend(blocks.map(|block| (fork.after as u32, block as u32)));
         }
         for (index, region) in graph.regions.iter().enumerate() {
             let parent = region.parent.map(|parent| blocks + parent);

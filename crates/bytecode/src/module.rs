@@ -18,11 +18,17 @@
 //!
 //! Factory and both initializers take the arguments of the class header. When a class is applied
 //! as a mixin, only its own initializer runs.
+//!
+//! # Linking
+//!
+//! A module can have a name and a version, *export* functions by name, and *import* functions of
+//! other modules by name, version and type. An imported function is one of the module's functions
+//! that an [`Import`] lists: it has parameters and a result, but no code.
 
 use num_bigint::BigInt;
 
 use crate::entities::{ClassId, FunctionId, Register, StringId};
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// A compiled module.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -31,7 +37,17 @@ pub struct Module {
     pub strings: Vec<String>,
     /// The path of the source file as the compiler was told it.
     pub path: Option<StringId>,
-    /// Function bodies.
+    /// The name by which other modules import from it.
+    pub name: Option<StringId>,
+    /// Its version (Semantic Versioning 2.0.0), which imports ask for.
+    pub version: Option<StringId>,
+    /// Types that are no basic ones; each refers to earlier ones only.
+    pub types: Vec<TypeDefinition>,
+    /// What it needs of other modules.
+    pub imports: Vec<Import>,
+    /// What other modules can import from it.
+    pub exports: Vec<Export>,
+    /// Functions: bodies, and those that are imported.
     pub functions: Vec<Function>,
     /// Class definitions.
     pub classes: Vec<ClassDefinition>,
@@ -49,6 +65,37 @@ impl Module {
     pub fn path_text(&self) -> &str {
         self.path.map_or("", |id| self.string(id))
     }
+
+    /// The row of the type table that a type names, if it does and there is one.
+    pub fn definition(&self, kind: RegisterType) -> Option<&TypeDefinition> {
+        self.types.get(kind.defined()?.index())
+    }
+
+    /// The function that is exported under this name.
+    pub fn export(&self, name: &str) -> Option<FunctionId> {
+        let mut exports = self.exports.iter();
+        exports.find(|export| self.string(export.name) == name).map(|export| export.function)
+    }
+}
+
+/// What a module needs of another one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Import {
+    /// The name of the other module.
+    pub module: StringId,
+    /// Which versions of it will do, as Cargo writes it (`^1.2`); none for any, or none at all.
+    pub requirement: Option<StringId>,
+    /// The functions that stand for what it exports under their names.
+    pub functions: Vec<FunctionId>,
+}
+
+/// What a module offers to others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Export {
+    /// The name by which it is imported.
+    pub name: StringId,
+    /// The function.
+    pub function: FunctionId,
 }
 
 /// What a function's first register is, and how it can be called.
@@ -61,16 +108,28 @@ pub enum FunctionKind {
     Block = 1,
     /// The parameters start at `r0`.
     Plain = 2,
+    /// As for functions; it has no result, and runs in a strand of its own.
+    Process = 3,
 }
 
 impl FunctionKind {
     /// Every kind, in the order of its code.
-    pub const ALL: [FunctionKind; 3] =
-        [FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain];
+    pub const ALL: [FunctionKind; 4] =
+        [FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain, FunctionKind::Process];
 
     /// The name in the text form.
     pub fn name(self) -> &'static str {
-        ["method", "block", "function"][self as usize]
+        ["method", "block", "function", "process"][self as usize]
+    }
+
+    /// Whether `r0` is a receiver or a closure, ahead of the parameters.
+    pub fn has_receiver(self) -> bool {
+        matches!(self, FunctionKind::Method | FunctionKind::Block)
+    }
+
+    /// Whether functions of this kind can be imported and exported.
+    pub fn is_linkable(self) -> bool {
+        matches!(self, FunctionKind::Plain | FunctionKind::Process)
     }
 }
 
@@ -97,7 +156,7 @@ pub struct Function {
     pub sites: Vec<Site>,
     /// Exception regions; of two that contain a pc, the earlier in this list is the inner one.
     pub regions: Vec<Region>,
-    /// Instructions; see [`crate::instructions`].
+    /// Instructions; see [`crate::instructions`]. Imported functions have none.
     pub code: Vec<u32>,
     /// Source positions, by ascending pc; each holds until the next.
     pub lines: Vec<LineEntry>,
@@ -106,7 +165,12 @@ pub struct Function {
 impl Function {
     /// Registers that hold arguments on entry: the receiver or closure if any, and the parameters.
     pub fn arguments(&self) -> usize {
-        usize::from(self.parameters) + usize::from(self.kind != FunctionKind::Plain)
+        usize::from(self.parameters) + usize::from(self.kind.has_receiver())
+    }
+
+    /// Whether the function stands for one of another module.
+    pub fn is_imported(&self) -> bool {
+        self.code.is_empty()
     }
 
     /// The source position of the instruction at `pc`.
@@ -210,8 +274,65 @@ pub struct Region {
 pub enum RegionKind {
     /// Exceptions whose class, or a superclass of it, has the definition of the class in this register.
     Catch(Register),
+    /// Exceptions that are this fault.
+    Fault(Fault),
     /// Every unwinding; the handler ends with `resume_unwind` on the token.
     Ensure,
+}
+
+/// A kind of exception, for code that knows no classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Fault {
+    /// Every exception.
+    Any = 0,
+    /// A division of integers by zero.
+    ZeroDivide = 1,
+    /// An integer that does not fit its type.
+    Overflow = 2,
+    /// A channel that is poisoned.
+    Poison = 3,
+    /// A stack that may not grow.
+    StackOverflow = 4,
+    /// A heap that is full.
+    OutOfMemory = 5,
+    /// An index that is outside of a list.
+    IndexError = 6,
+    /// A key that is not in a map.
+    KeyError = 7,
+    /// What `raise` signals.
+    Raised = 8,
+}
+
+impl Fault {
+    /// Every fault, in the order of its code.
+    pub const ALL: [Fault; 9] = [
+        Fault::Any,
+        Fault::ZeroDivide,
+        Fault::Overflow,
+        Fault::Poison,
+        Fault::StackOverflow,
+        Fault::OutOfMemory,
+        Fault::IndexError,
+        Fault::KeyError,
+        Fault::Raised,
+    ];
+
+    /// The name in the text form.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 9] = [
+            "Any",
+            "ZeroDivide",
+            "Overflow",
+            "Poison",
+            "StackOverflow",
+            "OutOfMemory",
+            "IndexError",
+            "KeyError",
+            "Raised",
+        ];
+        NAMES[self as usize]
+    }
 }
 
 /// From `pc` on, code comes from this position.

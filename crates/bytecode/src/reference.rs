@@ -9,13 +9,16 @@ use crate::instructions::{Field, Flow, InstructionInfo, Opcode, OperandKind, Sit
 use crate::types::TypeRule;
 
 /// Where the groups of the table start.
-const GROUPS: [(Opcode, &str); 6] = [
+const GROUPS: [(Opcode, &str); 9] = [
     (Opcode::Move, "Values"),
     (Opcode::LoadCaptured, "Closures and captured variables"),
     (Opcode::Jump, "Control"),
     (Opcode::Send0, "Messages and calls"),
     (Opcode::MakeClass, "Classes and objects"),
     (Opcode::Add, "Typed registers"),
+    (Opcode::MakeTuple, "Tuples, lists and maps"),
+    (Opcode::LoadFunction, "Function values"),
+    (Opcode::Spawn, "Processes"),
 ];
 
 const INTRODUCTION: &str = "\
@@ -56,7 +59,8 @@ pub fn markdown() -> String {
 
 /// The section of one instruction.
 fn instruction(info: &InstructionInfo) -> String {
-    let names: Vec<&str> = info.operands.iter().map(|operand| operand.name).collect();
+    let written = info.operands.iter().filter(|operand| operand.kind != OperandKind::Link);
+    let names: Vec<&str> = written.map(|operand| operand.name).collect();
     let words = match info.words() {
         1 => "1 word".to_owned(),
         words => format!("{words} words"),
@@ -120,7 +124,7 @@ fn meaning(kind: OperandKind) -> String {
         Use(rule) => format!("register, read: {}", type_rule(rule)),
         Update(rule) => format!("register, read and written: {}", type_rule(rule)),
         Window => "first register of the call window".into(),
-        Range => "first of a run of `any` registers".into(),
+        Range => "first of a run of registers".into(),
         Count => "length of the window or range".into(),
         Immediate => "signed number".into(),
         Index => "unsigned number".into(),
@@ -131,6 +135,7 @@ fn meaning(kind: OperandKind) -> String {
         Class => "class definition of the module".into(),
         Primitive => "string of the module, the primitive's name".into(),
         Target => "target, signed distance in words".into(),
+        Link => "room for the linker: 0 in a module, not written in the text form".into(),
     }
 }
 
@@ -141,8 +146,26 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer type",
         TypeRule::Bits => "`bool` or an integer type",
         TypeRule::Number => "an integer or float type",
-        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::I64 => "`i64`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Typed => "a type other than `any`",
+        TypeRule::Ordered => "a number, or a tuple or list of ordered types",
+        TypeRule::Tuple => "a tuple",
+        TypeRule::List => "a list",
+        TypeRule::Map => "a map",
+        TypeRule::Collection => "a list or a map",
+        TypeRule::Function => "a function",
+        TypeRule::Callable => "a function or a process",
         TypeRule::Whatever => "of every type",
+        TypeRule::Channel => "a channel",
+        TypeRule::Reader => "a reading end",
+        TypeRule::Writer => "a writing end",
+        TypeRule::Readable => "a channel or a reading end",
+        TypeRule::Writable => "a channel or a writing end",
+        TypeRule::Communicating => "a channel or an end",
+        TypeRule::Barrier => "a barrier",
+        TypeRule::Bucket => "a bucket",
+        TypeRule::Process => "a process",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",
     }

@@ -4,61 +4,115 @@
 //! which it never looks at. The verifier proves that no instruction mixes them up, so neither
 //! kind carries a tag for the other's sake (Brown, "Rain: A New Concurrent Process-Oriented
 //! Programming Language", CPA 2006, checked tags at run time instead).
+//!
+//! # Types that a module defines
+//!
+//! Tuples, lists, maps, channels and the like are rows of a module's *type table*. A row refers to
+//! earlier rows only, so no type contains itself, every walk over types is a loop over the table,
+//! and a type that is nested a thousand deep is a table of a thousand rows. The verifier lets no
+//! two rows be equal: inside a module two types are the same if their indices are.
+//!
+//! | type | what a register of it holds |
+//! |---|---|
+//! | `tuple`, `list`, `map` | a value: no write to one register is seen through another |
+//! | `channel`, `reader`, `writer`, `barrier`, `bucket` | a reference to a communication primitive |
+//! | `function`, `process` | a function of some module |
+//!
+//! A register of a defined type holds a tagged word, as `any` does, and the collector traces it. The
+//! address of a function is one too: it has the form of a small integer.
 
 use std::fmt;
 
+use crate::entities::TypeId;
+
 /// The type of a register.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-#[repr(u8)]
 pub enum RegisterType {
     /// A tagged word: any object or immediate value.
-    Any = 0,
+    Any,
     /// `0` or `1`.
-    Bool = 1,
+    Bool,
     /// Signed integers, sign-extended to the register's 64 bits.
-    I8 = 2,
+    I8,
     /// See [`RegisterType::I8`].
-    I16 = 3,
+    I16,
     /// See [`RegisterType::I8`].
-    I32 = 4,
+    I32,
     /// See [`RegisterType::I8`].
-    I64 = 5,
+    I64,
     /// Unsigned integers, zero-extended to the register's 64 bits.
-    U8 = 6,
+    U8,
     /// See [`RegisterType::U8`].
-    U16 = 7,
+    U16,
     /// See [`RegisterType::U8`].
-    U32 = 8,
+    U32,
     /// See [`RegisterType::U8`].
-    U64 = 9,
+    U64,
     /// IEEE 754 binary32, in the register's low half.
-    F32 = 10,
+    F32,
     /// IEEE 754 binary64.
-    F64 = 11,
+    F64,
+    /// A row of the module's type table.
+    Defined(TypeId),
 }
 
 impl RegisterType {
-    /// Every register type, in the order of its code in the binary format.
-    pub const ALL: [RegisterType; 12] = {
+    /// The types that need no definition, in the order of their codes in the binary format.
+    pub const BASIC: [RegisterType; 12] = {
         use RegisterType::*;
         [Any, Bool, I8, I16, I32, I64, U8, U16, U32, U64, F32, F64]
     };
 
-    /// The type with this code in the binary format.
-    pub fn from_code(code: u8) -> Option<RegisterType> {
-        Self::ALL.get(usize::from(code)).copied()
+    /// The code in the binary format: that of a basic type, or the row of the table after them.
+    pub fn code(self) -> u32 {
+        match self {
+            RegisterType::Defined(id) => Self::BASIC.len() as u32 + u32::from(id.0),
+            basic => Self::BASIC.iter().position(|other| *other == basic).unwrap_or(0) as u32,
+        }
     }
 
-    /// The name used in the text form.
-    pub fn name(self) -> &'static str {
+    /// The type with this code in the binary format.
+    pub fn from_code(code: u32) -> Option<RegisterType> {
+        let row = code.checked_sub(Self::BASIC.len() as u32);
+        match row {
+            None => Some(Self::BASIC[code as usize]),
+            Some(row) => u16::try_from(row).ok().map(|row| RegisterType::Defined(TypeId(row))),
+        }
+    }
+
+    /// The name of a basic type in the text form.
+    pub fn name(self) -> Option<&'static str> {
         const NAMES: [&str; 12] =
             ["any", "bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"];
-        NAMES[self as usize]
+        NAMES.get(self.code() as usize).copied()
     }
 
-    /// The type with this name in the text form.
+    /// The basic type with this name in the text form.
     pub fn from_name(name: &str) -> Option<RegisterType> {
-        Self::ALL.into_iter().find(|candidate| candidate.name() == name)
+        Self::BASIC.into_iter().find(|candidate| candidate.name() == Some(name))
+    }
+
+    /// The row of the type table, if it is one.
+    pub fn defined(self) -> Option<TypeId> {
+        match self {
+            RegisterType::Defined(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// Whether a register of this type holds a tagged word, which the collector traces.
+    pub fn is_tagged(self) -> bool {
+        matches!(self, RegisterType::Any | RegisterType::Defined(_))
+    }
+
+    /// Whether this is `bool`, an integer or a float: raw bits.
+    pub fn is_scalar(self) -> bool {
+        !self.is_tagged()
+    }
+
+    /// Whether this is an integer or a float.
+    pub fn is_number(self) -> bool {
+        self.is_integer() || self.is_float()
     }
 
     /// Whether this is one of the eight integer types.
@@ -76,7 +130,7 @@ impl RegisterType {
         matches!(self, RegisterType::F32 | RegisterType::F64)
     }
 
-    /// The width of an integer or float in bits; 64 for `any`, 1 for `bool`.
+    /// The width of an integer or float in bits; 1 for `bool`, 64 for tagged words.
     pub fn bits(self) -> u32 {
         use RegisterType::*;
         match self {
@@ -84,15 +138,147 @@ impl RegisterType {
             I8 | U8 => 8,
             I16 | U16 => 16,
             I32 | U32 | F32 => 32,
-            Any | I64 | U64 | F64 => 64,
+            Any | I64 | U64 | F64 | Defined(_) => 64,
         }
     }
 }
 
 impl fmt::Display for RegisterType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        match self {
+            RegisterType::Defined(id) => id.fmt(f),
+            basic => f.write_str(basic.name().unwrap_or_default()),
+        }
     }
+}
+
+/// A row of a module's type table.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum TypeDefinition {
+    /// 1 to 255 values in an order.
+    Tuple(Vec<RegisterType>),
+    /// Values of one type, as many as one likes, counted from 0.
+    List(RegisterType),
+    /// Values of the second type, each at a key of the first, in the order of the keys.
+    Map(RegisterType, RegisterType),
+    /// A channel that carries values of this type.
+    Channel(RegisterType),
+    /// The end of such a channel that reads.
+    Reader(RegisterType),
+    /// The end of such a channel that writes.
+    Writer(RegisterType),
+    /// Where processes that are enrolled wait for each other.
+    Barrier,
+    /// Where processes wait until somebody flushes it.
+    Bucket,
+    /// A function that takes these parameters.
+    Function {
+        /// The types of its parameters.
+        parameters: Vec<RegisterType>,
+        /// The type of its result.
+        result: RegisterType,
+    },
+    /// A process that starts with these parameters.
+    Process {
+        /// The types of its parameters.
+        parameters: Vec<RegisterType>,
+    },
+}
+
+impl TypeDefinition {
+    /// The words that start the definitions in the text form, in the order of their codes.
+    pub const KEYWORDS: [&str; 10] = [
+        "tuple", "list", "map", "channel", "reader", "writer", "barrier", "bucket", "function",
+        "process",
+    ];
+
+    /// The code in the binary format, and the index of the keyword.
+    pub fn code(&self) -> u8 {
+        match self {
+            TypeDefinition::Tuple(_) => 0,
+            TypeDefinition::List(_) => 1,
+            TypeDefinition::Map(..) => 2,
+            TypeDefinition::Channel(_) => 3,
+            TypeDefinition::Reader(_) => 4,
+            TypeDefinition::Writer(_) => 5,
+            TypeDefinition::Barrier => 6,
+            TypeDefinition::Bucket => 7,
+            TypeDefinition::Function { .. } => 8,
+            TypeDefinition::Process { .. } => 9,
+        }
+    }
+
+    /// The word that starts the definition in the text form.
+    pub fn keyword(&self) -> &'static str {
+        Self::KEYWORDS[usize::from(self.code())]
+    }
+
+    /// The types it is made of, in order; a function's result comes last.
+    pub fn parts(&self) -> impl Iterator<Item = RegisterType> + '_ {
+        let (list, others): (&[RegisterType], [Option<RegisterType>; 2]) = match self {
+            TypeDefinition::Tuple(elements) => (elements, [None; 2]),
+            TypeDefinition::List(element)
+            | TypeDefinition::Channel(element)
+            | TypeDefinition::Reader(element)
+            | TypeDefinition::Writer(element) => (&[], [Some(*element), None]),
+            TypeDefinition::Map(key, value) => (&[], [Some(*key), Some(*value)]),
+            TypeDefinition::Barrier | TypeDefinition::Bucket => (&[], [None; 2]),
+            TypeDefinition::Function { parameters, result } => (parameters, [Some(*result), None]),
+            TypeDefinition::Process { parameters } => (parameters, [None; 2]),
+        };
+        list.iter().copied().chain(others.into_iter().flatten())
+    }
+
+    /// The same definition with each of its types replaced.
+    pub fn map(&self, mut replace: impl FnMut(RegisterType) -> RegisterType) -> TypeDefinition {
+        use TypeDefinition::*;
+        let mut all = |types: &[RegisterType]| types.iter().copied().map(&mut replace).collect();
+        match self {
+            Tuple(elements) => Tuple(all(elements)),
+            List(element) => List(replace(*element)),
+            Map(key, value) => Map(replace(*key), replace(*value)),
+            Channel(element) => Channel(replace(*element)),
+            Reader(element) => Reader(replace(*element)),
+            Writer(element) => Writer(replace(*element)),
+            Barrier => Barrier,
+            Bucket => Bucket,
+            Function { parameters, result } => {
+                Function { parameters: all(parameters), result: replace(*result) }
+            }
+            Process { parameters } => Process { parameters: all(parameters) },
+        }
+    }
+
+    /// Whether this is a channel, one of its ends, a barrier or a bucket.
+    pub fn is_communication(&self) -> bool {
+        (3..=7).contains(&self.code())
+    }
+
+    /// Whether this is a function or a process.
+    pub fn is_callable(&self) -> bool {
+        self.code() >= 8
+    }
+
+    /// Whether this is a tuple, a list or a map.
+    pub fn is_container(&self) -> bool {
+        self.code() <= 2
+    }
+}
+
+/// For each row of a type table whether its values are totally ordered: tuples and lists of ordered
+/// types are. Rows that refer to later ones, which no verified table has, are not.
+pub fn ordered_rows(types: &[TypeDefinition]) -> Vec<bool> {
+    let mut ordered: Vec<bool> = Vec::with_capacity(types.len());
+    for definition in types {
+        let suitable = |part: RegisterType| match part {
+            RegisterType::Defined(id) => ordered.get(id.index()).copied().unwrap_or(false),
+            basic => basic.is_number(),
+        };
+        let container = matches!(definition, TypeDefinition::Tuple(_) | TypeDefinition::List(_));
+        let is_ordered = container && definition.parts().all(suitable);
+        ordered.push(is_ordered);
+    }
+    ordered
 }
 
 /// What an instruction's operand demands of its register's type.
@@ -108,10 +294,46 @@ pub enum TypeRule {
     Bits,
     /// An integer or float type.
     Number,
-    /// Any type but `any`.
+    /// Exactly `i64`: an index or a length.
+    I64,
+    /// `bool`, an integer or a float type.
     Scalar,
+    /// Any type but `any`.
+    Typed,
+    /// A number, or a tuple or list of ordered types.
+    Ordered,
+    /// A tuple.
+    Tuple,
+    /// A list.
+    List,
+    /// A map.
+    Map,
+    /// A list or a map.
+    Collection,
+    /// A function.
+    Function,
+    /// A function or a process.
+    Callable,
     /// Any type at all.
     Whatever,
+    /// A channel.
+    Channel,
+    /// The end of a channel that reads.
+    Reader,
+    /// The end of a channel that writes.
+    Writer,
+    /// A channel, or its end that reads.
+    Readable,
+    /// A channel, or its end that writes.
+    Writable,
+    /// A channel, or one of its ends.
+    Communicating,
+    /// A barrier.
+    Barrier,
+    /// A bucket.
+    Bucket,
+    /// A process.
+    Process,
     /// The same type as the instruction's first register operand.
     SameAsFirst,
     /// The same type as the instruction's second register operand.

@@ -9,7 +9,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use squall::{Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, Tracing};
+use squall::embedding::Budgets;
+use squall::{
+    Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, SchedulingPolicy, Tracing,
+};
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
 #[derive(Parser, Debug)]
@@ -255,6 +258,17 @@ pub struct MachineArguments {
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(20..), env = "SQUALL_PATIENCE", hide_env_values = true, help_heading = "Machine")]
     pub patience: Option<u32>,
 
+    /// Who gets which of the strands that are ready: stealing, interleaving, threads, hierarchical, peered,
+    /// dictated or balanced [default: stealing]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "SQUALL_SCHEDULER",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub scheduler: Option<SchedulingPolicy>,
+
     /// Make the run repeatable: this number decides what runs when, and time is simulated
     #[arg(
         long,
@@ -264,6 +278,22 @@ pub struct MachineArguments {
         help_heading = "Machine"
     )]
     pub seed: Option<u64>,
+
+    /// How many calls and turns of loops the program may make altogether, such as 10M
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
+    pub fuel: Option<u64>,
+
+    /// The most memory that the program may have reachable; for a short time it may be a quarter more
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Budgets")]
+    pub max_reachable: Option<usize>,
+
+    /// How many strands there may be at a time: turns, processes, threads
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
+    pub max_strands: Option<u64>,
+
+    /// How many messages the program may send, and values write to channels, altogether
+    #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
+    pub max_messages: Option<u64>,
 
     /// Report on the standard error output what happens
     #[arg(
@@ -326,6 +356,12 @@ impl MachineArguments {
             tiny_stacks: self.stress,
             polls_always: self.stress,
             arguments,
+            budgets: Budgets {
+                fuel: self.fuel,
+                heap: self.max_reachable.map(|bytes| bytes as u64),
+                strands: self.max_strands,
+                messages: self.max_messages,
+            },
             linked_libraries: vec![(squall_sqlite::NAME, squall_sqlite::FUNCTIONS)],
             tracing: Tracing {
                 sends: self.trace.contains(&Trace::Send),
@@ -336,6 +372,7 @@ impl MachineArguments {
         };
         options.verify_all |= self.verify;
         options.scheduler.seed = self.seed;
+        options.scheduler.policy = self.scheduler.unwrap_or_default();
         if let Some(workers) = self.workers {
             options.scheduler.workers = usize::from(workers);
         }
@@ -394,6 +431,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is no time; write a number of seconds, such as 10 or 0.5"))
 }
 
+/// A number: digits, and perhaps K, M or G for thousands, millions and so on.
+fn count(text: &str) -> Result<u64, String> {
+    let explanation = || format!("`{text}` is no number; write one like 5000 or 10M");
+    let (digits, factor) = match text.char_indices().next_back() {
+        Some((end, 'K' | 'k')) => (&text[..end], 1_000),
+        Some((end, 'M' | 'm')) => (&text[..end], 1_000_000),
+        Some((end, 'G' | 'g')) => (&text[..end], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let number: u64 = digits.parse().map_err(|_| explanation())?;
+    number.checked_mul(factor).ok_or_else(explanation)
+}
+
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
     let explanation =
@@ -429,6 +479,16 @@ mod tests {
         assert_eq!(size("2G"), Ok(2 << 30));
         for wrong in ["", "M", "-1", "1.5G", "99999999T", "lots"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counts_have_units() {
+        assert_eq!(count("4096"), Ok(4096));
+        assert_eq!(count("10M"), Ok(10_000_000));
+        assert_eq!(count("2k"), Ok(2000));
+        for wrong in ["", "M", "-1", "1.5G", "99999999999G", "lots"] {
+            assert!(count(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -44,6 +44,15 @@ pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, Str
     }
 }
 
+/// Reads a file that another one includes, or answers what is wrong with it.
+pub fn read_included(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        _ => error.to_string(),
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 fn explain(path: &str, kinds: &[FileKind], error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => match likely_meant(path, kinds) {

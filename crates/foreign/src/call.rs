@@ -15,7 +15,8 @@
 //! nanosecond or a day: it may let go of whatever the thread holds, since `invoke` uses nothing
 //! but the [`CallSpace`] and, in C's hands, pinned memory.
 //!
-//! A call of scalars allocates nothing. If all of its arguments fit in registers it goes there directly
+//! A call of scalars allocates nothing. If these are integers and addresses it needs no space either, and the three
+//! steps are a few instructions each (`call/light.rs`). If all of its arguments fit in registers it goes there directly
 //! (`call/registers.rs`), otherwise libffi takes it (`call/interface.rs`).
 //!
 //! **`errno`** is set to zero before the function is entered, and read right behind it. So it is never
@@ -27,6 +28,7 @@
 
 mod form;
 mod interface;
+mod light;
 mod plan;
 mod registers;
 mod space;
@@ -41,6 +43,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) use form::Form;
 pub use form::LARGEST_BY_VALUE;
 pub(crate) use interface::Interface;
+pub use light::{LightCall, LightResult};
 use plan::{Plan, Route, Slot};
 pub use space::CallSpace;
 use space::CopyError;
@@ -66,6 +69,8 @@ pub struct Function {
     /// Keeps its code mapped.
     library: Option<Library>,
     plan: Arc<Plan>,
+    /// How many arguments a light call of it has; none if calls of it are not light.
+    light: Option<usize>,
     /// Whether it takes arguments that the plan does not know.
     is_open: bool,
     /// For calls with surplus arguments: the plans for their kinds.
@@ -165,6 +170,7 @@ impl Function {
             address,
             signature: signature.clone(),
             library,
+            light: light::count(&plan.route, plan.result),
             plan: Arc::new(plan),
             is_open: signature.is_variadic(),
             variants: Mutex::default(),
@@ -182,7 +188,8 @@ impl Function {
             types.push(promoted(c_type).map_err(CallError::Type)?);
         }
         let plan = Plan::new(self.signature.result(), &types, fixed(&self.signature))?;
-        Ok(Function { plan: Arc::new(plan), is_open: false, ..self.clone() })
+        let light = light::count(&plan.route, plan.result);
+        Ok(Function { plan: Arc::new(plan), light, is_open: false, ..self.clone() })
     }
 
     /// Its name, for messages.
@@ -499,6 +506,7 @@ impl Clone for Function {
             signature: self.signature.clone(),
             library: self.library.clone(),
             plan: self.plan.clone(),
+            light: self.light,
             is_open: self.is_open,
             variants: Mutex::default(),
         }

@@ -53,7 +53,8 @@ mod types;
 mod value;
 
 pub use call::{
-    CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, MOST_ARGUMENTS, PreparedCall,
+    CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, LightCall, LightResult,
+    MOST_ARGUMENTS, PreparedCall,
 };
 pub use callback::{Callback, CallbackAnswer, CallbackError, CallbackFrame, LINGERING};
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};

@@ -161,12 +161,15 @@ impl Mutator {
 
     fn reserve(&mut self, size: usize) -> Option<Object> {
         self.collect_for_stress();
+        self.meter(size)?;
         if size > LARGE_OBJECT {
             self.make_room_for(size)?;
         } else if self.heap.sizing.must_check() && !self.overcommits {
             self.make_room()?;
         }
-        self.binding.allocate(size, self.overcommits)
+        let object = self.binding.allocate(size, self.overcommits);
+        self.metered();
+        object
     }
 
     /// Collects if that is needed to allocate a large object; `None` if it was in vain.

@@ -18,6 +18,7 @@ mod collector;
 mod handles;
 mod heap;
 mod layout;
+mod meter;
 mod mutator;
 mod object;
 mod options;

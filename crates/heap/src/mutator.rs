@@ -10,6 +10,7 @@
 
 use crate::collector::{self, AllocationWindow, MutatorBinding};
 use crate::heap::Heap;
+use crate::meter::Meter;
 use crate::object::Object;
 use crate::options::CollectionKind;
 use crate::safepoint::{Participant, Status};
@@ -33,6 +34,8 @@ pub struct Mutator {
     pub(crate) overcommits: bool,
     /// Slots of large arrays remembered since the collection with this number.
     remembered: Remembered,
+    /// What was allocated since metering began.
+    pub(crate) meter: Meter,
 }
 
 // SAFETY: a mutator belongs to whoever owns it; nothing in it depends on the native thread. It is
@@ -83,6 +86,7 @@ impl Mutator {
             until_stress: heap.stress.map_or(0, |stress| stress.every),
             overcommits: false,
             remembered: Remembered::default(),
+            meter: Meter::default(),
         }
     }
 

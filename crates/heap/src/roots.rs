@@ -66,6 +66,19 @@ pub unsafe trait RootSource: Send + Sync {
     /// survives, and follows it to its new place.
     fn visit_weak_roots(&self, _kind: CollectionKind, _tracer: &mut Tracer<'_>) {}
 
+    /// How many bytes more the mutator that attached with `context` may allocate, which is [metered] and needs at least
+    /// so many; `None` if that takes a look at the heap.
+    ///
+    /// [metered]: crate::Mutator::begin_meter
+    fn draw_memory(&self, _context: usize, wanted: usize) -> Option<u64> {
+        Some(wanted as u64)
+    }
+
+    /// The same, while all mutators stand; `None` if it may not.
+    fn measure_memory(&self, _context: usize, wanted: usize) -> Option<u64> {
+        Some(wanted as u64)
+    }
+
     /// Hears what the collection did.
     fn collected(&self, _report: &CollectionReport) {}
 }

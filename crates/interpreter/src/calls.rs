@@ -130,14 +130,19 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn window(&self, start: usize, count: usize) -> Window {
+    pub(crate) fn window(&self, start: usize, count: usize) -> Window {
         // SAFETY: the verifier has shown the window to be inside the frame and initialised.
         unsafe { Window::new(self.frame.add(start), count) }
     }
 
     /// Starts a function whose arguments are in the window that the site names.
     #[inline(always)]
-    fn enter(&mut self, site: &'static Site, function: &'static Function, window: Window) {
+    pub(crate) fn enter(
+        &mut self,
+        site: &'static Site,
+        function: &'static Function,
+        window: Window,
+    ) {
         let frame = window.start();
         let end = frame.wrapping_add(function.frame_words as usize);
         if end as usize > self.thread.limit.load(Ordering::Relaxed) {
@@ -395,7 +400,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn return_value(&mut self, word: u32) {
-        let value = self.get(a(word));
+        self.leave_with(self.get(a(word)));
+    }
+
+    /// Returns to the caller.
+    #[inline(always)]
+    pub(crate) fn leave_with(&mut self, value: Word) {
         // SAFETY: below every frame is the site of its call; window and destination lead into the
         // caller's frame.
         unsafe {

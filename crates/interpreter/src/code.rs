@@ -20,8 +20,12 @@ macro_rules! codes {
 
 for_each_instruction!(codes);
 
+/// What is done when an instruction that has waited goes on: see [`squall_runtime::processes::links`].
+pub use squall_runtime::processes::links::{ACCEPTED, CHOSEN, RECEIVED};
 /// The instructions that exist only at run time: see [`squall_runtime::stack`].
 pub use squall_runtime::stack::{HALT, LEAVE_CHUNK};
+/// The forms of typed instructions, which are chosen when a function is linked.
+pub use squall_runtime::typed::specialise as forms;
 
 macro_rules! specialised {
     ($($(#[doc = $doc:literal])* $code:literal $name:ident;)*) => {
@@ -31,73 +35,73 @@ macro_rules! specialised {
 
 specialised! {
     /// `send0` that reads a slot.
-    128 SEND0_SLOT;
+    200 SEND0_SLOT;
     /// `send0` that runs a method.
-    129 SEND0_METHOD;
+    201 SEND0_METHOD;
     /// `send1` that runs a method.
-    130 SEND1_METHOD;
+    202 SEND1_METHOD;
     /// `send2` that runs a method.
-    131 SEND2_METHOD;
+    203 SEND2_METHOD;
     /// `send` that runs a method.
-    132 SEND_METHOD;
+    204 SEND_METHOD;
     /// `send1` that assigns a slot.
-    133 SEND1_SLOT;
+    205 SEND1_SLOT;
     /// `load_constant` whose object exists.
-    134 LOAD_OBJECT;
+    206 LOAD_OBJECT;
     /// `send0` of `value` to a closure.
-    135 SEND0_EVALUATE;
+    207 SEND0_EVALUATE;
     /// `send1` of `value:` to a closure.
-    136 SEND1_EVALUATE;
+    208 SEND1_EVALUATE;
     /// `send2` of `value:with:` to a closure.
-    137 SEND2_EVALUATE;
+    209 SEND2_EVALUATE;
     /// `send1` of `+` to numbers.
-    140 ADD;
+    212 ADD;
     /// `send1` of `-` to numbers.
-    141 SUBTRACT;
+    213 SUBTRACT;
     /// `send1` of `*` to numbers.
-    142 MULTIPLY;
+    214 MULTIPLY;
     /// `send1` of `<` to numbers.
-    143 LESS;
+    215 LESS;
     /// `send1` of `<=` to numbers.
-    144 LESS_OR_EQUAL;
+    216 LESS_OR_EQUAL;
     /// `send1` of `>` to numbers.
-    145 GREATER;
+    217 GREATER;
     /// `send1` of `>=` to numbers.
-    146 GREATER_OR_EQUAL;
+    218 GREATER_OR_EQUAL;
     /// `send1` of `=` to numbers.
-    147 EQUAL;
+    219 EQUAL;
     /// `send1` of `<>` or `~=` to numbers.
-    148 NOT_EQUAL;
+    220 NOT_EQUAL;
     /// `send1` of `==`.
-    149 IDENTICAL;
+    221 IDENTICAL;
     /// `LESS` followed by a branch on its result.
-    150 LESS_BRANCH;
+    222 LESS_BRANCH;
     /// `LESS_OR_EQUAL` followed by a branch on its result.
-    151 LESS_OR_EQUAL_BRANCH;
+    223 LESS_OR_EQUAL_BRANCH;
     /// `GREATER` followed by a branch on its result.
-    152 GREATER_BRANCH;
+    224 GREATER_BRANCH;
     /// `GREATER_OR_EQUAL` followed by a branch on its result.
-    153 GREATER_OR_EQUAL_BRANCH;
+    225 GREATER_OR_EQUAL_BRANCH;
     /// `EQUAL` followed by a branch on its result.
-    154 EQUAL_BRANCH;
+    226 EQUAL_BRANCH;
     /// `NOT_EQUAL` followed by a branch on its result.
-    155 NOT_EQUAL_BRANCH;
+    227 NOT_EQUAL_BRANCH;
     /// `IDENTICAL` followed by a branch on its result.
-    156 IDENTICAL_BRANCH;
+    228 IDENTICAL_BRANCH;
     /// `send1` of `at:` to an array.
-    160 ARRAY_AT;
+    232 ARRAY_AT;
     /// `send2` of `at:put:` to an array.
-    161 ARRAY_AT_PUT;
+    233 ARRAY_AT_PUT;
     /// `send1` of `%` to small integers.
-    162 MODULO;
+    234 MODULO;
     /// `send1` of `&` to small integers.
-    163 BIT_AND;
+    235 BIT_AND;
     /// `send1` of `//` to doubles.
-    164 DIVIDE;
+    236 DIVIDE;
     /// `send1` of `/` to small integers.
-    165 QUOTIENT;
+    237 QUOTIENT;
     /// `load_integer` followed by an `ADD` of it.
-    170 LOAD_INTEGER_ADD;
+    242 LOAD_INTEGER_ADD;
     /// `load_integer` followed by a `SUBTRACT` of it.
-    171 LOAD_INTEGER_SUBTRACT;
+    243 LOAD_INTEGER_SUBTRACT;
 }

@@ -143,7 +143,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     /// Goes to a distance; there, with nothing in progress, the thread polls.
     #[inline(always)]
-    fn jump_and_poll(&mut self, distance: isize) {
+    pub(crate) fn jump_and_poll(&mut self, distance: isize) {
         self.jump(distance);
         if self.thread.must_poll() {
             self.slowly(calls::poll);

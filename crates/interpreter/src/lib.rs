@@ -5,7 +5,7 @@
 //! | [`dispatch`] | the loop: one line per instruction |
 //! | [`machine`] | the interpreter's registers, and access to operands |
 //! | [`code`] | operation codes, with the specialised forms |
-//! | `arithmetic`, `calls`, `control`, `objects`, `typed` | the handlers |
+//! | `arithmetic`, `calls`, `composite`, `control`, `objects`, `processes`, `typed` | the handlers |
 //! | `specialise` | chooses a specialised form after a miss |
 //!
 //! A handler does the common case in a few lines and leaves everything else to a slow path, which
@@ -14,10 +14,12 @@
 mod arithmetic;
 mod calls;
 pub mod code;
+mod composite;
 mod control;
 pub mod dispatch;
 pub mod machine;
 mod objects;
+mod processes;
 mod specialise;
 mod typed;
 

@@ -8,9 +8,11 @@ use num_traits::{FromPrimitive, ToPrimitive};
 use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 use squall_runtime::calls;
-use squall_runtime::objects::number::{self, Number};
+use squall_runtime::objects::number::Number;
 use squall_runtime::outcome::Failure;
-use squall_runtime::thread::Thread;
+use squall_runtime::typed::compare::compare_bits;
+use squall_runtime::typed::scalars::basic_to_word;
+use squall_runtime::typed::specialise::JUMPS_IF;
 
 use crate::machine::{Machine, a, b, bc_signed, c};
 
@@ -59,9 +61,25 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
     }
 
+    /// As [`typed`](Machine::typed), for integers whose result has to fit.
+    #[inline(always)]
+    pub(crate) fn typed_checked(&mut self, word: u32, operation: Operation) {
+        let kind = self.register_type(a(word));
+        match checked(operation, kind, self.raw(b(word)), self.raw(c(word))) {
+            Ok(result) => {
+                self.set_raw(a(word), result);
+                self.jump(1);
+            }
+            Err(reason) => self.slowly(|thread| calls::fail_here(thread, Failure::new(reason))),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn typed_comparison(&mut self, word: u32, comparison: Comparison) {
         let kind = self.register_type(b(word));
+        if kind.is_tagged() {
+            return self.defined_comparison(word, comparison);
+        }
         let result = compare(comparison, kind, self.raw(b(word)), self.raw(c(word)));
         self.set_raw(a(word), u64::from(result));
         self.jump(1);
@@ -78,7 +96,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn box_value(&mut self, word: u32) {
         let (kind, bits) = (self.register_type(b(word)), self.raw(b(word)));
         self.slowly(|thread| {
-            let boxed = box_bits(thread, kind, bits);
+            let boxed = basic_to_word(thread, kind, bits);
             calls::complete_here(thread, a(word), 1, boxed);
         });
     }
@@ -95,15 +113,122 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
+    pub(crate) fn convert_exact(&mut self, word: u32) {
+        let (to, from) = (self.register_type(a(word)), self.register_type(b(word)));
+        match convert_exactly(to, from, self.raw(b(word))) {
+            Some(bits) => {
+                self.set_raw(a(word), bits);
+                self.jump(2);
+            }
+            None => self.jump(self.word(1) as i32 as isize),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn loop_if<const CONDITION: bool>(&mut self, word: u32) {
+        match (self.raw(a(word)) != 0) == CONDITION {
+            true => self.jump_and_poll(bc_signed(word)),
+            false => self.jump(1),
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn jump_if<const CONDITION: bool>(&mut self, word: u32) {
         let holds = (self.raw(a(word)) != 0) == CONDITION;
         self.jump(if holds { bc_signed(word) } else { 1 });
     }
 
+    /// A comparison of tuples, lists, maps and the like.
     #[inline(always)]
-    fn register_type(&self, register: usize) -> RegisterType {
+    fn defined_comparison(&mut self, word: u32, comparison: Comparison) {
+        // SAFETY: the verifier has shown the register to be one of the function's.
+        let kind = unsafe { *self.function().types.get_unchecked(b(word)) };
+        let order = compare_bits(kind, self.raw(b(word)), self.raw(c(word)));
+        let holds = match comparison {
+            Comparison::Equal => order.is_eq(),
+            Comparison::NotEqual => order.is_ne(),
+            Comparison::Less => order.is_lt(),
+            Comparison::LessOrEqual => order.is_le(),
+        };
+        self.set_raw(a(word), u64::from(holds));
+        self.jump(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn register_type(&self, register: usize) -> RegisterType {
         // SAFETY: the verifier has shown the register to be one of the function's.
         unsafe { *self.function().register_types.get_unchecked(register) }
+    }
+}
+
+/// The forms for one type: see [`squall_runtime::typed::specialise`].
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
+    #[inline(always)]
+    pub(crate) fn whole(&mut self, word: u32, operate: impl Fn(u64, u64) -> u64) {
+        self.set_raw(a(word), operate(self.raw(b(word)), self.raw(c(word))));
+        self.jump(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn half(&mut self, word: u32, operate: impl Fn(i32, i32) -> i32) {
+        let result = operate(self.raw(b(word)) as i32, self.raw(c(word)) as i32);
+        self.set_raw(a(word), i64::from(result) as u64);
+        self.jump(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn double(&mut self, word: u32, operate: impl Fn(f64, f64) -> f64) {
+        let [left, right] = [b(word), c(word)].map(|register| f64::from_bits(self.raw(register)));
+        self.set_raw(a(word), operate(left, right).to_bits());
+        self.jump(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn bits_comparison(&mut self, word: u32, compare: impl Fn(i64, i64) -> bool) {
+        self.compare_bits(word, compare);
+        self.jump(1);
+    }
+
+    #[inline(always)]
+    pub(crate) fn bits_jump(&mut self, word: u32, compare: impl Fn(i64, i64) -> bool) {
+        let holds = self.compare_bits(word, compare);
+        self.jump_on(holds);
+    }
+
+    #[inline(always)]
+    pub(crate) fn double_jump(&mut self, word: u32, compare: impl Fn(f64, f64) -> bool) {
+        let [left, right] = [b(word), c(word)].map(|register| f64::from_bits(self.raw(register)));
+        let holds = compare(left, right);
+        self.set_raw(a(word), u64::from(holds));
+        self.jump_on(holds);
+    }
+
+    #[inline(always)]
+    pub(crate) fn bits_loop(&mut self, word: u32, compare: impl Fn(i64, i64) -> bool) {
+        let holds = self.compare_bits(word, compare);
+        let (taken, distance) = self.fused_jump(holds);
+        if taken { self.jump_and_poll(distance) } else { self.jump(2) }
+    }
+
+    #[inline(always)]
+    fn compare_bits(&mut self, word: u32, compare: impl Fn(i64, i64) -> bool) -> bool {
+        let holds = compare(self.raw(b(word)) as i64, self.raw(c(word)) as i64);
+        self.set_raw(a(word), u64::from(holds));
+        holds
+    }
+
+    /// Does the jump that follows a comparison.
+    #[inline(always)]
+    fn jump_on(&mut self, holds: bool) {
+        let (taken, distance) = self.fused_jump(holds);
+        self.jump(if taken { distance } else { 2 });
+    }
+
+    /// Whether the jump that follows a comparison is taken, and where to.
+    #[inline(always)]
+    fn fused_jump(&self, holds: bool) -> (bool, isize) {
+        let jump = self.word(1);
+        (holds == (jump as u8 & JUMPS_IF != 0), 1 + bc_signed(jump))
     }
 }
 
@@ -176,6 +301,66 @@ fn integer(operation: Operation, kind: RegisterType, left: u64, right: u64) -> O
     })
 }
 
+/// An operation on integers whose result the type can hold, or why there is none.
+#[inline(always)]
+fn checked(
+    operation: Operation,
+    kind: RegisterType,
+    left: u64,
+    right: u64,
+) -> Result<u64, &'static str> {
+    let [left, right] = [left, right].map(|bits| whole_number(kind, bits));
+    let result = match operation {
+        Operation::Add => Some(left + right),
+        Operation::Subtract => Some(left - right),
+        Operation::Multiply => left.checked_mul(right),
+        Operation::Negate => Some(-left),
+        _ if right == 0 => return Err("ZeroDivide"),
+        // No other operation has a checked form.
+        _ => Some(left / right),
+    };
+    result.and_then(|result| fitting(kind, result)).ok_or("Overflow")
+}
+
+/// The integer that a register of an integer type holds.
+fn whole_number(kind: RegisterType, bits: u64) -> i128 {
+    if kind.is_signed() { i128::from(bits as i64) } else { i128::from(bits) }
+}
+
+/// The bits of an integer, if a register of the type can hold it.
+fn fitting(kind: RegisterType, value: i128) -> Option<u64> {
+    let bits = normalize(kind, value as u64);
+    (whole_number(kind, bits) == value).then_some(bits)
+}
+
+/// The bits of the same number in another type, if there is one.
+fn convert_exactly(to: RegisterType, from: RegisterType, bits: u64) -> Option<u64> {
+    let float = match from {
+        RegisterType::F64 => f64::from_bits(bits),
+        RegisterType::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ if to.is_integer() => return fitting(to, whole_number(from, bits)),
+        _ => {
+            let converted = convert(to, from, bits);
+            let back = match to {
+                RegisterType::F64 => f64::from_bits(converted) as i128,
+                _ => f32::from_bits(converted as u32) as i128,
+            };
+            return (back == whole_number(from, bits)).then_some(converted);
+        }
+    };
+    match to {
+        RegisterType::F64 => Some(float.to_bits()),
+        RegisterType::F32 => {
+            let single = float as f32;
+            let is_same = f64::from(single) == float || float.is_nan();
+            is_same.then_some(u64::from(single.to_bits()))
+        }
+        // The conversion saturates far beyond every type's values; NaN differs from its whole part.
+        _ if float.trunc() == float => fitting(to, float as i128),
+        _ => None,
+    }
+}
+
 #[inline(always)]
 fn compare(comparison: Comparison, kind: RegisterType, left: u64, right: u64) -> bool {
     fn holds<T: PartialOrd>(comparison: Comparison, left: T, right: T) -> bool {
@@ -226,17 +411,6 @@ fn float_to_integer(to: RegisterType, value: f64) -> u64 {
         U16 => u64::from(value as u16),
         U32 => u64::from(value as u32),
         _ => value as u64,
-    }
-}
-
-/// The object for the bits of a typed register. *GC point.*
-fn box_bits(thread: &mut Thread, kind: RegisterType, bits: u64) -> Result<Word, Failure> {
-    match kind {
-        RegisterType::Bool => Ok(Word::from_bool(bits != 0)),
-        RegisterType::F64 => number::make_double(thread, f64::from_bits(bits)),
-        RegisterType::F32 => number::make_double(thread, f64::from(f32::from_bits(bits as u32))),
-        kind if kind.is_signed() => number::make_integer(thread, bits as i64),
-        _ => number::make_big(thread, BigInt::from(bits)),
     }
 }
 

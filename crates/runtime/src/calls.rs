@@ -10,10 +10,10 @@
 use std::sync::atomic::Ordering;
 
 use squall_bytecode::module::Visibility;
-use squall_heap::{Object, Word};
+use squall_heap::{Object, WORD_BYTES, Word};
 
 use crate::classes;
-use crate::function::{Function, Site};
+use crate::function::{Function, NOWHERE, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
@@ -21,6 +21,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::primitives::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
+use crate::sandbox::metering;
 use crate::stack::halt_code;
 use crate::strand::{Delivery, Model, Standing, StrandRef};
 use crate::symbols::Symbol;
@@ -83,8 +84,10 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
 /// Writes a call's result and goes on after it.
 #[inline]
 pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
-    // SAFETY: the site is of the function in the state, whose frame has the destination register.
-    unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    if site.destination != NOWHERE {
+        // SAFETY: the site is of the function in the state, whose frame has the destination register.
+        unsafe { thread.state.frame.add(usize::from(site.destination)).write(value) };
+    }
     thread.state.pc = site.return_pc;
     thread.window = Window::NONE;
 }
@@ -115,6 +118,7 @@ pub fn enter(
         let caller = thread.state.frame;
         match thread.stack().grow(caller, site, window.words(), size) {
             Ok(frame) => {
+                thread.mutator.charge(size * WORD_BYTES);
                 thread.reset_limit();
                 frame
             }
@@ -148,6 +152,12 @@ pub fn complete_here(
     }
 }
 
+/// Goes on at a distance, in words, from the instruction in the state.
+pub fn jump_here(thread: &mut Thread, distance: isize) {
+    // SAFETY: the instruction at the state's pc has a target at this distance.
+    thread.state.pc = unsafe { thread.state.pc.offset(distance) };
+}
+
 /// Signals the exception for a failure of the instruction in the state, which may have no site.
 #[cold]
 pub fn fail_here(thread: &mut Thread, failure: Failure) {
@@ -164,11 +174,16 @@ pub fn fail_here(thread: &mut Thread, failure: Failure) {
 #[cold]
 pub fn poll(thread: &mut Thread) {
     thread.stands_before = true;
+    if thread.sandbox.is_some() && metering::count_poll(thread) {
+        thread.stands_before = false;
+        return;
+    }
     thread.mutator.safepoint();
     // The limit comes first: who asks from now on is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
-    if strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
+    let is_over = metering::is_over(thread);
+    if is_over || strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
@@ -222,13 +237,17 @@ pub fn run_primitive(
         Shape::Ordinary | Shape::Identical | Shape::Begin | Shape::Commit => {}
         Shape::Evaluate => return evaluate(thread, site, window),
         Shape::Effect => {
-            if let Err(outcome) = transaction::make_inevitable(thread, primitive.name) {
+            if thread.transaction.is_some()
+                && let Err(outcome) = transaction::make_inevitable(thread, primitive.name)
+            {
                 return finish(thread, site, outcome);
             }
         }
     }
-    let outcome = (primitive.run)(thread, window);
-    finish(thread, site, outcome);
+    match (primitive.run)(thread, window) {
+        Outcome::Return(value) if !thread.must_look => complete(thread, site, value),
+        outcome => finish(thread, site, outcome),
+    }
 }
 
 /// Does what a primitive asks for.
@@ -389,6 +408,9 @@ pub fn send_found(thread: &mut Thread, site: &'static Site, entry: &'static Cach
 pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     if failure.is_elsewhere() {
         return;
+    }
+    if metering::is_over(thread) {
+        return unwind::kill(thread);
     }
     let roots = &thread.vm.roots;
     match failure.reason {

@@ -16,6 +16,7 @@ use squall_heap::{Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::metering;
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
@@ -89,6 +90,8 @@ enum Look {
     Poisoned,
     /// One has to wait. The channel is still locked.
     Wait,
+    /// The reader has the element, and lets the writer go on, who is parked.
+    Accepted,
 }
 
 /// Reads from the channel in the window. *GC point.*
@@ -104,14 +107,73 @@ pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 
 /// Writes the window's second word to the channel in the first. *GC point.*
 pub fn write(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    write_words(thread, |_| (window.get(0), window.get(1)))
+}
+
+/// Writes to a channel; both are asked for when nothing moves any more. *GC point.*
+pub fn write_words(
+    thread: &mut Thread,
+    operands: impl Fn(&Thread) -> (Word, Word),
+) -> Result<Outcome, Failure> {
+    metering::count_message(thread)?;
     let waiter = waiting::own_waiter(thread)?;
-    let (target, value) = (channel(window.get(0))?, window.get(1));
+    let (target, value) = operands(thread);
+    let target = channel(target)?;
     waiting::lock(&mut thread.mutator, target);
-    Ok(match try_write(thread, target, value) {
+    Ok(match try_write(thread, target, value, waiter) {
         Look::Wait => wait(thread, target, WRITERS, waiter, value),
+        Look::Accepted => Outcome::Park,
         look => answer(look, target),
     })
 }
+
+/// Where in the pair that [`accept`] answers the writer is, and the element.
+pub const WRITER: usize = 0;
+/// See [`WRITER`].
+pub const ELEMENT: usize = 1;
+
+/// Reads from the channel in the window without letting the writer go on: answers a pair of the waiter to
+/// [release](release) then and the element. If the element comes from the buffer, or its writer was
+/// ended, there is nil instead of a waiter. *GC point.*
+pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
+    thread.message.clear();
+    thread.message.push(pair.word());
+    let waiter = waiting::own_waiter(thread)?;
+    let source = channel(window.get(0))?;
+    let pair = thread.message[0].object_unchecked();
+    waiting::lock(&mut thread.mutator, source);
+    if index_slot(source, HELD) == 0
+        && source.slot(POISONED) != Word::TRUE
+        && let Some(writer) = waiting::dequeue(thread, source, WRITERS)
+    {
+        waiting::unlock(&mut thread.mutator, source);
+        fill(thread, pair, writer.word(), writer.slot(waiter::VALUE));
+        return Ok(Outcome::Return(pair.word()));
+    }
+    Ok(match try_read(thread, source) {
+        Look::Wait => {
+            pair.set_element(&mut thread.mutator, WRITER, ACCEPTING);
+            wait(thread, source, READERS, waiter, pair.word())
+        }
+        Look::Done(value) => {
+            fill(thread, pair, Word::NIL, value);
+            Outcome::Return(pair.word())
+        }
+        look => answer(look, source),
+    })
+}
+
+/// Lets a writer go on whose element was [accepted](accept).
+pub fn release(thread: &mut Thread, writer: Word) {
+    if let Some(waiter) = writer.as_object() {
+        waiting::wake(thread, waiter, Word::NIL);
+    }
+}
+
+/// What the pair of a reader that waits to accept has in place of the writer.
+const ACCEPTING: Word = Word::TRUE;
 
 /// Parks the strand with what it brings along in a queue of a locked channel, and unlocks it.
 fn wait(
@@ -163,15 +225,14 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
 }
 
 /// Gives an element to a locked channel, if somebody waits for it or there is room.
-fn try_write(thread: &mut Thread, channel: Object, value: Word) -> Look {
+fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) -> Look {
     if channel.slot(POISONED) == Word::TRUE {
         waiting::unlock(&mut thread.mutator, channel);
         return Look::Poisoned;
     }
     if let Some(reader) = waiting::dequeue(thread, channel, READERS) {
         waiting::unlock(&mut thread.mutator, channel);
-        hand_over(thread, reader, value);
-        return Look::Done(value);
+        return hand_over(thread, channel, reader, value, writer);
     }
     let buffer = channel.slot(BUFFER).as_object();
     let Some(buffer) = buffer.filter(|buffer| index_slot(channel, HELD) < buffer.length()) else {
@@ -202,16 +263,30 @@ fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: W
 }
 
 /// Wakes a claimed reader with an element. One that waits for several channels finds the pair it
-/// brought, filled with index and element.
-fn hand_over(thread: &mut Thread, reader: Object, value: Word) {
-    match reader.slot(waiter::VALUE).as_object() {
-        // Who waits for one channel brings nothing.
-        Some(pair) => {
-            fill(thread, pair, reader.slot(waiter::INDEX), value);
-            waiting::wake(thread, reader, pair.word());
-        }
-        None => waiting::wake(thread, reader, value),
+/// brought, filled with index and element; one that accepts, with the writer and the element.
+fn hand_over(
+    thread: &mut Thread,
+    channel: Object,
+    reader: Object,
+    value: Word,
+    writer: Object,
+) -> Look {
+    // Who waits for one channel brings nothing.
+    let Some(pair) = reader.slot(waiter::VALUE).as_object() else {
+        waiting::wake(thread, reader, value);
+        return Look::Done(value);
+    };
+    if pair.element(WRITER) != ACCEPTING {
+        fill(thread, pair, reader.slot(waiter::INDEX), value);
+        waiting::wake(thread, reader, pair.word());
+        return Look::Done(value);
     }
+    let ticket = waiting::park(thread, channel.word());
+    // Whoever is ended at this moment has written, but does not wait any more.
+    let waits = waiting::strand_of(writer).is_some_and(|strand| strand.claim(ticket));
+    fill(thread, pair, if waits { writer.word() } else { Word::NIL }, value);
+    waiting::wake(thread, reader, pair.word());
+    Look::Accepted
 }
 
 fn fill(thread: &mut Thread, pair: Object, index: Word, value: Word) {
@@ -260,6 +335,16 @@ pub enum Patience {
 /// Where a fair choice begins to look. What it is does not matter, as long as it changes.
 static TURN: AtomicUsize = AtomicUsize::new(0);
 
+/// What comes of a choice.
+pub enum Chosen {
+    /// The strand waits, or the choice failed.
+    Outcome(Outcome),
+    /// There is nothing, and the strand was not to wait.
+    Nothing,
+    /// The channel with this index, from 0, had this element.
+    Element(usize, Word),
+}
+
 /// Reads from whichever of several channels has something first: answers an array of the channel's
 /// index, from 1, and the element; or nil if patience ends. The window's first word is the array of
 /// channels. *GC point.*
@@ -271,10 +356,37 @@ pub fn choose(
     is_fair: bool,
     patience: Patience,
 ) -> Result<Outcome, Failure> {
-    let count = prepare_choice(thread, window)?;
+    let channels =
+        window.get(0).as_object().filter(|object| object.layout().format().has_elements());
+    let channels = channels.ok_or(Failure::argument(window.get(0)))?;
+    let count = channels.length();
     if count == 0 && matches!(patience, Patience::Endless) {
         return Err(Failure::argument(window.get(0)));
     }
+    thread.message.clear();
+    thread.message.push(Word::NIL);
+    for index in 0..count {
+        thread.message.extend([channels.element(index), Word::NIL]);
+    }
+    Ok(match choose_in_message(thread, is_fair, patience)? {
+        Chosen::Outcome(outcome) => outcome,
+        Chosen::Nothing => Outcome::Return(Word::NIL),
+        Chosen::Element(index, value) => {
+            let pair = thread.message[0].object_unchecked();
+            fill(thread, pair, index_word(index + 1), value);
+            Outcome::Return(pair.word())
+        }
+    })
+}
+
+/// As [`choose`], of the channels in the thread's message: there is a place for the pair first, then for
+/// each channel that and a place for its waiter. *GC point.*
+pub fn choose_in_message(
+    thread: &mut Thread,
+    is_fair: bool,
+    patience: Patience,
+) -> Result<Chosen, Failure> {
+    let count = prepare_choice(thread)?;
     let start = if is_fair { TURN.fetch_add(1, Ordering::Relaxed) } else { 0 };
     let order = (0..count).map(|index| (start + index) % count.max(1));
     for index in order.clone() {
@@ -282,19 +394,22 @@ pub fn choose(
         waiting::lock(&mut thread.mutator, channel);
         match try_read(thread, channel) {
             Look::Wait => waiting::unlock(&mut thread.mutator, channel),
-            look => return Ok(chosen(thread, look, index)),
+            Look::Done(value) => return Ok(Chosen::Element(index, value)),
+            look => return Ok(Chosen::Outcome(answer(look, channel))),
         }
     }
     if matches!(patience, Patience::None) {
-        return Ok(Outcome::Return(Word::NIL));
+        return Ok(Chosen::Nothing);
     }
-    // From here on there is no GC point, and the window may be somebody else's any moment.
+    // From here on there is no GC point, and the frame may be somebody else's any moment.
     let strand = thread.strand().object();
     let timer = match patience {
         Patience::Until(delay) => Some((timers::reserve(thread), delay)),
         _ => None,
     };
-    let ticket = waiting::park(thread, window.get(0));
+    // Who waits for a time only, waits for a number.
+    let waits_for = if count == 0 { index_word(0) } else { thread.message[0] };
+    let ticket = waiting::park(thread, waits_for);
     for index in order {
         let channel = thread.message[1 + 2 * index].object_unchecked();
         let waiter = thread.message[2 + 2 * index].object_unchecked();
@@ -303,8 +418,8 @@ pub fn choose(
             waiting::unlock(&mut thread.mutator, channel);
             // Somebody came in between. If nobody has woken the strand, it looks again.
             return match waiting::unpark(thread, ticket) {
-                true => choose(thread, window, is_fair, patience),
-                false => Ok(Outcome::Park),
+                true => choose_in_message(thread, is_fair, patience),
+                false => Ok(Chosen::Outcome(Outcome::Park)),
             };
         }
         let pair = thread.message[0];
@@ -314,37 +429,22 @@ pub fn choose(
     if let Some(timer) = timer {
         timers::wake_after(thread, timer, strand, ticket, Word::NIL);
     }
-    Ok(Outcome::Park)
+    Ok(Chosen::Outcome(Outcome::Park))
 }
 
-/// Puts into the thread's message: the pair for the result, then each channel with a waiter.
-fn prepare_choice(thread: &mut Thread, window: Window) -> Result<usize, Failure> {
-    let channels =
-        window.get(0).as_object().filter(|object| object.layout().format().has_elements());
-    let count = channels.ok_or(Failure::argument(window.get(0)))?.length();
+/// Checks the channels in the thread's message; makes the pair for the result, and a waiter for each.
+fn prepare_choice(thread: &mut Thread) -> Result<usize, Failure> {
+    let count = thread.message.len() / 2;
     let class = thread.vm.known_class(KnownClass::Array);
     let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
-    thread.message.clear();
-    thread.message.push(pair.word());
+    thread.message[0] = pair.word();
     for index in 0..count {
-        let element = window.get(0).object_unchecked().element(index);
-        thread.message.push(channel(element)?.word());
+        channel(thread.message[1 + 2 * index])?;
         let waiter = waiting::make_waiter(thread)?;
         waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
-        thread.message.push(waiter.word());
+        thread.message[2 + 2 * index] = waiter.word();
     }
     Ok(count)
-}
-
-fn chosen(thread: &mut Thread, look: Look, index: usize) -> Outcome {
-    match look {
-        Look::Done(value) => {
-            let pair = thread.message[0].object_unchecked();
-            fill(thread, pair, index_word(index + 1), value);
-            Outcome::Return(pair.word())
-        }
-        look => answer(look, thread.message[1 + 2 * index].object_unchecked()),
-    }
 }
 
 /// Whether a read of this locked channel would not wait.

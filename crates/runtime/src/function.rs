@@ -21,12 +21,14 @@ use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::FunctionKind;
 use squall_bytecode::register_set::RegisterSet;
+use squall_bytecode::scopes::Scopes;
 use squall_bytecode::types::RegisterType;
 use squall_heap::{LayoutId, Word};
 
 use crate::lookup::CacheEntry;
 use crate::module::LoadedModule;
 use crate::primitives::Primitive;
+use crate::typed::Type;
 
 /// A linked function.
 pub struct Function {
@@ -38,6 +40,8 @@ pub struct Function {
     pub constants: &'static [Constant],
     /// The type of each register.
     pub register_types: &'static [RegisterType],
+    /// The same, as the whole process knows them; none if all are `any`.
+    pub types: &'static [Type],
     /// The frame's size in words.
     pub frame_words: u32,
     /// Words that hold arguments on entry, with the receiver.
@@ -52,6 +56,8 @@ pub struct Function {
     pub index: u32,
     /// What a call of the function amounts to, if that is simpler than running it.
     pub shortcut: Option<Shortcut>,
+    /// Branches of forks, and rendezvous.
+    pub scopes: Scopes,
     pub(crate) frame_maps: OnceLock<FrameMaps>,
     /// Sites of instructions that have none but failed: the calls that report it return there.
     pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
@@ -183,6 +189,9 @@ impl Function {
         words.reduce(|all, words| all & words).filter(|_| self.home.is_none())
     }
 }
+
+/// In place of a site's destination: nothing is written.
+pub const NOWHERE: u16 = u16::MAX;
 
 /// A place in a function that calls or looks up: its return address, its operands and its caches.
 ///

@@ -198,6 +198,8 @@ pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);
 pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, crate::isolation::slots::COUNT, 21);
 /// Promises: see [`crate::promises`].
 pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
+/// Sandboxes: see [`crate::sandbox`]. Never seen by guest code outside the library.
+pub const SANDBOX: LayoutId = layout(Format::Slots, crate::sandbox::slots::COUNT, 23);
 /// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
 pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
 /// Mutexes: see [`crate::locks`]. Never seen by guest code outside the library, as the others here.
@@ -216,8 +218,20 @@ pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 3
 /// Handles of what belongs to C: see [`crate::foreign`]. Never seen by guest code outside the library.
 pub const FOREIGN: LayoutId = layout(Format::Slots, crate::foreign::slots::COUNT, 31);
 
+/// Lists of typed code: see [`crate::typed`]. Never seen by guest code outside of it, as the next ones.
+pub const LIST: LayoutId = layout(Format::Slots, crate::typed::lists::SLOTS, 32);
+/// Nodes of maps.
+pub const MAP_NODE: LayoutId = layout(Format::Slots, crate::typed::maps::SLOTS, 33);
+/// Packed elements of lists.
+pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
+/// Elements of lists that are words.
+pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
+
+/// What the branches of a fork have in common: see [`crate::processes::forks`]. Never seen by guest code.
+pub const JOIN: LayoutId = layout(Format::Slots, crate::processes::forks::slots::COUNT, 40);
+
 /// The first layout number for classes that programs define.
-pub const FIRST_FREE_NUMBER: u32 = 32;
+pub const FIRST_FREE_NUMBER: u32 = 48;
 
 /// The layout of any word.
 #[inline(always)]

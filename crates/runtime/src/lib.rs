@@ -7,8 +7,12 @@
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
+//! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | calls of C | [`foreign`] |
+//! | tuples, lists and maps of typed code | [`typed`] |
+//! | the embedder's side | [`embedding`] |
+//! | budgets | [`sandbox`] |
 //! | objects the VM makes | [`objects`] |
 //! | the library's floor | [`primitives`] |
 //! | the whole | [`vm`], [`bootstrap`], [`roots`], [`host`], [`permissions`], [`tracing`] |
@@ -23,6 +27,7 @@ pub mod calls;
 pub mod channels;
 pub mod classes;
 pub mod early;
+pub mod embedding;
 pub mod foreign;
 pub mod function;
 pub mod host;
@@ -36,8 +41,10 @@ pub mod objects;
 pub mod outcome;
 pub mod permissions;
 pub mod primitives;
+pub mod processes;
 pub mod promises;
 pub mod roots;
+pub mod sandbox;
 pub mod stack;
 pub mod stalls;
 pub mod strand;
@@ -50,6 +57,7 @@ pub mod timers;
 pub mod trace;
 pub mod tracing;
 pub mod transactions;
+pub mod typed;
 pub mod unwind;
 pub mod values;
 pub mod vat;

@@ -252,8 +252,8 @@ pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
     let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn.get() == Some(strand));
     match (strand.role.get(), strand.object().slot(slots::TASK)) {
-        (Role::Maker | Role::Process, _) => Audience::User("processFailed:of:"),
-        (Role::Loader | Role::Main, _) => Audience::Starter,
+        (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
+        (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
         (Role::Other, EMBEDDER) => Audience::Program,
         // Threads keep the exception for who joins them, and report it besides.
         (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),

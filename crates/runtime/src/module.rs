@@ -20,14 +20,18 @@ use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
 use squall_bytecode::module::{Constant as Literal, Visibility};
+use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 
 use crate::behavior::Behavior;
 use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
+use crate::processes::links;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
+use crate::typed::specialise::specialise;
+use crate::typed::types::{self, Type};
 
 /// A module ready to run.
 pub struct LoadedModule {
@@ -37,6 +41,8 @@ pub struct LoadedModule {
     functions: Box<[OnceLock<&'static Function>]>,
     definitions: Box<[OnceLock<&'static Definition>]>,
     table: &'static SymbolTable,
+    /// The rows of the type table, interned.
+    types: OnceLock<Box<[Type]>>,
     /// Of a view, the definition that it has a variant of, which is none itself.
     seen: Option<&'static Definition>,
 }
@@ -51,6 +57,7 @@ impl LoadedModule {
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            types: OnceLock::new(),
             seen: None,
         }))
     }
@@ -64,6 +71,7 @@ impl LoadedModule {
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            types: OnceLock::new(),
             seen: Some(definition),
         }))
     }
@@ -87,6 +95,21 @@ impl LoadedModule {
     /// A function, linked.
     pub fn function(&'static self, id: FunctionId) -> &'static Function {
         self.functions[id.index()].get_or_init(|| link(self, id))
+    }
+
+    /// The rows of the type table.
+    pub fn types(&self) -> &[Type] {
+        self.types.get_or_init(|| types::intern_table(self.bytecode.types()))
+    }
+
+    /// The types of a function's registers, unless all are `any`.
+    fn types_of(&self, function: &squall_bytecode::module::Function) -> &'static [Type] {
+        if function.registers.iter().all(|kind| *kind == RegisterType::Any) {
+            return &[];
+        }
+        let table = self.types();
+        let all = function.registers.iter().map(|kind| types::of_register(*kind, table));
+        Box::leak(all.collect())
     }
 
     /// A class definition.
@@ -251,7 +274,11 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
     let mut sites: Vec<Site> = bytecode.sites.iter().map(|_| Site::new()).collect();
     for instruction in instructions(&bytecode.code) {
         link_instruction(module, instruction.opcode, instruction.pc, &mut words, &mut sites);
+        links::link(bytecode, &instruction, &mut words, &mut sites);
     }
+    let types = module.types_of(bytecode);
+    specialise(bytecode, types, &mut words);
+    let scopes = links::scopes(bytecode);
     let shortcut = recognise_shortcut(module, bytecode);
     let code: Box<[AtomicU32]> = words.into_iter().map(AtomicU32::new).collect();
     let code: &'static [AtomicU32] = Box::leak(code);
@@ -261,13 +288,16 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         let length =
             Opcode::of_word(bytecode.code[site.pc as usize]).map_or(0, |o| o.info().words());
         site.function = place.as_ptr();
-        site.return_pc = &raw const code[site.pc as usize..][length..][0];
+        let next = site.pc as usize + length;
+        let resumption = links::resumption(bytecode, site.pc as usize).unwrap_or(next);
+        site.return_pc = &raw const code[resumption];
     }
     place.write(Function {
         code,
         sites: Box::leak(sites.into_boxed_slice()),
         constants: Box::leak(bytecode.constants.iter().map(initial_constant).collect()),
         register_types: &bytecode.registers,
+        types,
         frame_words: bytecode.registers.len() as u32,
         arguments: bytecode.arguments() as u32,
         kind: bytecode.kind,
@@ -275,6 +305,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         module,
         index: id.0,
         shortcut,
+        scopes,
         frame_maps: OnceLock::new(),
         fault_sites: Mutex::default(),
     })
@@ -291,6 +322,14 @@ fn link_instruction(
     let words = &mut words[pc..];
     let operands = opcode.info().operands;
     let index = match opcode {
+        Opcode::CallIndirect => {
+            let arguments = Field::X.extract(words) as u8;
+            sites.push(Site::new());
+            let index = sites.len() - 1;
+            sites[index].arguments = arguments;
+            Field::X.insert(words, index as u32);
+            index
+        }
         Opcode::Call | Opcode::Primitive => {
             let operand = Field::X.extract(words);
             sites.push(Site::new());
@@ -316,7 +355,7 @@ fn link_instruction(
         match operand.kind {
             OperandKind::Window => site.window = value as u16,
             OperandKind::Define(_) => site.destination = value as u16,
-            OperandKind::Count => site.arguments = value as u8,
+            OperandKind::Count if opcode != Opcode::CallIndirect => site.arguments = value as u8,
             OperandKind::Site(SiteRule::Send(arguments)) => site.arguments = arguments + 1,
             _ => {}
         }

@@ -10,6 +10,8 @@
 //! | the objects of native threads | in nursery collections; in full ones, if they are somebody's home |
 //! | frames of strands that run, by the live maps of their functions; arguments in progress; their transactions | at every collection |
 //! | the objects of strands that wait because of a transaction | at every collection |
+//! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |
+//! | what native code of the embedder holds, the objects of the strands of its calls | at every collection |
 //!
 //! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
 //! object visits the frames. Only the main one is, so that reports say what it waits for. What only a strand that ran can have changed, the frames and the young
@@ -27,6 +29,7 @@ use squall_heap::{CollectionKind, CollectionReport, Object, RootSource, Tracer, 
 
 use crate::function::Constant;
 use crate::known::KnownClass;
+use crate::sandbox::metering;
 use crate::stack::Activation;
 use crate::strand::{self, StrandRef};
 use crate::symbols::Symbol;
@@ -132,6 +135,17 @@ impl GlobalRoots {
         *self.registry.lock().entry(name).or_insert(object)
     }
 
+    /// Visits what everybody has, while all mutators stand.
+    pub(crate) fn visit_shared(&self, visit: &mut dyn FnMut(Word)) {
+        self.registry.lock().values().copied().for_each(&mut *visit);
+        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
+        let roots = self.known.iter().chain(&self.characters).chain(named);
+        roots.for_each(|root| visit(root.get()));
+        let constants = self.constants.lock();
+        let constants = constants.old.iter().chain(&constants.new);
+        constants.for_each(|constant| visit(constant.word()));
+    }
+
     fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         self.registry.lock().values_mut().for_each(&mut *visit);
         let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
@@ -146,6 +160,14 @@ impl GlobalRoots {
         new.iter().for_each(|constant| constant.visit(visit));
         constants.old.extend(new);
     }
+}
+
+/// Visits the words of the strand that runs on a thread which stands.
+pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
+    thread.message.iter().copied().for_each(&mut *visit);
+    thread.window.words().for_each(&mut *visit);
+    let mut visit = |word: &mut Word| visit(*word);
+    visit_activations(thread.activations(), thread.stands_before, &mut visit);
 }
 
 /// The root source that the VM registers with its heap.
@@ -194,6 +216,8 @@ unsafe impl RootSource for Roots {
         self.vm.unhandled.visit(visit);
         self.vm.transactions.visit(visit);
         self.vm.foreign.visit(visit);
+        self.vm.embedding.visit(visit);
+        self.vm.sandboxes.visit(kind, visit);
         self.vm.symbols().visit_objects(visit);
     }
 
@@ -234,6 +258,7 @@ unsafe impl RootSource for Roots {
             self.vm.stalls.lose(&self.vm.strands, lost);
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
+            self.vm.sandboxes.update(tracer);
         }
     }
 
@@ -244,6 +269,16 @@ unsafe impl RootSource for Roots {
 
     fn stop_ended(&self, _context: usize) {
         // The thread resets its limit when it has polled.
+    }
+
+    fn draw_memory(&self, context: usize, wanted: usize) -> Option<u64> {
+        // SAFETY: the thread is attached, and is the one that asks; what it has borrowed, its mutator, is not looked at.
+        metering::draw_memory(unsafe { &*thread_of(context) }, wanted)
+    }
+
+    fn measure_memory(&self, context: usize, wanted: usize) -> Option<u64> {
+        // SAFETY: as above, and it stands.
+        metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
     }
 
     fn collected(&self, report: &CollectionReport) {

@@ -16,6 +16,7 @@ use squall_heap::{CollectionKind, LayoutId, Object, Word};
 
 use crate::known;
 use crate::locks;
+use crate::processes::forks;
 use crate::promises::{self, unsettled, unsettled::Settler};
 use crate::stack::Activation;
 use crate::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
@@ -50,13 +51,19 @@ impl Stalls {
     /// Says that nothing can run any more, what every strand waits for, and why the promise for the end
     /// of the program is not settled, if there is one. All workers are parked, but for the caller.
     pub fn report(&self, vm: &Vm, end: Word) {
+        vm.host.write_error(&self.describe(vm, end));
+    }
+
+    /// The same, as text.
+    pub fn describe(&self, vm: &Vm, end: Word) -> String {
         let mut text = String::from("deadlock: nothing is left that could run\n");
         let strands = idle_strands(vm);
         if let Some(end) = promises::promise_in(vm, end) {
             describe_end(vm, &strands, end, &mut text);
         }
         describe_all(vm, &strands, &mut text);
-        vm.host.write_error(&text);
+        vm.sandboxes.describe_ended(&mut text);
+        text
     }
 
     /// The program's end is near: what is left alone from now on was not lost.
@@ -217,9 +224,10 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 /// What a strand is called in reports.
 fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
+        _ if strand.role.get() == Role::Branch => "branch",
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
-        _ if matches!(strand.role.get(), Role::Maker | Role::Process) => "process",
+        _ if matches!(strand.role.get(), Role::Maker | Role::Process | Role::Typed) => "process",
         (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",
         (Model::Exclusive, Some(_)) => "strand",
     };
@@ -245,6 +253,10 @@ fn waits_for(strands: &Strands, what: Word) -> String {
         known::MUTEX | known::SHARED_MUTEX => match holder(object) {
             Some(strand) => format!("for a mutex that {} holds", name(strands, strand)),
             None => "for a mutex whose holder has ended".into(),
+        },
+        known::JOIN => match forks::remaining(object) {
+            1 => "for the last branch of its par".into(),
+            count => format!("for {count} branches of its par"),
         },
         known::VAT => "for room in the mailbox of an actor".into(),
         layout => match kind_of(layout) {

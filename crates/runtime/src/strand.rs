@@ -28,11 +28,11 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::MmapOptions;
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, Tracer, Word};
+use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
 
 use crate::affinity::{Affinity, Home};
 use crate::foreign::anchor::Anchor;
@@ -40,6 +40,7 @@ use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
 use crate::roots::RootWord;
+use crate::sandbox::{Sandbox, SandboxRef, metering};
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
 use crate::transactions::Transaction;
@@ -133,6 +134,10 @@ const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Role {
+    /// A process of typed code, or what runs for an embedder there.
+    Typed,
+    /// A branch of a fork: see [`crate::processes::forks`].
+    Branch,
     /// A process, about to make the instance that it runs.
     Maker,
     /// A process.
@@ -202,6 +207,8 @@ pub struct Strand {
     pub errno: Cell<i32>,
     /// Where the native thread waits on whose stack C has called this strand's code, else null.
     anchor: Cell<*const Anchor>,
+    /// The sandbox that it belongs to, or null.
+    sandbox: AtomicPtr<Sandbox>,
     /// Which of [`SIZES`] it has.
     size: u8,
 }
@@ -315,6 +322,18 @@ impl StrandRef {
     pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
         self.affinity.set_anchored(!anchor.is_null());
         self.anchor.replace(anchor)
+    }
+
+    /// The sandbox that it belongs to.
+    #[inline]
+    pub fn sandbox(self) -> Option<SandboxRef> {
+        SandboxRef::of_pointer(&self.sandbox)
+    }
+
+    /// The bytes that its stack takes. Only while it stands.
+    pub(crate) fn stack_bytes(self) -> u64 {
+        // SAFETY: while all mutators stand, nobody has a reference to it.
+        (unsafe { self.stack() }.words() * WORD_BYTES) as u64
     }
 
     /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
@@ -641,6 +660,7 @@ impl Strand {
             affinity: Affinity::default(),
             errno: Cell::new(0),
             anchor: Cell::new(std::ptr::null()),
+            sandbox: AtomicPtr::default(),
             size: size as u8,
         }
     }
@@ -653,6 +673,32 @@ pub fn make(
     vat: Option<VatRef>,
     model: Model,
     size: usize,
+) -> Result<StrandRef, Failure> {
+    let sandbox = sandbox_for_new(thread, vat);
+    if let Some(sandbox) = sandbox {
+        metering::count_strand(thread, sandbox)?;
+    }
+    let made = make_counted(thread, vat, model, size, sandbox);
+    if let (Err(_), Some(sandbox)) = (&made, sandbox) {
+        sandbox.remove_strand();
+    }
+    made
+}
+
+/// The sandbox that a strand belongs to which is made here: that of the strand that runs, else that of its vat.
+fn sandbox_for_new(thread: &Thread, vat: Option<VatRef>) -> Option<SandboxRef> {
+    match thread.running_strand() {
+        Some(_) => thread.sandbox,
+        None => vat.and_then(VatRef::sandbox),
+    }
+}
+
+fn make_counted(
+    thread: &mut Thread,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+    sandbox: Option<SandboxRef>,
 ) -> Result<StrandRef, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
@@ -682,6 +728,7 @@ pub fn make(
     strand.is_suspended.store(false, Ordering::Relaxed);
     strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
+    strand.sandbox.store(SandboxRef::pointer(sandbox), Ordering::Relaxed);
     strand.identity.set(new_identity(thread));
     strand.set_ready();
     touch(thread, strand);
@@ -714,7 +761,7 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
 /// Prepares a strand that ended for [`renew`], if nobody has a reference to it: only waiting makes
 /// some, and asking which strand runs.
 pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
-    if strand.is_exposed.get() || thread.turn_strand.is_some() {
+    if strand.is_exposed.get() || thread.turn_strand.is_some() || strand.sandbox().is_some() {
         return false;
     }
     let object = strand.object();
@@ -783,6 +830,10 @@ fn release(strand: StrandRef) {
     let ticket = strand.ticket.load(Ordering::Relaxed);
     strand.ticket.store((ticket | 1) + 1, Ordering::Relaxed);
     strand.affinity.reset();
+    if let Some(sandbox) = strand.sandbox() {
+        sandbox.remove_strand();
+        strand.sandbox.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
     strand.phase.store(FREE, Ordering::Relaxed);
 }
 

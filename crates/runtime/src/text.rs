@@ -7,15 +7,18 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use squall_bytecode::adapters;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::{ClassDefinition, Function, Module};
+use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 /// The text of a loaded module.
 pub struct ModuleText(Form);
 
 enum Form {
-    Whole(Module),
+    /// The module, and where its adapters begin.
+    Whole(Module, usize),
     Image(Image),
 }
 
@@ -36,7 +39,7 @@ impl ModuleText {
     /// The text of a string of the module; the empty string if there is none.
     pub fn string(&self, id: StringId) -> &str {
         match &self.0 {
-            Form::Whole(module) => module.string(id),
+            Form::Whole(module, _) => module.string(id),
             Form::Image(image) => image.image.string(id),
         }
     }
@@ -44,7 +47,7 @@ impl ModuleText {
     /// How many strings there are.
     pub fn string_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.strings.len(),
+            Form::Whole(module, _) => module.strings.len(),
             Form::Image(image) => image.image.string_count(),
         }
     }
@@ -52,24 +55,48 @@ impl ModuleText {
     /// The text of the module's path; the empty string if it has none.
     pub fn path_text(&self) -> &str {
         let path = match &self.0 {
-            Form::Whole(module) => module.path,
+            Form::Whole(module, _) => module.path,
             Form::Image(image) => image.image.path(),
         };
         path.map_or("", |id| self.string(id))
     }
 
+    /// The index of the first of the adapters, by which what the module exports is called with objects.
+    pub fn first_adapter(&self) -> Option<usize> {
+        match &self.0 {
+            Form::Whole(_, first) => Some(*first),
+            Form::Image(_) => None,
+        }
+    }
+
+    /// The row of the type table that a type names, if it does. Images have no such table.
+    pub fn type_definition(&self, kind: RegisterType) -> Option<&TypeDefinition> {
+        match &self.0 {
+            Form::Whole(module, _) => module.definition(kind),
+            Form::Image(_) => None,
+        }
+    }
+
     /// The definition that loading the module answers, if it has one.
     pub fn main_class(&self) -> Option<ClassId> {
         match &self.0 {
-            Form::Whole(module) => module.main_class,
+            Form::Whole(module, _) => module.main_class,
             Form::Image(image) => image.image.main_class(),
+        }
+    }
+
+    /// The type table.
+    pub fn types(&self) -> &[TypeDefinition] {
+        match &self.0 {
+            Form::Whole(module, _) => &module.types,
+            Form::Image(image) => image.image.types(),
         }
     }
 
     /// A function of the module.
     pub fn function(&self, id: FunctionId) -> &Function {
         match &self.0 {
-            Form::Whole(module) => &module.functions[id.index()],
+            Form::Whole(module, _) => &module.functions[id.index()],
             Form::Image(image) => image.functions[id.index()]
                 .get_or_init(|| Box::new(image.image.function(id).expect(WRITTEN_BY_US))),
         }
@@ -78,7 +105,7 @@ impl ModuleText {
     /// How many functions there are.
     pub fn function_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.functions.len(),
+            Form::Whole(module, _) => module.functions.len(),
             Form::Image(image) => image.functions.len(),
         }
     }
@@ -86,7 +113,7 @@ impl ModuleText {
     /// A class definition of the module.
     pub fn class(&self, id: ClassId) -> &ClassDefinition {
         match &self.0 {
-            Form::Whole(module) => &module.classes[id.index()],
+            Form::Whole(module, _) => &module.classes[id.index()],
             Form::Image(image) => image.classes[id.index()]
                 .get_or_init(|| Box::new(image.image.class(id).expect(WRITTEN_BY_US))),
         }
@@ -95,7 +122,7 @@ impl ModuleText {
     /// How many class definitions there are.
     pub fn class_count(&self) -> usize {
         match &self.0 {
-            Form::Whole(module) => module.classes.len(),
+            Form::Whole(module, _) => module.classes.len(),
             Form::Image(image) => image.classes.len(),
         }
     }
@@ -103,15 +130,17 @@ impl ModuleText {
     /// All of it.
     pub fn whole(&self) -> Cow<'_, Module> {
         match &self.0 {
-            Form::Whole(module) => Cow::Borrowed(module),
+            Form::Whole(module, _) => Cow::Borrowed(module),
             Form::Image(image) => Cow::Owned(image.image.to_module().expect(WRITTEN_BY_US)),
         }
     }
 }
 
+/// Of a verified module. What it exports gets adapters.
 impl From<Module> for ModuleText {
-    fn from(module: Module) -> ModuleText {
-        ModuleText(Form::Whole(module))
+    fn from(mut module: Module) -> ModuleText {
+        let first = adapters::add(&mut module);
+        ModuleText(Form::Whole(module, first))
     }
 }
 

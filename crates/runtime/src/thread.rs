@@ -20,6 +20,7 @@ use crate::foreign::callbacks;
 use crate::function::{Function, Site};
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
+use crate::sandbox::{SandboxRef, metering};
 use crate::stack::{Activation, Stack};
 use crate::strand::{self, StrandRef};
 use crate::timers::TimerKey;
@@ -206,6 +207,10 @@ pub struct Thread {
     made: u32,
     /// See [`Thread::random`].
     random: u64,
+    /// The sandbox of the strand that runs, if it belongs to one: it is metered then.
+    pub sandbox: Option<SandboxRef>,
+    /// How many polls more that one may come to before it has to draw fuel.
+    pub fuel: u32,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -290,6 +295,8 @@ impl Thread {
                 ticks: 0,
                 made: 0,
                 random: 0,
+                sandbox: None,
+                fuel: 0,
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -337,6 +344,10 @@ impl Thread {
 
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     pub fn reset_limit(&mut self) {
+        if self.sandbox.is_some() {
+            // It comes to a slow poll each time.
+            return self.request_poll();
+        }
         let limit = self.stack().limit();
         // Nobody asks, or whoever does will set the limit after this.
         if self.limit.load(Ordering::Relaxed) == limit {
@@ -390,6 +401,10 @@ impl Thread {
         self.is_parked = false;
         self.made = 0;
         self.window = Window::NONE;
+        self.sandbox = strand.sandbox();
+        if let Some(sandbox) = self.sandbox {
+            metering::begin(self, sandbox);
+        }
         self.transaction = strand.transaction.take();
         let vat = strand.vat.get();
         self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
@@ -425,6 +440,9 @@ impl Thread {
     /// Forgets the strand that ran here, and answers it.
     pub fn leave_strand(&mut self) -> StrandRef {
         let strand = self.strand();
+        if let Some(sandbox) = self.sandbox.take() {
+            metering::end(self, sandbox);
+        }
         self.strand = None;
         self.state = State::NONE;
         self.window = Window::NONE;

@@ -13,21 +13,25 @@
 
 use std::sync::atomic::Ordering;
 
-use squall_bytecode::instructions::Opcode;
+use squall_bytecode::decode::Instruction;
+use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::module::{Region, RegionKind, Side};
 use squall_heap::{Object, Word};
 
 use crate::behavior::Behavior;
 use crate::calls;
+use crate::channels;
 use crate::classes::behavior_of_class;
 use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::Action;
 use crate::messages::{self, Audience};
-use crate::objects::block;
+use crate::objects::{block, string};
 use crate::outcome::{Failure, Outcome};
+use crate::processes::faults;
+use crate::sandbox::{self, metering};
 use crate::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
-use crate::strand::slots;
+use crate::strand::{Role, slots};
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
 use crate::transactions::transaction;
@@ -69,12 +73,14 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
     Some(unwind(thread, Destination::CallerOf(frame), value))
 }
 
-/// Ends the strand: its `ensure:` blocks run, and nothing else.
+/// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
     transaction::abandon(thread);
     thread.strand().is_killed.store(false, Ordering::Relaxed);
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
-    let outcome = unwind(thread, Destination::End(Stop::Killed), Word::NIL);
+    let error =
+        thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
+    let outcome = unwind(thread, Destination::End(Stop::Killed), error);
     let site = exit_site();
     calls::finish(thread, site, outcome);
 }
@@ -149,6 +155,7 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
                 let class = unsafe { activation.register(usize::from(class.0)).read() };
                 matches(vm, behavior, class)
             }
+            RegionKind::Fault(fault) => faults::is(behavior, fault),
             RegionKind::Ensure => false,
         };
         let (index, _) = regions_at(activation).find(catches)?;
@@ -169,7 +176,10 @@ pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool
 fn regions_at(activation: Activation) -> impl Iterator<Item = (usize, &'static Region)> {
     let pc = activation.pc as u32;
     let regions: &'static [Region] = &activation.function.bytecode().regions;
-    regions.iter().enumerate().filter(move |(_, region)| region.start <= pc && pc < region.end)
+    let scopes = &activation.function.scopes;
+    regions.iter().enumerate().filter(move |(_, region)| {
+        region.start <= pc && pc < region.end && scopes.reaches(region, activation.pc)
+    })
 }
 
 fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome {
@@ -178,11 +188,12 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
         Destination::CallerOf(frame) => (frame, None),
         Destination::End(_) => (std::ptr::null_mut(), None),
     };
+    let is_over = metering::is_over(thread);
     for activation in thread.activations() {
         let stop = (activation.frame == last).then_some(handler).flatten();
         let ensure = regions_at(activation)
             .take_while(|(index, _)| Some(*index) != stop)
-            .find(|(_, region)| region.kind == RegionKind::Ensure);
+            .find(|(_, region)| region.kind == RegionKind::Ensure && !is_over);
         if let Some((_, region)) = ensure {
             return enter_ensure(thread, activation, region, destination, value);
         }
@@ -236,8 +247,27 @@ pub fn resume_crossing(thread: &mut Thread, crossing: Crossing) -> Outcome {
     unwind(thread, crossing.destination, crossing.value)
 }
 
+/// Lets those writers go on that wait for the end of a rendezvous around an activation's pc which does not
+/// contain the place where it goes on, if it does.
+fn release_writers(thread: &mut Thread, activation: Activation, handler: Option<usize>) {
+    let function: &'static Function = activation.function;
+    for scope in function.scopes.rendezvous_around(activation.pc) {
+        if handler.is_some_and(|pc| scope.code.contains(&pc)) {
+            return;
+        }
+        let Ok(opener) = Instruction::decode(&function.bytecode().code, scope.opener) else {
+            return;
+        };
+        // SAFETY: the verifier has seen to it that the register holds the writer in all of the scope, and
+        // the live maps have it there.
+        let writer = unsafe { activation.register(opener.register(Field::B).index()).read() };
+        channels::release(thread, writer);
+    }
+}
+
 /// Records that an activation is not active any more.
 pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
+    release_writers(thread, activation, None);
     let function = activation.function;
     let Some(home) = function.home else { return };
     if function.frame_maps().at(activation.pc).contains(home) {
@@ -259,6 +289,7 @@ fn enter_ensure(
         Ok(token) => token,
         Err(failure) => return failure.into(),
     };
+    release_writers(thread, activation, Some(region.handler as usize));
     // SAFETY: the region's value register is an `any` register of this frame.
     unsafe { activation.register(usize::from(region.value.0)).write(token) };
     thread.resume_at(activation, region.handler as usize);
@@ -297,6 +328,7 @@ fn arrive(
         return Outcome::Resume;
     };
     let region = &activation.function.bytecode().regions[index];
+    release_writers(thread, activation, Some(region.handler as usize));
     // SAFETY: the region's value register is an `any` register of this frame.
     unsafe { activation.register(usize::from(region.value.0)).write(value) };
     thread.resume_at(activation, region.handler as usize);
@@ -351,11 +383,26 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
         return report(thread, exception);
     }
-    let task = thread.strand().object().slot(slots::TASK);
     thread.message.clear();
-    thread.message.extend([kernel, exception, task]);
+    thread.message.extend([kernel, exception]);
+    let task = match task_name(thread) {
+        Ok(task) => task,
+        Err(_) => return report(thread, thread.message[1]),
+    };
+    thread.message.push(task);
     thread.message.truncate(reporter.arguments as usize);
     Outcome::Call(reporter)
+}
+
+/// What reports call the process that runs: its class, or the name of its function. *GC point.*
+fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
+    let task = thread.strand().object().slot(slots::TASK);
+    match thread.activations().last() {
+        Some(first) if thread.strand().role.get() == Role::Typed => {
+            string::make_string(thread, first.function.name())
+        }
+        _ => Ok(task),
+    }
 }
 
 /// Reports an exception without running guest code, and ends the program or the process.

@@ -198,6 +198,7 @@ fn sharing(vm: &Vm, object: Object) -> Sharing {
         | known::SHARED_MUTEX
         | known::BARRIER
         | known::BUCKET
+        | known::SANDBOX
         | known::FAR_REFERENCE => return Sharing::Always,
         known::BLOCK | known::ARRAY | known::PROMISE => return Sharing::Never,
         known::VALUE_ARRAY => return Sharing::Elements,

@@ -48,6 +48,7 @@ use crate::known::{self, KnownClass};
 use crate::messages;
 use crate::outcome::{Failure, Outcome};
 use crate::roots::RootWord;
+use crate::sandbox::{Sandbox, SandboxRef};
 use crate::strand::StrandRef;
 use crate::thread::{Thread, allocated};
 use crate::transactions::Transactions;
@@ -101,6 +102,8 @@ pub struct Vat {
     /// Where its turns run, and strands that have no home of their own. It does not change.
     pub home: Cell<Home>,
     ready: UnsafeCell<ReadyList>,
+    /// The sandbox that its turns belong to, or null.
+    sandbox: AtomicPtr<Sandbox>,
     /// Whether it is part of a slab only.
     is_free: Cell<bool>,
 }
@@ -611,6 +614,26 @@ impl VatRef {
         self.unlock_scheduled(thread, state);
     }
 
+    /// The sandbox that it belongs to.
+    #[inline]
+    pub fn sandbox(self) -> Option<SandboxRef> {
+        SandboxRef::of_pointer(&self.sandbox)
+    }
+
+    /// From now on it belongs to this sandbox. Nobody else knows the vat yet, or nothing runs.
+    pub fn enter_sandbox(self, sandbox: SandboxRef) {
+        self.leave_sandbox();
+        sandbox.add_member();
+        self.sandbox.store(SandboxRef::pointer(Some(sandbox)), Ordering::Relaxed);
+    }
+
+    fn leave_sandbox(self) {
+        if let Some(sandbox) = self.sandbox() {
+            sandbox.remove_member();
+            self.sandbox.store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
     /// The memory of its transactions, if there were some.
     #[inline]
     pub fn memory(self) -> Option<&'static Memory> {
@@ -717,6 +740,7 @@ impl Vats {
         for &vat in &dead {
             vat.turn.set(None);
             vat.has_lost_turn.set(false);
+            vat.leave_sandbox();
             if let Some(memory) = vat.take_memory() {
                 transactions.give_back(memory);
             }
@@ -738,6 +762,7 @@ impl Vat {
             memory: AtomicPtr::default(),
             home: Cell::new(Home::ANYWHERE),
             ready: UnsafeCell::default(),
+            sandbox: AtomicPtr::default(),
             is_free: Cell::new(true),
         }
     }
@@ -752,6 +777,9 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     vat.state.store(0, Ordering::Relaxed);
     vat.object.set(object.word());
     vat.home.set(Home::ANYWHERE);
+    if let Some(sandbox) = thread.sandbox {
+        vat.enter_sandbox(sandbox);
+    }
     vat.is_free.set(false);
     Ok(vat)
 }

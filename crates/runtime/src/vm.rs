@@ -17,6 +17,7 @@ use squall_system::resources::Resources;
 use crate::affinity::NativeThreads;
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
+use crate::embedding::Embedding;
 use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
@@ -29,6 +30,7 @@ use crate::permissions::Permissions;
 use crate::primitives::files::OpenFiles;
 use crate::promises::{Embedder, Unhandled};
 use crate::roots::{GlobalRoots, Roots};
+use crate::sandbox::{SandboxRef, Sandboxes};
 use crate::stack::limit_growth;
 use crate::stalls::{self, Stalls};
 use crate::strand::{StrandRef, Strands};
@@ -108,6 +110,10 @@ pub struct Vm {
     pub resources: Resources,
     /// What belongs to C.
     pub foreign: Foreign,
+    /// The embedder's side.
+    pub embedding: Embedding,
+    /// Where strands have budgets.
+    pub sandboxes: Sandboxes,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
     main_vat: OnceLock<VatRef>,
@@ -172,6 +178,8 @@ impl Vm {
             files: OpenFiles::default(),
             resources: Resources::default(),
             foreign: Foreign::default(),
+            embedding: Embedding::default(),
+            sandboxes: Sandboxes::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
@@ -216,6 +224,7 @@ impl Vm {
             thread.ask_to_poll();
         }
         self.foreign.end();
+        self.embedding.end();
         if std::thread::current().id() != self.embedder_thread {
             self.abandon_soon(code);
         }
@@ -348,6 +357,21 @@ impl Vm {
                     None => thread.number.to_string(),
                 };
                 stalls::describe_running(self, strand, &place, thread.activations(), text);
+            }
+        }
+    }
+
+    /// Visits the words of the strands that run and belong to such a sandbox, while all mutators stand.
+    pub(crate) fn visit_running(
+        &self,
+        belongs: &dyn Fn(SandboxRef) -> bool,
+        visit: &mut dyn FnMut(Word),
+    ) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: as in `describe_running`.
+            let thread = unsafe { &*thread.0 };
+            if thread.sandbox.is_some_and(belongs) {
+                crate::roots::visit_running(thread, visit);
             }
         }
     }

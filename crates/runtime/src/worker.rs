@@ -11,10 +11,13 @@ use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, Return, WorkerId};
 
 use crate::calls;
+use crate::embedding::errands;
 use crate::foreign::{anchor, requests};
 use crate::messages;
 use crate::outcome::Failure;
+use crate::processes::forks;
 use crate::promises;
+use crate::sandbox::{self, SandboxRef, metering};
 use crate::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
@@ -25,7 +28,8 @@ use crate::vat::{VatRef, Work};
 use crate::vm::Vm;
 use crate::waiting::{self, Place};
 
-/// Something in a run queue: a vat, a strand, both, or the news that a timer is due or that C calls.
+/// Something in a run queue: a vat, a strand, both, or the news that a timer is due, that C calls, or that there is an
+/// errand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item(NonZeroUsize);
 
@@ -35,6 +39,7 @@ const REQUEST: usize = 3;
 const STRAND_WITH_VAT: usize = 4;
 const VISIT: usize = 5;
 const NOTHING: usize = 6;
+const ERRAND: usize = 7;
 const KIND: usize = 7;
 
 impl Item {
@@ -66,6 +71,9 @@ impl Item {
 
     /// A native thread that is none of the VM's calls guest code.
     pub const REQUEST: Item = Item(NonZeroUsize::new(REQUEST).expect("not zero"));
+
+    /// A native thread has left something to do.
+    pub const ERRAND: Item = Item(NonZeroUsize::new(ERRAND).expect("not zero"));
 
     fn new(bits: usize) -> Item {
         // Addresses are not null, and the other kinds have bits of their own.
@@ -224,6 +232,7 @@ fn run_item(thread: &mut Thread, item: Item) {
             VISIT => visit(thread, VatRef::from_address(bits & !KIND)),
             STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
             REQUEST => requests::begin_next(thread),
+            ERRAND => errands::run_next(thread),
             NOTHING => {}
             _ => run_at_home(thread, StrandRef::from_address(bits)),
         }
@@ -303,11 +312,27 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     if promises::attend(thread, vat, message) {
         return;
     }
+    if let Some(sandbox) = vat.sandbox() {
+        return run_metered_turn(thread, vat, sandbox, message);
+    }
     if let Some(strand) = thread.turn_strand.take() {
         strand::renew(thread, strand, vat, message);
         vat.turn.set(Some(strand));
         return run_strand(thread, strand);
     }
+    run_new_turn(thread, vat, message);
+}
+
+/// Runs a turn of a sandbox's vat, unless that is over: then the message is as good as one whose turn was ended.
+fn run_metered_turn(thread: &mut Thread, vat: VatRef, sandbox: SandboxRef, message: Object) {
+    if !sandbox.is_over() {
+        return run_new_turn(thread, vat, message);
+    }
+    let (result, error) = (message.element(messages::RESULT), sandbox::error(sandbox));
+    promises::settle_result(thread, Some(vat), result, Ending::Killed, error);
+}
+
+fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     thread.message.clear();
     thread.message.push(message.word());
     match strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
@@ -317,7 +342,10 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
         }
         Err(_) => {
             let result = thread.message[0].object_unchecked().element(messages::RESULT);
-            let error = thread.vm.roots.out_of_memory.get();
+            let error = match vat.sandbox() {
+                Some(sandbox) if sandbox.is_over() => sandbox::error(sandbox),
+                _ => thread.vm.roots.out_of_memory.get(),
+            };
             promises::settle_result(thread, Some(vat), result, Ending::Failed, error);
         }
     }
@@ -383,7 +411,12 @@ fn enter(thread: &mut Thread, strand: StrandRef) {
 }
 
 fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
-    if strand.is_killed.load(Ordering::Relaxed) && !thread.is_parked {
+    if thread.is_parked {
+        return;
+    }
+    if metering::is_over(thread) {
+        unwind::kill(thread);
+    } else if strand.is_killed.load(Ordering::Relaxed) {
         kill(thread, strand);
     }
 }
@@ -436,8 +469,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let value = strand.result();
     let vat = strand.vat.get();
     let task = strand.object().slot(strand::slots::TASK);
-    let is_process = matches!(strand.role.get(), Role::Maker | Role::Process);
-    let result = if is_process { Word::NIL } else { task };
+    let role = strand.role.get();
+    let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
+    let result = if has_no_result { Word::NIL } else { task };
     let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
     if let Some(vat) = turn {
         vat.turn.set(None);
@@ -445,6 +479,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     if !(turn.is_some() && strand::keep(thread, strand)) {
         announce_end(thread, strand, ending, value);
         strand::free(thread, strand);
+    }
+    if role == Role::Branch {
+        return forks::branch_ended(thread, task, ending, value);
     }
     promises::settle_result(thread, vat, result, ending, value);
 }
@@ -527,8 +564,13 @@ impl Hooks<TimerKey> for WorkerHooks {
         let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
         let worker = builder.spawn(move || {
             let mut thread = Thread::attach(vm);
-            // Until the program ends, or the thread is surplus.
-            work(&mut thread, |_| false);
+            // Until the program ends, or the thread is surplus. If nothing is left to run, the embedder's thread
+            // is in C: then nobody waits for it once the end is near.
+            if work(&mut thread, |_| false) == Finished::Stalled
+                && let Some(code) = vm.ended.near_code()
+            {
+                vm.end(code);
+            }
         });
         // Without another native thread, those that are there do the work.
         drop(worker);

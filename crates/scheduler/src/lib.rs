@@ -19,8 +19,10 @@
 //! | [`options`](SchedulerOptions), [`hooks`](Hooks) | what the embedder chooses and what the runtime is asked |
 //! | `scheduler` | what all workers share; what any thread may do |
 //! | `worker`, `search` | a worker: its queue, its next slot, looking for work elsewhere |
+//! | `policies` | other places for ready items than slots and queues: [pools](Policy) |
 //! | `bound`, `inbox` | native threads that run only what is handed to them |
-//! | `seeded`, `decisions`, `relay` | a seeded run: what is ready, the generator, and who has both |
+//! | `seeded`, `decisions` | a seeded run: what is ready, and the generator |
+//! | `relay`, `keeper` | a seeded run: the baton, which is both, and who has it |
 //! | `parking` | waiting for work without losing a wake-up; stalls |
 //! | `watch`, `gate`, `monitor` | slices, help and timers, by a thread that sleeps when it can |
 //! | `outside` | items in foreign code, and who takes over |
@@ -36,10 +38,12 @@ mod decisions;
 mod gate;
 mod hooks;
 mod inbox;
+mod keeper;
 mod monitor;
 mod options;
 mod outside;
 mod parking;
+mod policies;
 mod relay;
 mod scheduler;
 mod search;
@@ -52,8 +56,10 @@ mod watch;
 mod worker;
 
 pub use hooks::Hooks;
+pub use keeper::Laying;
 pub use options::{SchedulerOptions, WorkerId};
 pub use outside::Return;
+pub use policies::Policy;
 pub use scheduler::Scheduler;
 pub use timers::TimerId;
 pub use worker::{Parked, Worker};

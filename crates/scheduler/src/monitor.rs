@@ -12,13 +12,15 @@
 //! the first time is looked at again when that time is over. If it is another call then, calls are short, and
 //! the next look comes at its usual time: so a program of many short calls is not looked at all the time.
 //!
+//! What was waiting behind a replaced item is likely to go outside as well, for as long: fifty strands of one vat
+//! that all make the same call do so one after the other. So with each replacement the machine becomes less
+//! patient, down to an eighth, until it sees a call that returns by itself.
+//!
 //! Whether an item has waited since the last look is told without touching the item: a queue is first
 //! in, first out, so if fewer items were begun since than were waiting then, one of these
 //! still waits. Programs that switch often and quickly thus never look as if they needed help.
 
 use std::time::Duration;
-
-use crossbeam_deque::Stealer;
 
 use crate::outside::Call;
 use crate::sync::Ordering;
@@ -33,7 +35,10 @@ const SHORTEST_INTERVAL: Duration = Duration::from_micros(250);
 const SHORTEST_PATIENCE: Duration = Duration::from_micros(20);
 
 /// How many looks in a row change nothing before the interval is doubled.
-const PATIENCE: u32 = 8;
+const IDLE_LOOKS: u32 = 8;
+
+/// What part of its patience the machine keeps at least.
+const LEAST_PART: u32 = 8;
 
 /// The monitor thread.
 pub(crate) fn run<T, P>(scheduler: &'static Scheduler<T, P>)
@@ -43,7 +48,7 @@ where
 {
     let slice = scheduler.options.slice.max(SHORTEST_INTERVAL);
     let mut observations = vec![Observation::default(); scheduler.numbers()];
-    let patience = scheduler.options.patience.max(SHORTEST_PATIENCE);
+    let mut patience = Patience::new(scheduler.options.patience);
     let mut pace = Pace::new(slice);
     let mut is_second_look = false;
     // After a rest it stays up for one interval: who called it may call again at once.
@@ -51,16 +56,17 @@ where
     while !scheduler.is_stopped() {
         let now = scheduler.clock.now();
         scheduler.deliver_timers(now);
-        let sights = look(scheduler, &mut observations, now, slice);
+        let sights = look(scheduler, &mut observations, now, slice, patience.now);
         pace.count(sights.has_changed);
+        patience.learn(&sights);
         let is_worth_it = sights.has_new_call && (!is_second_look || sights.has_changed);
-        let looks_again = is_worth_it || sights.has_known_call;
-        is_second_look = looks_again;
+        let looks_again = is_worth_it || sights.has_known_call || sights.has_replaced;
+        is_second_look = looks_again && !sights.has_replaced;
         let deadline = scheduler.timers.next_deadline();
         let until_deadline = deadline.map(|deadline| deadline.saturating_sub(now));
         if lingers || is_needed(scheduler) {
             let interval = match looks_again {
-                true => patience,
+                true => patience.now.max(SHORTEST_PATIENCE),
                 false => pace.interval(scheduler.parking.has_idle()),
             };
             let interval = until_deadline.map_or(interval, |until| interval.min(until));
@@ -89,6 +95,10 @@ struct Sights {
     has_new_call: bool,
     /// Whether one is in a call that had, but is not outside for long yet.
     has_known_call: bool,
+    /// Whether a call that had begun at the look before has returned.
+    has_returned: bool,
+    /// Whether one was outside for long, and its worker is replaced.
+    has_replaced: bool,
 }
 
 /// Looks at every worker.
@@ -97,24 +107,29 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
     observations: &mut [Observation],
     now: Duration,
     slice: Duration,
+    patience: Duration,
 ) -> Sights {
     // Relaxed: it paces workers, and orders nothing.
     scheduler.looks.fetch_add(1, Ordering::Relaxed);
     let mut sights = Sights::default();
     for id in scheduler.worker_ids() {
         let (watch, observation) = (scheduler.watch(id), &mut observations[id.0]);
-        match look_outside(scheduler, id, observation, now) {
+        let call_before = observation.call;
+        let outside = look_outside(scheduler, id, observation, now, patience);
+        let is_gone = matches!(outside, Outside::Nothing | Outside::New);
+        sights.has_returned |= is_gone && call_before.is_some();
+        match outside {
             Outside::Nothing => {}
             Outside::New => sights.has_new_call = true,
             Outside::Known => sights.has_known_call = true,
-            Outside::Replaced => sights.has_changed = true,
+            Outside::Replaced => (sights.has_changed, sights.has_replaced) = (true, true),
         }
         let sight = sight(scheduler, id);
         let measure = observation.judge(sight, now, slice);
         sights.has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
         match measure {
             Measure::None => {}
-            Measure::Wake => scheduler.wake(),
+            Measure::Wake => scheduler.call_help(id),
             Measure::Ask(request) => {
                 watch.ask(sight.progress.count, request);
                 scheduler.hooks.preempt(id);
@@ -137,10 +152,10 @@ fn sight<T: Copy + Send + 'static, P: Send + 'static>(
     }
     Sight {
         progress,
-        queued: scheduler.stealer(id).map_or(0, Stealer::len),
+        queued: scheduler.waiting(id),
         is_excused,
         has_injected: scheduler.has_injected(),
-        has_idle: scheduler.parking.has_idle(),
+        has_idle: scheduler.parking.has_idle() && scheduler.lets_help(),
     }
 }
 
@@ -162,6 +177,7 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
     id: WorkerId,
     observation: &mut Observation,
     now: Duration,
+    patience: Duration,
 ) -> Outside {
     let watch = scheduler.watch(id);
     let Some(call) = watch.place.call() else {
@@ -173,15 +189,16 @@ fn look_outside<T: Copy + Send + 'static, P: Send + 'static>(
         observation.call = Some((call, now));
         return Outside::New;
     };
-    if now - since < scheduler.options.patience || !watch.place.begin_replacing(call) {
+    if now - since < patience || !watch.place.begin_replacing(call) {
         return Outside::Known;
     }
+    observation.call = None;
     scheduler.hooks.replaced(id);
     let has_work = || scheduler.has_injected();
     if scheduler.inbox(id).is_some() {
         scheduler.parking.replace_bound(has_work);
     } else {
-        scheduler.empty_queue(id);
+        scheduler.release(id);
         scheduler.parking.replace(has_work);
     }
     watch.excuse();
@@ -207,7 +224,7 @@ struct Sight {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Measure {
     None,
-    /// Wakes an idle worker, to steal.
+    /// Gets an idle worker to help.
     Wake,
     Ask(Request),
 }
@@ -248,6 +265,26 @@ impl Observation {
     }
 }
 
+/// How long an item may be outside.
+struct Patience {
+    usual: Duration,
+    now: Duration,
+}
+
+impl Patience {
+    fn new(usual: Duration) -> Patience {
+        Patience { usual, now: usual }
+    }
+
+    fn learn(&mut self, sights: &Sights) {
+        if sights.has_returned {
+            self.now = self.usual;
+        } else if sights.has_replaced {
+            self.now = (self.now / 2).max(self.usual / LEAST_PART);
+        }
+    }
+}
+
 /// How often the monitor looks.
 struct Pace {
     interval: Duration,
@@ -272,7 +309,7 @@ impl Pace {
             return self.quicken();
         }
         self.idle_looks += 1;
-        if self.idle_looks == PATIENCE {
+        if self.idle_looks == IDLE_LOOKS {
             self.idle_looks = 0;
             self.interval = (self.interval * 2).min(self.slice);
         }
@@ -363,6 +400,23 @@ mod tests {
         let mut sights = [sight(1, false, 3); 20];
         sights.iter_mut().for_each(|sight| sight.progress.runs = false);
         assert_eq!(judge(&sights), [Measure::None; 20]);
+    }
+
+    #[test]
+    fn patience_goes_with_replacements_and_comes_back_with_a_return() {
+        let mut patience = Patience::new(Duration::from_micros(256));
+        let replaced = Sights { has_replaced: true, ..Sights::default() };
+        let times: Vec<u128> = (0..5)
+            .map(|_| {
+                patience.learn(&replaced);
+                patience.now.as_micros()
+            })
+            .collect();
+        assert_eq!(times, [128, 64, 32, 32, 32]);
+        patience.learn(&Sights::default());
+        assert_eq!(patience.now.as_micros(), 32);
+        patience.learn(&Sights { has_returned: true, has_replaced: true, ..Sights::default() });
+        assert_eq!(patience.now.as_micros(), 256);
     }
 
     #[test]

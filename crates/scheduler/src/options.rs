@@ -1,13 +1,18 @@
-//! What an embedder chooses: how many workers, how long a time slice, and whether a seed decides.
+//! What an embedder chooses: which policy, how many workers, how long a time slice, and whether a seed decides.
 
 use std::fmt;
 use std::thread;
 use std::time::Duration;
 
+use crate::Policy;
+
 /// How a scheduler works.
 #[derive(Clone, Debug)]
 pub struct SchedulerOptions {
-    /// How many workers run at a time, at least one. A seeded scheduler has one whatever this says.
+    /// Who gets which of the items that are ready.
+    pub policy: Policy,
+    /// How many workers run at a time, at least one. A seeded scheduler has one whatever this says, and some
+    /// policies have a number of their own.
     pub workers: usize,
     /// How many native threads there may be, with those whose items are outside. At least as many as
     /// workers.
@@ -25,11 +30,12 @@ pub struct SchedulerOptions {
 }
 
 impl Default for SchedulerOptions {
-    /// A worker for each core, 256 threads and as many bound ones, slices of ten milliseconds, a quarter of
+    /// Stealing, a worker for each core, 256 threads and as many bound ones, slices of ten milliseconds, a quarter of
     /// one for what is outside, ten seconds for threads that are not needed, no seed.
     fn default() -> SchedulerOptions {
         let workers = thread::available_parallelism().map_or(1, usize::from);
         SchedulerOptions {
+            policy: Policy::default(),
             workers,
             threads: 256,
             bound: 256,

@@ -81,6 +81,8 @@ pub(crate) struct Parking {
     verdict_given: Box<[Condvar]>,
     /// How many workers may be active.
     places: usize,
+    /// Whether workers are started when there is work and a place.
+    starts: bool,
     /// How many workers could be woken or started, or fewer: not more than one of the latter counts.
     /// Written under the lock.
     idle: AtomicUsize,
@@ -155,7 +157,7 @@ pub(crate) struct Parker {
 }
 
 impl Parking {
-    pub(crate) fn new(places: usize, threads: usize, kept: Duration) -> Parking {
+    pub(crate) fn new(places: usize, threads: usize, kept: Duration, starts: bool) -> Parking {
         let crew = Crew {
             parked: Vec::with_capacity(places),
             verdicts: vec![None; threads].into(),
@@ -171,6 +173,7 @@ impl Parking {
             crew: Mutex::new(crew),
             verdict_given: (0..threads).map(|_| Condvar::new()).collect(),
             places,
+            starts,
             idle: AtomicUsize::new(0),
             searching: AtomicBool::new(false),
             active: AtomicUsize::new(0),
@@ -226,6 +229,32 @@ impl Parking {
     /// A bound worker that was outside for long is not any more.
     pub(crate) fn come_back_bound(&self) {
         lock(&self.crew).replaced -= 1;
+    }
+
+    /// With a seed: a present worker has no right to run for now.
+    pub(crate) fn step_aside(&self) {
+        let mut crew = lock(&self.crew);
+        crew.present -= 1;
+        self.publish(&crew);
+    }
+
+    /// With a seed: a worker that had stepped aside is present again.
+    pub(crate) fn step_in(&self) {
+        let mut crew = lock(&self.crew);
+        crew.present += 1;
+        self.publish(&crew);
+    }
+
+    /// With a seed: somebody goes on for a worker that is outside, which is a source until it comes back.
+    pub(crate) fn begin_absence(&self) {
+        lock(&self.crew).replaced += 1;
+        self.begin_source();
+    }
+
+    /// With a seed: the worker has come back.
+    pub(crate) fn end_absence(&self, has_work: impl Fn() -> bool) {
+        lock(&self.crew).replaced -= 1;
+        self.end_sources(1, has_work);
     }
 
     /// From now on, workers that are replaced are no sources: nobody waits for what they do.
@@ -475,7 +504,7 @@ impl Parking {
     }
 
     fn ask_for_worker(&self, crew: &mut Crew) -> Wake {
-        if !crew.has_number() || crew.is_starting {
+        if !self.starts || !crew.has_number() || crew.is_starting {
             return Wake::AllBusy;
         }
         crew.is_starting = true;
@@ -486,7 +515,7 @@ impl Parking {
     /// Writes what is read without the lock.
     fn publish(&self, crew: &Crew) {
         let may_start = crew.joined > 0 && crew.has_number() && !crew.is_starting;
-        let may_start = may_start && crew.present < self.places;
+        let may_start = may_start && self.starts && crew.present < self.places;
         let free = self.places.saturating_sub(crew.active());
         let idle = free.min(crew.parked.len() + usize::from(may_start));
         // Relaxed: the fences of the protocol order it where it matters.

@@ -1,7 +1,8 @@
 //! The baton of a seeded run, and where native threads wait for it.
 //!
-//! Who has the baton runs; all others wait. The first worker takes every decision about what is next. If that
-//! is bound to another worker, the baton goes there with the item, and comes back when the item has run.
+//! Who has the baton runs; all others wait. Workers that are not bound take the decisions about what is next. If that
+//! is bound to another worker, the baton goes there with the item, and comes back when the item has run. Who has
+//! the baton otherwise is `keeper.rs`'s affair.
 
 use crate::seeded::Seeded;
 use crate::sync::{Condvar, Mutex, lock};
@@ -30,7 +31,7 @@ impl<T> Relay<T> {
         Relay { state: Mutex::new(state), given: Condvar::new() }
     }
 
-    fn give(&self, baton: Baton<T>) {
+    pub(crate) fn give(&self, baton: Baton<T>) {
         lock(&self.state).baton = Some(baton);
         self.given.notify_one();
     }
@@ -74,22 +75,11 @@ impl<T> Relay<T> {
 impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// Where a worker of a seeded run waits for the baton.
     pub(crate) fn relay(&self, id: WorkerId) -> Option<&Relay<T>> {
-        // A seeded run has one worker that is not bound.
         self.relays.get(id.0)
     }
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
-    /// The first worker has chosen an item for a bound one: that gets it with the baton, and this one
-    /// waits until the baton comes back.
-    pub(crate) fn pass_baton(&mut self, bound: WorkerId, item: T) -> Parked {
-        let scheduler = self.scheduler;
-        if let (Some(seeded), Some(relay)) = (self.seeded.take(), scheduler.relay(bound)) {
-            relay.give(Baton { seeded, item: Some(item) });
-        }
-        self.receive_baton()
-    }
-
     /// A bound worker gives the baton back, and waits for the next one.
     pub(crate) fn await_baton(&mut self) -> Parked {
         self.give_back_baton();
@@ -102,12 +92,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         let Some(mut seeded) = self.seeded.take() else { return };
         // It was not run, since all is over.
         item.into_iter().for_each(|item| seeded.push(item));
-        if let Some(relay) = self.scheduler.relay(WorkerId(0)) {
-            relay.give(Baton { seeded, item: None });
-        }
+        self.scheduler.give_to_spare(seeded);
     }
 
-    fn receive_baton(&mut self) -> Parked {
+    /// Waits for the baton.
+    pub(crate) fn receive_baton(&mut self) -> Parked {
         let Some(relay) = self.scheduler.relay(self.id()) else { return Parked::Stopped };
         match relay.wait() {
             Ok(Baton { seeded, item }) => {

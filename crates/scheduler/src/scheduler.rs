@@ -11,8 +11,10 @@ use crate::bound::Numbers;
 use crate::clock::Clock;
 use crate::gate::{Gate, Kick};
 use crate::inbox::Inbox;
+use crate::keeper::Keeper;
 use crate::monitor;
 use crate::parking::{Parking, Wake};
+use crate::policies::Pool;
 use crate::relay::Relay;
 use crate::seeded::Seeded;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
@@ -28,6 +30,8 @@ pub struct Scheduler<T, P> {
     pub(crate) options: SchedulerOptions,
     pub(crate) hooks: Box<dyn Hooks<P>>,
     pub(crate) injector: Injector<T>,
+    /// Where items wait beside queues and injector, if the policy has such a place.
+    pub(crate) pool: Option<Box<dyn Pool<T, P>>>,
     /// One for each thread that there may be, as the watches are; made when the first one with the number
     /// joins.
     pub(crate) stealers: Box<[OnceLock<Stealer<T>>]>,
@@ -44,6 +48,8 @@ pub struct Scheduler<T, P> {
     pub(crate) inboxes: Box<[OnceLock<Inbox<T>>]>,
     /// With a seed, where each worker waits for the baton.
     pub(crate) relays: Box<[Relay<T>]>,
+    /// With a seed, who has the baton next.
+    pub(crate) keeper: Keeper<T>,
     pub(crate) bound: std::sync::Mutex<Numbers>,
     /// How many numbers of bound workers were ever reserved.
     pub(crate) bound_count: AtomicUsize,
@@ -53,17 +59,19 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// A scheduler without workers. No thread is started.
     pub fn new(options: SchedulerOptions, hooks: impl Hooks<P> + 'static) -> Scheduler<T, P> {
         let is_seeded = options.seed.is_some();
-        let workers = if is_seeded { 1 } else { options.workers.max(1) };
-        let threads = if is_seeded { 1 } else { options.threads.max(workers) };
+        let workers = if is_seeded { 1 } else { options.policy.places(&options) };
+        let threads = options.threads.max(workers);
         let (bound, kept) = (options.bound, options.kept);
+        let pool = if is_seeded { None } else { options.policy.pool(threads, workers) };
         let relays = if is_seeded { threads + bound } else { 0 };
         Scheduler {
             options,
             hooks: Box::new(hooks),
             injector: Injector::new(),
+            pool,
             stealers: (0..threads).map(|_| OnceLock::new()).collect(),
             watches: (0..threads + bound).map(|_| CachePadded::new(Watch::new())).collect(),
-            parking: CachePadded::new(Parking::new(workers, threads, kept)),
+            parking: CachePadded::new(Parking::new(workers, threads, kept, !is_seeded)),
             gate: Gate::new(),
             timers: Timers::new(),
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
@@ -71,6 +79,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             queues: std::sync::Mutex::default(),
             inboxes: (0..bound).map(|_| OnceLock::new()).collect(),
             relays: (0..relays).map(|_| Relay::new()).collect(),
+            keeper: Keeper::new(),
             bound: std::sync::Mutex::default(),
             bound_count: AtomicUsize::new(0),
         }
@@ -87,7 +96,15 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = queues.remove(&id).unwrap_or_else(Queue::new_fifo);
         self.stealers[id.index()].get_or_init(|| queue.stealer());
-        Worker::new(self, id, queue, self.options.seed.map(Seeded::new))
+        Worker::new(self, id, queue, self.baton_for(id))
+    }
+
+    /// With a seed, what a new worker decides with: the first one begins, others are started to go on.
+    fn baton_for(&self, id: WorkerId) -> Option<Box<Seeded<T>>> {
+        match self.options.seed {
+            Some(seed) if id == WorkerId(0) => Some(Box::new(Seeded::new(seed))),
+            _ => self.keeper.take_kept(),
+        }
     }
 
     /// The queue of a worker that leaves, for the next one with its number.
@@ -100,8 +117,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// A worker [pushes](Worker::push), which is cheaper; so should the first item of all be, for no
     /// second worker to be started for it.
     pub fn inject(&'static self, item: T) {
-        self.injector.push(item);
-        self.wake();
+        match &self.pool {
+            Some(pool) => pool.inject(self, item),
+            None => {
+                self.injector.push(item);
+                self.wake();
+            }
+        }
     }
 
     /// Makes a worker return from [`Worker::park`](crate::Worker::park), now or the next time, for it
@@ -116,6 +138,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.parking.stop();
         self.bound_ids().filter_map(|id| self.inbox(id)).for_each(Inbox::stop);
         self.relays.iter().for_each(Relay::stop);
+        self.pool.iter().for_each(|pool| pool.stop());
         self.gate.kick_if_started();
         self.worker_ids().for_each(|worker| self.hooks.preempt(worker));
     }
@@ -228,8 +251,38 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         }
     }
 
+    /// Gives what waits for a worker to all.
+    pub(crate) fn release(&'static self, id: WorkerId) {
+        self.empty_queue(id);
+        self.pool.iter().for_each(|pool| pool.release(self, id));
+    }
+
+    /// An item has waited for a busy worker, while another one is idle.
+    pub(crate) fn call_help(&'static self, id: WorkerId) {
+        match &self.pool {
+            Some(pool) => pool.call_help(self, id),
+            None => self.wake(),
+        }
+    }
+
+    /// How many items wait for a worker that is not bound, but in its next slot.
+    pub(crate) fn waiting(&self, id: WorkerId) -> usize {
+        let pooled = self.pool.as_ref().map_or(0, |pool| pool.waiting(id));
+        self.stealer(id).map_or(0, Stealer::len) + pooled
+    }
+
+    /// Whether idle workers can help busy ones.
+    pub(crate) fn lets_help(&self) -> bool {
+        self.pool.as_ref().is_none_or(|pool| pool.lets_help())
+    }
+
+    /// Whether there is something for a worker that is about to park.
+    pub(crate) fn is_worth_a_look(&self, id: WorkerId) -> bool {
+        !self.injector.is_empty() || self.pool.as_ref().is_some_and(|pool| pool.is_worth_a_look(id))
+    }
+
     /// Gives what is in the queue of a worker to all.
-    pub(crate) fn empty_queue(&self, id: WorkerId) {
+    fn empty_queue(&self, id: WorkerId) {
         let Some(stealer) = self.stealer(id) else { return };
         loop {
             match stealer.steal() {
@@ -240,8 +293,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         }
     }
 
+    /// Whether items wait for anybody.
     pub(crate) fn has_injected(&self) -> bool {
-        !self.injector.is_empty()
+        let is_pooled = || self.pool.as_ref().is_some_and(|pool| pool.has_shared());
+        !self.injector.is_empty() || self.keeper.is_claimed() || is_pooled()
     }
 
     /// How often the monitor has looked.
@@ -271,7 +326,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.stealers.get(id.0)?.get()
     }
 
-    fn end_sources(&self, count: usize) {
+    pub(crate) fn end_sources(&self, count: usize) {
         if count > 0 {
             self.parking.end_sources(count, || self.has_injected());
         }

@@ -28,7 +28,7 @@ const PAUSE: u32 = 8;
 /// Whether a worker may search, and where it begins.
 pub(crate) struct SearchRight {
     /// Whether the worker has the token of the only searcher.
-    has_token: bool,
+    pub(crate) has_token: bool,
     /// During which look of the monitor it searched last, and how many items it had run by then.
     searched: Option<(u64, u64)>,
     /// A generator for victims (Marsaglia, *Xorshift RNGs*, 2003). Never zero.

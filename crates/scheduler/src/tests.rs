@@ -4,16 +4,18 @@
 mod bound;
 mod order;
 mod outside;
+mod policies;
 mod seeded;
 mod threads;
 mod watching;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::{Hooks, Parked, Scheduler, SchedulerOptions, Worker, WorkerId};
+use crate::{Hooks, Parked, Policy, Scheduler, SchedulerOptions, Worker, WorkerId};
 
 type TestScheduler = Scheduler<usize, usize>;
 type TestWorker = Worker<usize, usize>;
@@ -123,9 +125,14 @@ impl Hooks<usize> for RuntimeHooks {
     }
 }
 
+thread_local! {
+    /// The policy that is tested.
+    static POLICY: Cell<Policy> = const { Cell::new(Policy::Stealing) };
+}
+
 fn with_workers(workers: usize) -> SchedulerOptions {
-    let slice = Duration::from_millis(1);
-    SchedulerOptions { workers, threads: 64, slice, ..SchedulerOptions::default() }
+    let (policy, slice) = (POLICY.get(), Duration::from_millis(1));
+    SchedulerOptions { policy, workers, threads: 64, slice, ..SchedulerOptions::default() }
 }
 
 fn with_seed(seed: u64) -> SchedulerOptions {

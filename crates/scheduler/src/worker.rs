@@ -13,6 +13,7 @@ use crossbeam_deque::{Steal, Worker as Queue};
 use crate::inbox::Inbox;
 use crate::outside::Return;
 use crate::parking::{Parker, Verdict};
+use crate::policies::INJECTOR_INTERVAL;
 use crate::search::SearchRight;
 use crate::seeded::{Chosen, Seeded};
 use crate::watch::{Progress, Request};
@@ -22,11 +23,6 @@ use crate::{Scheduler, WorkerId};
 /// gets a good deal of its talk done while its data are in the cache; the others wait for some
 /// microseconds.
 const NEXT_IN_A_ROW: u32 = 16;
-
-/// After how many items the injector is looked at before the queue, so that a queue which never gets
-/// empty does not keep it waiting. A prime, as in the scheduler of Go, so as not to go in step with
-/// the program's own rhythm.
-const INJECTOR_INTERVAL: u64 = 61;
 
 /// With how many items in the queue a push wakes another worker. Below, a program of few items that
 /// talk to each other would have them carried to and fro between caches, at a system call each;
@@ -40,7 +36,7 @@ const CROWDED_QUEUE: usize = 8;
 /// One that is bound has neither queue nor next slot (`bound.rs`).
 pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     pub(crate) scheduler: &'static Scheduler<T, P>,
-    id: WorkerId,
+    pub(crate) id: WorkerId,
     next: Option<T>,
     pub(crate) queue: Queue<T>,
     /// How many items were begun. It is the number of the one that runs.
@@ -58,7 +54,8 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// The count when it parked last.
     parked_at: u64,
     pub(crate) search_right: SearchRight,
-    /// Whether it is neither bound nor part of a seeded run.
+    /// Whether what it makes ready waits in its own slot and queue: it is not bound, there is no seed, and the
+    /// policy has no other place for that.
     is_ordinary: bool,
     /// What only it may run, if it is bound.
     pub(crate) inbox: Option<&'static Inbox<T>>,
@@ -66,8 +63,10 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     pub(crate) seeded: Option<Box<Seeded<T>>>,
     /// In a seeded run, the item that a bound worker is to run.
     pub(crate) relayed: Option<T>,
-    /// In a seeded run, the item that is next, and its bound worker, if it has one.
-    passed: Option<(WorkerId, T)>,
+    /// In a seeded run, who is to get the baton, and the item for a bound worker.
+    passed: Option<(WorkerId, Option<T>)>,
+    /// In a seeded run, whether the item is outside, for which the baton was laid down.
+    pub(crate) has_laid: bool,
 }
 
 /// Why [`Worker::park`] returns.
@@ -89,7 +88,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         scheduler: &'static Scheduler<T, P>,
         id: WorkerId,
         queue: Queue<T>,
-        seeded: Option<Seeded<T>>,
+        seeded: Option<Box<Seeded<T>>>,
     ) -> Worker<T, P> {
         Worker {
             scheduler,
@@ -104,11 +103,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             woke_during: None,
             parked_at: 0,
             search_right: SearchRight::new(id),
-            is_ordinary: seeded.is_none(),
+            is_ordinary: !scheduler.is_seeded() && scheduler.pool.is_none(),
             inbox: None,
-            seeded: seeded.map(Box::new),
+            seeded,
             relayed: None,
             passed: None,
+            has_laid: false,
         }
     }
 
@@ -162,9 +162,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     #[cold]
     fn push_elsewhere(&mut self, item: T, is_next: bool) {
         match &mut self.seeded {
-            Some(seeded) if is_next => seeded.push_next(item),
-            Some(seeded) => seeded.push(item),
+            Some(seeded) if is_next => return seeded.push_next(item),
+            Some(seeded) => return seeded.push(item),
+            None => {}
+        }
+        match self.pool() {
             None => self.scheduler.inject(item),
+            Some(pool) => self.push_to(pool, item),
         }
     }
 
@@ -187,8 +191,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if let Some(inbox) = self.inbox {
             return self.park_bound(inbox);
         }
-        if let Some((bound, item)) = self.passed.take() {
-            return self.pass_baton(bound, item);
+        if let Some((to, item)) = self.passed.take() {
+            return self.pass_baton(to, item);
         }
         if self.scheduler.parking.is_crowded() {
             self.hand_over();
@@ -203,7 +207,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         let deadline = self.seeded.as_ref().and_then(|_| self.scheduler.timers.next_deadline());
         let timeout = deadline.map(|deadline| deadline.saturating_sub(self.scheduler.clock.now()));
         let parker = Parker { id: self.id, has_run, timeout };
-        match self.scheduler.parking.park(parker, || self.scheduler.has_injected()) {
+        match self.scheduler.parking.park(parker, || self.scheduler.is_worth_a_look(self.id)) {
             Verdict::Stop => return Parked::Stopped,
             Verdict::Stall => return Parked::Stalled,
             Verdict::Surplus => return Parked::Surplus,
@@ -248,12 +252,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     ///
     /// What waits for a bound worker waits on.
     pub fn hand_over(&mut self) {
-        if !self.is_ordinary {
+        if self.inbox.is_some() || self.scheduler.is_seeded() {
             return;
         }
         let has_own = self.has_own();
         let queued = std::iter::from_fn(|| self.queue.pop());
         queued.chain(self.next.take()).for_each(|item| self.scheduler.injector.push(item));
+        self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));
         self.publish();
         self.excuse();
         if has_own {
@@ -265,11 +270,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// neither polls nor calls the scheduler. If that takes long, the runtime is told by
     /// [`Hooks::replaced`](crate::Hooks::replaced).
     ///
-    /// With a seed, nothing happens: nobody takes over.
+    /// With a seed, nobody takes over unless somebody [relieves](Scheduler::relieve) the worker.
     #[inline]
     pub fn go_outside(&mut self) {
         if !self.is_ordinary && self.scheduler.is_seeded() {
-            return;
+            return self.lay_baton_down();
         }
         // Nobody can take what is in the next slot.
         if let Some(next) = self.next.take() {
@@ -307,9 +312,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// The item that runs is as others again.
     #[inline]
     pub fn come_back(&mut self) -> Return {
-        if !self.is_ordinary && self.scheduler.is_seeded()
-            || self.scheduler.watch(self.id).place.try_return()
-        {
+        if !self.is_ordinary && self.scheduler.is_seeded() {
+            return self.take_baton_up();
+        }
+        if self.scheduler.watch(self.id).place.try_return() {
             return Return::Undisturbed;
         }
         self.come_back_replaced()
@@ -345,7 +351,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             return self.next_bound(inbox);
         }
         if !self.is_ordinary {
-            return self.next_by_decision();
+            return self.next_otherwise();
         }
         if self.scheduler.parking.is_crowded() {
             self.publish();
@@ -373,13 +379,24 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     #[cold]
+    fn next_otherwise(&mut self) -> Option<T> {
+        match self.pool() {
+            Some(pool) => self.next_from(pool),
+            None => self.next_by_decision(),
+        }
+    }
+
     fn next_by_decision(&mut self) -> Option<T> {
         if self.passed.is_some() {
             return None;
         }
+        if let Some(holder) = self.next_holder() {
+            self.passed = Some((holder, None));
+            return None;
+        }
         let Chosen { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
         if let Some(bound) = bound {
-            self.passed = Some((bound, item));
+            self.passed = Some((bound, Some(item)));
             return None;
         }
         self.count += 1;
@@ -441,7 +458,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     /// Something waits now. If an item runs, the monitor has to watch it.
     #[inline]
-    fn recall_if_waiting(&mut self) {
+    pub(crate) fn recall_if_waiting(&mut self) {
         if self.is_excused && self.is_running {
             self.recall();
         }
@@ -480,11 +497,14 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     }
 
     /// Whether anything waits here.
-    fn has_own(&self) -> bool {
+    pub(crate) fn has_own(&self) -> bool {
         match (&self.seeded, self.inbox) {
             (Some(seeded), _) => seeded.has_waiting() || self.passed.is_some(),
             (None, Some(inbox)) => inbox.len() > 0,
-            (None, None) => self.next.is_some() || !self.queue.is_empty(),
+            (None, None) => {
+                let pooled = || self.pool().is_some_and(|pool| pool.waiting(self.id) > 0);
+                self.next.is_some() || !self.queue.is_empty() || pooled()
+            }
         }
     }
 }
@@ -499,10 +519,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
         self.give_up_search();
         let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
         let queued = std::iter::from_fn(|| self.queue.pop());
-        let passed = self.passed.take().map(|(_, item)| item);
+        let passed = self.passed.take().and_then(|(_, item)| item);
         for item in self.next.take().into_iter().chain(queued).chain(seeded).chain(passed) {
             self.scheduler.injector.push(item);
         }
+        self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));
         self.publish();
         self.excuse();
         let scheduler = self.scheduler;

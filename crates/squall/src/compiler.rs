@@ -4,12 +4,14 @@
 //! (`.sqb`) and its text form (`.sqasm`). The last two can come from anywhere and are verified
 //! before they are believed; what our own compiler makes needs that only to find mistakes in it.
 
-use squall_bytecode::assembler::assemble;
+use squall_bytecode::assembler::{File, Mistake, Read, Sources};
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{Trust, verify};
 use squall_newspeak::diagnostics::render::{Colour, to_text};
 use squall_newspeak::{CompileOptions, Diagnostic, Source};
+
+use crate::excerpts;
 
 /// The forms a module file can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +49,9 @@ impl FileKind {
 pub enum CompileProblem {
     /// The source text has mistakes.
     Newspeak(Source, Vec<Diagnostic>),
-    /// The bytes or the text are no bytecode, or bytecode that may not run: one problem per line.
+    /// The text form of bytecode, in these files, has mistakes.
+    Assembly(Vec<File>, Vec<Mistake>),
+    /// The bytes are no bytecode, or bytecode that may not run: one problem per line.
     Bytecode(Vec<String>),
 }
 
@@ -56,9 +60,24 @@ impl CompileProblem {
     pub fn render(&self, colour: Colour) -> String {
         match self {
             CompileProblem::Newspeak(source, diagnostics) => to_text(source, diagnostics, colour),
+            CompileProblem::Assembly(files, mistakes) => excerpts::to_text(files, mistakes, colour),
             CompileProblem::Bytecode(lines) => {
                 lines.iter().map(|line| format!("error: {line}\n")).collect()
             }
+        }
+    }
+
+    /// The problems in bytecode, one per line. None if it is about source text.
+    pub fn lines(&self) -> Vec<String> {
+        match self {
+            CompileProblem::Newspeak(..) => Vec::new(),
+            CompileProblem::Assembly(files, mistakes) => {
+                let line = |mistake: &Mistake| {
+                    format!("{}:{}", files[mistake.file].name, mistake.diagnostic)
+                };
+                mistakes.iter().map(line).collect()
+            }
+            CompileProblem::Bytecode(lines) => lines.clone(),
         }
     }
 }
@@ -87,12 +106,24 @@ impl RunnableModule {
     }
 }
 
-/// Makes a module from the bytes of a file.
+/// Makes a module from the bytes of a file. If it is assembly, it cannot include others.
 pub fn module_from_bytes(
     path: &str,
     kind: FileKind,
     bytes: &[u8],
     verify_all: bool,
+) -> Result<RunnableModule, CompileProblem> {
+    let refuse: Read = &|_| Err("files cannot be included here".to_owned());
+    module_with_includes(path, kind, bytes, verify_all, refuse)
+}
+
+/// Makes a module from the bytes of a file; `read` reads what it includes, if it is assembly.
+pub fn module_with_includes(
+    path: &str,
+    kind: FileKind,
+    bytes: &[u8],
+    verify_all: bool,
+    read: Read,
 ) -> Result<RunnableModule, CompileProblem> {
     match kind {
         FileKind::Newspeak => compile_newspeak(Source::from_bytes(path, bytes), verify_all),
@@ -101,15 +132,14 @@ pub fn module_from_bytes(
                 .map_err(|error| CompileProblem::Bytecode(vec![format!("{path}: {error}")]))?;
             verified(path, module)
         }
-        FileKind::Assembly => {
-            let text = String::from_utf8_lossy(bytes);
-            let module = assemble(&text).map_err(|problems| {
-                let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
-                CompileProblem::Bytecode(lines.collect())
-            })?;
-            verified(path, module)
-        }
+        FileKind::Assembly => verified(path, assemble(path, bytes, read)?),
     }
+}
+
+/// Assembles a file and what it includes. The module is not verified.
+pub fn assemble(path: &str, bytes: &[u8], read: Read) -> Result<Module, CompileProblem> {
+    let sources = Sources::gather(path, &String::from_utf8_lossy(bytes), read);
+    sources.assemble().map_err(|mistakes| CompileProblem::Assembly(sources.into_files(), mistakes))
 }
 
 /// Compiles source text.

@@ -9,7 +9,7 @@ use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::host::{CompileError, Host};
 use squall_runtime::text::ModuleText;
 
-use crate::compiler::{FileKind, RunnableModule, module_from_bytes};
+use crate::compiler::{FileKind, RunnableModule, module_with_includes};
 use crate::library;
 use crate::surroundings::Surroundings;
 
@@ -58,7 +58,14 @@ impl Host for EmbeddingRef {
             ErrorKind::NotFound => CompileError::NotFound,
             _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
         })?;
-        module_from_bytes(path, kind, &bytes, self.0.verify_all)
+        let surroundings = &self.0.surroundings;
+        let read = |included: &std::path::Path| {
+            let bytes = surroundings.read_module(&included.to_string_lossy());
+            bytes
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                .map_err(|e| e.to_string())
+        };
+        module_with_includes(path, kind, &bytes, self.0.verify_all, &read)
             .map(RunnableModule::into_module)
             .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))
     }

@@ -6,6 +6,7 @@
 //! | [`surroundings`] | what the embedder provides: output, source files |
 //! | [`compiler`] | from the bytes of a file to a module that can run |
 //! | [`library`] | the kernel and the libraries, compiled and embedded |
+//! | [`embedding`] | the machine inside of another program, for all its native threads |
 //! | [`machine`] | a running machine: programs, turns, messages to objects |
 //! | [`session`] | evaluates what somebody types, with variables that stay |
 //! | [`testing`] | finds and runs the tests of a module |
@@ -21,6 +22,8 @@
 #![forbid(unsafe_code)]
 
 pub mod compiler;
+mod excerpts;
+pub mod embedding;
 mod host;
 pub mod library;
 pub mod machine;
@@ -30,8 +33,9 @@ pub mod surroundings;
 pub mod testing;
 mod watchdog;
 
+pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
-pub use options::Options;
+pub use options::{Options, SchedulingPolicy};
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::affinity::lend_main_thread;
 pub use squall_runtime::permissions::{Grant, HostGrant, NetworkGrant, Permissions};

@@ -8,9 +8,11 @@ use std::fmt;
 use squall_heap::{Handle, HeapError, Word};
 use squall_interpreter::Interpreter;
 use squall_runtime::bootstrap::{self, BootError};
+use squall_runtime::embedding::calls;
 use squall_runtime::module::LoadedModule;
 use squall_runtime::objects::string;
 use squall_runtime::promises;
+use squall_runtime::sandbox;
 use squall_runtime::strands;
 use squall_runtime::thread::Thread;
 use squall_runtime::vm::Vm;
@@ -85,9 +87,14 @@ impl Machine {
             verify_all: options.verify_all,
             prepared: Default::default(),
         }));
+        let budgets = options.budgets;
         let vm = Vm::new(options.for_runtime(), Box::new(EmbeddingRef(embedding)), &Interpreter)?;
         let mut thread = Thread::attach(vm);
         bootstrap::boot(&mut thread)?;
+        if !budgets.is_unlimited() {
+            let confined = sandbox::confine_program(&mut thread, budgets, BUDGET_EXCEEDED);
+            confined.map_err(BootError::from)?;
+        }
         Ok(Machine { vm, thread, embedding })
     }
 
@@ -152,6 +159,9 @@ impl Machine {
     }
 }
 
+/// The exit code of a program that has exceeded a budget.
+pub const BUDGET_EXCEEDED: i32 = 1;
+
 /// The exit code for a mistake of ours.
 pub const INTERNAL_ERROR: i32 = 70;
 
@@ -212,6 +222,18 @@ impl Machine {
         }
     }
 
+    /// The instance of a library module, made when it is first asked for.
+    pub(crate) fn library_instance(&mut self, name: &str) -> Result<Handle, BootError> {
+        let kernel = self.vm.roots.kernel.get();
+        let kernel = self.thread.mutator.push_root(kernel);
+        let symbol = self.vm.name_word(&mut self.thread, self.vm.symbol(name))?;
+        let symbol = self.thread.mutator.push_root(symbol);
+        match self.send(kernel, "module:", &[symbol])? {
+            Reply::Answer(instance) => Ok(instance),
+            _ => Err(BootError(format!("there is no instance of {name}"))),
+        }
+    }
+
     /// The class object of a library module.
     pub fn library_class(&mut self, name: &str) -> Result<Handle, BootError> {
         let module = self.vm.library_module(name);
@@ -240,6 +262,35 @@ impl Machine {
     /// Gives up all handles but the first `count`.
     pub fn release(&mut self, count: usize) {
         self.thread.mutator.truncate_roots(count);
+    }
+}
+
+/// For embedders on other native threads, see [`crate::embedding`].
+impl Machine {
+    pub(crate) fn parts(&self) -> (&'static Vm, &'static Embedding) {
+        (self.vm, self.embedding)
+    }
+
+    pub(crate) fn thread(&self) -> &Thread {
+        &self.thread
+    }
+
+    /// Runs what others ask for, until the machine ends; answers the exit code.
+    pub(crate) fn serve(mut self) -> i32 {
+        let code = loop {
+            match worker::work(&mut self.thread, |_| false) {
+                Finished::Exit(code) => break code,
+                Finished::Stalled => {
+                    let report = self.vm.stalls.describe(self.vm, Word::NIL);
+                    calls::end_stalled(&mut self.thread, &report);
+                }
+                Finished::Done => {}
+            }
+        };
+        promises::report_unhandled(self.vm);
+        self.vm.host.flush();
+        self.vm.stalls.report_lost(self.vm);
+        code
     }
 }
 

@@ -3,9 +3,10 @@
 use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::foreign::LinkedLibrary;
 use squall_runtime::permissions::Permissions;
+use squall_runtime::sandbox::Budgets;
 use squall_runtime::tracing::Tracing;
 use squall_runtime::vm::VmOptions;
-pub use squall_scheduler::SchedulerOptions;
+pub use squall_scheduler::{Policy as SchedulingPolicy, SchedulerOptions};
 
 /// The choices.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// What to report while the program runs.
     pub tracing: Tracing,
+    /// What the program may use altogether; it ends when that is exceeded.
+    pub budgets: Budgets,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
 }
@@ -47,6 +50,7 @@ impl Default for Options {
             verify_all: cfg!(debug_assertions),
             arguments: Vec::new(),
             tracing: Tracing::default(),
+            budgets: Budgets::default(),
             linked_libraries: Vec::new(),
         }
     }

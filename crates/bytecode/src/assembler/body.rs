@@ -13,9 +13,8 @@ use super::values;
 use crate::builder::{Argument, ConstantKey, FunctionBuilder, Signature};
 use crate::entities::Register;
 use crate::instructions::{Opcode, Operand, OperandKind, Special};
-use crate::module::{Constant, Function, FunctionKind, LineEntry, Region, RegionKind, Site};
+use crate::module::{Constant, Fault, Function, FunctionKind, LineEntry, Region, RegionKind, Site};
 use crate::register_set::RegisterSet;
-use crate::types::RegisterType;
 
 /// Assembles a function. A wrong statement is reported and skipped.
 pub(super) fn assemble<'t>(
@@ -50,15 +49,10 @@ fn signature<'t>(scope: &mut Scope<'t>, item: &Item<'_, 't>) -> Result<Signature
     head.mark(')')?;
     let captured =
         if head.accept_word("captures") { head.integer("number of captured values")? } else { 0 };
-    let result = if head.accept('-') { register_type(&mut head)? } else { RegisterType::Any };
+    let result = scope.result_type(&mut head)?;
     head.mark('{')?;
     head.finish()?;
     Ok(Signature { name, kind, parameters, captured, registers: Vec::new(), result, home: None })
-}
-
-fn register_type(line: &mut Statement) -> Result<RegisterType> {
-    let index = line.one_of("a register type", &RegisterType::ALL.map(RegisterType::name))?;
-    Ok(RegisterType::ALL[index])
 }
 
 /// A place in the code.
@@ -141,6 +135,10 @@ impl<'s, 't> Body<'s, 't> {
                 let class = self.register(line)?;
                 self.assemble_region(line, RegionKind::Catch(class))
             }
+            "catch_fault" => {
+                let fault = line.one_of("a fault", &Fault::ALL.map(Fault::name))?;
+                self.assemble_region(line, RegionKind::Fault(Fault::ALL[fault]))
+            }
             "ensure" => self.assemble_region(line, RegionKind::Ensure),
             "at" => self.assemble_position(line),
             "word" => {
@@ -195,7 +193,7 @@ impl<'s, 't> Body<'s, 't> {
     fn assemble_registers(&mut self, line: &mut Statement<'_, 't>) -> Result<()> {
         loop {
             let start = line.span();
-            let kind = register_type(line)?;
+            let kind = self.scope.register_type(line)?;
             let count = if line.accept('*') { line.integer("number of registers")? } else { 1 };
             let count: usize = count;
             let registers = &mut self.signature.registers;
@@ -257,6 +255,10 @@ impl<'s, 't> Body<'s, 't> {
         };
         let mut pending = Pending { opcode, arguments: Vec::new(), targets: Vec::new() };
         for (index, operand) in opcode.info().operands.iter().enumerate() {
+            if operand.kind == OperandKind::Link {
+                pending.arguments.push(Argument::Number(0));
+                continue;
+            }
             if index > 0 {
                 line.mark(',')?;
             }
@@ -308,7 +310,7 @@ impl<'s, 't> Body<'s, 't> {
             Function => i64::from(self.scope.function(line)?.0),
             Class => i64::from(self.scope.class(line)?.0),
             Primitive => i64::from(self.scope.string(line)?.0),
-            Count | Immediate | Index | Target => line.integer::<i64>(what)?,
+            Count | Immediate | Index | Target | Link => line.integer::<i64>(what)?,
         })
     }
 

@@ -89,7 +89,9 @@ impl<'t> Lexer<'t> {
             }
             '.' if second == '.' => Ok(self.mark(first, 2)),
             '-' if second == '>' => Ok(self.mark(first, 2)),
-            '{' | '}' | '(' | ')' | ',' | ':' | '*' | '=' | '@' | '#' => Ok(self.mark(first, 1)),
+            '{' | '}' | '(' | ')' | '<' | '>' | ',' | ':' | '*' | '=' | '@' | '#' => {
+                Ok(self.mark(first, 1))
+            }
             _ => {
                 let (_, span) = self.take_exactly(1);
                 Err(Diagnostic::new(span, format!("{first:?} cannot stand here")))

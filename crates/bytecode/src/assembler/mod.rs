@@ -10,6 +10,14 @@
 //! ; A comment goes to the end of the line. A line is one statement; indentation does not matter.
 //! path "examples/count.ns"                the source file, optional
 //! main class0                             the main class, optional
+//! module "counting" "1.2.0"               name and version (optional) for those who import from it
+//!
+//! type $pair = tuple<i64, list<f64>>      a name for a type; types are numbered, too: `type type0 = …`
+//!
+//! import "geometry" "^1.1" {              functions of another module; the version is optional
+//!     function $gcd "gcd" (i64, i64) -> i64
+//! }
+//! export "count" $count                   what others can import
 //!
 //! class class0 "Count" public {           classes are numbered in order; `$name` may stand for a number
 //!     outer class1                        optional
@@ -25,12 +33,13 @@
 //! }
 //!
 //! block fn0 "each" (1) captures 2 {       kind, number, name, parameters; blocks: captured values
-//!     registers any*5, f64                types of the registers, in order
+//!     registers any*5, f64, $pair         types of the registers, in order
 //!     home r4                             optional
 //!     let total = r3                      another name for a register
 //!     k0 = 1.5                            constants, if they are not given in place
 //!     site0 = "foo:"                      sites, likewise
 //!     catch r2 into r3 from L0 to L1 handler L2
+//!     catch_fault ZeroDivide into r3 from L0 to L1 handler L2
 //!     ensure into r3 from L0 to L1 handler L2
 //! L0:
 //!     at 12:5                             what follows comes from this line and column
@@ -41,7 +50,8 @@
 //! }
 //!
 //! method $upTo "upTo:" (1) { … }
-//! function fn2 "count" (1) -> i64 { … }   result type, `any` if it is left out
+//! function $count "count" (1) -> i64 { … }  result type, `any` if it is left out
+//! process $numbers "numbers" (2) { … }
 //!
 //! strings {                               the string table, if its order matters
 //!     "new"
@@ -74,18 +84,34 @@
 //! class_slot class2
 //! ```
 //!
+//! Types are `any`, `bool`, `i8` … `f64` and
+//!
+//! ```text
+//! tuple<i64, f64>      list<u8>          map<i64, list<u8>>
+//! channel<i64>         reader<i64>       writer<i64>           barrier        bucket
+//! function(i64) -> i64                   process(reader<i64>)
+//! type3                $pair             by its number, or a name that was declared above
+//! ```
+//!
+//! A line `include "other.sqasm"` stands for the lines of that file (`includes.rs`); [`Sources`] reads such texts,
+//! [`assemble`] does not.
+//!
 //! A constant in place is the same as an equal one before it; a site in place is always a new one.
 //! A string may be written as `str7`, its index; that is the only way to name one that does not
 //! exist. `word 0x12345678` puts a word into the code that is no instruction.
 
 mod body;
 mod diagnostic;
+mod includes;
 mod lexer;
+mod links;
 mod module;
 mod statement;
+mod types;
 mod values;
 
 pub use diagnostic::{Diagnostic, Span};
+pub use includes::{File, Mistake, Read, Sources};
 
 use crate::module::Module;
 

@@ -10,9 +10,13 @@ use super::statement::{Result, Statement};
 use crate::builder::ModuleBuilder;
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{ClassDefinition, Method, Module, Slot, Visibility};
+use crate::types::RegisterType;
 
 /// The keywords that start an item.
-const ITEMS: [&str; 7] = ["path", "main", "strings", "class", "method", "block", "function"];
+const ITEMS: [&str; 12] = [
+    "path", "main", "module", "strings", "type", "import", "export", "class", "method", "block",
+    "function", "process",
+];
 
 /// Assembles whatever of the module can be made sense of.
 pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> Module {
@@ -21,11 +25,14 @@ pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> Modul
     for item in &items {
         diagnostics.catch(scope.declare(item));
     }
-    // Strings come first, because the others refer to them; their place in the text is free.
+    // Strings come first, because the others refer to them, then types; their place in the text is free.
     for item in items.iter().filter(|item| item.keyword == "strings") {
         diagnostics.catch(scope.assemble_strings(item));
     }
-    for item in items.iter().filter(|item| item.keyword != "strings") {
+    for item in items.iter().filter(|item| item.keyword == "type") {
+        diagnostics.catch(scope.assemble_type(item));
+    }
+    for item in items.iter().filter(|item| !["strings", "type"].contains(&item.keyword)) {
         if diagnostics.is_full() {
             break;
         }
@@ -91,6 +98,7 @@ pub(super) struct Scope<'t> {
     pub builder: ModuleBuilder,
     functions: HashMap<&'t str, FunctionId>,
     classes: HashMap<&'t str, ClassId>,
+    pub types: HashMap<&'t str, RegisterType>,
     function_count: u32,
     class_count: u32,
 }
@@ -100,7 +108,8 @@ impl<'t> Scope<'t> {
     fn declare(&mut self, item: &Item<'_, 't>) -> Result<()> {
         let mut head = item.head.clone();
         let duplicate = match item.keyword {
-            "path" | "main" | "strings" => return Ok(()),
+            "path" | "main" | "module" | "strings" | "type" | "export" => return Ok(()),
+            "import" => return self.declare_imports(item),
             "class" => {
                 let id = ClassId(self.class_count);
                 self.class_count += 1;
@@ -108,18 +117,21 @@ impl<'t> Scope<'t> {
                 let name = declared_name(&mut head, "class", id.0)?;
                 name.map(|name| (name, span, insert(&mut self.classes, name, id)))
             }
-            _ => {
-                let id = FunctionId(self.function_count);
-                self.function_count += 1;
-                let span = head.span();
-                let name = declared_name(&mut head, "fn", id.0)?;
-                name.map(|name| (name, span, insert(&mut self.functions, name, id)))
-            }
+            _ => return self.declare_function(&mut head),
         };
         match duplicate {
-            Some((name, span, false)) => {
-                Err(Diagnostic::new(span, format!("`${name}` is declared twice")))
-            }
+            Some((name, span, false)) => Err(declared_twice(name, span)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Numbers a function, and remembers its symbolic name.
+    pub fn declare_function(&mut self, head: &mut Statement<'_, 't>) -> Result<()> {
+        let id = FunctionId(self.function_count);
+        self.function_count += 1;
+        let span = head.span();
+        match declared_name(head, "fn", id.0)? {
+            Some(name) if !insert(&mut self.functions, name, id) => Err(declared_twice(name, span)),
             _ => Ok(()),
         }
     }
@@ -145,6 +157,9 @@ impl<'t> Scope<'t> {
         match item.keyword {
             "path" => self.builder.module.path = Some(self.string(&mut head)?),
             "main" => self.builder.module.main_class = Some(self.class(&mut head)?),
+            "module" => self.assemble_name(&mut head)?,
+            "export" => self.assemble_export(&mut head)?,
+            "import" => return self.assemble_import(item, diagnostics),
             "class" => return self.assemble_class(item, diagnostics),
             _ => return body::assemble(self, item, diagnostics),
         }
@@ -261,6 +276,10 @@ impl<'t> Scope<'t> {
     pub fn class(&self, line: &mut Statement<'_, 't>) -> Result<ClassId> {
         reference(line, "class", "class", &self.classes, ClassId)
     }
+}
+
+fn declared_twice(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::new(span, format!("`${name}` is declared twice"))
 }
 
 /// Whether the name is new.

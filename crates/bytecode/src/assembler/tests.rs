@@ -302,8 +302,8 @@ fn errors_in_items() {
     check_errors(
         "foo",
         expect![[r#"
-        1:1: expected an item of a module (not `foo`); one of: path, main, strings, class, method, block, function
-    "#]],
+            1:1: expected an item of a module (not `foo`); one of: path, main, module, strings, type, import, export, class, method, block, function, process
+        "#]],
     );
     check_errors(
         "path",
@@ -362,8 +362,8 @@ fn errors_in_items() {
     check_errors(
         "method fn0 \"f\" (0) -> i33 {\n}",
         expect![[r#"
-        1:23: expected a register type (not `i33`); one of: any, bool, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64
-    "#]],
+            1:23: expected a type (not `i33`); one of: tuple, list, map, channel, reader, writer, barrier, bucket, function, process
+        "#]],
     );
     check_errors(
         "method fn0 \"f\" (0)",
@@ -374,8 +374,8 @@ fn errors_in_items() {
     check_errors(
         "}",
         expect![[r#"
-        1:1: expected an item of a module (not `}`); one of: path, main, strings, class, method, block, function
-    "#]],
+            1:1: expected an item of a module (not `}`); one of: path, main, module, strings, type, import, export, class, method, block, function, process
+        "#]],
     );
     check_errors(
         "class class0 \"C\" public {\nfactory fn0 \"new\"\ninitializer fn0\n}",

@@ -29,13 +29,10 @@ pub(super) fn constant<'t>(
             line.next();
             Ok(Constant::Double(f64::from_bits(line.integer("bits of a double")?)))
         }
-        TokenKind::Name(name) => match RegisterType::from_name(name) {
-            Some(kind) => {
-                line.next();
-                Ok(Constant::Raw(kind, raw_bits(line, kind)?))
-            }
-            None => line.expected("a constant"),
-        },
+        _ if scope.is_type(line) => {
+            let kind = scope.register_type(line)?;
+            Ok(Constant::Raw(kind, raw_bits(line, kind)?))
+        }
         _ => line.expected("a constant"),
     }
 }

@@ -29,9 +29,12 @@ fn sample(opcode: Opcode) -> Instruction {
 fn effects_of_every_instruction() {
     let mut listing = String::new();
     for &opcode in Opcode::ALL {
-        let Effects { uses, defines, destroys_from, ends } = sample(opcode).effects();
+        let Effects { uses, defines, defines_too, destroys_from, ends } = sample(opcode).effects();
         listing += &format!("{:<18} uses {uses:?}", opcode.info().mnemonic);
-        defines.iter().for_each(|register| listing += &format!(" defines {register}"));
+        defines
+            .iter()
+            .chain(&defines_too)
+            .for_each(|register| listing += &format!(" defines {register}"));
         destroys_from.iter().for_each(|register| listing += &format!(" destroys {register}.."));
         ends.iter().for_each(|register| listing += &format!(" ends {register}"));
         listing += "\n";
@@ -99,6 +102,74 @@ fn effects_of_every_instruction() {
         unbox              uses {r2} defines r1
         jump_if            uses {r1}
         jump_unless        uses {r1}
+        loop_if            uses {r1}
+        loop_unless        uses {r1}
+        add_checked        uses {r2, r3} defines r1
+        sub_checked        uses {r2, r3} defines r1
+        mul_checked        uses {r2, r3} defines r1
+        div_checked        uses {r2, r3} defines r1
+        neg_checked        uses {r2} defines r1
+        convert_exact      uses {r2} defines r1
+        make_tuple         uses {r10, r11, r12} defines r1
+        tuple_get          uses {r2} defines r1
+        tuple_set          uses {r1, r2} defines r1
+        empty              uses {} defines r1
+        make_list          uses {r10, r11, r12} defines r1
+        fill_list          uses {r2, r3} defines r1
+        load_bytes         uses {} defines r1
+        length             uses {r2} defines r1
+        list_get           uses {r2, r3} defines r1
+        list_set           uses {r1, r2, r3} defines r1
+        list_append        uses {r1, r2} defines r1
+        list_insert        uses {r1, r2, r3} defines r1
+        list_remove        uses {r1, r2} defines r1
+        list_exchange      uses {r1, r2, r3} defines r1
+        list_slice         uses {r2, r3, r4} defines r1
+        list_concatenate   uses {r2, r3} defines r1
+        map_get            uses {r2, r3} defines r1
+        map_put            uses {r1, r2, r3} defines r1
+        map_remove         uses {r1, r2} defines r1
+        map_has            uses {r2, r3} defines r1
+        map_key            uses {r2, r3} defines r1
+        map_value          uses {r2, r3} defines r1
+        take               uses {r2} defines r1 ends r2
+        load_function      uses {} defines r1
+        call_indirect      uses {r2, r20, r21, r22} defines r1 destroys r19..
+        spawn              uses {r10, r11, r12}
+        spawn_indirect     uses {r1, r10, r11, r12}
+        end_process        uses {}
+        par                uses {}
+        branch             uses {}
+        end_branch         uses {}
+        par_for            uses {r2} defines r1
+        make_channel       uses {} defines r1
+        reading_end        uses {r2} defines r1
+        writing_end        uses {r2} defines r1
+        read               uses {r2} defines r1
+        write              uses {r1, r2}
+        accept             uses {r3} defines r1 defines r2
+        end_accept         uses {r1}
+        poison             uses {r1}
+        alt                uses {}
+        alt_priority       uses {}
+        alt_if             uses {r1}
+        alt_read           uses {r2} defines r1
+        alt_after          uses {r1}
+        alt_skip           uses {}
+        alt_end            uses {}
+        make_barrier       uses {r2} defines r1
+        enrol              uses {r1}
+        resign             uses {r1}
+        sync               uses {r1}
+        make_bucket        uses {} defines r1
+        fall               uses {r1}
+        flush              uses {r2} defines r1
+        yield              uses {}
+        sleep              uses {r1}
+        now                uses {} defines r1
+        raise              uses {r1}
+        raised             uses {r2} defines r1
+        fault_of           uses {r2} defines r1
     "#]]
     .assert_eq(&listing);
 }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::entities::{ClassId, FunctionId, StringId};
+use crate::entities::{ClassId, FunctionId, StringId, TypeId};
 
 /// A part of a module file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Section {
-    /// Path and main class.
+    /// Path, main class, name and version.
     Module = 1,
     /// The string table.
     Strings = 2,
@@ -16,11 +16,16 @@ pub enum Section {
     Functions = 3,
     /// The class table.
     Classes = 4,
+    /// The type table.
+    Types = 5,
+    /// Imports and exports.
+    Links = 6,
 }
 
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(["module", "strings", "functions", "classes"][*self as usize - 1])
+        const NAMES: [&str; 6] = ["module", "strings", "functions", "classes", "types", "links"];
+        f.write_str(NAMES[*self as usize - 1])
     }
 }
 
@@ -33,6 +38,8 @@ pub enum Entity {
     Function(FunctionId),
     /// A class definition.
     Class(ClassId),
+    /// A row of the type table.
+    Type(TypeId),
 }
 
 impl fmt::Display for Entity {
@@ -41,6 +48,7 @@ impl fmt::Display for Entity {
             Entity::String(id) => id.fmt(f),
             Entity::Function(id) => id.fmt(f),
             Entity::Class(id) => id.fmt(f),
+            Entity::Type(id) => id.fmt(f),
         }
     }
 }

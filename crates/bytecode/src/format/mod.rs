@@ -6,19 +6,26 @@
 //!  4      u16                 format version, [`VERSION`]
 //!  6      u16                 0
 //!  8      u32                 CRC-32 of every byte after this field
-//! 12      4 sections, in this order:  id: u8, length in bytes: n, content
+//! 12      6 sections, in this order:  id: u8, length in bytes: n, content
 //!
-//! 1 module      path: string?, main class: class?
+//! 1 module      path: string?, main class: class?, name: string?, version: string?
 //! 2 strings     table of UTF-8 texts
 //! 3 functions   table of functions
 //! 4 classes     table of class definitions
+//! 5 types       table of type definitions
+//! 6 links       imports: list, exports: list
 //!
 //! table         count: n, the length in bytes of each entry: n × count, the entries
 //! function      name: string, kind: u8, parameters: u8, captured: n, registers, result: type,
 //!               home: register?, constants: list, sites: list, regions: list, lines: list,
 //!               code: count n and as many u32
 //! registers     count: n, then runs until there are as many: type, length: n
-//! type          u8, see `RegisterType::from_code`
+//! type          n, see `RegisterType::from_code`
+//! definition    0 tuple: list of type | 1 list: type | 2 map: type, type | 3 channel: type
+//!               | 4 reader: type | 5 writer: type | 6 barrier | 7 bucket
+//!               | 8 function: list of type, result: type | 9 process: list of type
+//! import        module: string, requirement: string?, functions: list of function
+//! export        name: string, function
 //! constant      0 i (an integer of at most 64 bits) | 1 length: n, two's complement bytes | 2 f64
 //!               | 3 string | 4 symbol: string | 5 type, bits: n
 //! site          0–7 a send: what its `Access` has, selector: string | 8 enclosing: class, side: u8
@@ -69,7 +76,7 @@ use crate::module::Module;
 pub const MAGIC: [u8; 4] = *b"\x89SQB";
 
 /// The version of the format that this crate reads and writes.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// Magic, version, a zero and the checksum.
 const HEADER_LENGTH: usize = 12;

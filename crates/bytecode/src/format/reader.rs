@@ -8,12 +8,12 @@ use num_bigint::BigInt;
 use super::cursor::{Cursor, Result};
 use super::error::{Entity, FormatError, FormatErrorKind, Section};
 use super::{CHECKSUM, HEADER_LENGTH, MAGIC, MAXIMUM_REGISTERS, VERSION};
-use crate::entities::{ClassId, FunctionId, Register, StringId};
+use crate::entities::{ClassId, FunctionId, Register, StringId, TypeId};
 use crate::module::{
-    Access, ClassDefinition, Constant, Function, FunctionKind, LineEntry, Method, Module, Region,
-    RegionKind, Side, Site, Slot, Visibility,
+    Access, ClassDefinition, Constant, Export, Fault, Function, FunctionKind, Import, LineEntry,
+    Method, Module, Region, RegionKind, Side, Site, Slot, Visibility,
 };
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// A module file whose functions and classes are decoded when they are asked for.
 ///
@@ -21,11 +21,28 @@ use crate::types::RegisterType;
 #[derive(Clone, Debug)]
 pub struct ModuleImage<'a> {
     bytes: Cow<'a, [u8]>,
-    path: Option<StringId>,
-    main_class: Option<ClassId>,
+    head: Head,
     strings: Table,
     functions: Table,
     classes: Table,
+    types: Vec<TypeDefinition>,
+    links: Links,
+}
+
+/// The first section.
+#[derive(Clone, Debug)]
+struct Head {
+    path: Option<StringId>,
+    main_class: Option<ClassId>,
+    name: Option<StringId>,
+    version: Option<StringId>,
+}
+
+/// The last section.
+#[derive(Clone, Debug)]
+struct Links {
+    imports: Vec<Import>,
+    exports: Vec<Export>,
 }
 
 /// Where the entries of a table start, and after them where the table ends.
@@ -57,23 +74,41 @@ impl<'a> ModuleImage<'a> {
         let bytes = bytes.into();
         check_header(&bytes)?;
         let mut file = Cursor::new(&bytes, HEADER_LENGTH..bytes.len(), None, None);
-        let (path, main_class) = read_module(section(&bytes, &mut file, Section::Module)?)?;
+        let head = read_module(section(&bytes, &mut file, Section::Module)?)?;
         let strings = read_table(section(&bytes, &mut file, Section::Strings)?, "string")?;
         let functions = read_table(section(&bytes, &mut file, Section::Functions)?, "function")?;
         let classes = read_table(section(&bytes, &mut file, Section::Classes)?, "class")?;
+        let rows = read_table(section(&bytes, &mut file, Section::Types)?, "type")?;
+        let links = read_links(section(&bytes, &mut file, Section::Links)?)?;
         file.finish()?;
         check_strings(&bytes, &strings)?;
-        Ok(ModuleImage { bytes, path, main_class, strings, functions, classes })
+        let types = read_definitions(&bytes, &rows)?;
+        Ok(ModuleImage { head, strings, functions, classes, types, links, bytes })
     }
 
     /// The path of the source file as the compiler was told it.
     pub fn path(&self) -> Option<StringId> {
-        self.path
+        self.head.path
     }
 
     /// The definition that loading the module answers, if it has one.
     pub fn main_class(&self) -> Option<ClassId> {
-        self.main_class
+        self.head.main_class
+    }
+
+    /// The type table.
+    pub fn types(&self) -> &[TypeDefinition] {
+        &self.types
+    }
+
+    /// What the module needs of others.
+    pub fn imports(&self) -> &[Import] {
+        &self.links.imports
+    }
+
+    /// What others can import from it.
+    pub fn exports(&self) -> &[Export] {
+        &self.links.exports
     }
 
     /// How many strings there are.
@@ -117,10 +152,15 @@ impl<'a> ModuleImage<'a> {
             (0..self.string_count() as u32).map(|id| self.string(StringId(id)).to_owned());
         Ok(Module {
             strings: strings.collect(),
-            path: self.path,
+            path: self.head.path,
+            name: self.head.name,
+            version: self.head.version,
+            types: self.types.clone(),
+            imports: self.links.imports.clone(),
+            exports: self.links.exports.clone(),
             functions: functions.collect::<Result<_>>()?,
             classes: classes.collect::<Result<_>>()?,
-            main_class: self.main_class,
+            main_class: self.head.main_class,
         })
     }
 
@@ -180,11 +220,70 @@ fn section<'b>(bytes: &'b [u8], file: &mut Cursor, section: Section) -> Result<C
     Ok(Cursor::new(bytes, start..file.position(), Some(section), None))
 }
 
-fn read_module(mut content: Cursor) -> Result<(Option<StringId>, Option<ClassId>)> {
-    let path = content.optional("path")?.map(StringId);
-    let main_class = content.optional("main class")?.map(ClassId);
+fn read_module(mut content: Cursor) -> Result<Head> {
+    let head = Head {
+        path: content.optional("path")?.map(StringId),
+        main_class: content.optional("main class")?.map(ClassId),
+        name: content.optional("name")?.map(StringId),
+        version: content.optional("version")?.map(StringId),
+    };
     content.finish()?;
-    Ok((path, main_class))
+    Ok(head)
+}
+
+fn read_links(mut content: Cursor) -> Result<Links> {
+    let links = Links {
+        imports: content.list("import", 3, read_import)?,
+        exports: content.list("export", 2, read_export)?,
+    };
+    content.finish()?;
+    Ok(links)
+}
+
+fn read_import(input: &mut Cursor) -> Result<Import> {
+    Ok(Import {
+        module: read_string(input)?,
+        requirement: input.optional("requirement")?.map(StringId),
+        functions: input.list("imported function", 1, read_function_id)?,
+    })
+}
+
+fn read_export(input: &mut Cursor) -> Result<Export> {
+    Ok(Export { name: read_string(input)?, function: read_function_id(input)? })
+}
+
+fn read_definitions(bytes: &[u8], rows: &Table) -> Result<Vec<TypeDefinition>> {
+    let mut types = Vec::with_capacity(rows.len());
+    for index in 0..rows.len() {
+        // A table with more rows than have a number is decoded as well; nothing can name the last ones.
+        let entity = u16::try_from(index).ok().map(|row| Entity::Type(TypeId(row)));
+        let mut cursor = Cursor::new(bytes, rows.entry(index), Some(Section::Types), entity);
+        types.push(read_definition(&mut cursor)?);
+        cursor.finish()?;
+    }
+    Ok(types)
+}
+
+fn read_definition(input: &mut Cursor) -> Result<TypeDefinition> {
+    use TypeDefinition::*;
+    let known = TypeDefinition::KEYWORDS.len();
+    let code = input.code("kind of type", |code| (usize::from(code) < known).then_some(code))?;
+    Ok(match code {
+        0 => Tuple(read_types(input)?),
+        1 => List(read_type(input)?),
+        2 => Map(read_type(input)?, read_type(input)?),
+        3 => Channel(read_type(input)?),
+        4 => Reader(read_type(input)?),
+        5 => Writer(read_type(input)?),
+        6 => Barrier,
+        7 => Bucket,
+        8 => Function { parameters: read_types(input)?, result: read_type(input)? },
+        _ => Process { parameters: read_types(input)? },
+    })
+}
+
+fn read_types(input: &mut Cursor) -> Result<Vec<RegisterType>> {
+    input.list("type", 1, read_type)
 }
 
 /// Finds the entries of a table, which fill the rest of its section.
@@ -260,7 +359,10 @@ fn read_registers(input: &mut Cursor) -> Result<Vec<RegisterType>> {
 }
 
 fn read_type(input: &mut Cursor) -> Result<RegisterType> {
-    input.code("register type", RegisterType::from_code)
+    let most = RegisterType::Defined(TypeId(u16::MAX)).code();
+    let code = input.number_below("type", u64::from(most))?;
+    Ok(RegisterType::from_code(code as u32)
+        .expect("every code up to that of the last row has a type"))
 }
 
 fn read_register(input: &mut Cursor) -> Result<Register> {
@@ -334,12 +436,18 @@ fn read_side(input: &mut Cursor) -> Result<Side> {
 }
 
 fn read_region(input: &mut Cursor) -> Result<Region> {
-    let catches = read_bool(input, "kind of region")?;
+    let code = input.code("kind of region", |code| (code <= 2).then_some(code))?;
     let start = input.u32("region's start")?;
     let end = input.distance("region's end", start)?;
     let handler = input.distance("region's handler", start)?;
     let value = read_register(input)?;
-    let kind = if catches { RegionKind::Catch(read_register(input)?) } else { RegionKind::Ensure };
+    let kind = match code {
+        0 => RegionKind::Ensure,
+        1 => RegionKind::Catch(read_register(input)?),
+        _ => RegionKind::Fault(
+            input.code("fault", |code| Fault::ALL.get(usize::from(code)).copied())?,
+        ),
+    };
     Ok(Region { start, end, handler, value, kind })
 }
 

@@ -23,9 +23,20 @@ fn file(content: &[u8]) -> Vec<u8> {
 /// A file with one function and this content as its entry.
 fn function_file(function: &[u8]) -> Vec<u8> {
     let length = function.len() as u8;
-    let mut content = vec![1, 2, 0, 0, 2, 1, 0, 3, length + 2, 1, length];
+    let mut content = vec![1, 4, 0, 0, 0, 0, 2, 1, 0, 3, length + 2, 1, length];
     content.extend(function);
-    content.extend([4, 1, 0]);
+    content.extend(NO_CLASSES);
+    file(&content)
+}
+
+/// The sections after the functions, without entries.
+const NO_CLASSES: [u8; 10] = [4, 1, 0, 5, 1, 0, 6, 2, 0, 0];
+
+/// A file with this content as its type table.
+fn types_file(types: &[u8]) -> Vec<u8> {
+    let mut content = vec![1, 4, 0, 0, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0, 5, types.len() as u8];
+    content.extend(types);
+    content.extend([6, 2, 0, 0]);
     file(&content)
 }
 
@@ -35,8 +46,8 @@ const EMPTY_FUNCTION: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 #[test]
 fn the_empty_module() {
     let bytes = encode(&Module::default()).unwrap();
-    assert_eq!(bytes[..8], [0x89, b'S', b'Q', b'B', 1, 0, 0, 0]);
-    assert_eq!(bytes[12..], [1, 2, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0]);
+    assert_eq!(bytes[..8], [0x89, b'S', b'Q', b'B', 2, 0, 0, 0]);
+    assert_eq!(bytes[12..], [&[1, 4, 0, 0, 0, 0, 2, 1, 0, 3, 1, 0], &NO_CLASSES[..]].concat());
     assert_eq!(decode(&bytes), Ok(Module::default()));
 }
 
@@ -54,17 +65,17 @@ fn errors_in_the_header() {
     check_error(
         &with(4, 9),
         expect![
-            "this module has format version 9, but only version 1 is supported: compile it again (byte 4)"
+            "this module has format version 9, but only version 2 is supported: compile it again (byte 4)"
         ],
     );
     check_error(&with(7, 1), expect!["the header is not in its shortest form (byte 6)"]);
     check_error(
         &with(8, 1),
-        expect!["this module is damaged: its checksum is 7963eb03 instead of 7963eb01 (byte 8)"],
+        expect!["this module is damaged: its checksum is 14d7cc38 instead of 14d7cc01 (byte 8)"],
     );
     check_error(
         &with(14, 1),
-        expect!["this module is damaged: its checksum is b8ed34c3 instead of 7963eb03 (byte 8)"],
+        expect!["this module is damaged: its checksum is 71b0f77e instead of 14d7cc38 (byte 8)"],
     );
 }
 
@@ -72,29 +83,29 @@ fn errors_in_the_header() {
 fn errors_in_sections() {
     check_error(&file(&[]), expect!["the section here is cut off (byte 12)"]);
     check_error(&file(&[2]), expect!["2 stands for no section here (byte 12)"]);
-    check_error(&file(&[1, 3, 0, 0]), expect!["the section is cut off (byte 14)"]);
+    check_error(&file(&[1, 5, 0, 0, 0, 0]), expect!["the section is cut off (byte 14)"]);
     check_error(
         &file(&[1, 0x80, 0]),
         expect!["a number is encoded in more bytes than allowed (byte 13)"],
     );
     check_error(
-        &file(&[1, 3, 0, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0]),
-        expect!["the end should be here, 1 bytes earlier (byte 16 in section `module`)"],
+        &file(&[1, 5, 0, 0, 0, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0]),
+        expect!["the end should be here, 1 bytes earlier (byte 18 in section `module`)"],
     );
     check_error(
-        &file(&[1, 2, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0, 7]),
-        expect!["the end should be here, 1 bytes earlier (byte 25)"],
+        &file(&[1, 4, 0, 0, 0, 0, 2, 1, 0, 3, 1, 0, 4, 1, 0, 5, 1, 0, 6, 2, 0, 0, 7]),
+        expect!["the end should be here, 1 bytes earlier (byte 34)"],
     );
     check_error(
-        &file(&[1, 2, 0, 0, 2, 3, 1, 1, 0x80, 3, 1, 0, 4, 1, 0]),
-        expect!["the string is not valid UTF-8 (byte 20 in section `strings`, str0)"],
+        &file(&[1, 4, 0, 0, 0, 0, 2, 3, 1, 1, 0x80, 3, 1, 0, 4, 1, 0, 5, 1, 0, 6, 2, 0, 0]),
+        expect!["the string is not valid UTF-8 (byte 22 in section `strings`, str0)"],
     );
     // A table that claims 2^63 entries, and an entry of that length.
     let many = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
-    let content = [&[1, 2, 0, 0, 2, 9], &many[..]].concat();
-    check_error(&file(&content), expect!["the string is cut off (byte 18 in section `strings`)"]);
-    let content = [&[1, 2, 0, 0, 2, 10, 1], &many[..]].concat();
-    check_error(&file(&content), expect!["the string is cut off (byte 28 in section `strings`)"]);
+    let content = [&[1, 4, 0, 0, 0, 0, 2, 9], &many[..]].concat();
+    check_error(&file(&content), expect!["the string is cut off (byte 20 in section `strings`)"]);
+    let content = [&[1, 4, 0, 0, 0, 0, 2, 10, 1], &many[..]].concat();
+    check_error(&file(&content), expect!["the string is cut off (byte 30 in section `strings`)"]);
 }
 
 #[test]
@@ -106,40 +117,62 @@ fn errors_in_functions() {
         function_file(&function)
     };
     check_error(
-        &with(1, &[3]),
-        expect!["3 stands for no function kind (byte 24 in section `functions`, fn0)"],
+        &with(1, &[9]),
+        expect!["9 stands for no function kind (byte 26 in section `functions`, fn0)"],
     );
     check_error(
         &with(4, &[0x81, 2]),
-        expect!["the number of registers is larger than 256 (byte 27 in section `functions`, fn0)"],
+        expect!["the number of registers is larger than 256 (byte 29 in section `functions`, fn0)"],
     );
     check_error(
         &with(4, &[2, 0, 1, 0, 1]),
         expect![
-            "the list of registers is not in its shortest form (byte 30 in section `functions`, fn0)"
+            "the list of registers is not in its shortest form (byte 32 in section `functions`, fn0)"
         ],
     );
     check_error(
         &with(4, &[2, 0, 3]),
-        expect!["the run of registers is larger than 2 (byte 29 in section `functions`, fn0)"],
+        expect!["the run of registers is larger than 2 (byte 31 in section `functions`, fn0)"],
     );
     check_error(
         &with(7, &[1, 1, 8, 1, 1, 1, 1, 1, 1, 1, 1]),
-        expect!["the integer is not in its shortest form (byte 33 in section `functions`, fn0)"],
+        expect!["the integer is not in its shortest form (byte 35 in section `functions`, fn0)"],
     );
     check_error(
         &with(10, &[1, 1, 0, 0]),
         expect![
-            "the line entry's pc is larger than 4294967295 (byte 34 in section `functions`, fn0)"
+            "the line entry's pc is larger than 4294967295 (byte 36 in section `functions`, fn0)"
         ],
     );
     check_error(
         &with(11, &[1, 0, 0, 0]),
-        expect!["the code is cut off (byte 34 in section `functions`, fn0)"],
+        expect!["the code is cut off (byte 36 in section `functions`, fn0)"],
     );
     check_error(
         &with(11, &[0, 0]),
-        expect!["the end should be here, 1 bytes earlier (byte 35 in section `functions`, fn0)"],
+        expect!["the end should be here, 1 bytes earlier (byte 37 in section `functions`, fn0)"],
+    );
+}
+
+#[test]
+fn errors_in_types() {
+    let tuple = [1, 4, 0, 2, 5, 12];
+    assert!(decode(&types_file(&tuple)).is_ok());
+    check_error(
+        &types_file(&[1, 1, 10]),
+        expect!["10 stands for no kind of type (byte 31 in section `types`, type0)"],
+    );
+    check_error(
+        &types_file(&[1, 2, 6, 0]),
+        expect!["the end should be here, 1 bytes earlier (byte 32 in section `types`, type0)"],
+    );
+    check_error(
+        &types_file(&[1, 3, 0, 9, 5]),
+        expect!["the type is cut off (byte 32 in section `types`, type0)"],
+    );
+    check_error(
+        &types_file(&[1, 4, 1, 0x8c, 0x80, 4]),
+        expect!["the type is larger than 65547 (byte 32 in section `types`, type0)"],
     );
 }
 
@@ -150,7 +183,7 @@ fn functions_are_decoded_only_when_asked_for() {
     assert_eq!((image.function_count(), image.class_count(), image.string_count()), (1, 0, 0));
     assert!(image.function(crate::entities::FunctionId(0)).is_err());
     let error = image.class(crate::entities::ClassId(0)).unwrap_err();
-    expect!["the table has no such entry (byte 28 in section `classes`, class0)"]
+    expect!["the table has no such entry (byte 37 in section `classes`, class0)"]
         .assert_eq(&error.to_string());
 }
 

@@ -6,10 +6,10 @@ use super::error::{EncodeError, Section};
 use super::{HEADER_LENGTH, MAGIC, MAXIMUM_REGISTERS, VERSION};
 use crate::entities::FunctionId;
 use crate::module::{
-    Access, ClassDefinition, Constant, Function, LineEntry, Method, Module, Region, RegionKind,
-    Side, Site, Slot,
+    Access, ClassDefinition, Constant, Export, Function, Import, LineEntry, Method, Module, Region,
+    RegionKind, Side, Site, Slot,
 };
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// The binary form of a module, which need not be a correct one.
 pub fn encode(module: &Module) -> Result<Vec<u8>, EncodeError> {
@@ -24,11 +24,18 @@ pub fn encode(module: &Module) -> Result<Vec<u8>, EncodeError> {
     file.section(Section::Module, |content| {
         content.optional(module.path.map(|id| id.0));
         content.optional(module.main_class.map(|id| id.0));
+        content.optional(module.name.map(|id| id.0));
+        content.optional(module.version.map(|id| id.0));
     });
     let strings = |text: &String, entry: &mut Writer| entry.bytes.extend(text.as_bytes());
     file.section(Section::Strings, |content| content.table(&module.strings, strings));
     file.section(Section::Functions, |content| content.table(&module.functions, write_function));
     file.section(Section::Classes, |content| content.table(&module.classes, write_class));
+    file.section(Section::Types, |content| content.table(&module.types, write_definition));
+    file.section(Section::Links, |content| {
+        content.list(&module.imports, write_import);
+        content.list(&module.exports, write_export);
+    });
     let mut bytes = file.bytes;
     if u32::try_from(bytes.len()).is_err() {
         return Err(EncodeError::TooLarge);
@@ -94,13 +101,42 @@ impl Writer {
     }
 }
 
+fn write_type(out: &mut Writer, kind: &RegisterType) {
+    out.number(kind.code());
+}
+
+fn write_definition(definition: &TypeDefinition, out: &mut Writer) {
+    out.u8(definition.code());
+    match definition {
+        TypeDefinition::Tuple(parts) | TypeDefinition::Process { parameters: parts } => {
+            out.list(parts, write_type);
+        }
+        TypeDefinition::Function { parameters, result } => {
+            out.list(parameters, write_type);
+            write_type(out, result);
+        }
+        one_or_two => one_or_two.parts().for_each(|part| write_type(out, &part)),
+    }
+}
+
+fn write_import(out: &mut Writer, import: &Import) {
+    out.number(import.module.0);
+    out.optional(import.requirement.map(|id| id.0));
+    out.list(&import.functions, |out, function| out.number(function.0));
+}
+
+fn write_export(out: &mut Writer, export: &Export) {
+    out.number(export.name.0);
+    out.number(export.function.0);
+}
+
 fn write_function(function: &Function, out: &mut Writer) {
     out.number(function.name.0);
     out.u8(function.kind as u8);
     out.u8(function.parameters);
     out.number(function.captured);
     write_registers(&function.registers, out);
-    out.u8(function.result as u8);
+    write_type(out, &function.result);
     out.optional(function.home.map(|register| u32::from(register.0)));
     out.list(&function.constants, write_constant);
     out.list(&function.sites, write_site);
@@ -113,7 +149,7 @@ fn write_function(function: &Function, out: &mut Writer) {
 fn write_registers(registers: &[RegisterType], out: &mut Writer) {
     out.number(registers.len() as u64);
     for run in registers.chunk_by(|left, right| left == right) {
-        out.u8(run[0] as u8);
+        write_type(out, &run[0]);
         out.number(run.len() as u64);
     }
 }
@@ -135,7 +171,7 @@ fn write_constant(out: &mut Writer, constant: &Constant) {
         }
         Constant::Raw(kind, bits) => {
             out.u8(5);
-            out.u8(*kind as u8);
+            write_type(out, kind);
             out.number(*bits);
         }
     }
@@ -214,13 +250,16 @@ fn write_region(out: &mut Writer, region: &Region) {
     out.u8(match region.kind {
         RegionKind::Ensure => 0,
         RegionKind::Catch(_) => 1,
+        RegionKind::Fault(_) => 2,
     });
     out.number(region.start);
     out.distance(region.end, region.start);
     out.distance(region.handler, region.start);
     out.u8(region.value.0);
-    if let RegionKind::Catch(class) = region.kind {
-        out.u8(class.0);
+    match region.kind {
+        RegionKind::Catch(class) => out.u8(class.0),
+        RegionKind::Fault(fault) => out.u8(fault as u8),
+        RegionKind::Ensure => {}
     }
 }
 

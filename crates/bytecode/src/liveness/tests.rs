@@ -9,6 +9,7 @@ use crate::entities::StringId;
 use crate::instructions::{Opcode, OperandKind};
 use crate::module::Region;
 use crate::testing::{Entropy, random_function};
+use crate::types::RegisterType;
 
 /// The definitions, followed literally: one register at a time, one path after the other.
 struct Oracle<'a> {
@@ -100,9 +101,9 @@ impl Oracle<'_> {
             let kept = has_value && !self.destroys(&instruction, register);
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
-                let lost = instruction.opcode == Opcode::Unbox && jumped && written
-                    || instruction.opcode == Opcode::LeaveHome
-                        && self.reads(&instruction, register);
+                let lost = instruction.opcode.defines_unless_jumping() && jumped && written
+                    || instruction.opcode == Opcode::AltRead && !jumped && written
+                    || instruction.effects().ends == Some(Register(register)) && !written;
                 paths.push((pc, (kept || written) && !lost));
             }
             for region in self.regions(pc) {
@@ -122,7 +123,7 @@ proptest! {
         let function = random_function(&mut random, 12);
         let (maps, oracle) = (FrameMaps::compute(&function), Oracle { function: &function });
         for register in 0..function.registers.len() as u8 {
-            let tagged = function.registers[usize::from(register)] == RegisterType::Any;
+            let tagged = function.registers[usize::from(register)] .is_tagged();
             for (pc, initialised) in oracle.initialised(register).into_iter().enumerate() {
                 let live = oracle.is_live(pc, register) && initialised == Some(true);
                 let in_callee = oracle.instruction(pc).is_some_and(|at| oracle.destroys(&at, register));

@@ -3,15 +3,20 @@
 use num_bigint::BigInt;
 
 use super::{Entropy, random_function};
-use crate::entities::{ClassId, FunctionId, Register, StringId};
+use crate::entities::{ClassId, FunctionId, Register, StringId, TypeId};
 use crate::module::*;
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// A module with any content.
 pub(crate) fn arbitrary_module(random: &mut Entropy) -> Module {
     Module {
         strings: random.list(6, text),
         path: optional(random, id).map(StringId),
+        name: optional(random, id).map(StringId),
+        version: optional(random, id).map(StringId),
+        types: random.list(5, definition),
+        imports: random.list(3, import),
+        exports: random.list(3, export),
         functions: random.list(4, function),
         classes: random.list(3, class),
         main_class: optional(random, id).map(ClassId),
@@ -52,10 +57,48 @@ fn register(random: &mut Entropy) -> Register {
 }
 
 fn register_type(random: &mut Entropy) -> RegisterType {
-    random.choose(&RegisterType::ALL)
+    match random.below(4) {
+        0 => RegisterType::Defined(TypeId(id(random) as u16)),
+        _ => random.choose(&RegisterType::BASIC),
+    }
+}
+
+fn definition(random: &mut Entropy) -> TypeDefinition {
+    use TypeDefinition::*;
+    let [left, right] = [(); 2].map(|_| register_type(random));
+    match random.below(10) {
+        0 => Tuple(random.list(5, register_type)),
+        1 => List(left),
+        2 => Map(left, right),
+        3 => Channel(left),
+        4 => Reader(left),
+        5 => Writer(left),
+        6 => Barrier,
+        7 => Bucket,
+        8 => Function { parameters: random.list(4, register_type), result: left },
+        _ => Process { parameters: random.list(4, register_type) },
+    }
+}
+
+/// Often of the module's first functions, which can be declared in place.
+fn import(random: &mut Entropy) -> Import {
+    let functions = match random.below(3) {
+        0 => vec![FunctionId(0)],
+        1 => vec![FunctionId(0), FunctionId(1)],
+        _ => random.list(4, |random| FunctionId(id(random))),
+    };
+    let requirement = optional(random, id).map(StringId);
+    Import { module: StringId(id(random)), requirement, functions }
+}
+
+fn export(random: &mut Entropy) -> Export {
+    Export { name: StringId(id(random)), function: FunctionId(id(random)) }
 }
 
 fn function(random: &mut Entropy) -> Function {
+    if random.one_in(4) {
+        return signature(random);
+    }
     let mut function = random_function(random, 8);
     function.name = StringId(id(random));
     function.captured = random.number() as u16;
@@ -77,6 +120,25 @@ fn function(random: &mut Entropy) -> Function {
     }
     function.lines = lines(random, function.code.len());
     function
+}
+
+/// A function of another module.
+fn signature(random: &mut Entropy) -> Function {
+    let registers = random.list(4, register_type);
+    Function {
+        name: StringId(id(random)),
+        kind: FunctionKind::Plain,
+        parameters: registers.len() as u8,
+        captured: 0,
+        registers,
+        result: register_type(random),
+        home: None,
+        constants: Vec::new(),
+        sites: Vec::new(),
+        regions: Vec::new(),
+        code: Vec::new(),
+        lines: Vec::new(),
+    }
 }
 
 fn corrupt(random: &mut Entropy, code: &mut [u32]) {
@@ -125,8 +187,9 @@ fn site(random: &mut Entropy) -> Site {
 }
 
 fn region(random: &mut Entropy) -> Region {
-    let kind = match random.below(2) {
+    let kind = match random.below(3) {
         0 => RegionKind::Ensure,
+        1 => RegionKind::Fault(random.choose(&Fault::ALL)),
         _ => RegionKind::Catch(register(random)),
     };
     let [start, end, handler] = [(); 3].map(|_| id(random));

@@ -5,7 +5,7 @@ use super::Entropy;
 use crate::entities::{Register, StringId};
 use crate::flow::Nesting;
 use crate::instructions::{Opcode, OperandKind};
-use crate::module::{Function, FunctionKind, Region, RegionKind};
+use crate::module::{Fault, Function, FunctionKind, Region, RegionKind};
 use crate::types::RegisterType;
 
 /// Registers of a random function: few, so that instructions get in each other's way.
@@ -14,6 +14,8 @@ const REGISTERS: usize = 6;
 /// A function of fewer than `length` instructions.
 pub(crate) fn random_function(random: &mut Entropy, length: usize) -> Function {
     let opcodes = random.list(length, |random| random.choose(Opcode::ALL));
+    let opcodes: Vec<Opcode> =
+        opcodes.into_iter().filter(|opcode| !is_structural(*opcode)).collect();
     let mut starts = vec![0];
     for opcode in &opcodes {
         starts.push(starts[starts.len() - 1] + opcode.info().words());
@@ -44,6 +46,12 @@ pub(crate) fn random_function(random: &mut Entropy, length: usize) -> Function {
     }
 }
 
+/// Whether an instruction must stand in a certain place among others.
+fn is_structural(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, Par | ParFor | Branch | EndBranch | Accept | EndAccept)
+}
+
 fn register(random: &mut Entropy) -> Register {
     Register(random.below(REGISTERS) as u8)
 }
@@ -68,8 +76,9 @@ fn regions(random: &mut Entropy, starts: &[usize]) -> Vec<Region> {
     let mut regions = Vec::new();
     for _ in 0..random.below(4) {
         let [start, end, handler] = [(); 3].map(|_| random.choose(starts) as u32);
-        let kind = match random.below(2) {
+        let kind = match random.below(3) {
             0 => RegionKind::Ensure,
+            1 => RegionKind::Fault(Fault::Any),
             _ => RegionKind::Catch(register(random)),
         };
         regions.push(Region { start, end, handler, value: register(random), kind });

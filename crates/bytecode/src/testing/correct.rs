@@ -7,23 +7,32 @@
 
 use super::Entropy;
 use crate::builder::{Argument, FunctionBuilder, Signature};
-use crate::entities::{Register, StringId};
+use crate::entities::{Register, StringId, TypeId};
 use crate::instructions::Opcode;
 use crate::module::{Access, Constant, FunctionKind, Module, RegionKind, Site};
 use crate::register_set::RegisterSet;
-use crate::types::RegisterType;
+use crate::types::{RegisterType, TypeDefinition};
 
 /// What the frame looks like: arguments, typed registers, the home, and working registers.
-const TYPED: [RegisterType; 3] = [RegisterType::F64, RegisterType::I64, RegisterType::Bool];
+const TYPED: [RegisterType; 5] =
+    [RegisterType::F64, RegisterType::I64, RegisterType::Bool, LIST, MAP];
+/// Those of them that are raw bits.
+const RAW: [RegisterType; 3] = [TYPED[0], TYPED[1], TYPED[2]];
+/// `list<i64>`
+const LIST: RegisterType = RegisterType::Defined(TypeId(0));
+/// `map<i64, f64>`
+const MAP: RegisterType = RegisterType::Defined(TypeId(1));
 const WORKING: usize = 9;
 
 /// A module of one function that the verifier accepts.
 pub(crate) fn correct_module(random: &mut Entropy) -> Module {
-    let kind = random.choose(&FunctionKind::ALL);
+    let kind = random.choose(&[FunctionKind::Method, FunctionKind::Block, FunctionKind::Plain]);
     let parameters = 1 + random.below(2);
-    let arguments = parameters + usize::from(kind != FunctionKind::Plain);
+    let arguments = parameters + usize::from(kind.has_receiver());
     let mut types = vec![RegisterType::Any; arguments];
-    types.extend(TYPED);
+    for kind in TYPED {
+        types.extend([kind; 2]);
+    }
     let home = Register(types.len() as u8);
     types.extend([RegisterType::Any; 1 + WORKING]);
     let homing = random.choose(&[Homing::Never, Homing::AtEntry, Homing::OnTheWay]);
@@ -42,7 +51,11 @@ pub(crate) fn correct_module(random: &mut Entropy) -> Module {
     };
     let function = generator.code.finish(signature).expect("the code is small");
     let strings = ["f", "foo", "+", "at:put:"].map(str::to_owned).to_vec();
-    Module { strings, functions: vec![function], ..Module::default() }
+    let types = vec![
+        TypeDefinition::List(RegisterType::I64),
+        TypeDefinition::Map(RegisterType::I64, RegisterType::F64),
+    ];
+    Module { strings, types, functions: vec![function], ..Module::default() }
 }
 
 /// Whether and when the home marker is made.
@@ -146,6 +159,12 @@ impl Generator<'_> {
 
     fn constant(&mut self, mut set: RegisterSet) -> RegisterSet {
         let kind = self.random.choose(&TYPED);
+        if kind.is_tagged() {
+            let destination = self.destination(kind);
+            self.code.emit(Opcode::Empty, &[destination.into()]);
+            set.insert(destination);
+            return set;
+        }
         let (destination, bits) = (self.destination(kind), u64::from(self.random.byte() & 1));
         let constant = self.code.constant(Constant::Raw(kind, bits));
         self.code.emit(Opcode::LoadRaw, &[destination.into(), constant.into()]);
@@ -159,10 +178,51 @@ impl Generator<'_> {
         if !self.has(set, kind) {
             return self.constant(set);
         }
+        if kind.is_tagged() {
+            return self.collection(set, kind);
+        }
         let source = self.initialised(set, kind);
         let destination = self.destination(RegisterType::Any);
         self.code.emit(Opcode::Box, &[destination.into(), source.into()]);
         set.insert(destination);
+        set
+    }
+
+    /// Something with a list or a map that is there.
+    fn collection(&mut self, mut set: RegisterSet, kind: RegisterType) -> RegisterSet {
+        let source = self.initialised(set, kind);
+        let [number, real] = [RegisterType::I64, RegisterType::F64];
+        let has_values = self.has(set, number) && self.has(set, real);
+        let written = match self.random.below(5) {
+            0 if has_values && kind == LIST => {
+                let value = self.initialised(set, number);
+                self.code.emit(Opcode::ListAppend, &[source.into(), value.into()]);
+                source
+            }
+            0 if has_values => {
+                let (key, value) = (self.initialised(set, number), self.initialised(set, real));
+                self.code.emit(Opcode::MapPut, &[source.into(), key.into(), value.into()]);
+                source
+            }
+            1 => {
+                let destination = self.destination(number);
+                self.code.emit(Opcode::Length, &[destination.into(), source.into()]);
+                destination
+            }
+            2 => {
+                let destination = self.destination(RegisterType::Bool);
+                self.code.emit(Opcode::Equal, &[destination.into(), source.into(), source.into()]);
+                destination
+            }
+            3 => return self.simple(Opcode::Move, set, kind),
+            _ => {
+                let destination = self.destination(kind);
+                self.code.emit(Opcode::Take, &[destination.into(), source.into()]);
+                set -= RegisterSet::of(source);
+                destination
+            }
+        };
+        set.insert(written);
         set
     }
 
@@ -252,7 +312,7 @@ impl Generator<'_> {
 
     fn unbox(&mut self, set: RegisterSet, floor: usize, depth: usize) -> RegisterSet {
         let [otherwise, end] = [(); 2].map(|_| self.code.label());
-        let kind = self.random.choose(&TYPED);
+        let kind = self.random.choose(&RAW);
         let (destination, source) =
             (self.destination(kind), self.initialised(set, RegisterType::Any));
         self.code.emit(Opcode::Unbox, &[destination.into(), source.into(), otherwise.into()]);

@@ -48,10 +48,11 @@ fn seeds_are_fresh() {
 
 #[test]
 fn the_dictionary_is_fresh() {
-    const WORDS: &str = "path main strings class method block function public protected private \
+    const WORDS: &str = "path main module version strings type import export class method block function public protected private \
         outer position accessor factory initializer own_initializer slot mutable nested class_method \
         captures registers home let catch ensure into from to handler at word lexical super \
         super_initializer mixin_initializer enclosing class_slot instance double string \
+        tuple list map channel reader writer barrier bucket process type0 < > \
         any bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 nil true false r0 r1 k0 site0 fn0 class0 str0 -> @";
     let mnemonics = Opcode::ALL.iter().map(|opcode| opcode.info().mnemonic);
     let lines = WORDS.split_whitespace().chain(mnemonics).map(|word| format!("\"{word} \"\n"));

@@ -7,10 +7,10 @@ use crate::entities::{ClassId, ConstantId, FunctionId, Register, SiteId, StringI
 use crate::instructions::{Field, Opcode, Operand, OperandKind, SiteRule};
 use crate::module::{Constant, Function, FunctionKind, Site};
 use crate::register_set::RegisterSet;
-use crate::types::{RegisterType, TypeRule};
+use crate::types::{RegisterType, TypeDefinition, TypeRule};
 
 /// What is wrong with an instruction.
-type Check = Result<(), String>;
+pub(super) type Check = Result<(), String>;
 
 /// Variables of one context.
 const MOST_VARIABLES: i64 = 255;
@@ -53,9 +53,9 @@ pub(super) fn reserved(function: &Function) -> RegisterSet {
     function.home.into_iter().chain(closure).collect()
 }
 
-struct CodeChecker<'a> {
-    facts: &'a Facts<'a>,
-    function: &'a Function,
+pub(super) struct CodeChecker<'a> {
+    pub(super) facts: &'a Facts<'a>,
+    pub(super) function: &'a Function,
     reserved: RegisterSet,
     /// For each word whether an instruction starts at it.
     starts: Vec<bool>,
@@ -98,7 +98,7 @@ impl CodeChecker<'_> {
         self.check_opcode(instruction)
     }
 
-    fn register_type(&self, register: Register) -> Result<RegisterType, String> {
+    pub(super) fn register_type(&self, register: Register) -> Result<RegisterType, String> {
         let kind = self.function.registers.get(register.index());
         kind.copied().ok_or_else(|| format!("{register} does not exist"))
     }
@@ -118,7 +118,7 @@ impl CodeChecker<'_> {
             let suitable = match rule {
                 TypeRule::SameAsFirst => earlier[0] == Some(kind),
                 TypeRule::SameAsSecond => earlier[1] == Some(kind),
-                _ => allows(rule, kind),
+                _ => allows(self.facts, rule, kind) || self.allows_defined(rule, kind),
             };
             if !suitable {
                 let wanted = describe(rule);
@@ -130,6 +130,54 @@ impl CodeChecker<'_> {
             number += 1;
         }
         Ok(())
+    }
+
+    /// Whether a rule that asks for a kind of defined types allows this one.
+    fn allows_defined(&self, rule: TypeRule, kind: RegisterType) -> bool {
+        use TypeDefinition::{Barrier, Bucket, Channel, Process, Reader, Writer};
+        let Some(definition) = self.facts.module.definition(kind) else { return false };
+        match rule {
+            TypeRule::Channel => matches!(definition, Channel(_)),
+            TypeRule::Reader => matches!(definition, Reader(_)),
+            TypeRule::Writer => matches!(definition, Writer(_)),
+            TypeRule::Readable => matches!(definition, Channel(_) | Reader(_)),
+            TypeRule::Writable => matches!(definition, Channel(_) | Writer(_)),
+            TypeRule::Communicating => matches!(definition, Channel(_) | Reader(_) | Writer(_)),
+            TypeRule::Barrier => matches!(definition, Barrier),
+            TypeRule::Bucket => matches!(definition, Bucket),
+            TypeRule::Process => matches!(definition, Process { .. }),
+            _ => false,
+        }
+    }
+
+    /// The type of what goes through a channel.
+    fn element_of(&self, channel: Register) -> Option<RegisterType> {
+        let kind = self.register_type(channel).ok()?;
+        match self.facts.module.definition(kind)? {
+            TypeDefinition::Channel(element)
+            | TypeDefinition::Reader(element)
+            | TypeDefinition::Writer(element) => Some(*element),
+            _ => None,
+        }
+    }
+
+    /// Property 33, the part about channels: a register has the type of the elements, or is an end of it.
+    fn check_element(&self, channel: Register, register: Register) -> Check {
+        let kind = self.register_type(register)?;
+        match self.element_of(channel) {
+            Some(element) if element == kind => Ok(()),
+            Some(element) => {
+                Err(format!("{register} is `{kind}`, but {channel} carries `{element}`"))
+            }
+            None => Err(format!("{channel} is no channel")),
+        }
+    }
+
+    fn check_end(&self, end: Register, channel: Register) -> Check {
+        match self.element_of(end) == self.element_of(channel) {
+            true => Ok(()),
+            false => Err(format!("{end} carries something else than {channel}")),
+        }
     }
 
     /// Property 15, and 16 for what calls destroy.
@@ -155,7 +203,7 @@ impl CodeChecker<'_> {
     }
 
     /// The registers of a window or range exist.
-    fn check_run(&self, what: &str, start: Register, length: usize) -> Check {
+    pub(super) fn check_run(&self, what: &str, start: Register, length: usize) -> Check {
         let size = self.function.registers.len();
         if start.index() >= size || start.index() + length > size {
             return Err(format!("the {what} of {length} from {start} on is outside of the frame"));
@@ -177,11 +225,13 @@ impl CodeChecker<'_> {
 
     /// Property 16.
     fn check_writes(&self, instruction: &Instruction) -> Check {
-        let Some(written) = instruction.effects().defines else { return Ok(()) };
-        match instruction.opcode {
-            Opcode::MakeHome => self.check_home(written),
-            _ if self.reserved.contains(written) => Err(format!("{written} must not be written")),
-            _ => Ok(()),
+        let written = instruction.effects().defined();
+        if instruction.opcode == Opcode::MakeHome {
+            return written.iter().try_for_each(|home| self.check_home(home));
+        }
+        match (written & self.reserved).iter().next() {
+            Some(register) => Err(format!("{register} must not be written")),
+            None => Ok(()),
         }
     }
 
@@ -196,6 +246,9 @@ impl CodeChecker<'_> {
             OperandKind::Function => (index as usize) < self.facts.module.functions.len(),
             OperandKind::Class => self.facts.has_class(ClassId(index)),
             OperandKind::Primitive => self.facts.arity(StringId(index)).is_some(),
+            OperandKind::Link if index != 0 => {
+                return Err("is the linker's, and 0 in a module".into());
+            }
             OperandKind::Special => (index as usize) < crate::instructions::Special::ALL.len(),
             _ => true,
         };
@@ -205,9 +258,8 @@ impl CodeChecker<'_> {
     fn check_target(&self, instruction: &Instruction, distance: i64) -> Check {
         let target = instruction.pc as i64 + distance;
         let start = usize::try_from(target).ok().and_then(|pc| self.starts.get(pc));
-        let polls = matches!(instruction.opcode, Opcode::Loop | Opcode::ForLoop);
         match start {
-            Some(true) if distance > 0 || polls => Ok(()),
+            Some(true) if distance > 0 || instruction.opcode.polls() => Ok(()),
             Some(true) => Err(format!("{target} is no later instruction; only loops jump back")),
             _ => Err(format!("{target} is not the start of an instruction")),
         }
@@ -269,6 +321,26 @@ impl CodeChecker<'_> {
                 }
                 self.check_window_is_any(instruction)
             }
+            Opcode::Spawn => self.check_spawn(instruction),
+            Opcode::SpawnIndirect => self.check_spawn_indirect(instruction),
+            Opcode::Read | Opcode::AltRead => {
+                self.check_element(instruction.register(Field::B), instruction.register(Field::A))
+            }
+            Opcode::Accept => {
+                self.check_element(instruction.register(Field::C), instruction.register(Field::A))
+            }
+            Opcode::Write => {
+                self.check_element(instruction.register(Field::A), instruction.register(Field::B))
+            }
+            Opcode::ReadingEnd | Opcode::WritingEnd => {
+                self.check_end(instruction.register(Field::A), instruction.register(Field::B))
+            }
+            Opcode::EndProcess if self.function.kind != FunctionKind::Process => {
+                Err("this is no process".into())
+            }
+            opcode if (Opcode::MakeTuple..=Opcode::CallIndirect).contains(&opcode) => {
+                self.check_typed(instruction)
+            }
             Opcode::LeaveHome => self.check_home(instruction.register(Field::A)),
             Opcode::Return | Opcode::ReturnHome | Opcode::ReturnNonlocal => {
                 self.check_return(instruction)
@@ -320,7 +392,7 @@ impl CodeChecker<'_> {
         Ok(())
     }
 
-    fn function_operand(&self, instruction: &Instruction) -> (FunctionId, &Function) {
+    pub(super) fn function_operand(&self, instruction: &Instruction) -> (FunctionId, &Function) {
         let operand = instruction.info().operand(OperandKind::Function);
         let id = FunctionId(operand.map_or(0, |operand| instruction.value(operand)) as u32);
         (id, &self.facts.module.functions[id.index()])
@@ -337,8 +409,8 @@ impl CodeChecker<'_> {
         let (id, callee) = self.function_operand(instruction);
         let window = instruction.window().unwrap_or(Register(0)).index();
         let given = &self.function.registers[window..window + instruction.count().unwrap_or(0)];
-        if callee.kind == FunctionKind::Block {
-            return Err(format!("{id} is a block function"));
+        if matches!(callee.kind, FunctionKind::Block | FunctionKind::Process) {
+            return Err(format!("{id} is a {} function", callee.kind.name()));
         }
         if callee.registers.get(..callee.arguments()) != Some(given) {
             return Err(format!("the arguments are not what {id} takes"));
@@ -349,6 +421,42 @@ impl CodeChecker<'_> {
             return Err(format!("{destination} is `{kind}`, but {id} answers `{}`", callee.result));
         }
         Ok(())
+    }
+
+    fn check_spawn(&self, instruction: &Instruction) -> Check {
+        let (id, process) = self.function_operand(instruction);
+        if process.kind != FunctionKind::Process {
+            return Err(format!("{id} is no process"));
+        }
+        match process.registers.get(..process.arguments()) == Some(self.given(instruction)?) {
+            true => Ok(()),
+            false => Err(format!("the arguments are not what {id} takes")),
+        }
+    }
+
+    fn check_spawn_indirect(&self, instruction: &Instruction) -> Check {
+        let process = instruction.register(Field::A);
+        let kind = self.register_type(process)?;
+        match self.facts.module.definition(kind) {
+            Some(TypeDefinition::Process { parameters })
+                if parameters == self.given(instruction)? =>
+            {
+                Ok(())
+            }
+            _ => Err(format!("the arguments are not what {process} takes")),
+        }
+    }
+
+    /// The types of the registers of a range.
+    fn given(&self, instruction: &Instruction) -> Result<&[RegisterType], String> {
+        let range = instruction.info().operand(OperandKind::Range);
+        let start = range.map_or(0, |operand| instruction.value(operand)) as usize;
+        let length = instruction.count().unwrap_or(0);
+        // Without arguments, the range may start anywhere.
+        if length > 0 {
+            self.check_run("range", Register(start as u8), length)?;
+        }
+        Ok(self.function.registers.get(start..start + length).unwrap_or_default())
     }
 
     fn check_window_is_any(&self, instruction: &Instruction) -> Check {
@@ -370,6 +478,9 @@ impl CodeChecker<'_> {
     /// Properties 20 and 21.
     fn check_return(&self, instruction: &Instruction) -> Check {
         let function = self.function;
+        if function.kind == FunctionKind::Process {
+            return Err("a process is left by end_process".into());
+        }
         let value = instruction.register(Field::A);
         let kind = self.register_type(value)?;
         if kind != function.result {
@@ -398,16 +509,29 @@ fn site_rule(instruction: &Instruction) -> Option<SiteRule> {
 }
 
 /// Whether a rule that refers to no other operand allows this type.
-fn allows(rule: TypeRule, kind: RegisterType) -> bool {
+fn allows(facts: &Facts, rule: TypeRule, kind: RegisterType) -> bool {
+    let definition = facts.module.definition(kind);
     match rule {
         TypeRule::Any => kind == RegisterType::Any,
         TypeRule::Bool => kind == RegisterType::Bool,
         TypeRule::Integer => kind.is_integer(),
         TypeRule::Bits => kind.is_integer() || kind == RegisterType::Bool,
-        TypeRule::Number => kind.is_integer() || kind.is_float(),
-        TypeRule::Scalar => kind != RegisterType::Any,
+        TypeRule::Number => kind.is_number(),
+        TypeRule::I64 => kind == RegisterType::I64,
+        TypeRule::Scalar => kind.is_scalar(),
+        TypeRule::Typed => kind != RegisterType::Any,
+        TypeRule::Ordered => facts.is_ordered(kind),
+        TypeRule::Tuple => matches!(definition, Some(TypeDefinition::Tuple(_))),
+        TypeRule::List => matches!(definition, Some(TypeDefinition::List(_))),
+        TypeRule::Map => matches!(definition, Some(TypeDefinition::Map(..))),
+        TypeRule::Collection => {
+            matches!(definition, Some(TypeDefinition::List(_) | TypeDefinition::Map(..)))
+        }
+        TypeRule::Function => matches!(definition, Some(TypeDefinition::Function { .. })),
+        TypeRule::Callable => definition.is_some_and(TypeDefinition::is_callable),
         TypeRule::Whatever => true,
         TypeRule::SameAsFirst | TypeRule::SameAsSecond => false,
+        _ => false,
     }
 }
 
@@ -418,8 +542,26 @@ fn describe(rule: TypeRule) -> &'static str {
         TypeRule::Integer => "an integer",
         TypeRule::Bits => "an integer or `bool`",
         TypeRule::Number => "an integer or a float",
-        TypeRule::Scalar => "a type other than `any`",
+        TypeRule::I64 => "`i64`",
+        TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Typed => "a type other than `any`",
+        TypeRule::Ordered => "a totally ordered type",
+        TypeRule::Tuple => "a tuple",
+        TypeRule::List => "a list",
+        TypeRule::Map => "a map",
+        TypeRule::Collection => "a list or a map",
+        TypeRule::Function => "a function",
+        TypeRule::Callable => "a function or a process",
         TypeRule::Whatever => "any type",
+        TypeRule::Channel => "a channel",
+        TypeRule::Reader => "the reading end of a channel",
+        TypeRule::Writer => "the writing end of a channel",
+        TypeRule::Readable => "a channel or its reading end",
+        TypeRule::Writable => "a channel or its writing end",
+        TypeRule::Communicating => "a channel or one of its ends",
+        TypeRule::Barrier => "a barrier",
+        TypeRule::Bucket => "a bucket",
+        TypeRule::Process => "a process",
         TypeRule::SameAsFirst => "the type of the first register",
         TypeRule::SameAsSecond => "the type of the second register",
     }

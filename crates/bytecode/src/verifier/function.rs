@@ -1,7 +1,7 @@
 //! Properties 6 to 12: the shape of a function and the tables its code refers to.
 
 use super::report::{Place, Report};
-use super::{Facts, code, flow};
+use super::{Facts, code, flow, processes};
 use crate::decode::instructions;
 use crate::entities::{ClassId, FunctionId, Register, StringId};
 use crate::flow::{Nesting, NestingError};
@@ -15,6 +15,9 @@ const MOST_WORDS: usize = 1 << 24;
 /// Checks a function; its paths only if everything else is right.
 pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
     let function = &facts.module.functions[id.index()];
+    if function.is_imported() && function.kind.is_linkable() {
+        return;
+    }
     let errors = report.count();
     let mut checker = FunctionChecker { facts, id, function, report };
     checker.check_frame();
@@ -28,7 +31,13 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
         FunctionChecker { facts, id, function, report }.check_regions();
     }
     if report.count() == errors {
+        processes::check_structure(id, function, report);
+    }
+    if report.count() == errors {
         flow::check(id, function, report);
+    }
+    if report.count() == errors {
+        processes::check_forks(id, function, report);
     }
 }
 
@@ -57,15 +66,22 @@ impl FunctionChecker<'_, '_> {
             let words = function.code.len();
             return self.error(format!("code has 1 to {MOST_WORDS} words, not {words}"));
         }
+        let mut types = function.registers.iter().chain([&function.result]);
+        if let Some(kind) = types.find(|kind| !self.facts.has_type(**kind)) {
+            return self.error(format!("{kind} does not exist"));
+        }
         if arguments > size {
             return self.error(format!("{arguments} arguments do not fit {size} registers"));
         }
-        if function.kind != FunctionKind::Plain {
+        if function.kind.has_receiver() {
             let mut visible = function.registers[..arguments].iter().chain([&function.result]);
             if visible.any(|&kind| kind != RegisterType::Any) {
                 let kind = function.kind.name();
                 self.error(format!("the arguments and the result of a {kind} are `any`"));
             }
+        }
+        if function.kind == FunctionKind::Process {
+            self.check_process(arguments);
         }
         if function.kind != FunctionKind::Block && function.captured != 0 {
             self.error("only block functions have captured values");
@@ -75,6 +91,17 @@ impl FunctionChecker<'_, '_> {
             if home.index() < arguments {
                 self.error(format!("the home register {home} is an argument"));
             }
+        }
+    }
+
+    /// A process shares no objects, and nobody gets a result.
+    fn check_process(&mut self, arguments: usize) {
+        let parameters = &self.function.registers[..arguments];
+        if parameters.contains(&RegisterType::Any) {
+            self.error("a process has no parameters that are `any`");
+        }
+        if self.function.result != RegisterType::Any {
+            self.error("a process has no result");
         }
     }
 
@@ -217,7 +244,7 @@ fn class_of(access: Access) -> Option<ClassId> {
 fn is_canonical(kind: RegisterType, bits: u64) -> bool {
     let unused = 64 - kind.bits();
     match kind {
-        RegisterType::Any => false,
+        RegisterType::Any | RegisterType::Defined(_) => false,
         _ if kind.is_signed() => (bits << unused) as i64 >> unused == bits as i64,
         _ => bits << unused >> unused == bits,
     }

@@ -20,6 +20,8 @@
 //!    one of which may stand in for the primary factory. The names of slots and nested classes are
 //!    unary selectors.
 //!
+//! Types and links have properties 25 to 31, below.
+//!
 //! # Properties of a function
 //!
 //! 6. It has 1 to 256 registers, enough for its arguments, and 1 to 2²⁴ words of code.
@@ -44,7 +46,8 @@
 //!     that receives the return address, so that a collection during the send finds them.
 //! 16. Nothing but `make_home` writes the home register. Nothing writes `r0` of a block function,
 //!     and no call destroys it.
-//! 17. Jump targets are instructions; only `loop` and `for_loop` jump backwards.
+//! 17. Jump targets are instructions; only `loop`, `loop_if`, `loop_unless` and `for_loop` jump
+//!     backwards.
 //! 18. A constant, site or special is of the kind that the instruction wants; the selector of a
 //!     send takes the number of arguments that are there. Each site belongs to exactly one
 //!     instruction.
@@ -68,9 +71,45 @@
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
 //!
+//! # Properties of typed code
+//!
+//! Elements, keys, values, parameters and results have the types that the tuple, list, map or
+//! function says; a tuple's index is one of its elements; `load_bytes` names a string.
+//!
+//! # Properties of types and links
+//!
+//! 25. A row of the type table refers to earlier rows only, and no two rows are equal. There are at
+//!     most 65,536 rows. A tuple has 1 to 255 elements; functions and processes have at most 255
+//!     parameters. Registers, constants and results have types that exist.
+//! 26. Tuples, lists and maps hold neither `any` nor a channel, an end of one, a barrier or a
+//!     bucket. No parameter of a process is `any`.
+//! 27. The keys of a map are totally ordered: numbers, and tuples and lists of ordered types.
+//! 28. Raw constants are of basic types.
+//! 29. Name and version, if any, and the names of imports and exports are not empty. Versions and
+//!     requirements are ones.
+//! 30. A function without code is listed by exactly one import, once; it has parameters, which are all
+//!     its registers, and a result, and nothing else. It can be called like any other.
+//! 31. Exports have distinct names, and name functions with code.
+//!
+//! # Properties of forks, rendezvous and choices
+//!
+//! 32. Parameters of processes are not `any`; a process is left by `end_process`, the other functions
+//!     are not. `spawn` names a process, and agrees with its parameter types.
+//! 33. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
+//!     nested ([`crate::scopes`]), at most 64 deep. Jumps stay within a scope, regions and their
+//!     handlers lie in one, and no `return` is in one.
+//! 34. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
+//!     the `alt`.
+//! 35. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
+//!     which names it.
+//! 36. What a branch leaves to the frame around it, no other branch of the fork leaves or reads; the
+//!     body of a `par_for` reads nothing that it has not written itself, but writes somewhere.
+//! 37. What a branch reads of the frame around it is not `any`; what it writes that is `any` has no value
+//!     afterwards.
+//!
 //! # Cost
 //!
-//! Everything but the last two properties takes one pass. Those are solved with sets of registers,
+//! Everything but properties 23, 24, 36 and 37 takes one pass. Those are solved with sets of registers,
 //! each of which can change only a few hundred times, so the time is linear in the size of the
 //! module.
 
@@ -78,7 +117,11 @@ mod classes;
 mod code;
 mod flow;
 mod function;
+mod links;
+mod processes;
 mod report;
+mod typed;
+mod types;
 
 use std::collections::{HashMap, HashSet};
 
@@ -86,6 +129,7 @@ pub use report::VerifyError;
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
+use crate::types::{RegisterType, ordered_rows};
 use report::{Place, Report};
 
 /// How far a module is believed.
@@ -102,6 +146,8 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     let mut report = Report::new(module);
     let facts = Facts::of(module, trust);
     check_tables(&facts, &mut report);
+    types::check(&facts, &mut report);
+    links::check(&facts, &mut report);
     classes::check(&facts, &mut report);
     for index in 0..module.functions.len() {
         if report.is_full() {
@@ -121,6 +167,8 @@ struct Facts<'a> {
     /// For the name of a slot the selector of its setter, if that is a string of the module.
     setters: HashMap<StringId, StringId>,
     slots: HashSet<(ClassId, StringId)>,
+    /// For each row of the type table whether it is totally ordered.
+    ordered: Vec<bool>,
 }
 
 impl<'a> Facts<'a> {
@@ -135,6 +183,7 @@ impl<'a> Facts<'a> {
             arities: module.strings.iter().map(arity).collect(),
             setters: setters(&module.strings),
             slots: slots.collect(),
+            ordered: ordered_rows(&module.types),
         }
     }
 
@@ -149,6 +198,18 @@ impl<'a> Facts<'a> {
 
     fn has_class(&self, id: ClassId) -> bool {
         id.index() < self.module.classes.len()
+    }
+
+    /// Whether values of a type are totally ordered.
+    fn is_ordered(&self, kind: RegisterType) -> bool {
+        match kind {
+            RegisterType::Defined(id) => self.ordered.get(id.index()).copied().unwrap_or(false),
+            basic => basic.is_number(),
+        }
+    }
+
+    fn has_type(&self, kind: RegisterType) -> bool {
+        kind.defined().is_none_or(|id| id.index() < self.module.types.len())
     }
 
     /// The text of a string as errors quote it: not too much of it.

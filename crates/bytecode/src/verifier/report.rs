@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::entities::{ClassId, FunctionId};
+use crate::entities::{ClassId, FunctionId, TypeId};
 use crate::module::{LineEntry, Module};
 
 /// A property that does not hold, and where.
@@ -10,6 +10,8 @@ use crate::module::{LineEntry, Module};
 pub struct VerifyError {
     /// The class definition, if the error is in one.
     pub class: Option<ClassId>,
+    /// The row of the type table, if the error is in one.
+    pub row: Option<TypeId>,
     /// The function, if the error is in one.
     pub function: Option<FunctionId>,
     /// The instruction, if the error is in one: the index of its first word.
@@ -29,9 +31,10 @@ impl VerifyError {
 
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.class, self.function) {
-            (Some(class), _) => write!(f, "{class} {}", self.name)?,
-            (_, Some(function)) => write!(f, "{function} {}", self.name)?,
+        match (self.class, self.function, self.row) {
+            (Some(class), _, _) => write!(f, "{class} {}", self.name)?,
+            (_, Some(function), _) => write!(f, "{function} {}", self.name)?,
+            (_, _, Some(row)) => write!(f, "{row}")?,
             _ => f.write_str("module")?,
         }
         if let Some(pc) = self.pc {
@@ -50,6 +53,7 @@ impl std::error::Error for VerifyError {}
 #[derive(Clone, Copy)]
 pub(super) enum Place {
     Module,
+    Type(TypeId),
     Class(ClassId),
     Function(FunctionId),
     Instruction(FunctionId, usize),
@@ -85,16 +89,21 @@ impl<'a> Report<'a> {
             return;
         }
         let (class, function, pc) = match place {
-            Place::Module => (None, None, None),
+            Place::Module | Place::Type(_) => (None, None, None),
             Place::Class(class) => (Some(class), None, None),
             Place::Function(function) => (None, Some(function), None),
             Place::Instruction(function, pc) => (None, Some(function), Some(pc)),
+        };
+        let row = match place {
+            Place::Type(row) => Some(row),
+            _ => None,
         };
         let body = function.and_then(|id| self.module.functions.get(id.index()));
         let definition = class.and_then(|id| self.module.classes.get(id.index()));
         let name = definition.map(|class| class.name).or(body.map(|body| body.name));
         self.errors.push(VerifyError {
             class,
+            row,
             function,
             pc,
             position: body.zip(pc).and_then(|(body, pc)| body.position(pc)),

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use squall::compiler::{FileKind, compile_newspeak};
-use squall_bytecode::assembler::assemble as assemble_text;
+use squall::compiler::{self, CompileProblem, FileKind, compile_newspeak};
 use squall_bytecode::disassembler::disassemble as disassemble_module;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
@@ -80,22 +79,21 @@ fn to_json(path: &str, error: &VerifyError) -> serde_json::Value {
 fn load(input: &Input) -> Result<Module, Exit> {
     let path = &input.path;
     match input.kind {
-        FileKind::Newspeak => match compile_newspeak(input.source(), false) {
-            Ok(module) => Ok(module.module().clone()),
-            Err(problem) => {
-                print_error(&problem.render(colour()));
-                Err(Exit::Invalid)
-            }
-        },
+        FileKind::Newspeak => {
+            let module = compile_newspeak(input.source(), false).map_err(show)?;
+            Ok(module.module().clone())
+        }
         FileKind::Binary => format::decode(&input.bytes).map_err(|error| {
             complain(&format!("{path}: {error}"));
             Exit::Invalid
         }),
         FileKind::Assembly => {
-            assemble_text(&String::from_utf8_lossy(&input.bytes)).map_err(|problems| {
-                problems.iter().for_each(|problem| complain(&format!("{path}:{problem}")));
-                Exit::Invalid
-            })
+            compiler::assemble(path, &input.bytes, &files::read_included).map_err(show)
         }
     }
+}
+
+fn show(problem: CompileProblem) -> Exit {
+    print_error(&problem.render(colour()));
+    Exit::Invalid
 }

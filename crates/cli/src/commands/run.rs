@@ -1,9 +1,10 @@
 //! `squall run`: runs a program.
 
-use squall::compiler::{FileKind, RunnableModule, module_from_bytes};
+use squall::compiler::{FileKind, RunnableModule, module_with_includes};
 use squall::testing;
 use squall::{Machine, Reply};
 use squall_bytecode::module::Module;
+use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use super::check::show_stages;
 use super::{internal, start};
@@ -39,7 +40,8 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
 
 /// Compiles a file, or shows what is wrong with it.
 pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> {
-    module_from_bytes(&input.path, input.kind, &input.bytes, verify_all).map_err(|problem| {
+    let Input { path, kind, bytes } = input;
+    module_with_includes(path, *kind, bytes, verify_all, &files::read_included).map_err(|problem| {
         print_error(&problem.render(colour()));
         Exit::Invalid
     })
@@ -52,7 +54,10 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
         Err(Exit::Invalid)
     };
     let Some(main) = module.main_class.map(|main| &module.classes[main.index()]) else {
-        return invalid(format!("{path} has no main class"));
+        return match typed_main_problem(module) {
+            Some(problem) => invalid(format!("{path} {problem}")),
+            None => Ok(()),
+        };
     };
     let name = module.string(main.name);
     let class_methods = main.class_methods.iter().map(|method| method.selector);
@@ -77,6 +82,29 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
         ));
     }
     Ok(())
+}
+
+/// Why a module without classes is no program; nothing if it is one.
+fn typed_main_problem(module: &Module) -> Option<String> {
+    let Some(main) = module.export("main") else {
+        return Some("has no main class, and does not export `main`".into());
+    };
+    let function = &module.functions[main.index()];
+    let parameters = &function.registers[..usize::from(function.parameters)];
+    let is_list_of = |list: RegisterType, element: RegisterType| {
+        module.definition(list) == Some(&TypeDefinition::List(element))
+    };
+    let is_command_line = |kind: RegisterType| match module.definition(kind) {
+        Some(&TypeDefinition::List(element)) => is_list_of(element, RegisterType::U8),
+        _ => false,
+    };
+    match parameters {
+        [] => None,
+        [one] if is_command_line(*one) => None,
+        _ => {
+            Some("exports a `main` that takes more than the command line, a list<list<u8>>".into())
+        }
+    }
 }
 
 /// Sends a message to the module's class, and shows what it answers.

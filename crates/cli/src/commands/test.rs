@@ -16,7 +16,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use squall::compiler::{CompileProblem, FileKind, RunnableModule, module_from_bytes};
+use squall::compiler::{CompileProblem, FileKind, RunnableModule, module_with_includes};
 use squall::testing::{FACTORY, Outcome, Test, TestRun, is_test_module, tests_of};
 
 use squall_newspeak::diagnostics::json::to_json;
@@ -61,18 +61,18 @@ fn load(path: &str, as_json: bool, verify_all: bool) -> Result<RunnableModule, E
     };
     let input = files::read_silently(path, &FileKind::ALL);
     let Input { kind, bytes, .. } = input.map_err(|(exit, text)| refuse(exit, text))?;
-    let module =
-        module_from_bytes(path, kind, &bytes, verify_all).map_err(|problem| match problem {
-            CompileProblem::Newspeak(source, mistakes) if as_json => {
-                mistakes.iter().for_each(|mistake| print(&diagnostic_event(&source, mistake)));
-                Exit::Invalid
-            }
-            CompileProblem::Bytecode(lines) if as_json => refuse(Exit::Invalid, lines.join("\n")),
-            problem => {
-                print_error(&problem.render(colour()));
-                Exit::Invalid
-            }
-        })?;
+    let module = module_with_includes(path, kind, &bytes, verify_all, &files::read_included);
+    let module = module.map_err(|problem| match problem {
+        CompileProblem::Newspeak(source, mistakes) if as_json => {
+            mistakes.iter().for_each(|mistake| print(&diagnostic_event(&source, mistake)));
+            Exit::Invalid
+        }
+        problem if as_json => refuse(Exit::Invalid, problem.lines().join("\n")),
+        problem => {
+            print_error(&problem.render(colour()));
+            Exit::Invalid
+        }
+    })?;
     if !is_test_module(module.module()) {
         let text = format!("{path} is no test module: its class has no factory `{FACTORY}`");
         return Err(refuse(Exit::Invalid, text));

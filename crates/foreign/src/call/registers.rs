@@ -58,6 +58,11 @@ impl Shape {
         places.filter(|_| has_room && is_word).map(|places| (shape, places))
     }
 
+    /// How many integers it loads, if these are all that it loads.
+    pub(super) fn integers_only(self) -> Option<usize> {
+        self.integers.map(usize::from)
+    }
+
     /// Whether [`call`] reads words that are no arguments.
     #[inline]
     pub(super) fn has_gaps(self) -> bool {
@@ -101,7 +106,7 @@ type WithAll<R> = unsafe extern "C" fn(
 
 /// # Safety
 /// As for [`call`], and the result is in the register for `R`.
-#[inline]
+#[inline(always)]
 unsafe fn load_and_jump<R: Copy>(address: usize, integers: Option<u8>, words: *const u64) -> R {
     let function = ptr::with_exposed_provenance::<()>(address);
     // SAFETY: the caller's; the head of the file says why the callee accepts the type.
@@ -124,6 +129,16 @@ unsafe fn load_and_jump<R: Copy>(address: usize, integers: Option<u8>, words: *c
             ),
         }
     }
+}
+
+/// Calls a function of `N` integers, at most six, whose result is in the register for `R`.
+///
+/// # Safety
+/// The address is that of such a function, to which the words may be passed.
+#[inline(always)]
+pub(super) unsafe fn call_with<R: Copy, const N: usize>(address: usize, words: [u64; N]) -> R {
+    // SAFETY: the caller's. `N` is known when this is compiled, and so is the way that is taken.
+    unsafe { load_and_jump::<R>(address, Some(N as u8), words.as_ptr()) }
 }
 
 #[cfg(test)]

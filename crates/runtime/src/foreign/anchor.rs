@@ -16,8 +16,8 @@
 //! ```
 //!
 //! With a seed one native thread at a time runs anything; it runs what is ready for it in a worker's loop inside the
-//! callback instead of waiting. If then two strands wait in callbacks, the one that began first goes on last; if it
-//! has to go on first, that is a deadlock, which is reported.
+//! callback instead of waiting. If then two strands wait in callbacks on the same native thread, the one that began
+//! first goes on last; if it has to go on first, that is a deadlock, which is reported.
 //!
 //! An anchor is for one callback. A strand has that of its innermost one.
 
@@ -109,9 +109,18 @@ pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
         thread.is_displaced = true;
     }
     anchor.give();
-    if thread.vm.scheduler.is_seeded() && worker != thread.number && is_bound(thread, worker) {
-        // It waits for something to run.
-        thread.worker.hand_to(worker, Item::NOTHING, Item::NOTHING);
+    look_again(thread, worker);
+}
+
+/// With a seed: what the native thread of that worker waits for has come, so it is to have the right to run, unless it
+/// is in C.
+pub fn look_again(thread: &mut Thread, worker: WorkerId) {
+    if !thread.vm.scheduler.is_seeded() || worker == thread.number {
+        return;
+    }
+    match is_bound(thread, worker) {
+        true => _ = thread.worker.hand_to(worker, Item::NOTHING, Item::NOTHING),
+        false => thread.vm.scheduler.resume_spare(worker),
     }
 }
 

@@ -281,7 +281,7 @@ fn request_here(
     let caller = Caller::save(thread);
     let anchor = Anchor::new(thread.worker_index());
     let outer = strand.set_anchor(Arc::as_ptr(&anchor));
-    let pending = requests::begin(callback, frame);
+    let pending = requests::begin(callback, frame, Some(thread.number));
     let answered = anchor::set_aside(thread, &anchor, || {
         pending.as_ref().is_none_or(|pending| pending.is_answered())
     });

@@ -1,15 +1,18 @@
 //! Callouts: guest code calls C.
 //!
 //! A call has three parts: its arguments are checked and put in place, which reads guest objects; C runs, which
-//! touches none; its result becomes a word. Around the middle one the native thread lets go of its vat
+//! touches none; its result becomes a word. A *light* call, of integers and addresses, does the first in registers;
+//! others need room for their arguments. Around the middle one the native thread lets go of its vat
 //! ([`worker::go_outside`]), so that a function which takes a day delays nobody but its strand. A *leaf* call
 //! leaves that out: it is for functions that neither wait nor call back.
 //!
 //! While C runs, [`CALLOUT`](callbacks) leads callbacks to the thread, by a pointer that is made of the thread's
 //! exclusive reference; nobody else uses the thread until the call is over.
 
-use squall_foreign::{CallError, CallSpace, CompletedCall, Function, PreparedCall, Value};
-use squall_heap::Word;
+use squall_foreign::{
+    CallError, CallSpace, CompletedCall, Function, LightCall, LightResult, Value,
+};
+use squall_heap::{Object, Word};
 
 use super::callbacks::{self, Callout};
 use super::convert::{self, Encoded};
@@ -23,6 +26,44 @@ use crate::worker;
 /// Calls the function in the window's first word with the `N` words that follow. *GC point.*
 #[inline]
 pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
+    let Some((handle, function)) = callee(window.get(0)) else {
+        return Failure::argument(window.get(0)).into();
+    };
+    let is_here = !function.is_confined || confinement::is_here(thread, handle);
+    if is_here && let Some(light) = light_call::<N>(thread, function, window) {
+        // SAFETY: see `perform`.
+        return conclude(thread, function, || unsafe { light.invoke() });
+    }
+    call_prepared::<N>(thread, window)
+}
+
+/// The call, if it is a [light](squall_foreign::LightCall) one: of integers, nil, pointers and functions.
+#[inline]
+fn light_call<const N: usize>(
+    thread: &Thread,
+    function: &'static ForeignFunction,
+    window: Window,
+) -> Option<LightCall<'static, N>> {
+    let mut call = function.function.light::<N>()?;
+    for index in 0..N {
+        let word = window.get(index + 1);
+        let fits = match word.as_small_integer() {
+            Some(integer) => call.put_integer(index, integer),
+            None => {
+                let address = convert::lasting_address(thread.vm, word)?;
+                call.put_address(index, address)
+            }
+        };
+        if !fits {
+            return None;
+        }
+    }
+    Some(call)
+}
+
+/// As [`call`], for calls that are not light, and those that cannot be made.
+#[inline(never)]
+fn call_prepared<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
     let mut encoded = Encoded::new();
     let mut values = [Value::Void; N];
     for (index, value) in values.iter_mut().enumerate() {
@@ -55,17 +96,23 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
     perform(thread, window, &values, true)
 }
 
+/// The function in a word, and its handle.
 #[inline]
+fn callee(word: Word) -> Option<(Object, &'static ForeignFunction)> {
+    let handle = super::handle(word)?;
+    match &super::native_of(handle).body {
+        Body::Function(function) => Some((handle, function)),
+        _ => None,
+    }
+}
+
 fn perform(
     thread: &mut Thread,
     window: Window,
     values: &[Value<'static>],
     in_array: bool,
 ) -> Outcome {
-    let Some(handle) = super::handle(window.get(0)) else {
-        return Failure::argument(window.get(0)).into();
-    };
-    let Body::Function(function) = &super::native_of(handle).body else {
+    let Some((handle, function)) = callee(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
     if function.is_confined && !confinement::is_here(thread, handle) {
@@ -76,20 +123,59 @@ fn perform(
         Ok(prepared) => prepared,
         Err(error) => return call_failure(thread, &error).into(),
     };
+    // SAFETY: whoever started the program with `--allow-ffi` vouches for declarations and arguments. The
+    // arguments' memory is pinned. Functions that only one native thread may call are called there.
+    conclude(thread, function, || unsafe { prepared.invoke() })
+}
+
+/// A call that has returned.
+trait Completed {
+    fn errno(&self) -> i32;
+    fn value(&self) -> Value<'_>;
+}
+
+impl Completed for CompletedCall<'_, '_> {
+    fn errno(&self) -> i32 {
+        CompletedCall::errno(self)
+    }
+
+    fn value(&self) -> Value<'_> {
+        CompletedCall::value(self)
+    }
+}
+
+impl Completed for LightResult {
+    #[inline]
+    fn errno(&self) -> i32 {
+        LightResult::errno(self)
+    }
+
+    #[inline]
+    fn value(&self) -> Value<'_> {
+        LightResult::value(self)
+    }
+}
+
+/// Makes a call that is ready to be made.
+#[inline]
+fn conclude<C: Completed>(
+    thread: &mut Thread,
+    function: &ForeignFunction,
+    invoke: impl FnOnce() -> C,
+) -> Outcome {
     match function.is_leaf {
-        true => call_leaf(thread, function, prepared),
-        false => call_outside(thread, function, prepared),
+        true => call_leaf(thread, function, invoke),
+        false => call_outside(thread, function, invoke),
     }
 }
 
 #[inline]
-fn call_leaf(
+fn call_leaf<C: Completed>(
     thread: &mut Thread,
     function: &ForeignFunction,
-    prepared: PreparedCall<'_, '_>,
+    invoke: impl FnOnce() -> C,
 ) -> Outcome {
-    // SAFETY: see `call_outside`.
-    let completed = unsafe { prepared.invoke() };
+    let completed = invoke();
     thread.strand().errno.set(completed.errno());
     if callbacks::take_refused() {
         return leaf_called_back(thread, &function.function).into();
@@ -98,10 +184,10 @@ fn call_leaf(
 }
 
 #[inline]
-fn call_outside(
+fn call_outside<C: Completed>(
     thread: &mut Thread,
     function: &ForeignFunction,
-    prepared: PreparedCall<'_, '_>,
+    invoke: impl FnOnce() -> C,
 ) -> Outcome {
     let thread = std::ptr::from_mut(thread);
     let callout = Callout::new(thread);
@@ -109,9 +195,7 @@ fn call_outside(
     // SAFETY: the pointer is from the exclusive reference, which is not used while C runs; callbacks use the
     // same pointer, and are over when C returns.
     worker::go_outside(unsafe { &mut *thread });
-    // SAFETY: whoever started the program with `--allow-ffi` vouches for declarations and arguments. The
-    // arguments' memory is pinned. Functions that only one native thread may call are called there.
-    let completed = unsafe { prepared.invoke() };
+    let completed = invoke();
     // SAFETY: as above.
     let thread = unsafe { &mut *thread };
     worker::come_back(thread);
@@ -124,11 +208,7 @@ fn call_outside(
 }
 
 #[inline]
-fn answer(
-    thread: &mut Thread,
-    function: &ForeignFunction,
-    completed: &CompletedCall<'_, '_>,
-) -> Outcome {
+fn answer<C: Completed>(thread: &mut Thread, function: &ForeignFunction, completed: &C) -> Outcome {
     let of = || {
         let result = function.function.signature().result();
         let declarations = function.declarations.clone();

@@ -87,6 +87,18 @@ fn text_to_c(text: Text, encoded: &mut Encoded) -> Value<'static> {
     Value::Text(unsafe { &*bytes })
 }
 
+/// The address that a word stands for, if what is there needs nobody to keep it: of nil, a pointer, or a function.
+pub fn lasting_address(vm: &Vm, word: Word) -> Option<Address> {
+    if word == Word::NIL {
+        return Some(Address::NULL);
+    }
+    match native(word).map(|native| &native.body) {
+        Some(Body::Function(function)) => Some(function.function.address()),
+        Some(_) => None,
+        None => address_of_pointer(vm, word),
+    }
+}
+
 /// The address in an instance of the library's class of pointers.
 pub fn address_of_pointer(vm: &Vm, word: Word) -> Option<Address> {
     let object = word.as_object().filter(|object| is_wrapper(*object))?;

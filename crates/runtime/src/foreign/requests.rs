@@ -14,18 +14,24 @@
 //! | pending | the queue |
 //! | open | the table, by number |
 //! | answered | the native thread, which takes the answer and goes on |
+//!
+//! With a seed, the machine's one right to run may be with a strand that is in C, and C may wait for the very thread
+//! that makes the request. So this sees to it that another native thread goes on with the schedule, if
+//! there is no answer soon.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use squall_foreign::{CallbackAnswer, CallbackFrame, Value};
 use squall_heap::Word;
+use squall_scheduler::WorkerId;
 
 use super::callbacks::GuestCallback;
 use super::convert::{self, Encoded};
-use super::{KnownType, slots};
+use super::{KnownType, anchor, slots};
 use crate::messages;
 use crate::objects::number::integer_argument;
 use crate::outcome::Failure;
@@ -58,6 +64,8 @@ struct Request {
     arguments: Vec<Owned>,
     answer: Mutex<Answer>,
     answered: Condvar,
+    /// With a seed, the worker that runs others until the answer is there.
+    waiter: Option<WorkerId>,
 }
 
 /// What a native thread waits for.
@@ -71,6 +79,10 @@ enum Answer {
     /// This.
     Given(CallbackAnswer),
 }
+
+/// With a seed, how long a call of C may keep the only right to run while another native thread of C's waits for an
+/// answer.
+const SEEDED_PATIENCE: Duration = Duration::from_micros(500);
 
 /// A value from C that keeps what it consists of.
 enum Owned {
@@ -111,9 +123,15 @@ impl Request {
     }
 
     fn await_answer(&self) -> Answer {
+        let vm = Vm::of_process();
         let mut answer = self.answer.lock();
+        let mut seen = None;
         while matches!(*answer, Answer::Awaited) {
-            self.answered.wait(&mut answer);
+            if !vm.scheduler.is_seeded() {
+                self.answered.wait(&mut answer);
+            } else if self.answered.wait_for(&mut answer, SEEDED_PATIENCE).timed_out() {
+                seen = MutexGuard::unlocked(&mut answer, || vm.scheduler.relieve(seen));
+            }
         }
         std::mem::take(&mut *answer)
     }
@@ -181,19 +199,24 @@ impl Pending {
 
 /// C calls a callback from a native thread that does not run its vat: waits for the answer.
 pub(super) fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
-    if let Some(pending) = begin(callback, frame) {
+    if let Some(pending) = begin(callback, frame, None) {
         pending.answer(frame);
     }
 }
 
-/// Makes a request; none if the program has ended.
-pub(super) fn begin(callback: &Arc<GuestCallback>, frame: &CallbackFrame<'_>) -> Option<Pending> {
+/// Makes a request; none if the program has ended. With a seed, `waiter` runs others until it is answered.
+pub(super) fn begin(
+    callback: &Arc<GuestCallback>,
+    frame: &CallbackFrame<'_>,
+    waiter: Option<WorkerId>,
+) -> Option<Pending> {
     let vm = Vm::of_process();
     let request = Arc::new(Request {
         callback: callback.clone(),
         arguments: frame.arguments().map(Owned::of).collect(),
         answer: Mutex::default(),
         answered: Condvar::new(),
+        waiter,
     });
     if !vm.foreign.requests.add(&request) {
         return None;
@@ -207,7 +230,7 @@ pub(super) fn begin(callback: &Arc<GuestCallback>, frame: &CallbackFrame<'_>) ->
 pub fn begin_next(thread: &mut Thread) {
     let Some((number, request)) = thread.vm.foreign.requests.open_next() else { return };
     if serve(thread, number, &request).is_none() {
-        dismiss(thread.vm, number);
+        dismiss(thread, number);
     }
 }
 
@@ -241,7 +264,7 @@ pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Fai
     let request = thread.vm.foreign.requests.get(number)?;
     let c_type = request.callback.signature.result();
     if c_type.is_void() {
-        request.settle(Answer::Nothing);
+        settle(thread, &request, Answer::Nothing);
         return Ok(Word::NIL);
     }
     let mut encoded = Encoded::new();
@@ -257,21 +280,29 @@ pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Fai
         }
     };
     match answer {
-        Ok(answer) => request.settle(Answer::Given(answer)),
+        Ok(answer) => settle(thread, &request, Answer::Given(answer)),
         Err(text) => return Err(super::failure(thread, "Callback", &text)),
     }
     Ok(Word::NIL)
 }
 
+/// Gives a request its answer, unless it has one; who waits for it goes on.
+fn settle(thread: &mut Thread, request: &Request, answer: Answer) {
+    request.settle(answer);
+    if let Some(waiter) = request.waiter {
+        anchor::look_again(thread, waiter);
+    }
+}
+
 /// The request with this number gets no other answer than it has.
-pub fn dismiss(vm: &Vm, number: i64) {
-    if let Some(request) = vm.foreign.requests.close(number) {
-        request.settle(Answer::Nothing);
+pub fn dismiss(thread: &mut Thread, number: i64) {
+    if let Some(request) = thread.vm.foreign.requests.close(number) {
+        settle(thread, &request, Answer::Nothing);
     }
 }
 
 /// As [`dismiss`], of a word.
-pub fn dismiss_word(thread: &Thread, number: Word) -> Result<Word, Failure> {
-    dismiss(thread.vm, integer_argument(number)?);
+pub fn dismiss_word(thread: &mut Thread, number: Word) -> Result<Word, Failure> {
+    dismiss(thread, integer_argument(number)?);
     Ok(Word::NIL)
 }

@@ -10,9 +10,11 @@
 
 pub mod arithmetic;
 pub mod arrays;
+pub mod bytecode;
 pub mod channels;
 pub mod control;
 pub mod decimal;
+pub mod embedding;
 pub mod files;
 pub mod foreign;
 pub mod foreign_memory;
@@ -27,6 +29,7 @@ pub mod processes;
 pub mod promises;
 pub mod reflection;
 pub mod resources;
+pub mod sandboxes;
 pub mod strands;
 pub mod strings;
 pub mod system;
@@ -94,8 +97,10 @@ pub fn find(name: &str) -> &'static Primitive {
 /// One table per kind of receiver.
 static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
+    bytecode::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
+    embedding::PRIMITIVES,
     files::PRIMITIVES,
     foreign::PRIMITIVES,
     foreign_memory::PRIMITIVES,
@@ -110,6 +115,7 @@ static TABLES: &[&[Primitive]] = &[
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
     resources::PRIMITIVES,
+    sandboxes::PRIMITIVES,
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,

@@ -93,12 +93,12 @@ fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) ->
     Outcome::Call(module.function(accessor))
 }
 
-fn not_found(thread: &mut Thread, path: &str) -> Result<Word, Failure> {
+pub(super) fn not_found(thread: &mut Thread, path: &str) -> Result<Word, Failure> {
     let path = make_string(thread, path)?;
     Err(Failure::with("ModuleNotFound", path, Word::NIL))
 }
 
-fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Result<Word, Failure> {
+pub(super) fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Result<Word, Failure> {
     let diagnostics = make_string(thread, diagnostics)?;
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(diagnostics);

@@ -31,12 +31,13 @@ use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("isHostAddress:", |_, window| answer(is_address(window))),
     Primitive::effect("resolveHost:port:", |thread, window| answer(resolve(thread, window))),
     Primitive::effect("connectTo:address:port:owner:", |thread, window| {
         answer(connect(thread, window))
     }),
     Primitive::effect("streamIsConnected:", |thread, window| answer(is_connected(thread, window))),
-    Primitive::effect("listenAt:port:backlog:owner:", |thread, window| {
+    Primitive::effect("listenAt:address:port:backlog:owner:", |thread, window| {
         answer(listen(thread, window))
     }),
     Primitive::effect("acceptFrom:owner:", |thread, window| answer(accept(thread, window))),
@@ -57,7 +58,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("stream:encrypt:name:", |thread, window| answer(encrypt(thread, window))),
     Primitive::effect("streamShakeHands:", |thread, window| answer(shake_hands(thread, window))),
-    Primitive::effect("datagramsAt:port:owner:", |thread, window| {
+    Primitive::effect("datagramsAt:address:port:owner:", |thread, window| {
         answer(open_datagrams(thread, window))
     }),
     Primitive::effect("datagramsReceive:", |thread, window| answer(receive(thread, window))),
@@ -77,7 +78,12 @@ fn permitted(thread: &mut Thread, host: Word, port: Word) -> Result<(String, u16
     Err(denied(thread, "--allow-net", &format!("{text}:{number}")))
 }
 
-/// The addresses of a host. *GC point.*
+/// Whether a text is an address, not a name.
+fn is_address(window: Window) -> Result<Word, Failure> {
+    Ok(Word::from_bool(names::parse(&text_argument(window.get(0))?).is_some()))
+}
+
+/// The addresses of a host. Takes as long as the system does. *GC point.*
 fn resolve(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (host, _) = permitted(thread, window.get(0), window.get(1))?;
     let addresses = match names::parse(&host) {
@@ -126,28 +132,15 @@ fn is_connected(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Listens. *GC point.*
 fn listen(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (_, port) = permitted(thread, window.get(0), window.get(1))?;
-    let address = SocketAddr::new(address_argument_of(thread, window)?, port);
-    let backlog = size_argument(window.get(2))?.min(i32::MAX as usize) as i32;
+    let (_, port) = permitted(thread, window.get(0), window.get(2))?;
+    let address = SocketAddr::new(address_argument(window.get(1))?, port);
+    let backlog = size_argument(window.get(3))?.min(i32::MAX as usize) as i32;
     let poller = poller(thread)?;
     let listener =
         opened(thread, |_| Listener::open(poller, address, backlog)).map_err(|error| {
             failure(thread, Field::Network, &format!("listening at {address}"), &error)
         })?;
-    add_owned(thread, Resource::Listener(listener), window, 3)
-}
-
-/// The address that the host in the window's first word stands for. *GC point.*
-fn address_argument_of(thread: &mut Thread, window: Window) -> Result<IpAddr, Failure> {
-    let host = text_argument(window.get(0))?;
-    let found = match names::parse(&host) {
-        Some(address) => Some(address),
-        None => outside(thread, || names::resolve(&host)).ok().and_then(|all| all.first().copied()),
-    };
-    found.ok_or_else(|| {
-        let text = format!("there is no host {host}");
-        explained(thread, Field::Network, "HostNotFound", &text)
-    })
+    add_owned(thread, Resource::Listener(listener), window, 4)
 }
 
 /// The next connection, or `false`. *GC point.*
@@ -367,13 +360,13 @@ fn shake_hands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Receives datagrams. *GC point.*
 fn open_datagrams(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (_, port) = permitted(thread, window.get(0), window.get(1))?;
-    let address = SocketAddr::new(address_argument_of(thread, window)?, port);
+    let (_, port) = permitted(thread, window.get(0), window.get(2))?;
+    let address = SocketAddr::new(address_argument(window.get(1))?, port);
     let poller = poller(thread)?;
     let datagrams = opened(thread, |_| Datagrams::open(poller, address)).map_err(|error| {
         failure(thread, Field::Network, &format!("receiving at {address}"), &error)
     })?;
-    add_owned(thread, Resource::Datagrams(datagrams), window, 2)
+    add_owned(thread, Resource::Datagrams(datagrams), window, 3)
 }
 
 /// Does something with the datagrams in the window's first word. *GC point.*

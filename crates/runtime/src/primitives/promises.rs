@@ -12,6 +12,7 @@ use crate::messages;
 use crate::objects::block;
 use crate::outcome::{Failure, Outcome};
 use crate::promises;
+use crate::sandbox::{SandboxRef, metering};
 use crate::thread::{Thread, Window};
 use crate::transactions::effects::{self, Settling};
 use crate::values::{self, Gift};
@@ -85,6 +86,32 @@ fn create_actor(
     far
 }
 
+/// Makes an actor of a value in a sandbox. *GC point.*
+pub(super) fn create_actor_in(
+    thread: &mut Thread,
+    value: Word,
+    sandbox: SandboxRef,
+) -> Result<Word, Failure> {
+    let gift = values::give_away(thread.vm, value);
+    if matches!(gift, Gift::Refused) {
+        return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
+    }
+    let depth = thread.mutator.root_depth();
+    let value = thread.mutator.push_root(value);
+    let far = vat::make(thread).and_then(|vat| {
+        vat.enter_sandbox(sandbox);
+        if let Gift::Early(key) = gift {
+            early::hold(thread, key, Held::Vat(vat));
+        }
+        // A vat is a root until the next collection; the far reference must find it after that, too.
+        thread.mutator.push_root(vat.object.get());
+        let value = thread.mutator.get(value);
+        make_far_reference(thread, value, vat)
+    });
+    thread.mutator.truncate_roots(depth);
+    far
+}
+
 fn new_promise(thread: &mut Thread) -> Result<Word, Failure> {
     let here = vat::current(thread)?;
     let origin = promises::caller_origin(thread);
@@ -117,6 +144,7 @@ fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Fa
 /// Posts a message that evaluates a closure: to this vat, or to that of a far reference.
 fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let delay = duration_argument(window.get(0))?;
+    metering::count_message(thread)?;
     let here = vat::current(thread)?;
     let vm = thread.vm;
     let value = vm.name_word(thread, vm.symbol("value"))?;

@@ -34,6 +34,7 @@ pub mod unsettled;
 use parking_lot::Mutex;
 use squall_heap::{Flag, Object, Word};
 
+use crate::embedding::calls;
 use crate::known::{self, KnownClass};
 use crate::messages;
 use crate::outcome::Failure;
@@ -94,7 +95,8 @@ const ARGUMENT: usize = messages::RECEIVER + 1;
 /// Set in promises that are recorded as broken without anybody who cares.
 const RECORDED: Flag = Flag::First;
 
-/// In place of a promise, in messages that the embedder sent.
+/// In place of a promise, in messages that the embedder sent. A small integer in that place is the number of one of the
+/// embedder's [calls].
 pub const EMBEDDER: Word = Word::TRUE;
 
 /// The message of the embedder in progress.
@@ -184,6 +186,9 @@ pub fn settle_result(
     if result == EMBEDDER {
         thread.vm.embedder.set(ending, value);
         thread.vm.summon_embedder();
+    }
+    if let Some(number) = result.as_small_integer() {
+        return calls::settle(thread, number, vat, ending, value);
     }
     let Some(promise) = result.as_object() else { return };
     if thread.vm.ended.code().is_some() {

@@ -10,6 +10,7 @@ use crate::isolation::{self, far_reference};
 use crate::known;
 use crate::messages;
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::metering;
 use crate::strand::Ending;
 use crate::thread::{Thread, Window};
 use crate::transactions::effects;
@@ -26,6 +27,7 @@ pub fn send_eventually(
     window: Window,
     wants_result: bool,
 ) -> Result<Outcome, Failure> {
+    metering::count_message(thread)?;
     let here = vat::current(thread)?;
     if thread.transaction.is_some() {
         return defer(thread, here, site, window, wants_result);

@@ -21,7 +21,7 @@ struct Model {
 impl Model {
     fn new() -> Arc<Model> {
         Arc::new(Model {
-            parking: Parking::new(1, 1, std::time::Duration::ZERO),
+            parking: Parking::new(1, 1, std::time::Duration::ZERO, true),
             inbox: Inbox::new(),
             taken: AtomicUsize::new(0),
             returned: AtomicUsize::new(0),

@@ -17,7 +17,7 @@ struct Model {
 impl Model {
     fn new(workers: usize) -> Arc<Model> {
         Arc::new(Model {
-            parking: Parking::new(workers, workers, Duration::ZERO),
+            parking: Parking::new(workers, workers, Duration::ZERO, true),
             injected: AtomicUsize::new(0),
             taken: AtomicUsize::new(0),
             stalls: AtomicUsize::new(0),

@@ -35,7 +35,7 @@ fn with_bound(
 }
 
 #[test]
-fn what_is_handed_over_runs_there_and_before_the_stall() {
+pub(super) fn what_is_handed_over_runs_there_and_before_the_stall() {
     const ITEMS: usize = 1_000;
     for workers in [1, 3] {
         let tally = Tally::new(2 * ITEMS);
@@ -57,7 +57,7 @@ fn what_is_handed_over_runs_there_and_before_the_stall() {
 }
 
 #[test]
-fn what_a_bound_worker_makes_ready_runs_elsewhere() {
+pub(super) fn what_a_bound_worker_makes_ready_runs_elsewhere() {
     const ITEMS: usize = 500;
     let tally = Tally::new(ITEMS);
     let counts = Arc::clone(&tally);
@@ -78,7 +78,7 @@ fn what_a_bound_worker_makes_ready_runs_elsewhere() {
 }
 
 #[test]
-fn a_busy_worker_gets_what_is_queued_in_order() {
+pub(super) fn a_busy_worker_gets_what_is_queued_in_order() {
     const QUEUED: usize = 100;
     let barrier = Arc::new(Barrier::new(2));
     let met = Arc::clone(&barrier);
@@ -138,7 +138,7 @@ fn the_monitor_rests_behind_a_bound_worker_with_an_empty_inbox() {
 }
 
 #[test]
-fn an_item_outside_is_replaced_and_comes_back_to_its_worker() {
+pub(super) fn an_item_outside_is_replaced_and_comes_back_to_its_worker() {
     let is_over = AtomicBool::new(false);
     let runtime = with_bound(with_workers(1), 1, move |worker, item, bound| match item {
         0 => _ = worker.hand_to(bound[0], 1, 1),
@@ -227,7 +227,7 @@ fn trace(seed: u64) -> Vec<(usize, WorkerId, bool)> {
 }
 
 #[test]
-fn a_seed_repeats_what_runs_on_several_native_threads() {
+pub(super) fn a_seed_repeats_what_runs_on_several_native_threads() {
     for seed in 1..5 {
         assert_eq!(trace(seed), trace(seed));
     }
@@ -246,7 +246,7 @@ fn under_a_seed_a_worker_is_busy_as_long_as_it_has_something() {
 }
 
 #[test]
-fn who_ends_what_it_runs_is_found_idle() {
+pub(super) fn who_ends_what_it_runs_is_found_idle() {
     let runtime = with_bound(with_workers(1), 2, |worker, item, bound| {
         // Two items that hand each other over, one of which is queued for itself.
         let other = if worker.id() == bound[0] { bound[1] } else { bound[0] };

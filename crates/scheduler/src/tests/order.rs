@@ -86,7 +86,7 @@ fn waiting_is_what_is_not_running() {
 }
 
 #[test]
-fn a_stall_is_told_once_for_all_that_ran() {
+pub(super) fn a_stall_is_told_once_for_all_that_ran() {
     let mut worker = worker();
     assert_eq!(worker.park(), Parked::Stalled);
     worker.push(0);
@@ -102,7 +102,7 @@ fn a_stall_is_told_once_for_all_that_ran() {
 }
 
 #[test]
-fn while_something_is_outside_there_is_no_stall() {
+pub(super) fn while_something_is_outside_there_is_no_stall() {
     let mut worker = worker();
     let scheduler = worker.scheduler();
     scheduler.begin_outside();
@@ -119,7 +119,7 @@ fn while_something_is_outside_there_is_no_stall() {
 }
 
 #[test]
-fn the_end_of_what_was_outside_may_be_a_stall() {
+pub(super) fn the_end_of_what_was_outside_may_be_a_stall() {
     let mut worker = worker();
     let scheduler = worker.scheduler();
     scheduler.begin_outside();

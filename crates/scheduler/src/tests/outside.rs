@@ -51,7 +51,7 @@ fn check_replacement(workers: usize, push: fn(&mut TestWorker, usize)) {
 }
 
 #[test]
-fn what_waits_behind_a_call_runs_elsewhere() {
+pub(super) fn what_waits_behind_a_call_runs_elsewhere() {
     for workers in [1, 2] {
         check_replacement(workers, TestWorker::push);
         check_replacement(workers, TestWorker::push_next);
@@ -59,7 +59,7 @@ fn what_waits_behind_a_call_runs_elsewhere() {
 }
 
 #[test]
-fn as_many_calls_block_at_once_as_there_may_be_threads() {
+pub(super) fn as_many_calls_block_at_once_as_there_may_be_threads() {
     const CALLS: usize = 40;
     let barrier = Arc::new(Barrier::new(CALLS));
     let tally = Tally::new(CALLS);
@@ -77,7 +77,7 @@ fn as_many_calls_block_at_once_as_there_may_be_threads() {
 }
 
 #[test]
-fn work_goes_on_after_many_calls() {
+pub(super) fn work_goes_on_after_many_calls() {
     const ITEMS: usize = 3_000;
     for workers in [1, 3] {
         let tally = Tally::new(ITEMS);
@@ -97,7 +97,7 @@ fn work_goes_on_after_many_calls() {
 }
 
 #[test]
-fn a_call_under_way_is_no_stall() {
+pub(super) fn a_call_under_way_is_no_stall() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             let scheduler = worker.scheduler();
@@ -113,7 +113,7 @@ fn a_call_under_way_is_no_stall() {
 }
 
 #[test]
-fn more_calls_than_there_may_be_threads_wait_for_each_other() {
+pub(super) fn more_calls_than_there_may_be_threads_wait_for_each_other() {
     const CALLS: usize = 100;
     let options = SchedulerOptions { threads: 6, ..with_workers(2) };
     let tally = Tally::new(CALLS);

@@ -27,7 +27,7 @@ fn trace(seed: u64) -> Vec<(usize, u64, bool)> {
 }
 
 #[test]
-fn the_same_seed_repeats_the_run_and_another_does_not() {
+pub(super) fn the_same_seed_repeats_the_run_and_another_does_not() {
     let first = trace(1);
     assert_eq!(first, trace(1));
     assert_ne!(first, trace(2));
@@ -124,7 +124,7 @@ fn while_something_is_outside_short_timers_still_come() {
 }
 
 #[test]
-fn a_seeded_scheduler_has_one_worker() {
+pub(super) fn a_seeded_scheduler_has_one_worker() {
     let runtime = Runtime::new(SchedulerOptions { workers: 8, ..with_seed(1) }, |worker, item| {
         push_children(worker, item, 2_000);
         worker.scheduler().add_timer(Duration::ZERO, 5_000);

@@ -4,7 +4,7 @@ use super::*;
 use std::hint;
 
 #[test]
-fn each_item_runs_once_however_many_workers() {
+pub(super) fn each_item_runs_once_however_many_workers() {
     const ITEMS: usize = 20_000;
     for workers in [1, 2, 3, 8] {
         let tally = Tally::new(ITEMS);
@@ -20,7 +20,7 @@ fn each_item_runs_once_however_many_workers() {
 }
 
 #[test]
-fn what_others_inject_runs_once_and_the_stall_comes_after() {
+pub(super) fn what_others_inject_runs_once_and_the_stall_comes_after() {
     const ITEMS: usize = 9_000;
     const THREADS: usize = 3;
     for workers in [1, 4] {
@@ -69,12 +69,12 @@ fn check_help(others: usize, push: fn(&mut TestWorker, usize)) {
 }
 
 #[test]
-fn a_long_queue_gets_help() {
+pub(super) fn a_long_queue_gets_help() {
     check_help(20, TestWorker::push);
 }
 
 #[test]
-fn a_single_item_in_the_queue_gets_help() {
+pub(super) fn a_single_item_in_the_queue_gets_help() {
     check_help(1, TestWorker::push);
 }
 
@@ -84,7 +84,7 @@ fn a_single_item_in_the_next_slot_gets_help() {
 }
 
 #[test]
-fn a_parked_worker_is_woken_for_help_again_and_again() {
+pub(super) fn a_parked_worker_is_woken_for_help_again_and_again() {
     const ROUNDS: usize = 50;
     let tally = Tally::new(2 * ROUNDS);
     let counts = Arc::clone(&tally);
@@ -105,7 +105,7 @@ fn a_parked_worker_is_woken_for_help_again_and_again() {
 }
 
 #[test]
-fn two_workers_talk_through_the_injector() {
+pub(super) fn two_workers_talk_through_the_injector() {
     const ROUNDS: usize = 2_000;
     let tally = Tally::new(ROUNDS);
     let counts = Arc::clone(&tally);
@@ -121,7 +121,7 @@ fn two_workers_talk_through_the_injector() {
 }
 
 #[test]
-fn stop_sends_everybody_home() {
+pub(super) fn stop_sends_everybody_home() {
     // Item 0 keeps a source open, so that nothing but the stop ends the run.
     let runtime = Runtime::new(with_workers(4), |worker, item| match item {
         0 => {
@@ -143,7 +143,7 @@ fn stop_sends_everybody_home() {
 }
 
 #[test]
-fn after_a_stop_nothing_runs() {
+pub(super) fn after_a_stop_nothing_runs() {
     let runtime = Runtime::new(with_workers(1), |_, _| ());
     let mut worker = runtime.scheduler().join();
     worker.push(1);
@@ -156,7 +156,7 @@ fn after_a_stop_nothing_runs() {
 }
 
 #[test]
-fn what_a_leaving_worker_had_another_runs() {
+pub(super) fn what_a_leaving_worker_had_another_runs() {
     let tally = Tally::new(10);
     let counts = Arc::clone(&tally);
     let runtime = Runtime::new(with_workers(2), move |_, item| counts.count(item));

@@ -27,7 +27,7 @@ fn the_monitor_starts_when_something_waits() {
 }
 
 #[test]
-fn an_item_that_runs_on_makes_place() {
+pub(super) fn an_item_that_runs_on_makes_place() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             worker.push(1);
@@ -40,7 +40,7 @@ fn an_item_that_runs_on_makes_place() {
 }
 
 #[test]
-fn an_item_that_runs_on_makes_place_for_what_is_injected() {
+pub(super) fn an_item_that_runs_on_makes_place_for_what_is_injected() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             worker.scheduler().inject(1);
@@ -72,7 +72,7 @@ fn the_monitor_rests_behind_an_item_that_is_alone_and_is_recalled() {
 }
 
 #[test]
-fn the_monitor_rests_when_all_are_parked() {
+pub(super) fn the_monitor_rests_when_all_are_parked() {
     let runtime = Runtime::new(with_workers(3), |worker, item| {
         push_children(worker, item, 500);
     });
@@ -108,7 +108,7 @@ fn what_is_handed_over_runs_elsewhere_and_the_monitor_rests() {
 }
 
 #[test]
-fn timers_come_and_hold_the_stall_off() {
+pub(super) fn timers_come_and_hold_the_stall_off() {
     let runtime = Runtime::new(with_workers(2), |worker, item| {
         if item == 0 {
             for milliseconds in [9, 3, 6, 1] {
@@ -128,7 +128,7 @@ fn timers_come_and_hold_the_stall_off() {
 }
 
 #[test]
-fn a_cancelled_timer_does_not_come_and_its_end_may_be_a_stall() {
+pub(super) fn a_cancelled_timer_does_not_come_and_its_end_may_be_a_stall() {
     let runtime = Runtime::new(with_workers(1), |_, _| ());
     let scheduler = runtime.scheduler();
     let timer = scheduler.add_timer(Duration::from_secs(3600), 5);

@@ -23,11 +23,11 @@ use crate::types::{RegisterType, TypeRule};
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Content {
     Nothing,
-    Word { stale: bool },
+    Word { kind: RegisterType, stale: bool },
     Bits(RegisterType),
 }
 
-const WORD: Content = Content::Word { stale: false };
+const WORD: Content = Content::Word { kind: RegisterType::Any, stale: false };
 
 struct Machine<'a> {
     function: &'a Function,
@@ -89,7 +89,7 @@ impl Machine<'_> {
         for (index, content) in self.registers.iter_mut().enumerate() {
             let is_traced = traced.contains(Register(index as u8));
             match content {
-                Content::Word { stale } => *stale |= !is_traced,
+                Content::Word { stale, .. } => *stale |= !is_traced,
                 other => assert!(!is_traced, "r{index} holds {other:?} at {}", self.pc),
             }
         }
@@ -111,11 +111,12 @@ impl Machine<'_> {
                 continue;
             };
             let register = Register(value as u8);
-            let is_word = self.function.registers[register.index()] == RegisterType::Any;
+            let kind = self.function.registers[register.index()];
+            let is_word = kind.is_tagged();
             match rule {
-                TypeRule::Any => assert!(is_word),
+                TypeRule::Any => assert_eq!(kind, RegisterType::Any),
                 TypeRule::Whatever | TypeRule::SameAsFirst | TypeRule::SameAsSecond => {}
-                _ => assert!(!is_word),
+                _ => assert_ne!(kind, RegisterType::Any),
             }
             let is_read = matches!(operand.kind, OperandKind::Use(_) | OperandKind::Update(_));
             assert!(!is_read || !is_word || self.maps.at(self.pc).contains(register));
@@ -127,8 +128,11 @@ impl Machine<'_> {
     }
 
     fn write(&mut self, instruction: &Instruction, jumped: bool) {
+        if let Some(ended) = instruction.effects().ends {
+            self.registers[ended.index()] = Content::Nothing;
+        }
         if let Some(destination) = instruction.effects().defines {
-            let lost = instruction.opcode == Opcode::Unbox && jumped;
+            let lost = instruction.opcode.defines_unless_jumping() && jumped;
             let kind = self.function.registers[destination.index()];
             let content = if lost { Content::Nothing } else { fresh(kind) };
             self.registers[destination.index()] = content;
@@ -136,10 +140,7 @@ impl Machine<'_> {
         }
         match instruction.opcode {
             Opcode::MakeHome => self.has_marker = true,
-            Opcode::LeaveHome => {
-                self.has_marker = false;
-                self.registers[instruction.effects().ends.unwrap().index()] = Content::Nothing;
-            }
+            Opcode::LeaveHome => self.has_marker = false,
             _ => {}
         }
     }
@@ -189,7 +190,7 @@ impl Machine<'_> {
 }
 
 fn fresh(kind: RegisterType) -> Content {
-    if kind == RegisterType::Any { WORD } else { Content::Bits(kind) }
+    if kind.is_tagged() { Content::Word { kind, stale: false } } else { Content::Bits(kind) }
 }
 
 /// Runs each function of an accepted module several times.

@@ -1,0 +1,201 @@
+//! Adapters: how callers who hold nothing but objects call the functions that a module exports.
+//!
+//! An adapter is a function of the same module whose parameters and result are `any`. It unboxes its
+//! arguments, calls the exported function and boxes the result; for a process, it does so in place of a
+//! strand of its own, and answers nil. Another one starts the process. They are made of instructions
+//! like any others, after the module was verified: so nobody but the verifier's rules is to be trusted.
+//!
+//! There are two adapters for each export, in the order of the exports, behind all other functions.
+
+use crate::builder::{FunctionBuilder, Signature};
+use crate::entities::{FunctionId, Register, StringId};
+use crate::instructions::{Opcode, Special};
+use crate::module::{Constant, Function, FunctionKind, Module};
+use crate::types::{RegisterType, TypeDefinition};
+
+/// Adapters of an export.
+const PER_EXPORT: usize = 2;
+
+/// The most parameters that an adapted function has: each needs two registers.
+pub const MOST_PARAMETERS: usize = 120;
+
+/// What an adapter does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Adapter {
+    /// Calls the function and answers its result.
+    Call = 0,
+    /// Starts the process, and answers nil.
+    Spawn = 1,
+}
+
+/// Adds adapters to a verified module, and answers where they begin.
+pub fn add(module: &mut Module) -> usize {
+    let first = module.functions.len();
+    for index in 0..module.exports.len() {
+        for adapter in [Adapter::Call, Adapter::Spawn] {
+            let function = make(module, module.exports[index].function, adapter);
+            module.functions.push(function);
+        }
+    }
+    first
+}
+
+/// The adapter of the export with this index, if the adapters begin at `first`.
+pub fn id(first: usize, export: usize, adapter: Adapter) -> FunctionId {
+    FunctionId((first + PER_EXPORT * export + adapter as usize) as u32)
+}
+
+/// Whether values of a type can be made of objects, and objects of them.
+fn is_boxable(module: &Module, kind: RegisterType) -> bool {
+    !module.definition(kind).is_some_and(TypeDefinition::is_callable)
+}
+
+/// What an argument of the wrong type is told that it is none of.
+fn describe(module: &Module, kind: RegisterType) -> &'static str {
+    let keyword = module.definition(kind).map(TypeDefinition::keyword);
+    keyword.or(kind.name()).unwrap_or("value")
+}
+
+fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
+    let callee = &module.functions[target.index()];
+    let parameters = callee.registers[..usize::from(callee.parameters)].to_vec();
+    let (result, kind, name) = (callee.result, callee.kind, callee.name);
+    let is_suitable = parameters.len() <= MOST_PARAMETERS
+        && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, kind))
+        && (adapter == Adapter::Call || kind == FunctionKind::Process);
+    let mut maker = Maker { module, code: FunctionBuilder::new(), parameters };
+    match is_suitable {
+        true => maker.adapt(target, adapter, result),
+        false => maker.refuse(),
+    }
+    maker.finish(name, result)
+}
+
+struct Maker<'m> {
+    module: &'m mut Module,
+    code: FunctionBuilder,
+    parameters: Vec<RegisterType>,
+}
+
+impl Maker<'_> {
+    /// The registers: the arguments, as objects; the result, as an object; room for the return address;
+    /// the arguments of the call; its result.
+    fn result(&self) -> usize {
+        self.parameters.len()
+    }
+
+    fn window(&self) -> usize {
+        self.parameters.len() + 2
+    }
+
+    fn raw_result(&self) -> usize {
+        self.window() + self.parameters.len()
+    }
+
+    fn adapt(&mut self, target: FunctionId, adapter: Adapter, result: RegisterType) {
+        let register = |index: usize| Register(index as u8);
+        let count = self.parameters.len();
+        let wrong: Vec<_> = (0..count).map(|_| self.code.label()).collect();
+        for (index, &label) in wrong.iter().enumerate() {
+            let (from, to) = (register(index), register(self.window() + index));
+            match self.parameters[index] {
+                RegisterType::Any => self.code.emit(Opcode::Move, &[to.into(), from.into()]),
+                _ => self.code.emit(Opcode::Unbox, &[to.into(), from.into(), label.into()]),
+            }
+        }
+        let (answer, window) = (register(self.result()), register(self.window()));
+        let number = |value: usize| crate::builder::Argument::Number(value as i64);
+        let function = number(target.index());
+        match adapter {
+            Adapter::Call => {
+                let raw = register(self.raw_result());
+                self.code.emit(Opcode::Call, &[raw.into(), window.into(), number(count), function]);
+                let opcode = if result == RegisterType::Any { Opcode::Move } else { Opcode::Box };
+                self.code.emit(opcode, &[answer.into(), raw.into()]);
+            }
+            Adapter::Spawn => {
+                self.code.emit(Opcode::Spawn, &[window.into(), number(count), function]);
+                let nil = number(Special::Nil as usize);
+                self.code.emit(Opcode::LoadSpecial, &[answer.into(), nil]);
+            }
+        }
+        self.code.emit(Opcode::Return, &[answer.into()]);
+        for (index, label) in wrong.into_iter().enumerate() {
+            self.code.bind(label);
+            let kind = describe(self.module, self.parameters[index]);
+            self.raise(&format!("argument {} is no {kind}", index + 1));
+        }
+    }
+
+    fn refuse(&mut self) {
+        self.raise("this function cannot be called with objects");
+    }
+
+    /// Signals an exception with a text.
+    fn raise(&mut self, text: &str) {
+        let text = self.string(text);
+        let constant = self.code.constant(Constant::String(text));
+        let register = Register(self.result() as u8);
+        self.code.emit(Opcode::LoadConstant, &[register.into(), constant.into()]);
+        self.code.emit(Opcode::Raise, &[register.into()]);
+    }
+
+    fn string(&mut self, text: &str) -> StringId {
+        let strings = &mut self.module.strings;
+        let known = strings.iter().position(|string| string == text);
+        let index = known.unwrap_or_else(|| {
+            strings.push(text.to_owned());
+            strings.len() - 1
+        });
+        StringId(index as u32)
+    }
+
+    fn finish(self, name: StringId, result: RegisterType) -> Function {
+        let count = self.parameters.len();
+        let mut registers = vec![RegisterType::Any; count + 2];
+        registers.extend(&self.parameters);
+        registers.push(result);
+        registers.truncate(crate::register_set::RegisterSet::CAPACITY);
+        let signature = Signature {
+            name,
+            kind: FunctionKind::Plain,
+            parameters: count as u8,
+            captured: 0,
+            registers,
+            result: RegisterType::Any,
+            home: None,
+        };
+        self.code.finish(signature).expect("an adapter is small")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assembler::assemble;
+    use crate::verifier::{Trust, verify};
+
+    #[test]
+    fn adapters_are_correct() {
+        let text = "
+            export \"add\" $add
+            export \"produce\" $produce
+            function $add \"add\" (2) -> f64 {
+                registers f64*3
+                add r2, r0, r1
+                return r2
+            }
+            process $produce \"produce\" (2) {
+                registers i64, bool
+                yield
+                end_process
+            }";
+        let mut module = assemble(text).unwrap();
+        verify(&module, Trust::Untrusted).unwrap();
+        let first = add(&mut module);
+        assert_eq!(module.functions.len(), first + 4);
+        // What calls a process in place of a strand is the one thing that the verifier does not allow.
+        module.functions.remove(id(first, 1, Adapter::Call).index());
+        verify(&module, Trust::Untrusted).unwrap();
+    }
+}

@@ -1,0 +1,196 @@
+//! Properties 32 to 37: forks, rendezvous and choices.
+
+use super::report::{Place, Report};
+use crate::decode::{Instruction, instructions};
+use crate::entities::{FunctionId, Register};
+use crate::instructions::{Field, Opcode};
+use crate::liveness::{ForkMap, FrameMaps};
+use crate::module::{Function, FunctionKind};
+use crate::register_set::RegisterSet;
+use crate::scopes::{self, Scopes};
+use crate::types::RegisterType;
+
+/// A problem at a pc.
+type Check = Result<(), (usize, String)>;
+
+/// Checks how the instructions of a function follow each other, before its paths are.
+pub(super) fn check_structure(id: FunctionId, function: &Function, report: &mut Report) {
+    let scopes = match Scopes::find(&function.code) {
+        Ok(scopes) => scopes,
+        Err((pc, message)) => return report.error(Place::Instruction(id, pc), message),
+    };
+    let checks = [
+        check_kind(function, &scopes),
+        scopes::check(function, &scopes),
+        check_guards(function),
+        check_writers(function, &scopes),
+    ];
+    for (pc, message) in checks.into_iter().filter_map(Result::err) {
+        report.error(Place::Instruction(id, pc), message);
+    }
+}
+
+/// Only functions and processes have scopes: they have no receiver, no closure and no home.
+fn check_kind(function: &Function, scopes: &Scopes) -> Check {
+    let is_typed = matches!(function.kind, FunctionKind::Plain | FunctionKind::Process);
+    match scopes.scopes.first() {
+        Some(scope) if !is_typed || function.home.is_some() => {
+            let kind = function.kind.name();
+            Err((scope.opener, format!("a {kind} has no branches and no rendezvous")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Guards stand behind an `alt`, with nothing between them, and nothing else leads there.
+fn check_guards(function: &Function) -> Check {
+    let mut guards = vec![false; function.code.len()];
+    let mut is_open = false;
+    let mut expects_guard = false;
+    for instruction in instructions(&function.code) {
+        let (pc, opcode) = (instruction.pc, instruction.opcode);
+        match opcode {
+            Opcode::Alt | Opcode::AltPriority if !is_open => is_open = true,
+            _ if !is_guard(opcode) && is_open => {
+                return Err((pc, "only guards can follow `alt`, up to `alt_end`".into()));
+            }
+            _ if is_guard(opcode) && !is_open => {
+                return Err((pc, "a guard stands behind `alt`".into()));
+            }
+            Opcode::AltIf | Opcode::AltEnd if expects_guard => {
+                return Err((pc, "a guard must follow `alt_if`".into()));
+            }
+            _ => {}
+        }
+        guards[pc] = is_open && is_guard(opcode);
+        expects_guard = opcode == Opcode::AltIf;
+        is_open &= opcode != Opcode::AltEnd;
+    }
+    if is_open {
+        return Err((function.code.len(), "`alt_end` is missing".into()));
+    }
+    check_ways_to(function, &guards)
+}
+
+fn is_guard(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(opcode, AltIf | AltRead | AltAfter | AltSkip | AltEnd)
+}
+
+/// No jump, no region and no handler begins at a guard.
+fn check_ways_to(function: &Function, guards: &[bool]) -> Check {
+    let is_guard = |pc: usize| guards.get(pc).copied().unwrap_or(false);
+    for instruction in instructions(&function.code) {
+        if instruction.targets().any(|target| is_guard(target as usize)) {
+            return Err((instruction.pc, "the target is a guard".into()));
+        }
+    }
+    for region in &function.regions {
+        for pc in [region.start, region.end, region.handler] {
+            if is_guard(pc as usize) {
+                return Err((pc as usize, "a region does not begin or end at a guard".into()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The register that `accept` puts the writer into stays as it is until `end_accept`.
+fn check_writers(function: &Function, scopes: &Scopes) -> Check {
+    if scopes.scopes.iter().all(|scope| scope.fork.is_some()) {
+        return Ok(());
+    }
+    let writer = |scope: usize| {
+        let opener = Instruction::decode(&function.code, scopes.scopes[scope].opener).ok()?;
+        (opener.opcode == Opcode::Accept).then(|| opener.register(Field::B))
+    };
+    let kept = |pc: usize| -> RegisterSet { scopes.around(pc).filter_map(writer).collect() };
+    for instruction in instructions(&function.code) {
+        let (pc, effects) = (instruction.pc, instruction.effects());
+        if instruction.opcode == Opcode::Accept
+            && instruction.register(Field::A) == instruction.register(Field::B)
+        {
+            return Err((pc, "`accept` writes two different registers".into()));
+        }
+        let Some(innermost) = scopes.innermost(pc) else { continue };
+        let lost = (effects.defined() | effects.destroyed()) & kept(pc);
+        if let Some(register) = lost.iter().next() {
+            return Err((pc, format!("{register} must be kept for `end_accept`")));
+        }
+        if instruction.opcode == Opcode::EndAccept
+            && writer(innermost) != Some(instruction.register(Field::A))
+        {
+            return Err((pc, "this is not the writer that `accept` has named".into()));
+        }
+    }
+    let values =
+        function.regions.iter().find(|region| kept(region.start as usize).contains(region.value));
+    match values {
+        Some(region) => {
+            let value = region.value;
+            Err((region.start as usize, format!("{value} must be kept for `end_accept`")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that branches do not get in each other's way, in a function that has all other properties.
+pub(super) fn check_forks(id: FunctionId, function: &Function, report: &mut Report) {
+    let is_fork = |at: Instruction| matches!(at.opcode, Opcode::Par | Opcode::ParFor);
+    if !instructions(&function.code).any(is_fork) {
+        return;
+    }
+    let maps = FrameMaps::compute(function);
+    let graph_writes = maps.forks();
+    for fork in graph_writes {
+        for message in races(function, fork) {
+            report.error(Place::Instruction(id, fork.pc), message);
+        }
+    }
+}
+
+/// What is wrong with a fork, in words.
+fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (number, branch) in fork.branches.iter().enumerate() {
+        for register in words_of_objects(function, branch.reads) {
+            problems.push(format!(
+                "{register} is `any`, but branch {number} is a strand of its own, which shares no objects"
+            ));
+        }
+        if fork.is_loop {
+            for register in (branch.reads & branch.written).iter() {
+                problems.push(format!(
+                    "every copy of the body writes {register}, and reads it before: they would race"
+                ));
+            }
+        }
+        for (other, earlier) in fork.branches[..number].iter().enumerate() {
+            for register in (branch.results & earlier.results).iter() {
+                problems.push(format!(
+                    "branches {other} and {number} both write {register}: they would race"
+                ));
+            }
+            let mut reads = |reader: usize,
+                             reads: RegisterSet,
+                             writer: usize,
+                             writes: RegisterSet| {
+                for register in (reads & writes).iter() {
+                    problems.push(format!(
+                        "branch {reader} reads {register}, which branch {writer} writes: they would race"
+                    ));
+                }
+            };
+            reads(number, branch.reads, other, earlier.results);
+            reads(other, earlier.reads, number, branch.results);
+        }
+    }
+    problems
+}
+
+/// Those of the registers that are `any`.
+fn words_of_objects(function: &Function, registers: RegisterSet) -> impl Iterator<Item = Register> {
+    let all: Vec<Register> = registers.iter().collect();
+    let kinds = &function.registers;
+    all.into_iter().filter(|register| kinds.get(register.index()) == Some(&RegisterType::Any))
+}

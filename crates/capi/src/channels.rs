@@ -1,0 +1,169 @@
+//! Ends of channels for native threads.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::errors::{Problem, caught, guarded, squall_error};
+use crate::handles;
+use crate::squall_vm;
+use crate::text;
+use crate::values::{handle, squall_value, value};
+
+/// The end of a channel to read from. Who gets one frees it.
+pub struct squall_reader {
+    _incomplete: [u8; 0],
+}
+
+/// The end of a channel to write to. Who gets one frees it.
+pub struct squall_writer {
+    _incomplete: [u8; 0],
+}
+
+/// A channel to guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
+/// code.
+///
+/// # Safety
+///
+/// `writer` and `reading_end` are null or lead to places for handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_channel_to_guest(
+    vm: *mut squall_vm,
+    capacity: usize,
+    writer: *mut *mut squall_writer,
+    reading_end: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        let (native, guest) = handles::get(vm)?.channel_to_guest(capacity)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            text::put(reading_end, handle(guest))?;
+            text::put(writer, handles::new::<squall_writer>(Arc::new(native)))
+        }
+    })
+}
+
+/// A channel from guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
+/// code.
+///
+/// # Safety
+///
+/// `reader` and `writing_end` are null or lead to places for handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_channel_from_guest(
+    vm: *mut squall_vm,
+    capacity: usize,
+    reader: *mut *mut squall_reader,
+    writing_end: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        let (native, guest) = handles::get(vm)?.channel_from_guest(capacity)?;
+        // SAFETY: the caller's promise.
+        unsafe {
+            text::put(writing_end, handle(guest))?;
+            text::put(reader, handles::new::<squall_reader>(Arc::new(native)))
+        }
+    })
+}
+
+/// The end that a guest object is, such as a channel's `in`, for native code.
+///
+/// # Safety
+///
+/// `reader` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_reader_of(
+    vm: *mut squall_vm,
+    end: *const squall_value,
+    reader: *mut *mut squall_reader,
+) -> *mut squall_error {
+    guarded(|| {
+        let native = handles::get(vm)?.reader(value(end)?);
+        // SAFETY: the caller's promise.
+        unsafe { text::put(reader, handles::new::<squall_reader>(Arc::new(native))) }
+    })
+}
+
+/// The end that a guest object is, such as a channel's `out`, for native code.
+///
+/// # Safety
+///
+/// `writer` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_writer_of(
+    vm: *mut squall_vm,
+    end: *const squall_value,
+    writer: *mut *mut squall_writer,
+) -> *mut squall_error {
+    guarded(|| {
+        let native = handles::get(vm)?.writer(value(end)?);
+        // SAFETY: the caller's promise.
+        unsafe { text::put(writer, handles::new::<squall_writer>(Arc::new(native))) }
+    })
+}
+
+/// Waits for a value.
+///
+/// # Safety
+///
+/// `value` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_reader_read(
+    reader: *mut squall_reader,
+    value: *mut *mut squall_value,
+) -> *mut squall_error {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { text::put(value, handle(handles::get(reader)?.read()?)) })
+}
+
+/// Waits for a value, but no longer than so many milliseconds: then the value is null.
+///
+/// # Safety
+///
+/// `value` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_reader_read_within(
+    reader: *mut squall_reader,
+    milliseconds: f64,
+    value: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        let patience = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1000.0);
+        let patience = patience.map_err(|_| Problem::argument("that is no time"))?;
+        let read = handles::get(reader)?.read_within(patience)?;
+        // SAFETY: the caller's promise.
+        unsafe { text::put(value, read.map_or(std::ptr::null_mut(), handle)) }
+    })
+}
+
+/// Waits until the value is read, or the channel's buffer has room for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_writer_write(
+    writer: *mut squall_writer,
+    value: *const squall_value,
+) -> *mut squall_error {
+    guarded(|| Ok(handles::get(writer)?.write(&self::value(value)?)?))
+}
+
+/// Makes everybody who reads or writes the channel fail from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_reader_poison(reader: *mut squall_reader) -> *mut squall_error {
+    guarded(|| Ok(handles::get(reader)?.poison()?))
+}
+
+/// Makes everybody who writes to the channel fail from now on, and who reads, once the buffer is empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_writer_poison(writer: *mut squall_writer) -> *mut squall_error {
+    guarded(|| Ok(handles::get(writer)?.poison()?))
+}
+
+/// Frees an end. Null is nothing to free.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_reader_free(reader: *mut squall_reader) {
+    drop(caught(|| Ok(handles::free(reader))));
+}
+
+/// Frees an end. Null is nothing to free.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_writer_free(writer: *mut squall_writer) {
+    drop(caught(|| Ok(handles::free(writer))));
+}

@@ -1,0 +1,225 @@
+//! What can be chosen when a machine starts.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use machine::embedding::Budgets;
+use machine::{Options, Permissions, Surroundings};
+use parking_lot::Mutex;
+
+use crate::errors::{guarded, squall_error};
+use crate::handles;
+use crate::sandboxes::squall_budgets;
+use crate::text;
+
+/// What can be chosen when a machine starts. Who makes them frees them.
+pub struct squall_options {
+    _incomplete: [u8; 0],
+}
+
+/// The program may read and write files.
+pub const SQUALL_ALLOW_FILES: u32 = 1;
+/// The program may use the network.
+pub const SQUALL_ALLOW_NETWORK: u32 = 2;
+/// The program may call C.
+pub const SQUALL_ALLOW_FOREIGN_FUNCTIONS: u32 = 4;
+/// The program may start processes of the operating system.
+pub const SQUALL_ALLOW_PROCESSES: u32 = 8;
+
+/// Where the machine's output goes: so many bytes of UTF-8, without a NUL. Called on native threads of the machine's, one at a time.
+pub type squall_writer_function =
+    Option<unsafe extern "C" fn(data: *mut c_void, text: *const c_char, length: usize)>;
+
+/// The choices that a handle stands for.
+pub struct OptionsEntry {
+    choices: Mutex<Choices>,
+}
+
+#[derive(Clone, Default)]
+struct Choices {
+    options: Options,
+    output: Option<Sink>,
+    error: Option<Sink>,
+}
+
+/// A function of the embedder's for output.
+#[derive(Clone)]
+struct Sink {
+    function: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
+    data: *mut c_void,
+}
+
+// SAFETY: the header says that the function is called on native threads of the machine's, so the data is the
+// embedder's responsibility.
+unsafe impl Send for Sink {}
+// SAFETY: as for `Send`; calls come one at a time, under a lock.
+unsafe impl Sync for Sink {}
+
+impl Sink {
+    fn write(&self, text: &str) {
+        // SAFETY: the embedder has promised that it can be called with this data.
+        unsafe { (self.function)(self.data, text.as_ptr().cast(), text.len()) }
+    }
+}
+
+/// The machine's surroundings: the embedder's functions for output, and no files.
+pub struct Outside {
+    output: Mutex<Option<Sink>>,
+    error: Mutex<Option<Sink>>,
+}
+
+impl Surroundings for Outside {
+    fn write_output(&self, text: &str) {
+        if let Some(sink) = &*self.output.lock() {
+            sink.write(text);
+        }
+    }
+
+    fn write_error(&self, text: &str) {
+        if let Some(sink) = &*self.error.lock() {
+            sink.write(text);
+        }
+    }
+
+    fn flush(&self) {}
+
+    fn read_module(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+}
+
+impl OptionsEntry {
+    /// What the machine is started with.
+    pub fn parts(&self) -> (Options, Outside) {
+        let Choices { options, output, error } = self.choices.lock().clone();
+        (options, Outside { output: Mutex::new(output), error: Mutex::new(error) })
+    }
+}
+
+impl Default for OptionsEntry {
+    fn default() -> OptionsEntry {
+        OptionsEntry { choices: Mutex::default() }
+    }
+}
+
+/// New options: no authority, no output, everything else as it is by default.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_new() -> *mut squall_options {
+    handles::new::<squall_options>(Arc::default())
+}
+
+/// Frees options. Null is nothing to free.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_free(options: *mut squall_options) {
+    drop(crate::errors::caught(|| Ok(handles::free(options))));
+}
+
+fn change(
+    options: *mut squall_options,
+    work: impl FnOnce(&mut Choices),
+) -> *mut squall_error {
+    guarded(|| {
+        work(&mut handles::get(options)?.choices.lock());
+        Ok(())
+    })
+}
+
+/// The most memory that the heap may take, in bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_set_max_heap(
+    options: *mut squall_options,
+    bytes: usize,
+) -> *mut squall_error {
+    change(options, |choices| choices.options.heap.max_heap = Some(bytes))
+}
+
+/// How many native threads run the program; 0 for as many as there are cores.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_set_workers(
+    options: *mut squall_options,
+    workers: u32,
+) -> *mut squall_error {
+    change(options, |choices| {
+        if workers > 0 {
+            choices.options.scheduler.workers = workers as usize;
+        }
+    })
+}
+
+/// Makes what happens depend on this number and on the embedder only.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_set_seed(
+    options: *mut squall_options,
+    seed: u64,
+) -> *mut squall_error {
+    change(options, |choices| choices.options.scheduler.seed = Some(seed))
+}
+
+/// Adds to what the program may do to the world: a sum of `SQUALL_ALLOW_…`.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_allow(
+    options: *mut squall_options,
+    authority: u32,
+) -> *mut squall_error {
+    change(options, |choices| {
+        let all = Permissions::all();
+        let permissions = &mut choices.options.permissions;
+        if authority & SQUALL_ALLOW_FILES != 0 {
+            permissions.files = all.files;
+        }
+        if authority & SQUALL_ALLOW_NETWORK != 0 {
+            permissions.network = all.network;
+        }
+        permissions.foreign_functions |= authority & SQUALL_ALLOW_FOREIGN_FUNCTIONS != 0;
+        permissions.processes |= authority & SQUALL_ALLOW_PROCESSES != 0;
+    })
+}
+
+/// Limits what the program may use altogether: the machine ends with exit code 1 when that is exceeded.
+///
+/// # Safety
+///
+/// `budgets` is null or leads to some.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_options_set_budgets(
+    options: *mut squall_options,
+    budgets: *const squall_budgets,
+) -> *mut squall_error {
+    // SAFETY: the caller's promise.
+    let budgets = unsafe { budgets.as_ref() }.map_or(Budgets::default(), squall_budgets::budgets);
+    change(options, |choices| choices.options.budgets = budgets)
+}
+
+/// Adds an argument of the program's, which ends with a NUL.
+///
+/// # Safety
+///
+/// It does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_options_add_argument(
+    options: *mut squall_options,
+    argument: *const c_char,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let argument = unsafe { text::required(argument) }?;
+        handles::get(options)?.choices.lock().options.arguments.push(argument);
+        Ok(())
+    })
+}
+
+/// Where standard output and standard error output go; nowhere for null. The data is given to the functions, and must live
+/// as long as the machine.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_options_set_output(
+    options: *mut squall_options,
+    output: squall_writer_function,
+    error: squall_writer_function,
+    data: *mut c_void,
+) -> *mut squall_error {
+    let sink = |function: squall_writer_function| function.map(|function| Sink { function, data });
+    change(options, |choices| {
+        choices.output = sink(output);
+        choices.error = sink(error);
+    })
+}

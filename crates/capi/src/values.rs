@@ -1,0 +1,275 @@
+//! Values.
+
+use std::ffi::c_char;
+use std::sync::{Arc, OnceLock};
+
+use machine::embedding::Value;
+
+use crate::errors::{Problem, guarded, squall_code, squall_error};
+use crate::handles;
+use crate::text;
+
+/// A number, a text, a list, or an object of the machine, which it keeps alive. Who gets one frees it.
+pub struct squall_value {
+    _incomplete: [u8; 0],
+}
+
+/// Kinds of values.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum squall_kind {
+    /// `nil`.
+    Nil = 0,
+    /// `true` or `false`.
+    Boolean = 1,
+    /// An integer that fits 64 bits.
+    Integer = 2,
+    /// A double.
+    Double = 3,
+    /// A string or a symbol, in UTF-8.
+    Text = 4,
+    /// A value array.
+    List = 5,
+    /// Anything else.
+    Object = 6,
+}
+
+/// What a value's handle stands for.
+pub struct ValueEntry {
+    value: Value,
+    /// The text with a NUL behind it, once it was asked for.
+    text: OnceLock<Vec<u8>>,
+}
+
+/// A handle for a value.
+pub fn handle(value: Value) -> *mut squall_value {
+    handles::new::<squall_value>(Arc::new(ValueEntry { value, text: OnceLock::new() }))
+}
+
+/// The value behind a handle.
+pub fn value(handle: *const squall_value) -> Result<Value, Problem> {
+    Ok(handles::get(handle)?.value.clone())
+}
+
+/// The values behind handles.
+pub fn values(handles: &[*const squall_value]) -> Result<Vec<Value>, Problem> {
+    handles.iter().map(|&handle| value(handle)).collect()
+}
+
+fn wrong_kind(wanted: &str) -> Problem {
+    Problem::new(squall_code::Kind, format!("the value is not {wanted}"))
+}
+
+/// `nil`.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_nil() -> *mut squall_value {
+    handle(Value::Nil)
+}
+
+/// `true` or `false`.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_boolean(boolean: bool) -> *mut squall_value {
+    handle(Value::Boolean(boolean))
+}
+
+/// An integer.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_integer(integer: i64) -> *mut squall_value {
+    handle(Value::Integer(integer))
+}
+
+/// A double.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_double(number: f64) -> *mut squall_value {
+    handle(Value::Double(number))
+}
+
+/// A string of so many bytes in UTF-8.
+///
+/// # Safety
+///
+/// `bytes` leads to as many bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_text(
+    bytes: *const c_char,
+    length: usize,
+    value: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { text::elements(bytes.cast::<u8>(), length) }?;
+        let text = std::str::from_utf8(bytes).map_err(|_| Problem::argument("a text is not UTF-8"))?;
+        // SAFETY: the caller's promise.
+        unsafe { text::put(value, handle(Value::Text(text.to_owned()))) }
+    })
+}
+
+/// A list of so many values, which are not taken over.
+///
+/// # Safety
+///
+/// `elements` leads to as many handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_list(
+    elements: *const *const squall_value,
+    count: usize,
+    value: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let elements = values(unsafe { text::elements(elements, count) }?)?;
+        // SAFETY: the caller's promise.
+        unsafe { text::put(value, handle(Value::List(elements))) }
+    })
+}
+
+/// Another handle for the same value.
+///
+/// # Safety
+///
+/// `copy` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_copy(
+    value: *const squall_value,
+    copy: *mut *mut squall_value,
+) -> *mut squall_error {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { text::put(copy, handle(self::value(value)?)) })
+}
+
+/// Frees a handle of a value. Null is nothing to free.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_value_free(value: *mut squall_value) {
+    drop(crate::errors::caught(|| Ok(handles::free(value))));
+}
+
+/// The kind of a value; `SQUALL_KIND_NIL` for what is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn squall_value_kind(value: *const squall_value) -> squall_kind {
+    let value = crate::errors::caught(|| self::value(value));
+    match value.unwrap_or_default() {
+        Value::Nil => squall_kind::Nil,
+        Value::Boolean(_) => squall_kind::Boolean,
+        Value::Integer(_) => squall_kind::Integer,
+        Value::Double(_) => squall_kind::Double,
+        Value::Text(_) => squall_kind::Text,
+        Value::List(_) => squall_kind::List,
+        Value::Object(_) => squall_kind::Object,
+    }
+}
+
+/// The Boolean that a value is.
+///
+/// # Safety
+///
+/// `boolean` is null or leads to a place for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_boolean(
+    value: *const squall_value,
+    boolean: *mut bool,
+) -> *mut squall_error {
+    guarded(|| match self::value(value)? {
+        // SAFETY: the caller's promise.
+        Value::Boolean(found) => unsafe { text::put(boolean, found) },
+        _ => Err(wrong_kind("a Boolean")),
+    })
+}
+
+/// The integer that a value is.
+///
+/// # Safety
+///
+/// `integer` is null or leads to a place for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_integer(
+    value: *const squall_value,
+    integer: *mut i64,
+) -> *mut squall_error {
+    guarded(|| match self::value(value)? {
+        // SAFETY: the caller's promise.
+        Value::Integer(found) => unsafe { text::put(integer, found) },
+        _ => Err(wrong_kind("an integer of 64 bits")),
+    })
+}
+
+/// The number that a value is, as a double.
+///
+/// # Safety
+///
+/// `number` is null or leads to a place for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_double(
+    value: *const squall_value,
+    number: *mut f64,
+) -> *mut squall_error {
+    guarded(|| {
+        let found = match self::value(value)? {
+            Value::Double(found) => found,
+            Value::Integer(found) => found as f64,
+            _ => return Err(wrong_kind("a number")),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { text::put(number, found) }
+    })
+}
+
+/// The text that a value is, in UTF-8, with a NUL behind it. It lives as long as this handle. `length` may be null.
+///
+/// # Safety
+///
+/// `bytes` and `length` are null or lead to places for them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_text(
+    value: *const squall_value,
+    bytes: *mut *const c_char,
+    length: *mut usize,
+) -> *mut squall_error {
+    guarded(|| {
+        let entry = handles::get(value)?;
+        let Value::Text(found) = &entry.value else { return Err(wrong_kind("a text")) };
+        let with_end = entry.text.get_or_init(|| [found.as_bytes(), &[0]].concat());
+        if !length.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { text::put(length, found.len()) }?;
+        }
+        // SAFETY: the caller's promise. The table keeps the entry, and with it the text.
+        unsafe { text::put(bytes, with_end.as_ptr().cast()) }
+    })
+}
+
+/// How many elements the list has that a value is.
+///
+/// # Safety
+///
+/// `count` is null or leads to a place for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_count(
+    value: *const squall_value,
+    count: *mut usize,
+) -> *mut squall_error {
+    guarded(|| match &handles::get(value)?.value {
+        // SAFETY: the caller's promise.
+        Value::List(elements) => unsafe { text::put(count, elements.len()) },
+        _ => Err(wrong_kind("a list")),
+    })
+}
+
+/// A new handle for an element of the list that a value is, counted from 0.
+///
+/// # Safety
+///
+/// `element` is null or leads to a place for a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_value_element(
+    value: *const squall_value,
+    index: usize,
+    element: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        let entry = handles::get(value)?;
+        let Value::List(elements) = &entry.value else { return Err(wrong_kind("a list")) };
+        let found = elements.get(index).ok_or_else(|| Problem::argument("an index is too large"))?;
+        // SAFETY: the caller's promise.
+        unsafe { text::put(element, handle(found.clone())) }
+    })
+}

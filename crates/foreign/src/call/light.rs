@@ -1,0 +1,162 @@
+//! Light calls: of integers and addresses only, which is what most functions take.
+//!
+//! They need no [`CallSpace`](super::CallSpace): all of their arguments are words, none of which points to a
+//! copy or to memory that somebody else may release meanwhile. So a call is checked, made and read in a few
+//! nanoseconds, without a word of it going through memory twice. Whatever is not as light as that is
+//! [prepared](Function::prepare).
+
+use super::form::Form;
+use super::plan::Route;
+use super::{Function, registers};
+use crate::errno::Errno;
+use crate::library::Library;
+use crate::types::Primitive;
+use crate::value::{Address, Value};
+
+/// A light call whose arguments are being put in place, then made.
+pub struct LightCall<'s, const N: usize> {
+    function: &'s Function,
+    words: [u64; N],
+}
+
+/// A light call that has returned.
+#[derive(Clone, Copy)]
+pub struct LightResult {
+    form: Form,
+    word: u64,
+    errno: i32,
+}
+
+impl Function {
+    /// Begins a light call, whose arguments are all to be put in place; none if the function does not take so many, or
+    /// they are not all integers and addresses, or its library was closed.
+    #[inline]
+    pub fn light<const N: usize>(&self) -> Option<LightCall<'_, N>> {
+        let is_light =
+            self.light == Some(N) && !self.library.as_ref().is_some_and(Library::is_closed);
+        is_light.then_some(LightCall { function: self, words: [0; N] })
+    }
+}
+
+/// How many arguments a light call of the function has; none if calls cannot be light.
+pub(super) fn count(route: &Route, result: Form) -> Option<usize> {
+    match (route, result) {
+        (_, Form::Record(_)) | (Route::Interface { .. }, _) => None,
+        (Route::Registers(shape), _) => shape.integers_only(),
+    }
+}
+
+impl<const N: usize> LightCall<'_, N> {
+    /// Puts an integer in its place; whether it can be there.
+    #[inline]
+    pub fn put_integer(&mut self, index: usize, integer: i64) -> bool {
+        let Some(slot) = self.function.plan.slots.get(index) else { return false };
+        self.words[index] = integer as u64;
+        slot.integers.contains(&integer)
+    }
+
+    /// Puts an address in its place, whose memory nobody releases during the call; whether it can be there.
+    #[inline]
+    pub fn put_address(&mut self, index: usize, address: Address) -> bool {
+        let Some(slot) = self.function.plan.slots.get(index) else { return false };
+        self.words[index] = address.0 as u64;
+        matches!(slot.form, Form::Text | Form::Word(Primitive::Pointer))
+    }
+
+    /// Calls the function, and waits until it returns.
+    ///
+    /// # Safety
+    /// As for [`PreparedCall::invoke`](super::PreparedCall::invoke); and all arguments are in place.
+    #[inline]
+    pub unsafe fn invoke(self) -> LightResult {
+        let Function { address, plan, .. } = self.function;
+        let form = plan.result;
+        let errno = Errno::of_this_thread();
+        errno.set(0);
+        // SAFETY: the caller's, and `count` has found the function to be one of `N` integers.
+        let word = unsafe {
+            match form {
+                Form::Word(primitive) if primitive.is_floating() => {
+                    registers::call_with::<f64, N>(address.0, self.words).to_bits()
+                }
+                _ => registers::call_with::<u64, N>(address.0, self.words),
+            }
+        };
+        LightResult { form, word, errno: errno.get() }
+    }
+}
+
+impl LightResult {
+    /// The function's result.
+    #[inline]
+    pub fn value(&self) -> Value<'static> {
+        match self.form {
+            Form::Word(primitive) => primitive.decode(self.word),
+            Form::Text => Primitive::Pointer.decode(self.word),
+            Form::Void | Form::Record(_) => Value::Void,
+        }
+    }
+
+    /// `errno` as the function left it; 0 if it set none.
+    #[inline]
+    pub fn errno(&self) -> i32 {
+        self.errno
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Declarations;
+
+    extern "C" fn weigh(a: i32, b: *const u8, c: u8) -> i32 {
+        a + (b.addr() as i32) * 10 + i32::from(c) * 100
+    }
+
+    extern "C" fn half(a: i32) -> f64 {
+        f64::from(a) / 2.0
+    }
+
+    fn function(declaration: &str, address: *const ()) -> Function {
+        let (name, signature) =
+            Declarations::new().parse_function(declaration).expect("well-formed");
+        Function::new(&name, Address(address.expose_provenance()), &signature, None)
+            .expect("callable")
+    }
+
+    #[test]
+    fn integers_and_addresses_are_light() {
+        let weigh = function("int weigh(int, const char *, unsigned char)", weigh as *const ());
+        let mut call = weigh.light::<3>().expect("a light one");
+        assert!(call.put_integer(0, -5));
+        assert!(call.put_address(1, Address(2)));
+        assert!(call.put_integer(2, 3));
+        // SAFETY: it is a function with this signature, and does nothing with the address.
+        let result = unsafe { call.invoke() };
+        assert_eq!((result.value(), result.errno()), (Value::Integer(315), 0));
+        let half = function("double half(int)", half as *const ());
+        let mut call = half.light::<1>().expect("a light one");
+        assert!(call.put_integer(0, 5));
+        // SAFETY: as above.
+        assert_eq!(unsafe { call.invoke() }.value(), Value::Double(2.5));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_put() {
+        let weigh = function("int weigh(int, const char *, unsigned char)", weigh as *const ());
+        assert!(weigh.light::<2>().is_none());
+        let mut call = weigh.light::<3>().expect("a light one");
+        assert!(!call.put_integer(0, 1 << 31));
+        assert!(!call.put_integer(1, 0));
+        assert!(!call.put_integer(2, -1));
+        assert!(!call.put_address(2, Address(0)));
+    }
+
+    #[test]
+    fn floating_point_numbers_and_surplus_arguments_are_heavy() {
+        assert!(function("double cos(double)", half as *const ()).light::<1>().is_none());
+        assert!(
+            function("int printf(const char *, ...)", half as *const ()).light::<1>().is_none()
+        );
+    }
+}

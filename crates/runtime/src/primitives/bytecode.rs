@@ -1,0 +1,114 @@
+//! Modules of typed bytecode: calling what they export.
+//!
+//! A module is known by its number in the VM's list. What is called is an adapter, which takes and
+//! answers objects ([`squall_bytecode::adapters`]).
+
+use squall_bytecode::adapters::{self, Adapter};
+use squall_bytecode::module::Module;
+use squall_heap::Word;
+
+use super::{Primitive, answer, arrays};
+use crate::host::CompileError;
+use crate::module::LoadedModule;
+use crate::objects::number::size_argument;
+use crate::objects::string::{make_string, text_argument};
+use crate::outcome::{Failure, Outcome};
+use crate::thread::{Thread, Window};
+use crate::transactions::access;
+use crate::worker::outside;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("loadBytecode:", |thread, window| answer(load(thread, window))),
+    Primitive::ordinary("isBytecode:", |thread, window| answer(is_bytecode(thread, window))),
+    Primitive::ordinary("bytecodeExports:", |thread, window| answer(exports(thread, window))),
+    Primitive::ordinary("bytecodeTakesArguments:of:", |_, window| answer(takes_arguments(window))),
+    Primitive::effect("bytecode:call:with:spawning:", |thread, window| {
+        call(thread, window).unwrap_or_else(Outcome::Fail)
+    }),
+    Primitive::ordinary("argumentsAsBytes", |thread, _| answer(arguments_as_bytes(thread))),
+];
+
+/// The module in a file: its number. *GC point.*
+fn load(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = text_argument(window.get(0))?;
+    let vm = thread.vm;
+    // Reading and verifying takes its time, and touches no object.
+    match outside(thread, || vm.program_module(&path)) {
+        Ok(module) => number_of(thread, module),
+        Err(CompileError::NotFound) => super::modules::not_found(thread, &path),
+        Err(CompileError::Invalid(diagnostics)) => {
+            super::modules::invalid(thread, &diagnostics, &path)
+        }
+    }
+}
+
+fn number_of(thread: &Thread, module: &'static LoadedModule) -> Result<Word, Failure> {
+    let number = thread.vm.module_number(module).unwrap_or_default();
+    Ok(Word::from_small_integer_unchecked(number as i64))
+}
+
+/// Whether the program in a file is one of typed bytecode: without a class, but with exports. *GC point.*
+fn is_bytecode(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = text_argument(window.get(0))?;
+    let vm = thread.vm;
+    let module = outside(thread, || vm.program_module(&path).ok());
+    Ok(Word::from_bool(module.is_some_and(|module| {
+        module.main_definition().is_none() && !module.bytecode.whole().exports.is_empty()
+    })))
+}
+
+/// The module with the number in a word. Only the library knows these numbers.
+fn module(word: Word) -> Result<&'static LoadedModule, Failure> {
+    let number = size_argument(word)?;
+    crate::vm::Vm::of_process().module_at(number).ok_or(Failure::argument(word))
+}
+
+fn exports(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let text = module(window.get(0))?.bytecode.whole();
+    arrays::make_value_array_of(thread, text.exports.len(), |thread, index| {
+        make_string(thread, text.string(text.exports[index].name))
+    })
+}
+
+/// The index of the export with the name in a word.
+fn export(text: &Module, name: Word) -> Result<usize, Failure> {
+    let wanted = text_argument(name)?;
+    let found = text.exports.iter().position(|export| text.string(export.name) == wanted);
+    found.ok_or(Failure::argument(name))
+}
+
+fn takes_arguments(window: Window) -> Result<Word, Failure> {
+    let module = module(window.get(1))?;
+    let text = module.bytecode.whole();
+    let function = text.exports[export(&text, window.get(0))?].function;
+    Ok(Word::from_bool(text.functions[function.index()].parameters > 0))
+}
+
+/// Calls or starts an export with the elements of an array. *GC point.*
+fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let module = module(window.get(0))?;
+    let text = module.bytecode.whole();
+    let index = export(&text, window.get(1))?;
+    let adapter = if window.get(3) == Word::TRUE { Adapter::Spawn } else { Adapter::Call };
+    let first = module.bytecode.first_adapter().ok_or(Failure::argument(window.get(1)))?;
+    let function = module.function(adapters::id(first, index, adapter));
+    let arguments = arrays::array(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
+    if arguments.length() != function.arguments as usize {
+        return Err(Failure::argument(window.get(2)));
+    }
+    thread.message.clear();
+    access::extend_message(thread, arguments)?;
+    Ok(Outcome::Call(function))
+}
+
+/// The command line behind the program's file, as arrays of bytes. *GC point.*
+fn arguments_as_bytes(thread: &mut Thread) -> Result<Word, Failure> {
+    let arguments = thread.vm.options.arguments.get(1..).unwrap_or_default();
+    arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
+        let bytes = arguments[index].as_bytes();
+        arrays::make_value_array_of(thread, bytes.len(), |_, index| {
+            Ok(Word::from_small_integer_unchecked(i64::from(bytes[index])))
+        })
+    })
+}

@@ -1,0 +1,13 @@
+//! What the embedder offers under a name.
+
+use super::{Primitive, answer};
+use crate::embedding::functions;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::effect("hostCall:with:", |thread, window| answer(functions::call(thread, window))),
+    Primitive::ordinary("hostHas:", |thread, window| {
+        answer(functions::has_function(thread, window))
+    }),
+    Primitive::effect("hostValue:", |thread, window| answer(functions::provided(thread, window))),
+];

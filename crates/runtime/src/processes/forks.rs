@@ -1,0 +1,265 @@
+//! Forks: `par` and `par_for`, whose branches are strands with copies of a frame.
+//!
+//! The strand that forks is the *parent*. It makes a *join*, an object that all branches have, parks
+//! until all branches have ended, and is not to be ended before: the branches write into its frame. A
+//! branch stands in the parent's function, in a frame of its own, and leaves what it has defined to the
+//! parent when it ends. The maps of the function tell which registers that are
+//! ([`squall_bytecode::liveness`]); two branches never write the same one, so they need no lock.
+//!
+//! What branches define is not live in the parent's frame until they do so; where it is words, they are
+//! nil from the beginning, so that the collector finds words there at any time.
+//!
+//! If a branch ends with an exception, the parent gets the first one, after all have ended. A branch
+//! that is killed kills the parent.
+
+use squall_bytecode::liveness::{BranchMap, ForkMap};
+use squall_heap::{Object, Word};
+
+use super::registers::{self, get, set};
+use super::{begin_at, make_strand, place_frame};
+use crate::calls;
+use crate::function::{Function, Site};
+use crate::known::{self, KnownClass};
+use crate::outcome::{Failure, Outcome};
+use crate::stack::Activation;
+use crate::strand::{self, Delivery, Ending, Role, StrandRef};
+use crate::thread::{Thread, allocated};
+use crate::transactions::transaction;
+use crate::waiting::{self, Place};
+
+/// The slots of a join.
+pub mod slots {
+    /// The lock.
+    pub const LOCK: usize = 0;
+    /// How many have to end before the parent goes on; the parent is one of them until it is parked.
+    pub const REMAINING: usize = 1;
+    /// The parent's strand object.
+    pub const PARENT: usize = 2;
+    /// The first exception that has ended a branch; nil if there is none, false if one was killed.
+    pub const FAILURE: usize = 3;
+    /// How many there are.
+    pub const COUNT: u32 = 4;
+}
+
+use slots::{FAILURE, PARENT, REMAINING};
+
+/// Runs the branches of the `par` in the state. *GC point.*
+pub fn par(thread: &mut Thread, site: &'static Site) {
+    let outcome = fork(thread, site, |thread, here, map| {
+        let mut branches = Vec::with_capacity(map.branches.len());
+        for branch in &map.branches {
+            match begin_branch(thread, here, branch) {
+                Ok(strand) => branches.push(strand),
+                Err(failure) => {
+                    // Nobody has seen them.
+                    branches.into_iter().for_each(|strand| strand::free(thread, strand));
+                    return Err(failure);
+                }
+            }
+        }
+        let join = thread.message[0].object_unchecked();
+        set_remaining(thread, join, 1 + branches.len() as i64);
+        let outcome = wait(thread, join);
+        for strand in branches {
+            waiting::make_ready(thread, strand, Place::Last);
+        }
+        Ok(outcome)
+    });
+    calls::finish(thread, site, outcome);
+}
+
+/// Runs as many copies of the body of the `par_for` in the state as a register says. *GC point.*
+pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: usize) {
+    let copies = get(thread, count).bits() as i64;
+    if copies <= 0 {
+        thread.state.pc = site.return_pc;
+        return;
+    }
+    let outcome = fork(thread, site, |thread, here, map| {
+        let body = &map.branches[0];
+        let mut failure = None;
+        for number in 0..copies {
+            match begin_branch(thread, here, body) {
+                Ok(strand) => {
+                    let frame = strand.state.get().frame;
+                    // SAFETY: the branch has a frame of the function, and is not seen by others yet.
+                    unsafe { frame.add(index).write(Word::from_bits(number as u64)) };
+                    let join = thread.message[0].object_unchecked();
+                    change_remaining(thread, join, 1);
+                    waiting::make_ready(thread, strand, Place::Last);
+                }
+                Err(problem) => {
+                    failure = Some(problem);
+                    break;
+                }
+            }
+        }
+        let join = thread.message[0].object_unchecked();
+        if failure.is_some() {
+            note_failure(thread, join, thread.vm.roots.out_of_memory.get());
+        }
+        Ok(wait(thread, join))
+    });
+    calls::finish(thread, site, outcome);
+}
+
+/// What is the same for all forks: makes the join, the thread's message, and lets `start` do the rest.
+fn fork(
+    thread: &mut Thread,
+    site: &'static Site,
+    start: impl FnOnce(&mut Thread, Activation, &'static ForkMap) -> Result<Outcome, Failure>,
+) -> Outcome {
+    thread.call_site = Some(site);
+    if let Err(outcome) = transaction::make_inevitable(thread, "a par") {
+        return outcome;
+    }
+    let here = thread.activation();
+    let Some(map) = here.function.frame_maps().fork(here.pc) else {
+        return Failure::new("NotSupported").into();
+    };
+    for register in map.cleared.iter() {
+        set(thread, register.index(), Word::NIL);
+    }
+    for branch in &map.branches {
+        for register in branch.reads.iter() {
+            registers::share(thread, register.index()..register.index() + 1);
+        }
+    }
+    let started = make_join(thread).and_then(|join| {
+        thread.message.clear();
+        thread.message.push(join);
+        start(thread, here, map)
+    });
+    started.unwrap_or_else(Outcome::Fail)
+}
+
+fn make_join(thread: &mut Thread) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let join = allocated(thread.mutator.allocate_slots(known::JOIN, class))?;
+    join.initialize_slot(slots::LOCK, Word::from_small_integer_unchecked(0));
+    join.initialize_slot(REMAINING, Word::from_small_integer_unchecked(1));
+    join.initialize_slot(PARENT, thread.strand().object.get());
+    Ok(join.word())
+}
+
+/// Makes a strand for a branch, with a copy of the frame. Its object has the join, which is the thread's
+/// message. *GC point.*
+fn begin_branch(
+    thread: &mut Thread,
+    here: Activation,
+    branch: &BranchMap,
+) -> Result<StrandRef, Failure> {
+    let function = here.function;
+    let strand = make_strand(thread, function, Role::Branch)?;
+    let frame = match place_frame(strand, function) {
+        Ok(frame) => frame,
+        Err(failure) => {
+            strand::free(thread, strand);
+            return Err(failure);
+        }
+    };
+    // SAFETY: both frames have as many words, and do not overlap.
+    unsafe {
+        std::ptr::copy_nonoverlapping(here.frame, frame, function.frame_words as usize);
+    }
+    begin_at(strand, function, frame, branch.start);
+    strand.origin.set(thread.call_site);
+    Ok(strand)
+}
+
+/// Parks the parent, unless all branches have ended.
+fn wait(thread: &mut Thread, join: Object) -> Outcome {
+    let strand = thread.strand();
+    strand.is_patient.store(true, std::sync::atomic::Ordering::Relaxed);
+    waiting::lock(&mut thread.mutator, join);
+    waiting::park(thread, join.word());
+    let remaining = remaining(join) - 1;
+    set_remaining(thread, join, remaining);
+    waiting::unlock(&mut thread.mutator, join);
+    if remaining == 0 {
+        wake_parent(thread, join);
+    }
+    Outcome::Park
+}
+
+/// The branch that stands at its `end_branch` leaves to its parent what it has defined.
+pub fn leave_results(thread: &mut Thread) {
+    let here = thread.activation();
+    let Some(results) = results_at(here.function, here.pc) else { return };
+    let Some(join) = thread.strand().object().slot(strand::slots::TASK).as_object() else { return };
+    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
+    let frame = parent.state.get().frame;
+    for register in results.results.iter() {
+        let content = get(thread, register.index());
+        // SAFETY: the parent is parked in the fork, and its frame is one of the same function. No other
+        // branch writes the register, nor does anybody read it before the parent goes on.
+        unsafe { frame.add(register.index()).write(content) };
+    }
+    // The collector looks at the frame of a strand that has changed.
+    thread.mutator.remember(parent.object());
+}
+
+/// The map of the branch that ends at this pc; none if it leaves nothing.
+fn results_at(function: &'static Function, pc: usize) -> Option<&'static BranchMap> {
+    let scopes = &function.scopes;
+    let index = scopes.innermost(pc)?;
+    let fork = &scopes.forks[scopes.scopes[index].fork?];
+    let number = fork.branches.iter().position(|&branch| branch == index)?;
+    let map = function.frame_maps().fork(fork.pc)?;
+    Some(&map.branches[number]).filter(|branch| !branch.results.is_empty())
+}
+
+/// A branch has ended, whose task is this join.
+pub fn branch_ended(thread: &mut Thread, join: Word, ending: Ending, value: Word) {
+    let Some(join) = join.as_object() else { return };
+    match ending {
+        Ending::Failed => note_failure(thread, join, value),
+        Ending::Killed => note_failure(thread, join, Word::FALSE),
+        _ => {}
+    }
+    if change_remaining(thread, join, -1) == 0 {
+        wake_parent(thread, join);
+    }
+}
+
+fn note_failure(thread: &mut Thread, join: Object, failure: Word) {
+    waiting::lock(&mut thread.mutator, join);
+    let known = join.slot(FAILURE);
+    if known == Word::NIL || failure == Word::FALSE {
+        join.set_slot(&mut thread.mutator, FAILURE, failure);
+    }
+    waiting::unlock(&mut thread.mutator, join);
+}
+
+/// How many branches of a join have not ended.
+pub fn remaining(join: Object) -> i64 {
+    join.slot(REMAINING).as_small_integer().unwrap_or(0)
+}
+
+fn set_remaining(thread: &mut Thread, join: Object, count: i64) {
+    let count = Word::from_small_integer_unchecked(count);
+    join.set_slot(&mut thread.mutator, REMAINING, count);
+}
+
+fn change_remaining(thread: &mut Thread, join: Object, change: i64) -> i64 {
+    waiting::lock(&mut thread.mutator, join);
+    let count = remaining(join) + change;
+    set_remaining(thread, join, count);
+    waiting::unlock(&mut thread.mutator, join);
+    count
+}
+
+/// Lets the parent go on, which is parked.
+fn wake_parent(thread: &mut Thread, join: Object) {
+    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
+    // Nobody ends it meanwhile, for it is patient.
+    if !parent.claim(parent.current_ticket()) {
+        return;
+    }
+    let (delivery, value) = match join.slot(FAILURE) {
+        Word::NIL => (Delivery::Value, Word::NIL),
+        Word::FALSE => (Delivery::Kill, Word::NIL),
+        exception => (Delivery::Exception, exception),
+    };
+    waiting::wake_strand(thread, parent, delivery, value);
+}

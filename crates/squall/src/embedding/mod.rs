@@ -1,0 +1,54 @@
+//! The machine inside of another program.
+//!
+//! ```no_run
+//! use squall::embedding::{Value, Vm};
+//! use squall::{FileKind, Options};
+//!
+//! # struct Quiet;
+//! # impl squall::Surroundings for Quiet {
+//! #     fn write_output(&self, _: &str) {}
+//! #     fn write_error(&self, _: &str) {}
+//! #     fn flush(&self) {}
+//! #     fn read_module(&self, _: &str) -> std::io::Result<Vec<u8>> { Err(std::io::ErrorKind::NotFound.into()) }
+//! # }
+//! # fn main() -> Result<(), squall::embedding::Error> {
+//! let vm = Vm::start(Options::default(), Quiet)?;
+//! let source = "class Sums = Value ()( public of: a and: b = ( ^ a + b ) )";
+//! let class = vm.load("sums.ns", FileKind::Newspeak, source.as_bytes())?;
+//! let sums = vm.call(&class, "new", &[])?;
+//! let sum = vm.call(&sums, "of:and:", &[Value::Integer(3), Value::Integer(4)])?;
+//! assert_eq!(sum, Value::Integer(7));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Rules
+//!
+//! **One machine per process**, ever, since the process has one heap: a second start is [`Error::AlreadyStarted`], also after the
+//! first one has ended.
+//!
+//! **Native threads.** The machine has native threads of its own, and takes none of the embedder's. Everything
+//! here may be called on any native thread, several at the same time. A call blocks its native thread until it is answered. It may be made by
+//! a native function that guest code has called, too; with a seed it may not ([`Error::Seeded`]), since then one native thread at
+//! a time does anything.
+//!
+//! **Values.** Numbers, text and lists are copied. An [`Object`] keeps what it stands for alive until it is dropped, and can be
+//! cloned, sent to other native threads and dropped there. It is one of the main actor's, or a value.
+//!
+//! **Calls** are processed by the main actor, between its turns and while they wait, each in an order of its own.
+//!
+//! **Ends of channels.** As long as native code has one and does not use it just then, the machine does not believe in
+//! deadlocks: something may come of it. So each native thread has an end of its own, and drops it when it is done.
+
+mod channels;
+mod error;
+mod sandboxes;
+mod vm;
+
+pub use channels::{Reader, Writer};
+pub use error::Error;
+pub use sandboxes::Sandbox;
+pub use squall_runtime::embedding::kept::Object;
+pub use squall_runtime::embedding::value::Value;
+pub use squall_runtime::sandbox::{Budgets, Reason};
+pub use vm::Vm;

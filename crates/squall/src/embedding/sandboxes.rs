@@ -1,0 +1,67 @@
+//! Sandboxes, for embedders.
+
+use squall_runtime::outcome::Failure;
+use squall_runtime::sandbox::{self, Budgets, Reason, SandboxRef};
+
+use super::{Error, Object, Value, Vm};
+
+/// A sandbox: what its actors do, and all that they start, has budgets. See chapter 22 of the guide.
+#[derive(Clone)]
+pub struct Sandbox {
+    vm: Vm,
+    object: Object,
+}
+
+impl Vm {
+    /// A new sandbox with these budgets. Reports call it by this name.
+    pub fn sandbox(&self, name: &str, budgets: Budgets) -> Result<Sandbox, Error> {
+        let name = name.to_owned();
+        let object = self.do_inside(move |thread| {
+            let object = sandbox::make(thread, name, budgets, None)?;
+            Ok(thread.vm.embedding.kept.keep(object.word()))
+        })?;
+        let object = object.map_err(|_: Failure| Error::OutOfMemory)?;
+        Ok(Sandbox { vm: self.clone(), object })
+    }
+}
+
+impl Sandbox {
+    /// Makes an actor in the sandbox, whose root object is the value; answers a far reference to it. [`Vm::call`] sends
+    /// messages to that; if the sandbox ends before it has answered, that is [`Error::SandboxEnded`].
+    pub fn actor(&self, value: &Value) -> Result<Value, Error> {
+        let sandbox = Value::Object(self.object.clone());
+        self.vm.ask("sandbox:actor:", &[sandbox, value.clone()])
+    }
+
+    /// Ends it; whether it was not over.
+    pub fn terminate(&self) -> Result<bool, Error> {
+        self.inspect(|vm, sandbox| sandbox::terminate(vm, sandbox))
+    }
+
+    /// Why it is over, or that it is not.
+    pub fn reason(&self) -> Result<Reason, Error> {
+        self.inspect(|_, sandbox| sandbox.reason())
+    }
+
+    /// What was reported about its end; empty if it is not over.
+    pub fn report(&self) -> Result<String, Error> {
+        self.inspect(|_, sandbox| sandbox.report())
+    }
+
+    /// What it has used: fuel; bytes, when they were last measured; strands now; messages. What has no budget is
+    /// not counted, but for strands.
+    pub fn usage(&self) -> Result<[u64; 4], Error> {
+        self.inspect(|_, sandbox| sandbox.usage())
+    }
+
+    fn inspect<R: Send + 'static>(
+        &self,
+        look: impl FnOnce(&'static squall_runtime::vm::Vm, SandboxRef) -> R + Send + 'static,
+    ) -> Result<R, Error> {
+        let object = self.object.clone();
+        self.vm.do_inside(move |thread| {
+            let word = thread.vm.embedding.kept.word(&object);
+            look(thread.vm, SandboxRef::of_object(word.object_unchecked()))
+        })
+    }
+}

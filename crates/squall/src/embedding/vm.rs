@@ -1,0 +1,307 @@
+//! The machine as an embedder has it: a native thread that serves it, and calls from all others.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use squall_newspeak::Source;
+use squall_runtime::embedding::calls::{self, Call, Site};
+use squall_runtime::embedding::value::native_of_main;
+use squall_runtime::embedding::{errands, functions};
+use squall_runtime::thread::Thread;
+
+use super::{Error, Value};
+use crate::compiler::{FileKind, RunnableModule, module_from_bytes};
+use crate::host::Embedding;
+use crate::machine::Machine;
+use crate::options::Options;
+use crate::surroundings::Surroundings;
+
+/// The machine of this process. Copies of it stand for the same one; when the last one is dropped, it ends.
+#[derive(Clone)]
+pub struct Vm(Arc<Running>);
+
+/// A machine that runs.
+struct Running {
+    vm: &'static squall_runtime::vm::Vm,
+    embedding: &'static Embedding,
+    verify_all: bool,
+    /// The exit code, once it has ended.
+    exit: Arc<OnceLock<i32>>,
+    /// The native thread that serves it.
+    server: Mutex<Option<std::thread::JoinHandle<()>>>,
+    modules: AtomicU64,
+    platform: Value,
+    host: Value,
+}
+
+/// How large the native stack of the machine's first native thread may become.
+const NATIVE_STACK: usize = 8 << 20;
+
+/// What the serving thread tells when it is about to serve.
+struct Started {
+    vm: &'static squall_runtime::vm::Vm,
+    embedding: &'static Embedding,
+    platform: Value,
+    host: Value,
+}
+
+impl Vm {
+    /// Starts the machine of this process.
+    pub fn start(
+        options: Options,
+        surroundings: impl Surroundings + 'static,
+    ) -> Result<Vm, Error> {
+        static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+        if IS_TAKEN.swap(true, Ordering::SeqCst) {
+            return Err(Error::AlreadyStarted);
+        }
+        let verify_all = options.verify_all;
+        let exit = Arc::new(OnceLock::new());
+        let (tell, told) = sync_channel(1);
+        let server = std::thread::Builder::new().name("squall".into()).stack_size(NATIVE_STACK);
+        let code = exit.clone();
+        let server = server.spawn(move || match prepare(options, surroundings) {
+            Ok((machine, started)) => {
+                _ = tell.send(Ok(started));
+                drop(tell);
+                _ = code.set(machine.serve());
+            }
+            Err(error) => _ = tell.send(Err(error)),
+        });
+        let server = server.map_err(|error| Error::Start(error.to_string()))?;
+        let started = told.recv().map_err(|_| Error::Start("its native thread ended".into()))?;
+        let Started { vm, embedding, platform, host } = started?;
+        Ok(Vm(Arc::new(Running {
+            vm,
+            embedding,
+            verify_all,
+            exit,
+            server: Mutex::new(Some(server)),
+            modules: AtomicU64::new(0),
+            platform,
+            host,
+        })))
+    }
+
+    /// The platform object: all the authority that the options allow.
+    pub fn platform(&self) -> &Value {
+        &self.0.platform
+    }
+
+    /// The library's side of what embedders ask for.
+    pub(super) fn host(&self) -> &Value {
+        &self.0.host
+    }
+
+    /// Loads a module; answers its class, which has no authority. The path is what traces and diagnostics call it.
+    pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
+        let module = match kind {
+            FileKind::Newspeak => crate::compiler::compile_newspeak(
+                Source::from_bytes(path, bytes),
+                self.0.verify_all,
+            ),
+            kind => module_from_bytes(path, kind, bytes, self.0.verify_all),
+        };
+        self.load_module(module?)
+    }
+
+    fn load_module(&self, module: RunnableModule) -> Result<Value, Error> {
+        let number = self.0.modules.fetch_add(1, Ordering::Relaxed);
+        let key = format!("host:{number}");
+        self.0.embedding.prepared.lock().insert(key.clone(), module.into_module());
+        self.ask("load:", &[Value::Text(key)])
+    }
+
+    /// Sends a message to a guest object, and waits for the answer. It reaches public and protected methods. If the
+    /// receiver is a far reference, the message is processed by the actor it leads to, beside the messages in its mailbox.
+    pub fn call(
+        &self,
+        receiver: &Value,
+        selector: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        self.check_arguments(selector, arguments)?;
+        self.send(Site::Main, receiver, selector, arguments)
+    }
+
+    /// Waits for what a promise is resolved with. Anything else is answered at once.
+    pub fn wait_for(&self, promise: &Value) -> Result<Value, Error> {
+        self.ask("awaitResult:", std::slice::from_ref(promise))
+    }
+
+    /// Evaluates a block, and waits for its answer.
+    pub fn evaluate(&self, block: &Value, arguments: &[Value]) -> Result<Value, Error> {
+        let selectors = ["value", "value:", "value:with:", "value:with:with:"];
+        match selectors.get(arguments.len()) {
+            Some(selector) => self.call(block, selector, arguments),
+            None => Err(Error::Argument),
+        }
+    }
+
+    fn check_arguments(&self, selector: &str, arguments: &[Value]) -> Result<(), Error> {
+        match squall_bytecode::module::selector_arity(selector) == arguments.len() {
+            true => Ok(()),
+            false => Err(Error::Argument),
+        }
+    }
+
+    /// Asks the library's side.
+    pub(super) fn ask(&self, selector: &str, arguments: &[Value]) -> Result<Value, Error> {
+        self.send(Site::Main, self.host(), selector, arguments)
+    }
+
+    /// Sends a message, and waits for the answer.
+    pub(super) fn send(
+        &self,
+        place: Site,
+        receiver: &Value,
+        selector: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        if functions::is_inside() && self.0.vm.scheduler.is_seeded() {
+            return Err(Error::Seeded);
+        }
+        let (answer, answered) = sync_channel(1);
+        let call = Call {
+            receiver: receiver.clone(),
+            selector: selector.to_owned(),
+            arguments: arguments.to_vec(),
+            place,
+            answer,
+        };
+        self.leave(|thread| calls::begin(thread, call));
+        match answered.recv() {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// Has a worker do something, and waits for it.
+    pub(super) fn do_inside<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Thread) -> R + Send + 'static,
+    ) -> Result<R, Error> {
+        if functions::is_inside() && self.0.vm.scheduler.is_seeded() {
+            return Err(Error::Seeded);
+        }
+        let (answer, answered) = sync_channel(1);
+        self.leave(move |thread| _ = answer.send(work(thread)));
+        answered.recv().map_err(|_| self.ended())
+    }
+
+    fn leave(&self, errand: impl FnOnce(&mut Thread) + Send + 'static) {
+        errands::leave(self.0.vm, errand);
+    }
+
+    /// Registers a native function, which guest code finds in `platform host`. It is called on any native
+    /// thread of the machine, several times at once if guest code does that. What it answers as an error, and a panic,
+    /// is a `HostError` for guest code.
+    pub fn register(
+        &self,
+        name: &str,
+        function: impl Fn(&[Value]) -> Result<Value, String> + Send + Sync + 'static,
+    ) {
+        self.0.vm.embedding.functions.register(name, Arc::new(function));
+    }
+
+    /// Lets guest code find a value in `platform host`.
+    pub fn provide(&self, name: &str, value: Value) {
+        self.0.vm.embedding.functions.provide(name, value);
+    }
+
+    /// The text that the object answers to `asString`.
+    pub fn describe(&self, value: &Value) -> Result<String, Error> {
+        match self.call(value, "asString", &[])? {
+            Value::Text(text) => Ok(text),
+            _ => Err(Error::Kind("a string")),
+        }
+    }
+
+    /// The elements of a collection, as they are now.
+    pub fn elements(&self, collection: &Value) -> Result<Vec<Value>, Error> {
+        let array = match self.ask("elements:", std::slice::from_ref(collection))? {
+            Value::Object(array) => array,
+            Value::List(elements) => return Ok(elements),
+            _ => return Err(Error::Kind("a collection")),
+        };
+        self.do_inside(move |thread| {
+            let word = thread.vm.embedding.kept.word(&array);
+            let array = word.as_object().filter(|object| object.layout().format().has_elements());
+            let array = array.ok_or(Error::Kind("a collection"))?;
+            let elements = (0..array.length()).map(|index| array.element(index));
+            Ok(elements.map(|element| native_of_main(thread, element)).collect())
+        })?
+    }
+
+    /// How many objects native code holds, or held at the last collection.
+    pub fn objects_held(&self) -> usize {
+        self.0.vm.embedding.kept.count()
+    }
+
+    /// Collects all garbage.
+    pub fn collect_garbage(&self) -> Result<(), Error> {
+        self.do_inside(|thread| thread.mutator.collect(squall_heap::CollectionKind::Full))
+    }
+
+    pub(super) fn runtime(&self) -> &'static squall_runtime::vm::Vm {
+        self.0.vm
+    }
+
+    fn ended(&self) -> Error {
+        let code = self.0.exit.get().copied();
+        Error::Ended(code.or_else(|| self.0.vm.ended.code()))
+    }
+
+    /// Ends the machine: who waits for an answer gets [`Error::Ended`]. Waits until its first native thread has ended,
+    /// unless that is the one that calls. Answers the exit code, which is another one if the machine had ended before.
+    pub fn end(&self, code: i32) -> i32 {
+        self.0.end(code)
+    }
+}
+
+impl Running {
+    fn end(&self, code: i32) -> i32 {
+        if self.vm.ended.code().is_none() {
+            self.vm.end(code);
+        }
+        let server = self.server.lock().take();
+        let is_elsewhere = |server: &std::thread::JoinHandle<()>| {
+            server.thread().id() != std::thread::current().id() && !functions::is_inside()
+        };
+        if let Some(server) = server.filter(is_elsewhere) {
+            _ = server.join();
+        }
+        self.exit.get().copied().unwrap_or(code)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end(0);
+    }
+}
+
+/// Starts the machine on the calling native thread, which will serve it.
+fn prepare(
+    options: Options,
+    surroundings: impl Surroundings + 'static,
+) -> Result<(Machine, Started), Error> {
+    let mut machine = Machine::start(options, surroundings)?;
+    let platform = machine.platform();
+    let host = machine.library_instance("Host").map_err(|error| Error::Start(error.to_string()))?;
+    let started = machine.started(platform, host);
+    Ok((machine, started))
+}
+
+impl Machine {
+    fn started(&mut self, platform: squall_heap::Handle, host: squall_heap::Handle) -> Started {
+        let (vm, embedding) = self.parts();
+        let value = |handle| native_of_main(self.thread(), self.thread().mutator.get(handle));
+        let (platform, host) = (value(platform), value(host));
+        self.release(0);
+        vm.embedding.calls.serve(vm);
+        Started { vm, embedding, platform, host }
+    }
+}

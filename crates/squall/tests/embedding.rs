@@ -1,0 +1,241 @@
+//! The machine inside of this process. There is one per process, so all of it is one test.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use squall::embedding::{Budgets, Error, Reason, Value, Vm};
+use squall::{FileKind, Options, Surroundings};
+
+const MODULE: &str = r"
+class Guest usingPlatform: platform = Value (
+| private host      = platform host.
+  private processes = platform processes. |
+)(
+  class Counter = (| count ::= 0. |)(
+    public increment = ( count:: count + 1. ^ count )
+  )
+  class Echo in: in out: out = (| in = in. out = out. |)(
+    public run = ( [ true ] whileTrue: [ out write: in read * 2 ] )
+  )
+  public class Loop = ()(
+    public forever = ( [ true ] whileTrue: [ ] )
+  )
+  public counter = ( ^ Counter new )
+  public add: a to: b = ( ^ a + b )
+  public fail = ( ^ nil foo )
+  public boom = ( ^ (host function: 'boom') value )
+  public area: w by: h = ( ^ (host function: 'area') value: w with: h )
+  public nested: n = ( ^ (host function: 'nested') value: n )
+  public panic = ( ^ host call: 'panic' with: {} )
+  public echoFrom: in to: out = ( processes spawn: Echo with: {in. out} )
+  public waitForNothing = ( ^ processes Channel new in read )
+  public array = ( ^ {1. 'two'. nil} )
+  public block = ( ^ [:x | x + 1 ] )
+  public promise = ( ^ platform_delay <-: value )
+  public platform_delay = ( ^ [ 17 ] )
+  public provided = ( ^ (host at: 'in') read )
+  public loopClass = ( ^ Loop )
+  public sum = ( | s ::= 0. | 1 to: 1000 do: [:i | s:: s + i ]. ^ s )
+)";
+
+/// What the machine writes.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<String>>);
+
+impl Surroundings for Recorder {
+    fn write_output(&self, text: &str) {
+        self.0.lock().unwrap().push_str(text);
+    }
+
+    fn write_error(&self, text: &str) {
+        self.0.lock().unwrap().push_str(text);
+    }
+
+    fn flush(&self) {}
+
+    fn read_module(&self, _: &str) -> std::io::Result<Vec<u8>> {
+        Err(std::io::ErrorKind::NotFound.into())
+    }
+}
+
+#[test]
+fn a_machine_inside_of_this_process() {
+    let output = Recorder::default();
+    let vm = Vm::start(Options::default(), output.clone()).expect("it starts");
+    let second = Vm::start(Options::default(), Recorder::default());
+    assert_eq!(second.err(), Some(Error::AlreadyStarted));
+
+    let class = vm.load("guest.ns", FileKind::Newspeak, MODULE.as_bytes()).expect("it compiles");
+    let platform = vm.platform().clone();
+    let guest = vm.call(&class, "usingPlatform:", &[platform]).expect("an instance");
+    modules_with_mistakes(&vm);
+    values_go_both_ways(&vm, &guest);
+    calls_fail_with_reasons(&vm, &guest);
+    many_native_threads_call(&vm, &guest);
+    native_functions_are_called(&vm, &guest);
+    native_threads_meet_processes(&vm, &guest);
+    sandboxes_end_alone(&vm, &guest, &output);
+    objects_are_released(&vm, &guest);
+    assert_eq!(vm.end(7), 7);
+    assert_eq!(vm.call(&guest, "sum", &[]), Err(Error::Ended(Some(7))));
+}
+
+fn modules_with_mistakes(vm: &Vm) {
+    let load = |kind, text: &str| vm.load("wrong", kind, text.as_bytes());
+    let Err(Error::Compile(text)) = load(FileKind::Newspeak, "class A = ()( m = ( ^ ( ) )") else {
+        panic!("that compiles")
+    };
+    assert!(text.contains("wrong:1:"), "{text}");
+    assert!(matches!(load(FileKind::Assembly, "nonsense"), Err(Error::Compile(_))));
+    assert!(matches!(load(FileKind::Binary, "nonsense"), Err(Error::Compile(_))));
+}
+
+fn values_go_both_ways(vm: &Vm, guest: &Value) {
+    let add = |a, b| vm.call(guest, "add:to:", &[a, b]);
+    assert_eq!(add(Value::Integer(3), Value::Integer(4)), Ok(Value::Integer(7)));
+    assert_eq!(add(Value::Double(0.5), Value::Integer(1)), Ok(Value::Double(1.5)));
+    let text = |text: &str| Value::Text(text.to_owned());
+    assert_eq!(add(text("añ"), text("😀")), Ok(text("añ😀")));
+    let big = add(Value::Integer(i64::MAX), Value::Integer(1)).expect("an integer");
+    assert_eq!(vm.describe(&big), Ok("9223372036854775808".to_owned()));
+    let array = vm.call(guest, "array", &[]).expect("an array");
+    let elements = vec![Value::Integer(1), text("two"), Value::Nil];
+    assert_eq!(vm.elements(&array), Ok(elements.clone()));
+    assert_eq!(vm.elements(&Value::List(elements.clone())), Ok(elements));
+    let block = vm.call(guest, "block", &[]).expect("a block");
+    assert_eq!(vm.evaluate(&block, &[Value::Integer(41)]), Ok(Value::Integer(42)));
+    let promise = vm.call(guest, "promise", &[]).expect("a promise");
+    assert_eq!(vm.wait_for(&promise), Ok(Value::Integer(17)));
+    let mut deep = Value::Nil;
+    for _ in 0..200 {
+        deep = Value::List(vec![deep]);
+    }
+    assert_eq!(vm.call(guest, "add:to:", &[deep, Value::Nil]), Err(Error::Argument));
+    assert_eq!(vm.call(guest, "add:to:", &[]), Err(Error::Argument));
+}
+
+fn calls_fail_with_reasons(vm: &Vm, guest: &Value) {
+    let Err(Error::Exception { class, text, trace }) = vm.call(guest, "fail", &[]) else {
+        panic!("it does not fail")
+    };
+    assert_eq!(class, "MessageNotUnderstood");
+    assert!(text.contains("foo"), "{text}");
+    assert!(trace.contains("Guest>>fail (guest.ns:"), "{trace}");
+    let Err(Error::Deadlock(report)) = vm.call(guest, "waitForNothing", &[]) else {
+        panic!("it is answered")
+    };
+    assert!(report.contains("waits for a channel"), "{report}");
+    assert_eq!(vm.call(guest, "sum", &[]), Ok(Value::Integer(500_500)));
+}
+
+fn many_native_threads_call(vm: &Vm, guest: &Value) {
+    let counter = vm.call(guest, "counter", &[]).expect("a counter");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    vm.call(&counter, "increment", &[]).expect("a number");
+                }
+            });
+        }
+    });
+    assert_eq!(vm.call(&counter, "increment", &[]), Ok(Value::Integer(801)));
+}
+
+fn native_functions_are_called(vm: &Vm, guest: &Value) {
+    vm.register("area", |arguments| match arguments {
+        [Value::Integer(width), Value::Integer(height)] => Ok(Value::Integer(width * height)),
+        _ => Err("two integers".to_owned()),
+    });
+    vm.register("boom", |_| Err("boom!".to_owned()));
+    vm.register("panic", |_| panic!("on purpose"));
+    let inner = (vm.clone(), guest.clone());
+    vm.register("nested", move |arguments| {
+        let (vm, guest) = &inner;
+        let arguments = [arguments[0].clone(), Value::Integer(1)];
+        vm.call(guest, "add:to:", &arguments).map_err(|error| error.to_string())
+    });
+    let area = vm.call(guest, "area:by:", &[Value::Integer(6), Value::Integer(7)]);
+    assert_eq!(area, Ok(Value::Integer(42)));
+    assert_eq!(vm.call(guest, "nested:", &[Value::Integer(6)]), Ok(Value::Integer(7)));
+    for (selector, wanted) in [("boom", "HostError: boom: boom!"), ("panic", "on purpose")] {
+        let Err(Error::Exception { class, text, .. }) = vm.call(guest, selector, &[]) else {
+            panic!("{selector} does not fail")
+        };
+        assert_eq!(class, "HostError");
+        assert!(text.contains(wanted), "{text}");
+    }
+}
+
+fn native_threads_meet_processes(vm: &Vm, guest: &Value) {
+    let (to_guest, guest_in) = vm.channel_to_guest(0).expect("a channel");
+    let (from_guest, guest_out) = vm.channel_from_guest(0).expect("a channel");
+    vm.call(guest, "echoFrom:to:", &[guest_in, guest_out]).expect("a process");
+    let (tell, told) = channel();
+    let reader = from_guest.clone();
+    let thread = std::thread::spawn(move || {
+        for _ in 0..100 {
+            tell.send(reader.read()).expect("somebody listens");
+        }
+    });
+    for number in 0..100 {
+        to_guest.write(&Value::Integer(number)).expect("it is read");
+        assert_eq!(told.recv(), Ok(Ok(Value::Integer(2 * number))));
+    }
+    thread.join().expect("it does not panic");
+    assert_eq!(from_guest.read_within(Duration::from_millis(1)), Ok(None));
+    from_guest.poison().expect("it can be");
+    assert_eq!(from_guest.read(), Err(Error::Poisoned));
+    assert_eq!(to_guest.write(&guest.clone()).err(), None);
+    drop((to_guest, from_guest));
+
+    let (writer, end) = vm.channel_to_guest(1).expect("a channel");
+    vm.provide("in", end);
+    writer.write(&Value::Integer(5)).expect("there is room");
+    assert_eq!(vm.call(guest, "provided", &[]), Ok(Value::Integer(5)));
+    drop(writer);
+    // Nobody is left who could write.
+    assert!(matches!(vm.call(guest, "provided", &[]), Err(Error::Deadlock(_))));
+}
+
+fn sandboxes_end_alone(vm: &Vm, guest: &Value, output: &Recorder) {
+    let budgets = Budgets { fuel: Some(10_000), ..Budgets::default() };
+    let sandbox = vm.sandbox("guest", budgets).expect("a sandbox");
+    let class = vm.call(guest, "loopClass", &[]).expect("a class");
+    let class = sandbox.actor(&class).expect("an actor");
+    let object = vm.call(&class, "new", &[]).expect("an object");
+    let Err(Error::SandboxEnded(report)) = vm.call(&object, "forever", &[]) else {
+        panic!("it comes back")
+    };
+    assert!(report.starts_with("guest has used up its fuel of 10000"), "{report}");
+    assert!(report.contains("Loop>>forever"), "{report}");
+    assert_eq!(sandbox.reason(), Ok(Reason::Fuel));
+    assert_eq!(sandbox.usage().map(|usage| usage[0]), Ok(10_000));
+    assert!(matches!(vm.call(&object, "forever", &[]), Err(Error::SandboxEnded(_))));
+    assert_eq!(vm.call(guest, "sum", &[]), Ok(Value::Integer(500_500)));
+    let other = vm.sandbox("other", Budgets::default()).expect("a sandbox");
+    assert_eq!(other.terminate(), Ok(true));
+    assert_eq!(other.terminate(), Ok(false));
+    assert_eq!(other.reason(), Ok(Reason::Terminated));
+    assert!(output.0.lock().unwrap().contains("used up its fuel"));
+}
+
+fn objects_are_released(vm: &Vm, guest: &Value) {
+    let held = |vm: &Vm| {
+        vm.collect_garbage().expect("it collects");
+        vm.objects_held()
+    };
+    let before = held(vm);
+    let counters: Vec<Value> =
+        (0..100).map(|_| vm.call(guest, "counter", &[]).expect("a counter")).collect();
+    assert_eq!(held(vm), before + 100);
+    let copies = counters.clone();
+    drop(counters);
+    assert_eq!(held(vm), before + 100);
+    for copy in &copies {
+        assert_eq!(vm.call(copy, "increment", &[]), Ok(Value::Integer(1)));
+    }
+    std::thread::spawn(move || drop(copies)).join().expect("it does not panic");
+    assert_eq!(held(vm), before);
+}
