@@ -15,11 +15,13 @@
 //! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
+//! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod dist;
 mod foreign;
 mod histories;
 mod load;
@@ -71,6 +73,8 @@ enum Command {
     Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
+    /// The libraries and headers for programs in C and C++
+    Dist(dist::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(&arguments),
         Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }
