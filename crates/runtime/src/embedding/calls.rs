@@ -183,7 +183,10 @@ pub fn begin(thread: &mut Thread, call: Call) {
     let vat = put_message(thread, &call);
     thread.mutator.truncate_roots(depth);
     let Call { selector, place, answer, .. } = call;
-    let begun = vat.as_ref().map_err(|failure| *failure).and_then(|&vat| start(thread, &selector, vat, place, answer.clone(), None));
+    let begun = vat
+        .as_ref()
+        .map_err(|failure| *failure)
+        .and_then(|&vat| start(thread, &selector, vat, place, answer.clone(), None));
     if let Err(failure) = begun {
         let refusal = match failure.reason {
             "OutOfMemory" => Refusal::OutOfMemory,
