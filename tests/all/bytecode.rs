@@ -75,10 +75,11 @@ fn link(path: &Path) -> Result<(), String> {
     }
     let run = Run::new(["run", &shown]);
     let result = run.execute();
-    match refused.iter().find(|line| !result.error.contains(**line)) {
+    let said = result.output.clone() + &result.error;
+    match refused.iter().find(|line| !said.contains(**line)) {
         None if result.exit != 0 => Ok(()),
         None => Err("it was linked".to_owned()),
-        Some(missing) => Err(format!("this was not found: {missing}\n{}", result.error)),
+        Some(missing) => Err(format!("this was not found: {missing}\n{said}")),
     }
 }
 
