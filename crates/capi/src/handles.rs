@@ -125,7 +125,8 @@ pub fn new<H: Handle>(entry: H::Entry) -> *mut H {
     });
     let place = &mut table.places[index];
     place.content = Some(content);
-    let bits = place.generation << (PLACE_BITS + KIND_BITS) | (index as u64 + 1) << KIND_BITS | kind;
+    let bits =
+        place.generation << (PLACE_BITS + KIND_BITS) | (index as u64 + 1) << KIND_BITS | kind;
     std::ptr::without_provenance_mut(bits as usize)
 }
 

@@ -114,10 +114,7 @@ pub extern "C" fn squall_options_free(options: *mut squall_options) {
     drop(crate::errors::caught(|| Ok(handles::free(options))));
 }
 
-fn change(
-    options: *mut squall_options,
-    work: impl FnOnce(&mut Choices),
-) -> *mut squall_error {
+fn change(options: *mut squall_options, work: impl FnOnce(&mut Choices)) -> *mut squall_error {
     guarded(|| {
         work(&mut handles::get(options)?.choices.lock());
         Ok(())

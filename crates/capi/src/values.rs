@@ -98,7 +98,8 @@ pub unsafe extern "C" fn squall_text(
     guarded(|| {
         // SAFETY: the caller's promise.
         let bytes = unsafe { text::elements(bytes.cast::<u8>(), length) }?;
-        let text = std::str::from_utf8(bytes).map_err(|_| Problem::argument("a text is not UTF-8"))?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|_| Problem::argument("a text is not UTF-8"))?;
         // SAFETY: the caller's promise.
         unsafe { text::put(value, handle(Value::Text(text.to_owned()))) }
     })
@@ -268,7 +269,8 @@ pub unsafe extern "C" fn squall_value_element(
     guarded(|| {
         let entry = handles::get(value)?;
         let Value::List(elements) = &entry.value else { return Err(wrong_kind("a list")) };
-        let found = elements.get(index).ok_or_else(|| Problem::argument("an index is too large"))?;
+        let found =
+            elements.get(index).ok_or_else(|| Problem::argument("an index is too large"))?;
         // SAFETY: the caller's promise.
         unsafe { text::put(element, handle(found.clone())) }
     })

@@ -39,6 +39,26 @@ class Guest usingPlatform: platform = Value (
   public sum = ( | s ::= 0. | 1 to: 1000 do: [:i | s:: s + i ]. ^ s )
 )";
 
+const ASSEMBLY: &str = r#"
+module "numbers" "1.0.0"
+
+function $gcd "gcd" (2) -> i64 {
+    registers i64*3, bool
+again:
+    load_raw           r2, i64 0
+    eq                 r3, r1, r2
+    jump_if            r3, done
+    rem                r2, r0, r1
+    move               r0, r1
+    move               r1, r2
+    loop               again
+done:
+    return             r0
+}
+
+export "gcd" $gcd
+"#;
+
 /// What the machine writes.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<String>>);
@@ -71,6 +91,7 @@ fn a_machine_inside_of_this_process() {
     let guest = vm.call(&class, "usingPlatform:", &[platform]).expect("an instance");
     modules_with_mistakes(&vm);
     values_go_both_ways(&vm, &guest);
+    exports_are_called(&vm);
     calls_fail_with_reasons(&vm, &guest);
     many_native_threads_call(&vm, &guest);
     native_functions_are_called(&vm, &guest);
@@ -113,6 +134,24 @@ fn values_go_both_ways(vm: &Vm, guest: &Value) {
     }
     assert_eq!(vm.call(guest, "add:to:", &[deep, Value::Nil]), Err(Error::Argument));
     assert_eq!(vm.call(guest, "add:to:", &[]), Err(Error::Argument));
+}
+
+fn exports_are_called(vm: &Vm) {
+    let module = vm.load("numbers.sqasm", FileKind::Assembly, ASSEMBLY.as_bytes());
+    let module = module.expect("it is well-typed");
+    let gcd = |a, b| vm.call_export(&module, "gcd", &[a, b]);
+    assert_eq!(gcd(Value::Integer(48), Value::Integer(180)), Ok(Value::Integer(12)));
+    for wrong in [Value::Nil, Value::Double(1.5), Value::Text("48".to_owned())] {
+        let answer = gcd(wrong, Value::Integer(1));
+        assert!(matches!(answer, Err(Error::Exception { .. })), "{answer:?}");
+    }
+    let missing = vm.call_export(&module, "lcm", &[]);
+    assert!(matches!(missing, Err(Error::Exception { .. })), "{missing:?}");
+    let binary = squall_bytecode::assembler::assemble(ASSEMBLY).expect("it is well-formed");
+    let binary = squall_bytecode::format::encode(&binary).expect("it has a binary form");
+    let module = vm.load("numbers.sqb", FileKind::Binary, &binary).expect("it is well-typed");
+    let answer = vm.call_export(&module, "gcd", &[Value::Integer(7), Value::Integer(21)]);
+    assert_eq!(answer, Ok(Value::Integer(7)));
 }
 
 fn calls_fail_with_reasons(vm: &Vm, guest: &Value) {

@@ -40,8 +40,6 @@ pub enum Error {
     Argument,
     /// The heap is full.
     OutOfMemory,
-    /// A native function may not call the machine in a run with a seed.
-    Seeded,
     /// What was answered is not of the kind that was asked for.
     Kind(&'static str),
 }
@@ -49,7 +47,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::AlreadyStarted => f.write_str("this process has had its machine: there is one per process"),
+            Error::AlreadyStarted => {
+                f.write_str("this process has had its machine: there is one per process")
+            }
             Error::Start(why) => write!(f, "the machine does not start: {why}"),
             Error::Ended(Some(code)) => write!(f, "the machine has ended with exit code {code}"),
             Error::Ended(None) => f.write_str("the machine has ended"),
@@ -60,7 +60,6 @@ impl fmt::Display for Error {
             Error::SandboxEnded(report) => f.write_str(report.trim_end()),
             Error::Argument => f.write_str("an argument is no value, or a list that is too deep"),
             Error::OutOfMemory => f.write_str("the heap is full"),
-            Error::Seeded => f.write_str("a native function may not call the machine in a run with a seed"),
             Error::Kind(wanted) => write!(f, "the answer is not {wanted}"),
         }
     }
