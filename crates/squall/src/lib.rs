@@ -22,8 +22,8 @@
 #![forbid(unsafe_code)]
 
 pub mod compiler;
-mod excerpts;
 pub mod embedding;
+mod excerpts;
 mod host;
 pub mod library;
 pub mod machine;

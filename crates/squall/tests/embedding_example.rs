@@ -10,7 +10,6 @@ fn the_example_in_rust() {
     let output = output.expect("the example was built: `cargo test -p squall` does that");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{errors}", output.status);
-    let expected =
-        "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\nstranger: ended, fuel\n";
+    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\nstranger: ended, fuel\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }
