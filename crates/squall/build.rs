@@ -1,6 +1,8 @@
-//! Compiles the library, `lib/*.ns`, into binary modules that the crate embeds.
+//! Compiles the library, `lib/*.ns`, and assembles what the host provides, `lib/host/*.sqasm`, into
+//! binary modules that the crate embeds.
 //!
-//! Writes `OUT_DIR/<Name>.sqb` per module, and `OUT_DIR/library.rs` with the table of them.
+//! Writes `OUT_DIR/<Name>.sqb` per module, and `OUT_DIR/library.rs` with the table of them. The
+//! module in `lib/host/console.sqasm` is called `host:console`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -13,23 +15,36 @@ fn main() {
     let output = PathBuf::from(std::env::var_os("OUT_DIR").expect("Cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut table = String::from("&[\n");
-    for path in sources(&folder) {
-        println!("cargo::rerun-if-changed={}", path.display());
-        let name = path.file_stem().and_then(|name| name.to_str()).expect("names are UTF-8");
-        let binary = output.join(name).with_extension("sqb");
-        std::fs::write(&binary, compiled(&path, name)).expect("OUT_DIR is writable");
+    let mut modules: Vec<(String, Vec<u8>)> = Vec::new();
+    for path in sources(&folder, "ns") {
+        modules.push((name_of(&path).to_owned(), compiled(&path, name_of(&path))));
+    }
+    for path in sources(&folder.join("host"), "sqasm") {
+        modules.push((format!("host:{}", name_of(&path)), assembled(&path)));
+    }
+    modules.sort();
+    for (name, bytes) in modules {
+        let binary = output.join(name.replace(':', "-")).with_extension("sqb");
+        std::fs::write(&binary, bytes).expect("OUT_DIR is writable");
         writeln!(table, "    ({name:?}, include_bytes!({binary:?})),").expect("strings grow");
     }
     table.push(']');
     std::fs::write(output.join("library.rs"), table).expect("OUT_DIR is writable");
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+fn name_of(path: &Path) -> &str {
+    path.file_stem().and_then(|name| name.to_str()).expect("names are UTF-8")
+}
+
+fn sources(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("the library's folder is there");
     let paths = entries.map(|entry| entry.expect("its entries can be read").path());
     let mut sources: Vec<_> =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "ns")).collect();
+        paths.filter(|path| path.extension().is_some_and(|own| own == extension)).collect();
     sources.sort();
+    for source in &sources {
+        println!("cargo::rerun-if-changed={}", source.display());
+    }
     sources
 }
 
@@ -49,6 +64,20 @@ fn compiled(path: &Path, name: &str) -> Vec<u8> {
                 "the library does not compile:\n{}",
                 to_text(&source, &diagnostics, Colour::None)
             );
+            std::process::exit(1);
+        }
+    }
+}
+
+/// The binary form of a module of the host; a mistake in it ends the build.
+fn assembled(path: &Path) -> Vec<u8> {
+    let text = std::fs::read_to_string(path).expect("modules are UTF-8");
+    match squall_bytecode::assembler::assemble(&text) {
+        Ok(module) => {
+            squall_bytecode::format::encode(&module).expect("the module has a binary form")
+        }
+        Err(problems) => {
+            eprintln!("{} does not assemble: {}", path.display(), problems[0]);
             std::process::exit(1);
         }
     }

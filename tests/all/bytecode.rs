@@ -5,6 +5,7 @@
 //! | `asm` | assembling and disassembling gives the text back, comments aside |
 //! | `verify` | `squall verify` finds the errors in the `; error: text` comments, or none |
 //! | `run` | `squall run` prints the `; expect: text` comments, in order |
+//! | `link` | the same of programs, which import other files there; `; refused: text` comments are what linking says |
 
 use std::path::Path;
 
@@ -16,6 +17,7 @@ pub fn trials() -> Vec<Trial> {
     let mut trials = crate::trials_in("tests/bytecode/asm", "sqasm", round_trip);
     trials.extend(crate::trials_in("tests/bytecode/verify", "sqasm", verify));
     trials.extend(crate::trials_in("tests/bytecode/run", "sqasm", run));
+    trials.extend(crate::trials_in("tests/bytecode/link", "sqasm", link));
     trials
 }
 
@@ -58,6 +60,22 @@ fn verify(path: &Path) -> Result<(), String> {
     match (expected, result.error.lines().count()) {
         (wanted, found) if wanted == found => Ok(()),
         (wanted, found) => Err(format!("{found} errors instead of {wanted}\n{}", repeat())),
+    }
+}
+
+/// A program with imports runs, or linking refuses it; other files are there to be imported.
+fn link(path: &Path) -> Result<(), String> {
+    let (text, shown) = read(path)?;
+    let refused: Vec<&str> = comments(&text, "; refused: ").collect();
+    if refused.is_empty() {
+        return if text.contains("\nmain ") { run(path) } else { Ok(()) };
+    }
+    let run = Run::new(["run", &shown]);
+    let result = run.execute();
+    match refused.iter().find(|line| !result.error.contains(**line)) {
+        None if result.exit != 0 => Ok(()),
+        None => Err("it was linked".to_owned()),
+        Some(missing) => Err(format!("this was not found: {missing}\n{}", result.error)),
     }
 }
 

@@ -22,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::postgres::Server;
 use crate::{corpus, root};
@@ -100,10 +101,11 @@ pub fn run(arguments: &Arguments) -> bool {
 
 /// Puts a shop under load; whether nothing went wrong.
 fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
+    raise_limit(arguments.idle);
     let before = shop.memory();
     let idle: Vec<_> =
         (0..arguments.idle).map_while(|_| TcpStream::connect(&shop.address).ok()).collect();
-    let with_idle = shop.memory();
+    let with_idle = shop.settled_memory();
     let (samples, middle) = drive(shop, arguments);
     let after = shop.memory();
     println!("memory: {before} KiB at first, {with_idle} KiB with {} idle connections", idle.len());
@@ -124,6 +126,18 @@ fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
         }
     }
     is_right && is_flat && are_there
+}
+
+/// Lets this process have so many connections, if it may.
+fn raise_limit(connections: usize) {
+    let (Ok((soft, hard)), needed) =
+        (getrlimit(Resource::RLIMIT_NOFILE), connections as u64 + 1024)
+    else {
+        return;
+    };
+    if soft < needed {
+        _ = setrlimit(Resource::RLIMIT_NOFILE, needed.min(hard), hard);
+    }
 }
 
 /// The shop's process.
@@ -150,6 +164,19 @@ impl Shop {
     /// The memory that it occupies, in KiB.
     fn memory(&self) -> u64 {
         crate::memory_of(self.process.id())
+    }
+
+    /// The same, when it does not change any more: the shop may be busy with new connections.
+    fn settled_memory(&self) -> u64 {
+        let mut memory = self.memory();
+        for _ in 0..50 {
+            thread::sleep(Duration::from_millis(200));
+            let before = std::mem::replace(&mut memory, self.memory());
+            if before == memory {
+                break;
+            }
+        }
+        memory
     }
 
     /// Asks it to end; whether it does so with success.
@@ -192,9 +219,9 @@ impl Samples {
             count as u64 / seconds.max(1),
             self.failures
         );
-        let median = print_latencies("quick", &mut self.quick);
+        let most = print_latencies("quick", &mut self.quick);
         print_latencies("slow", &mut self.slow);
-        let waits = median >= REPORT;
+        let waits = most >= REPORT;
         if waits {
             println!("quick requests wait for slow ones");
         }
@@ -202,7 +229,7 @@ impl Samples {
     }
 }
 
-/// Prints latencies in milliseconds; answers the median.
+/// Prints latencies in milliseconds; answers that of which nine in ten are less.
 fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
     latencies.sort_unstable();
     let at = |part: f64| {
@@ -218,7 +245,7 @@ fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
         milliseconds(0.999),
         milliseconds(1.0),
     );
-    at(0.5)
+    at(0.9)
 }
 
 /// Sends requests over all connections, for the time; answers also the memory after a third of it.

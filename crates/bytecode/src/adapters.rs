@@ -59,7 +59,7 @@ fn describe(module: &Module, kind: RegisterType) -> &'static str {
 fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
     let callee = &module.functions[target.index()];
     let parameters = callee.registers[..usize::from(callee.parameters)].to_vec();
-    let (result, kind, name) = (callee.result, callee.kind, callee.name);
+    let (result, kind, name) = (callee.result, callee.kind, module.string(callee.name).to_owned());
     let is_suitable = parameters.len() <= MOST_PARAMETERS
         && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, kind))
         && (adapter == Adapter::Call || kind == FunctionKind::Process);
@@ -68,6 +68,10 @@ fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
         true => maker.adapt(target, adapter, result),
         false => maker.refuse(),
     }
+    let name = match adapter {
+        Adapter::Call => maker.string(&format!("call of {name}")),
+        Adapter::Spawn => maker.string(&format!("start of {name}")),
+    };
     maker.finish(name, result)
 }
 

@@ -396,8 +396,7 @@ macro_rules! for_each_instruction {
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
 76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left = right"
-    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same \
-      one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
+    "Tuples, lists and maps are equal if their parts are, floats among them by IEEE 754's totalOrder; channels and the like if they are the same one.";
 77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left ≠ right" "The negation of eq.";
 78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next
@@ -407,11 +406,12 @@ macro_rules! for_each_instruction {
 80 Convert "convert" [destination: Define(Number) @ A, source: Use(Number) @ B] Next
     "destination := source as the destination's type"
     "Integers keep their low bits; floats to integers truncate and saturate, NaN gives 0; to floats rounds to nearest.";
-81 Box "box" [destination: Define(Any) @ A, source: Use(Scalar) @ B] Next
-    "destination := the object for source: an Integer, a Double or a Boolean" "";
-82 Unbox "unbox" [destination: Define(Scalar) @ A, source: Use(Any) @ B, otherwise: Target @ X] Branch
-    "destination := the bits of the object source; if it has no exact value of that type: pc := otherwise"
-    "The destination is defined on the way to the next instruction only.";
+81 Box "box" [destination: Define(Any) @ A, source: Use(Boxable) @ B] Next
+    "destination := the object for source: an Integer, a Double, a Boolean or a ValueArray"
+    "Of a tuple or list the array has the elements; of a map, pairs of keys and values, by ascending keys.";
+82 Unbox "unbox" [destination: Define(Boxable) @ A, source: Use(Any) @ B, otherwise: Target @ X] Branch
+    "destination := the value of the object source; if it has no exact one of that type: pc := otherwise"
+    "The reverse of box; a String is a list<u8>, too, in UTF-8. The destination is defined on the way to the next instruction only.";
 83 JumpIf "jump_if" [condition: Use(Bool) @ A, target: Target @ Bc] Branch
     "if condition: pc := target" "";
 84 JumpUnless "jump_unless" [condition: Use(Bool) @ A, target: Target @ Bc] Branch

@@ -148,6 +148,7 @@ fn type_rule(rule: TypeRule) -> &'static str {
         TypeRule::Number => "an integer or float type",
         TypeRule::I64 => "`i64`",
         TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Boxable => "`bool`, a number, or a tuple, list or map of such types",
         TypeRule::Typed => "a type other than `any`",
         TypeRule::Ordered => "a number, or a tuple or list of ordered types",
         TypeRule::Tuple => "a tuple",

@@ -281,6 +281,21 @@ pub fn ordered_rows(types: &[TypeDefinition]) -> Vec<bool> {
     ordered
 }
 
+/// For each row of a type table whether there are objects for its values: for containers of types that
+/// have some. Rows that refer to later ones, which no verified table has, have none.
+pub fn boxable_rows(types: &[TypeDefinition]) -> Vec<bool> {
+    let mut boxable: Vec<bool> = Vec::with_capacity(types.len());
+    for definition in types {
+        let suitable = |part: RegisterType| match part {
+            RegisterType::Defined(id) => boxable.get(id.index()).copied().unwrap_or(false),
+            basic => basic.is_scalar(),
+        };
+        let is_boxable = definition.is_container() && definition.parts().all(suitable);
+        boxable.push(is_boxable);
+    }
+    boxable
+}
+
 /// What an instruction's operand demands of its register's type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TypeRule {
@@ -298,6 +313,8 @@ pub enum TypeRule {
     I64,
     /// `bool`, an integer or a float type.
     Scalar,
+    /// `bool`, a number, or a tuple, list or map of boxable types.
+    Boxable,
     /// Any type but `any`.
     Typed,
     /// A number, or a tuple or list of ordered types.

@@ -23,7 +23,7 @@ for_each_instruction!(codes);
 /// What is done when an instruction that has waited goes on: see [`squall_runtime::processes::links`].
 pub use squall_runtime::processes::links::{ACCEPTED, CHOSEN, RECEIVED};
 /// The instructions that exist only at run time: see [`squall_runtime::stack`].
-pub use squall_runtime::stack::{HALT, LEAVE_CHUNK};
+pub use squall_runtime::stack::{HALT, LEAVE_CHUNK, NOT_LINKED};
 /// The forms of typed instructions, which are chosen when a function is linked.
 pub use squall_runtime::typed::specialise as forms;
 

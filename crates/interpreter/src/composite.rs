@@ -8,10 +8,11 @@ use squall_bytecode::module::Constant;
 use squall_heap::Word;
 use squall_runtime::calls;
 use squall_runtime::function::Function;
+use squall_runtime::objects::string::make_string;
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::Thread;
 use squall_runtime::typed::types::{Storage, Type};
-use squall_runtime::typed::{Registers, lists, maps, position, tuples};
+use squall_runtime::typed::{Registers, boxing, lists, maps, position, tuples};
 
 use crate::machine::{Machine, a, b, bc, c};
 
@@ -245,6 +246,30 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
+/// Tuples, lists and maps as objects, and back.
+impl<const GUARDED: bool> Machine<'_, GUARDED> {
+    #[inline(always)]
+    pub(crate) fn box_defined(&mut self, word: u32) {
+        self.content(a(word), 1, |thread, all| {
+            boxing::boxed(thread, all.kind(b(word)), all.word(b(word)))
+        });
+    }
+
+    #[inline(always)]
+    pub(crate) fn unbox_defined(&mut self, word: u32) {
+        let otherwise = self.word(1) as i32 as isize;
+        self.slowly(|thread| {
+            let registers = Registers::of(thread);
+            let object = registers.word(b(word));
+            match boxing::unboxed(thread, registers.kind(a(word)), object) {
+                Ok(None) => calls::jump_here(thread, otherwise),
+                Ok(Some(value)) => calls::complete_here(thread, a(word), 2, Ok(value)),
+                Err(failure) => calls::fail_here(thread, failure),
+            }
+        });
+    }
+}
+
 /// Moving lists, and function values.
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
@@ -266,6 +291,18 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let function = self.function().module.function(FunctionId(self.word(1)));
         self.set_raw(a(word), std::ptr::from_ref(function) as u64);
         self.jump(2);
+    }
+
+    /// The body of an imported function that nobody has provided.
+    #[inline(always)]
+    pub(crate) fn fail_unlinked(&mut self) {
+        self.slowly(|thread| {
+            let failure = match make_string(thread, "calling a function that was not linked") {
+                Ok(what) => Failure::with("NotSupported", what, Word::NIL),
+                Err(failure) => failure,
+            };
+            calls::fail_here(thread, failure);
+        });
     }
 
     #[inline(always)]

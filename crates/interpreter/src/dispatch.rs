@@ -249,6 +249,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::Raised => m.raised(word),
                 general::FaultOf => m.fault_of(word),
 
+                code::NOT_LINKED => m.fail_unlinked(),
                 code::LEAVE_CHUNK => m.leave_chunk(),
                 code::HALT => break,
                 // SAFETY: the verifier accepts known opcodes only, and specialisation writes the

@@ -3,15 +3,11 @@
 //! Integers are kept extended to 64 bits, so addition and the like are done in 64 bits and cut back
 //! to the type's width.
 
-use num_bigint::BigInt;
-use num_traits::{FromPrimitive, ToPrimitive};
 use squall_bytecode::types::RegisterType;
-use squall_heap::Word;
 use squall_runtime::calls;
-use squall_runtime::objects::number::Number;
 use squall_runtime::outcome::Failure;
 use squall_runtime::typed::compare::compare_bits;
-use squall_runtime::typed::scalars::basic_to_word;
+use squall_runtime::typed::scalars::{basic_to_word, normalize, unbox};
 use squall_runtime::typed::specialise::JUMPS_IF;
 
 use crate::machine::{Machine, a, b, bc_signed, c};
@@ -95,6 +91,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn box_value(&mut self, word: u32) {
         let (kind, bits) = (self.register_type(b(word)), self.raw(b(word)));
+        if kind.is_tagged() {
+            return self.box_defined(word);
+        }
         self.slowly(|thread| {
             let boxed = basic_to_word(thread, kind, bits);
             calls::complete_here(thread, a(word), 1, boxed);
@@ -103,7 +102,11 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn unbox_value(&mut self, word: u32) {
-        match unbox_bits(self.register_type(a(word)), self.get(b(word))) {
+        let kind = self.register_type(a(word));
+        if kind.is_tagged() {
+            return self.unbox_defined(word);
+        }
+        match unbox(kind, self.get(b(word))) {
             Some(bits) => {
                 self.set_raw(a(word), bits);
                 self.jump(2);
@@ -229,21 +232,6 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     fn fused_jump(&self, holds: bool) -> (bool, isize) {
         let jump = self.word(1);
         (holds == (jump as u8 & JUMPS_IF != 0), 1 + bc_signed(jump))
-    }
-}
-
-/// Cuts an integer to its type's width and extends it again.
-fn normalize(kind: RegisterType, bits: u64) -> u64 {
-    use RegisterType::*;
-    match kind {
-        I8 => bits as i8 as i64 as u64,
-        I16 => bits as i16 as i64 as u64,
-        I32 => bits as i32 as i64 as u64,
-        U8 => u64::from(bits as u8),
-        U16 => u64::from(bits as u16),
-        U32 => u64::from(bits as u32),
-        Bool => bits & 1,
-        _ => bits,
     }
 }
 
@@ -411,42 +399,5 @@ fn float_to_integer(to: RegisterType, value: f64) -> u64 {
         U16 => u64::from(value as u16),
         U32 => u64::from(value as u32),
         _ => value as u64,
-    }
-}
-
-/// The bits for an object, if it has an exact value of that type.
-fn unbox_bits(kind: RegisterType, word: Word) -> Option<u64> {
-    if kind == RegisterType::Bool {
-        return word.as_bool().map(u64::from);
-    }
-    match Number::of(word)? {
-        Number::Double(value) if kind == RegisterType::F64 => Some(value.to_bits()),
-        Number::Double(value) if kind == RegisterType::F32 => {
-            let single = value as f32;
-            let exact = f64::from(single) == value || value.is_nan();
-            exact.then_some(u64::from(single.to_bits()))
-        }
-        Number::Double(_) => None,
-        integer => unbox_integer(kind, &integer.to_integer()?),
-    }
-}
-
-fn unbox_integer(kind: RegisterType, value: &BigInt) -> Option<u64> {
-    if kind.is_float() {
-        let double =
-            value.to_f64().filter(|double| BigInt::from_f64(*double).as_ref() == Some(value))?;
-        return unbox_exact_float(kind, double);
-    }
-    let bits = if kind.is_signed() { value.to_i64()? as u64 } else { value.to_u64()? };
-    (normalize(kind, bits) == bits).then_some(bits)
-}
-
-fn unbox_exact_float(kind: RegisterType, value: f64) -> Option<u64> {
-    match kind {
-        RegisterType::F64 => Some(value.to_bits()),
-        _ => {
-            let single = value as f32;
-            (f64::from(single) == value).then_some(u64::from(single.to_bits()))
-        }
     }
 }

@@ -147,7 +147,8 @@ impl Function {
         }
         self.fault_sites.lock().entry(pc).or_insert_with(|| {
             let mut site = Site::new();
-            let length = Opcode::of_word(self.bytecode().code[pc]).map_or(1, |o| o.info().words());
+            let opcode = self.bytecode().code.get(pc).copied().and_then(Opcode::of_word);
+            let length = opcode.map_or(1, |o| o.info().words());
             // Reports do not return; if one did behind the last instruction, it would be done again.
             site.return_pc = self.code.get(pc + length).unwrap_or(&self.code[pc]);
             site.function = self;

@@ -27,6 +27,12 @@ pub trait Host: Send + Sync {
 
     /// Reads and compiles the source file at a path.
     fn compile(&self, path: &str) -> Result<Module, CompileError>;
+
+    /// The file of the module with this name that the one at `importer` imports from.
+    fn import(&self, name: &str, importer: &str) -> Result<String, CompileError> {
+        _ = (name, importer);
+        Err(CompileError::NotFound)
+    }
 }
 
 /// Why there is no module.

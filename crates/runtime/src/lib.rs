@@ -2,7 +2,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what is loaded | [`module`], [`text`], [`function`], [`symbols`] |
+//! | what is loaded | [`module`], [`text`], [`function`], [`linking`], [`symbols`] |
 //! | classes and messages | [`behavior`], [`classes`], [`values`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
@@ -33,6 +33,7 @@ pub mod function;
 pub mod host;
 pub mod isolation;
 pub mod known;
+pub mod linking;
 pub mod locks;
 pub mod lookup;
 pub mod messages;

@@ -13,7 +13,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
@@ -28,6 +28,7 @@ use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
 use crate::processes::links;
+use crate::stack::NOT_LINKED;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
 use crate::typed::specialise::specialise;
@@ -43,6 +44,8 @@ pub struct LoadedModule {
     table: &'static SymbolTable,
     /// The rows of the type table, interned.
     types: OnceLock<Box<[Type]>>,
+    /// Set when somebody begins to look for what it imports.
+    is_linked: AtomicBool,
     /// Of a view, the definition that it has a variant of, which is none itself.
     seen: Option<&'static Definition>,
 }
@@ -58,6 +61,7 @@ impl LoadedModule {
             bytecode,
             table,
             types: OnceLock::new(),
+            is_linked: AtomicBool::new(false),
             seen: None,
         }))
     }
@@ -72,6 +76,7 @@ impl LoadedModule {
             bytecode,
             table,
             types: OnceLock::new(),
+            is_linked: AtomicBool::new(false),
             seen: Some(definition),
         }))
     }
@@ -95,6 +100,17 @@ impl LoadedModule {
     /// A function, linked.
     pub fn function(&'static self, id: FunctionId) -> &'static Function {
         self.functions[id.index()].get_or_init(|| link(self, id))
+    }
+
+    /// Whether nobody has begun to link it before.
+    pub(crate) fn begin_linking(&self) -> bool {
+        !self.is_linked.swap(true, Ordering::Relaxed)
+    }
+
+    /// Says what an imported function is.
+    pub(crate) fn provide(&self, id: FunctionId, function: &'static Function) {
+        // Whoever was first has found the same one.
+        _ = self.functions[id.index()].set(function);
     }
 
     /// The rows of the type table.
@@ -271,6 +287,9 @@ impl Eq for Definition {}
 fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
     let bytecode = module.bytecode.function(id);
     let mut words = bytecode.code.clone();
+    if bytecode.is_imported() {
+        words.push(u32::from(NOT_LINKED));
+    }
     let mut sites: Vec<Site> = bytecode.sites.iter().map(|_| Site::new()).collect();
     for instruction in instructions(&bytecode.code) {
         link_instruction(module, instruction.opcode, instruction.pc, &mut words, &mut sites);

@@ -38,6 +38,9 @@ pub const HALT: u8 = 254;
 /// The instruction that completes a return across chunks.
 pub const LEAVE_CHUNK: u8 = 255;
 
+/// The instruction of an imported function that nobody has provided.
+pub const NOT_LINKED: u8 = 250;
+
 /// Words before the first frame of a chunk that belong to the calling convention, the site word
 /// included.
 pub const CHUNK_HEADER: usize = 4;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use squall_bytecode::adapters;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::format::ModuleImage;
-use squall_bytecode::module::{ClassDefinition, Function, Module};
+use squall_bytecode::module::{ClassDefinition, Export, Function, Import, Module};
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 /// The text of a loaded module.
@@ -82,6 +82,40 @@ impl ModuleText {
         match &self.0 {
             Form::Whole(module, _) => module.main_class,
             Form::Image(image) => image.image.main_class(),
+        }
+    }
+
+    /// The name by which others import from the module.
+    pub fn name(&self) -> Option<&str> {
+        let name = match &self.0 {
+            Form::Whole(module, _) => module.name,
+            Form::Image(image) => image.image.name(),
+        };
+        name.map(|id| self.string(id))
+    }
+
+    /// The module's version.
+    pub fn version(&self) -> Option<&str> {
+        let version = match &self.0 {
+            Form::Whole(module, _) => module.version,
+            Form::Image(image) => image.image.version(),
+        };
+        version.map(|id| self.string(id))
+    }
+
+    /// What the module needs of others.
+    pub fn imports(&self) -> &[Import] {
+        match &self.0 {
+            Form::Whole(module, _) => &module.imports,
+            Form::Image(image) => image.image.imports(),
+        }
+    }
+
+    /// What others can import from it.
+    pub fn exports(&self) -> &[Export] {
+        match &self.0 {
+            Form::Whole(module, _) => &module.exports,
+            Form::Image(image) => image.image.exports(),
         }
     }
 

@@ -22,6 +22,7 @@ use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
+use crate::linking::{self, Provider};
 use crate::lookup::LookupTable;
 use crate::module::{Definition, LoadedModule};
 use crate::objects::string;
@@ -278,13 +279,55 @@ impl Vm {
         Some(*self.library.lock().entry(name.to_owned()).or_insert(module))
     }
 
-    /// The module in the source file at this path, compiled when it is first asked for.
-    pub fn program_module(&self, path: &str) -> Result<&'static LoadedModule, CompileError> {
+    /// The module in the source file at this path, compiled and linked when it is first asked for.
+    pub fn program_module(
+        &'static self,
+        path: &str,
+    ) -> Result<&'static LoadedModule, CompileError> {
+        let module = self.file_module(path)?;
+        let linked = linking::link(self, module, path, &|_| true);
+        linked.map_err(|errors| CompileError::Invalid(linking::render(&errors)))?;
+        Ok(module)
+    }
+
+    /// The module of a file will be compiled again when somebody asks for it.
+    pub(crate) fn forget_module(&self, path: &str) {
+        self.programs.lock().remove(path);
+    }
+
+    fn file_module(&self, path: &str) -> Result<&'static LoadedModule, CompileError> {
         if let Some(&module) = self.programs.lock().get(path) {
             return Ok(module);
         }
         let module = self.load(self.host.compile(path)?);
         Ok(*self.programs.lock().entry(path.to_owned()).or_insert(module))
+    }
+
+    /// The module of this name that the one at `importer` imports from.
+    pub(crate) fn imported_module(
+        &self,
+        name: &str,
+        importer: &str,
+    ) -> Result<Provider, CompileError> {
+        let path = self.host.import(name, importer)?;
+        let module = self.file_module(&path)?;
+        Ok(Provider { module, path: String::leak(path) })
+    }
+
+    /// Makes a module of the host one that others can import from. Its name begins with `host:`, and
+    /// it is trusted, so that its functions may use primitives. A later one takes the place of an
+    /// earlier one, for those who are linked from then on.
+    pub fn provide(&self, module: impl Into<ModuleText>) -> &'static LoadedModule {
+        let module = self.load(module);
+        let name = module.bytecode.name().unwrap_or_default();
+        self.library.lock().insert(name.to_owned(), module);
+        module
+    }
+
+    /// The module of the host with this name.
+    pub(crate) fn host_module(&self, name: &str) -> Option<Provider> {
+        let module = self.library_module(name)?;
+        Some(Provider { module, path: module.bytecode.name().unwrap_or_default() })
     }
 
     /// The loaded module with this number.

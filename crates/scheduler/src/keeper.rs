@@ -143,7 +143,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// another one gets the right. Answers what to ask with the next time.
     ///
     /// For who is in foreign code, and waits for something that the machine does.
-    pub fn relieve(&'static self, seen: Option<Laying>) -> Option<Laying> {
+    pub fn relieve_outside(&'static self, seen: Option<Laying>) -> Option<Laying> {
         let mut state = lock(&self.keeper.state);
         let laying = state.laid.as_ref().map(|_| Laying(state.count));
         if laying.is_none() || laying != seen {

@@ -5,6 +5,7 @@ mod bound;
 mod order;
 mod outside;
 mod policies;
+mod relief;
 mod seeded;
 mod threads;
 mod watching;

@@ -270,7 +270,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// neither polls nor calls the scheduler. If that takes long, the runtime is told by
     /// [`Hooks::replaced`](crate::Hooks::replaced).
     ///
-    /// With a seed, nobody takes over unless somebody [relieves](Scheduler::relieve) the worker.
+    /// With a seed, nobody takes over unless somebody [relieves](Scheduler::relieve_outside) the worker.
     #[inline]
     pub fn go_outside(&mut self) {
         if !self.is_ordinary && self.scheduler.is_seeded() {

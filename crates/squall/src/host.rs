@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
+use std::path::Path;
 
 use parking_lot::Mutex;
 use squall_bytecode::module::Module;
@@ -45,6 +46,24 @@ impl Host for EmbeddingRef {
         library::image(name).map(ModuleText::from)
     }
 
+    /// Modules are imported from files next to the importing one, of the module's name.
+    fn import(&self, name: &str, importer: &str) -> Result<String, CompileError> {
+        if !is_plain(name) {
+            let problem = "a module is imported by a plain name, such as `geometry`";
+            return Err(CompileError::Invalid(problem.to_owned()));
+        }
+        let folder = Path::new(importer).parent().unwrap_or(Path::new(""));
+        for kind in [FileKind::Binary, FileKind::Assembly] {
+            let path = folder.join(name).with_extension(kind.extension());
+            let path = path.to_string_lossy().into_owned();
+            let is_prepared = self.0.prepared.lock().contains_key(&path);
+            if is_prepared || self.0.surroundings.read_module(&path).is_ok() {
+                return Ok(path);
+            }
+        }
+        Err(CompileError::NotFound)
+    }
+
     /// Programs may name files that they have no permission to read: the extension keeps what a
     /// compile error quotes to files that are meant to be source text.
     fn compile(&self, path: &str) -> Result<Module, CompileError> {
@@ -69,4 +88,10 @@ impl Host for EmbeddingRef {
             .map(RunnableModule::into_module)
             .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))
     }
+}
+
+/// Whether a module's name says nothing but the name of a file.
+fn is_plain(name: &str) -> bool {
+    let suits = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-');
+    !name.is_empty() && name.chars().all(suits)
 }

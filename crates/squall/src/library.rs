@@ -1,4 +1,5 @@
-//! The kernel and the libraries: `lib/*.ns`, compiled when this crate is built.
+//! The kernel and the libraries, `lib/*.ns`, and what the host provides for bytecode, `lib/host/*.sqasm`,
+//! compiled when this crate is built.
 //!
 //! They are opened when a program first needs them, decoded as it goes, and trusted: only they may use
 //! primitives.

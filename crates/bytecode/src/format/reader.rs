@@ -96,6 +96,16 @@ impl<'a> ModuleImage<'a> {
         self.head.main_class
     }
 
+    /// The name by which others import from the module.
+    pub fn name(&self) -> Option<StringId> {
+        self.head.name
+    }
+
+    /// The module's version.
+    pub fn version(&self) -> Option<StringId> {
+        self.head.version
+    }
+
     /// The type table.
     pub fn types(&self) -> &[TypeDefinition] {
         &self.types

@@ -319,7 +319,7 @@ impl CodeChecker<'_> {
                 if self.facts.trust == super::Trust::Untrusted {
                     return Err("only trusted modules may use primitives".into());
                 }
-                self.check_window_is_any(instruction)
+                self.check_window_is_tagged(instruction)
             }
             Opcode::Spawn => self.check_spawn(instruction),
             Opcode::SpawnIndirect => self.check_spawn_indirect(instruction),
@@ -468,6 +468,17 @@ impl CodeChecker<'_> {
         self.check_run_is_any("window", window, length)
     }
 
+    /// Primitives of modules that are trusted take lists, too.
+    fn check_window_is_tagged(&self, instruction: &Instruction) -> Check {
+        let window = instruction.window().unwrap_or(Register(0)).index();
+        let count = instruction.count().unwrap_or(0);
+        let mut run = self.function.registers[window..window + count].iter();
+        match run.position(|kind| !kind.is_tagged()) {
+            None => Ok(()),
+            Some(place) => Err(format!("r{} holds raw bits", window + place)),
+        }
+    }
+
     fn check_home(&self, register: Register) -> Check {
         match self.function.home {
             Some(home) if home == register => Ok(()),
@@ -519,6 +530,7 @@ fn allows(facts: &Facts, rule: TypeRule, kind: RegisterType) -> bool {
         TypeRule::Number => kind.is_number(),
         TypeRule::I64 => kind == RegisterType::I64,
         TypeRule::Scalar => kind.is_scalar(),
+        TypeRule::Boxable => facts.is_boxable(kind),
         TypeRule::Typed => kind != RegisterType::Any,
         TypeRule::Ordered => facts.is_ordered(kind),
         TypeRule::Tuple => matches!(definition, Some(TypeDefinition::Tuple(_))),
@@ -544,6 +556,7 @@ fn describe(rule: TypeRule) -> &'static str {
         TypeRule::Number => "an integer or a float",
         TypeRule::I64 => "`i64`",
         TypeRule::Scalar => "`bool`, an integer or a float",
+        TypeRule::Boxable => "a type whose values are objects, too",
         TypeRule::Typed => "a type other than `any`",
         TypeRule::Ordered => "a totally ordered type",
         TypeRule::Tuple => "a tuple",

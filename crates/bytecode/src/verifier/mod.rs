@@ -129,7 +129,7 @@ pub use report::VerifyError;
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
-use crate::types::{RegisterType, ordered_rows};
+use crate::types::{RegisterType, boxable_rows, ordered_rows};
 use report::{Place, Report};
 
 /// How far a module is believed.
@@ -169,6 +169,8 @@ struct Facts<'a> {
     slots: HashSet<(ClassId, StringId)>,
     /// For each row of the type table whether it is totally ordered.
     ordered: Vec<bool>,
+    /// For each row of the type table whether there are objects for its values.
+    boxable: Vec<bool>,
 }
 
 impl<'a> Facts<'a> {
@@ -184,6 +186,7 @@ impl<'a> Facts<'a> {
             setters: setters(&module.strings),
             slots: slots.collect(),
             ordered: ordered_rows(&module.types),
+            boxable: boxable_rows(&module.types),
         }
     }
 
@@ -205,6 +208,14 @@ impl<'a> Facts<'a> {
         match kind {
             RegisterType::Defined(id) => self.ordered.get(id.index()).copied().unwrap_or(false),
             basic => basic.is_number(),
+        }
+    }
+
+    /// Whether there are objects for values of a type.
+    fn is_boxable(&self, kind: RegisterType) -> bool {
+        match kind {
+            RegisterType::Defined(id) => self.boxable.get(id.index()).copied().unwrap_or(false),
+            basic => basic.is_scalar(),
         }
     }
 

@@ -130,7 +130,7 @@ impl Request {
             if !vm.scheduler.is_seeded() {
                 self.answered.wait(&mut answer);
             } else if self.answered.wait_for(&mut answer, SEEDED_PATIENCE).timed_out() {
-                seen = MutexGuard::unlocked(&mut answer, || vm.scheduler.relieve(seen));
+                seen = MutexGuard::unlocked(&mut answer, || vm.scheduler.relieve_outside(seen));
             }
         }
         std::mem::take(&mut *answer)

@@ -12,6 +12,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::thread::{Thread, Window};
 use crate::trace;
 use crate::transactions::effects::{self, Effects};
+use crate::typed::lists;
 use crate::vm::Vm;
 use crate::worker;
 
@@ -22,6 +23,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("printError:", |thread, window| {
         print(thread, window, |host, text| host.write_error(text), Effects::error)
+    }),
+    Primitive::ordinary("hostWrite:", |thread, window| {
+        write(thread, bytes(window), |host, text| host.write_output(text), Effects::output)
+    }),
+    Primitive::ordinary("hostWriteError:", |thread, window| {
+        write(thread, bytes(window), |host, text| host.write_error(text), Effects::error)
     }),
     Primitive::effect("printStackTrace", |thread, _| {
         let text = trace::render(thread.activations());
@@ -67,14 +74,29 @@ fn print(
     write: fn(&dyn Host, &str),
     defer: fn(&mut Effects, String),
 ) -> Outcome {
+    match text_argument(window.get(0)) {
+        Ok(text) => self::write(thread, text, write, defer),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// The bytes in a list of typed code, which only modules of the host pass on.
+fn bytes(window: Window) -> String {
+    String::from_utf8_lossy(&lists::to_bytes(window.get(0))).into_owned()
+}
+
+fn write(
+    thread: &mut Thread,
+    text: String,
+    write: fn(&dyn Host, &str),
+    defer: fn(&mut Effects, String),
+) -> Outcome {
     let vm = thread.vm;
-    answer(text_argument(window.get(0)).map(|text| {
-        match effects::pending_output(thread) {
-            Some(effects) => defer(effects, text),
-            None => thread.mutator.native(|| write(&*vm.host, &text)),
-        }
-        Word::NIL
-    }))
+    match effects::pending_output(thread) {
+        Some(effects) => defer(effects, text),
+        None => thread.mutator.native(|| write(&*vm.host, &text)),
+    }
+    Outcome::Return(Word::NIL)
 }
 
 fn answer_exit(

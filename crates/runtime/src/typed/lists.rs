@@ -173,6 +173,15 @@ pub fn empty(thread: &mut Thread) -> Result<Word, Failure> {
     })
 }
 
+/// A list of this many elements, which are zero, or nil and to be set before anybody sees them.
+/// *GC point.*
+pub fn of_length(thread: &mut Thread, storage: Storage, length: usize) -> Result<Word, Failure> {
+    with_roots(thread, |thread| {
+        let room = allocate_room(thread, storage, length)?;
+        allocate_list(thread, room, length)
+    })
+}
+
 /// A list of bytes. *GC point.*
 pub fn of_bytes(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
     with_roots(thread, |thread| {

@@ -27,6 +27,7 @@
 //! after each GC point: they are roots while the instruction is in progress. It answers the
 //! destination's new content, a word or raw bits, and has changed nothing if it fails.
 
+pub mod boxing;
 pub mod compare;
 pub mod lists;
 pub mod maps;

@@ -4,13 +4,14 @@
 //! a container, but a list is shared from then on.
 
 use num_bigint::BigInt;
+use num_traits::{FromPrimitive, ToPrimitive};
 use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 
 use super::lists;
 use super::types::{Shape, Type};
 use crate::known;
-use crate::objects::number;
+use crate::objects::number::{self, Number};
 use crate::outcome::Failure;
 use crate::thread::Thread;
 
@@ -76,4 +77,56 @@ fn integer(word: Word) -> u64 {
     object.read_bytes(0, &mut bytes[..length]);
     // A large integer has 61 bits at least, so eight digits; a ninth is the sign of a `u64`.
     u64::from_le_bytes(bytes)
+}
+
+/// Cuts an integer to its type's width and extends it again.
+pub fn normalize(kind: RegisterType, bits: u64) -> u64 {
+    use RegisterType::*;
+    match kind {
+        I8 => bits as i8 as i64 as u64,
+        I16 => bits as i16 as i64 as u64,
+        I32 => bits as i32 as i64 as u64,
+        U8 => u64::from(bits as u8),
+        U16 => u64::from(bits as u16),
+        U32 => u64::from(bits as u32),
+        Bool => bits & 1,
+        _ => bits,
+    }
+}
+
+/// The bits for an object, if it has an exact value of that type.
+pub fn unbox(kind: RegisterType, word: Word) -> Option<u64> {
+    if kind == RegisterType::Bool {
+        return word.as_bool().map(u64::from);
+    }
+    match Number::of(word)? {
+        Number::Double(value) if kind == RegisterType::F64 => Some(value.to_bits()),
+        Number::Double(value) if kind == RegisterType::F32 => {
+            let single = value as f32;
+            let exact = f64::from(single) == value || value.is_nan();
+            exact.then_some(u64::from(single.to_bits()))
+        }
+        Number::Double(_) => None,
+        integer => unbox_integer(kind, &integer.to_integer()?),
+    }
+}
+
+fn unbox_integer(kind: RegisterType, value: &BigInt) -> Option<u64> {
+    if kind.is_float() {
+        let double =
+            value.to_f64().filter(|double| BigInt::from_f64(*double).as_ref() == Some(value))?;
+        return unbox_exact_float(kind, double);
+    }
+    let bits = if kind.is_signed() { value.to_i64()? as u64 } else { value.to_u64()? };
+    (normalize(kind, bits) == bits).then_some(bits)
+}
+
+fn unbox_exact_float(kind: RegisterType, value: f64) -> Option<u64> {
+    match kind {
+        RegisterType::F64 => Some(value.to_bits()),
+        _ => {
+            let single = value as f32;
+            (f64::from(single) == value).then_some(u64::from(single.to_bits()))
+        }
+    }
 }

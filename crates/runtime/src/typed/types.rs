@@ -19,6 +19,7 @@ pub struct Type(&'static Description);
 struct Description {
     shape: Shape,
     storage: Storage,
+    is_plain: bool,
 }
 
 /// How a type is made of others.
@@ -121,7 +122,13 @@ impl Type {
     /// The type of this shape.
     pub fn of(shape: Shape) -> Type {
         *interned().lock().entry(shape).or_insert_with_key(|shape| {
-            let description = Description { shape: shape.clone(), storage: Storage::of(shape) };
+            let is_plain = match shape {
+                Shape::Basic(_) => true,
+                Shape::Tuple(elements) => elements.iter().all(|element| element.is_plain()),
+                _ => false,
+            };
+            let (shape, storage) = (shape.clone(), Storage::of(shape));
+            let description = Description { shape, storage, is_plain };
             Type(Box::leak(Box::new(description)))
         })
     }
@@ -154,6 +161,12 @@ impl Type {
             Shape::List(element) => *element,
             _ => unreachable!("the verifier has shown the type to be a list"),
         }
+    }
+
+    /// Whether values of this type are objects as they are, inside of containers: numbers, booleans,
+    /// and tuples of such.
+    pub fn is_plain(self) -> bool {
+        self.0.is_plain
     }
 
     /// The types of a map's keys and values.
