@@ -209,7 +209,7 @@ impl Vm {
             };
             match answer {
                 Ok(answer) => return Ok(answer),
-                Err(RecvTimeoutError::Timeout) => seen = scheduler.relieve(seen),
+                Err(RecvTimeoutError::Timeout) => seen = scheduler.relieve_outside(seen),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             }
         }
