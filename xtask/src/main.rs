@@ -6,6 +6,7 @@
 //! | `ci` | everything that must pass before a change lands |
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
+//! | `generate` | writes anew what is made from the instruction table |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -54,6 +55,8 @@ enum Command {
     Tidy,
     /// The integration tests under stress
     Stress,
+    /// What is made from the instruction table, written anew
+    Generate,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
     /// The tests that run guest programs, under each scheduler
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Ci => steps::ci(),
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
+        Command::Generate => steps::generate(),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
