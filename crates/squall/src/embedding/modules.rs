@@ -5,9 +5,11 @@
 //! gets what it was promised.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use squall_bytecode::assembler::assemble;
 use squall_bytecode::verifier::{Trust, verify};
+use squall_runtime::embedding::functions::NativeFunction;
 
 use super::{Error, Value, Vm};
 
@@ -22,7 +24,7 @@ struct HostFunction {
     name: String,
     parameters: Vec<String>,
     result: String,
-    function: Box<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>,
+    function: NativeFunction,
 }
 
 impl HostModule {
@@ -46,7 +48,7 @@ impl HostModule {
             name: name.to_owned(),
             parameters: parameters.iter().map(|&kind| kind.to_owned()).collect(),
             result: result.to_owned(),
-            function: Box::new(function),
+            function: Arc::new(function),
         });
         self
     }
@@ -117,7 +119,8 @@ impl Vm {
             lines(problems.iter().map(|problem| format!("{}: {problem}", module.name)).collect())
         })?;
         for function in module.functions {
-            self.register(&format!("{}.{}", module.name, function.name), function.function);
+            let name = format!("{}.{}", module.name, function.name);
+            self.runtime().embedding.functions.register(&name, function.function);
         }
         self.runtime().provide(bytecode);
         Ok(())
