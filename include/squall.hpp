@@ -304,6 +304,16 @@ public:
         check(squall_load(vm_.get(), path, format, bytes.data(), bytes.size(), &found));
         return value(found, vm_);
     }
+    // What a module of bytecode without a class exports under the name.
+    template <typename... Arguments>
+    value call_export(const value &module, const char *name, const Arguments &...arguments) {
+        const std::vector<value> held{value(arguments)...};
+        std::vector<const squall_value *> raw;
+        for (const value &argument : held) raw.push_back(argument.get());
+        squall_value *found = nullptr;
+        check(squall_call_export(vm_.get(), module.get(), name, raw.data(), raw.size(), &found));
+        return value(found, vm_);
+    }
     value wait_for(const value &promise) {
         squall_value *found = nullptr;
         check(squall_wait_for(vm_.get(), promise.get(), &found));

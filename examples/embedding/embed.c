@@ -141,7 +141,7 @@ int main(int count, char **arguments) {
 
     sums(vm, pipeline);
 
-    one = squall_double(1.0);
+    one = squall_integer(1);
     const squall_value *divided[] = {one};
     squall_error *error = squall_call(vm, pipeline, "divide:", divided, 1, &answer);
     printf("error: %s\n", squall_error_class(error));

@@ -31,7 +31,10 @@ static void sums(squall::machine &machine, const squall::value &pipeline) {
     });
     std::cout << "sums:";
     try {
-        while (true) std::cout << ' ' << sums.read().integer();
+        while (true) {
+            std::int64_t sum = sums.read().integer();
+            std::cout << ' ' << sum;
+        }
     } catch (const squall::error &end) {
         if (end.code() != SQUALL_CODE_POISONED) std::cerr << end.what() << '\n';
     }
@@ -69,7 +72,7 @@ int main(int count, char **arguments) {
     sums(machine, pipeline);
 
     try {
-        pipeline.send("divide:", 1.0);
+        pipeline.send("divide:", 1);
     } catch (const squall::error &error) {
         std::cout << "error: " << error.exception_class() << '\n';
     }

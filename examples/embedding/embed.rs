@@ -49,7 +49,7 @@ fn main() -> Result<(), Error> {
     read_sums(&vm, &sums)?;
     writing.join().expect("it does not panic")?;
 
-    match vm.call(&pipeline, "divide:", &[Value::Double(1.0)]) {
+    match vm.call(&pipeline, "divide:", &[Value::Integer(1)]) {
         Err(Error::Exception { class, .. }) => println!("error: {class}"),
         answer => println!("answered: {answer:?}"),
     }

@@ -6,6 +6,7 @@
 //! | `ci` | everything that must pass before a change lands |
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
+//! | `generate` | writes anew what is made from the instruction table |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -14,11 +15,13 @@
 //! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
+//! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
 
 mod bench;
 mod corpus;
+mod dist;
 mod foreign;
 mod histories;
 mod load;
@@ -52,6 +55,8 @@ enum Command {
     Tidy,
     /// The integration tests under stress
     Stress,
+    /// What is made from the instruction table, written anew
+    Generate,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
     /// The tests that run guest programs, under each scheduler
@@ -68,6 +73,8 @@ enum Command {
     Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
+    /// The libraries and headers for programs in C and C++
+    Dist(dist::Arguments),
     /// Measurements, of Squall and of others
     Bench(bench::Arguments),
 }
@@ -78,6 +85,7 @@ fn main() -> ExitCode {
         Command::Ci => steps::ci(),
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
+        Command::Generate => steps::generate(),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
@@ -86,6 +94,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(&arguments),
         Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     if success { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -50,6 +50,17 @@ pub fn stress() -> bool {
     STRESS_TESTS.run() && HOSTILE_TESTS.run()
 }
 
+/// What is made from the instruction table: the reference, and what editors know of it.
+const GENERATION: Step = Step {
+    arguments: &["test", "--quiet", "--package", "squall-bytecode", "--", "the_committed_"],
+    environment: &[("BLESS", "1")],
+};
+
+/// Writes anew what is made from the instruction table.
+pub fn generate() -> bool {
+    GENERATION.run()
+}
+
 impl Step {
     const fn new(arguments: &'static [&'static str]) -> Step {
         Step { arguments, environment: &[] }

@@ -396,8 +396,7 @@ macro_rules! for_each_instruction {
     "destination := left >> right, filling with the sign if signed" "The distance is taken modulo the type's width.";
 76 Equal "eq" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left = right"
-    "Tuples, lists and maps are equal if their parts are; channels, barriers and the like if they are the same \
-      one. Floats inside of tuples, lists and maps are compared by IEEE 754's totalOrder.";
+    "Tuples, lists and maps are equal if their parts are, floats among them by IEEE 754's totalOrder; channels and the like if they are the same one.";
 77 NotEqual "ne" [destination: Define(Bool) @ A, left: Use(Typed) @ B, right: Use(SameAsSecond) @ C] Next
     "destination := left ≠ right" "The negation of eq.";
 78 Less "lt" [destination: Define(Bool) @ A, left: Use(Ordered) @ B, right: Use(SameAsSecond) @ C] Next

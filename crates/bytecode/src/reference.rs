@@ -2,6 +2,8 @@
 //!
 //! `docs/bytecode-reference.md` is its output; a test fails when that is out of date, and rewrites
 //! it if `BLESS=1` is set.
+//!
+//! Each instruction has an example in `reference/examples.sqasm`, of which the head says how to add one.
 
 use std::fmt::Write;
 
@@ -21,11 +23,16 @@ const GROUPS: [(Opcode, &str); 9] = [
     (Opcode::Spawn, "Processes"),
 ];
 
+/// The examples, a module after each line of [`HEADING`] and mnemonics.
+const EXAMPLES: &str = include_str!("reference/examples.sqasm");
+
+const HEADING: &str = ";; ";
+
 const INTRODUCTION: &str = "\
 # Instruction reference
 
 This page is made from the instruction table in `crates/bytecode/src/instructions.rs`; do not edit it. After a change to
-the table, `BLESS=1 cargo test -p squall-bytecode reference` writes it anew. [bytecode.md](bytecode.md) explains the
+the table, `cargo xtask generate` writes it anew. [bytecode.md](bytecode.md) explains the
 machine, the text form and the module format.
 
 An instruction takes one to three 32-bit words. Its operands live in these fields:
@@ -81,7 +88,39 @@ fn instruction(info: &InstructionInfo) -> String {
         let (name, meaning) = (operand.name, meaning(operand.kind));
         let _ = writeln!(text, "| {name} | {} | {meaning} |", field(operand.field));
     }
+    text += &example(info.mnemonic);
     text
+}
+
+/// How long an example is at most that is shown wherever it belongs.
+const SHORT: usize = 24;
+
+/// The example of an instruction; a long one is shown once, at the first instruction that it is for.
+fn example(mnemonic: &str) -> String {
+    let Some(example) = examples().find(|example| example.mnemonics.contains(&mnemonic)) else {
+        return String::new();
+    };
+    let first = Opcode::ALL.iter().map(|opcode| opcode.info().mnemonic);
+    let first = first.into_iter().find(|other| example.mnemonics.contains(other));
+    match first.filter(|first| *first != mnemonic && example.text.lines().count() > SHORT) {
+        Some(first) => format!("\nThere is an example at [`{first}`](#{first}).\n"),
+        None => format!("\n```sqasm\n{}```\n", example.text),
+    }
+}
+
+/// A module in which instructions are used.
+struct Example {
+    mnemonics: Vec<&'static str>,
+    text: String,
+}
+
+fn examples() -> impl Iterator<Item = Example> {
+    let sections = EXAMPLES.split(&format!("\n{HEADING}")).skip(1).collect::<Vec<_>>();
+    sections.into_iter().filter_map(|section| {
+        let (mnemonics, text) = section.split_once('\n')?;
+        let mnemonics = mnemonics.split_whitespace().collect();
+        Some(Example { mnemonics, text: format!("{}\n", text.trim_end()) })
+    })
 }
 
 /// A line of the table as the start of a sentence: capital if it is prose, not an assignment.
@@ -188,6 +227,11 @@ fn site_rule(rule: SiteRule) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assembler::{assemble, format};
+    use crate::verifier::{Trust, verify};
+
+    const EXAMPLES_PATH: &str =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/src/reference/examples.sqasm");
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bytecode-reference.md");
 
@@ -202,6 +246,42 @@ mod tests {
             committed == fresh,
             "docs/bytecode-reference.md is out of date: set BLESS=1 to rewrite it"
         );
+    }
+
+    #[test]
+    fn every_instruction_has_an_example() {
+        let known: Vec<&str> = examples().flat_map(|example| example.mnemonics).collect();
+        let mnemonics = Opcode::ALL.iter().map(|opcode| opcode.info().mnemonic);
+        let missing: Vec<&str> = mnemonics.filter(|name| !known.contains(name)).collect();
+        assert!(missing.is_empty(), "no example in reference/examples.sqasm: {missing:?}");
+    }
+
+    #[test]
+    fn the_examples_are_correct_and_have_what_they_are_for() {
+        let problems: Vec<String> = examples().filter_map(|example| problem(&example)).collect();
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    /// What is wrong with an example.
+    fn problem(Example { mnemonics, text }: &Example) -> Option<String> {
+        let begins = |line: &str, mnemonic| line.split_whitespace().next() == Some(mnemonic);
+        let unused = mnemonics.iter().find(|name| !text.lines().any(|line| begins(line, **name)));
+        let trust = if *mnemonics == ["primitive"] { Trust::Trusted } else { Trust::Untrusted };
+        let problem = match assemble(text) {
+            Ok(module) => verify(&module, trust).err().map(|errors| errors[0].to_string()),
+            Err(problems) => Some(problems[0].to_string()),
+        };
+        let problem = problem.or_else(|| unused.map(|name| format!("there is no `{name}`")))?;
+        Some(format!("{}: {problem}", mnemonics.join(" ")))
+    }
+
+    #[test]
+    fn the_examples_are_laid_out() {
+        let laid_out = format(EXAMPLES).expect("it is a text form");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(EXAMPLES_PATH, &laid_out).unwrap();
+        }
+        assert!(laid_out == EXAMPLES, "`squall format` has another layout; BLESS=1 takes it over");
     }
 
     #[test]

@@ -47,12 +47,10 @@ pub enum squall_code {
     OutOfMemory = 12,
     /// A value is not of the kind that was asked for.
     Kind = 13,
-    /// A native function may not call the machine in a run with a seed.
-    Seeded = 14,
     /// An error that a function of the embedder has made.
-    Host = 15,
+    Host = 14,
     /// A mistake in Squall.
-    Internal = 16,
+    Internal = 15,
 }
 
 /// What an error says.
@@ -118,7 +116,6 @@ impl From<Error> for Problem {
             Error::SandboxEnded(_) => squall_code::SandboxEnded,
             Error::Argument => squall_code::Argument,
             Error::OutOfMemory => squall_code::OutOfMemory,
-            Error::Seeded => squall_code::Seeded,
             Error::Kind(_) => squall_code::Kind,
         };
         let mut problem = Problem::new(code, error.to_string());

@@ -138,8 +138,9 @@ pub unsafe extern "C" fn squall_platform(
     guarded(|| unsafe { text::put(platform, handle(handles::get(vm)?.platform().clone())) })
 }
 
-/// Loads a module from so many bytes: its class, which has no authority. The path, which ends with a NUL, is what traces
-/// and diagnostics call it.
+/// Loads a module from so many bytes: its class, which has no authority; or, of bytecode without one, what
+/// `squall_call_export` takes. The path, which ends with a NUL, is what traces
+/// and diagnostics call it. `format` is a `squall_format`.
 ///
 /// # Safety
 ///
@@ -148,7 +149,7 @@ pub unsafe extern "C" fn squall_platform(
 pub unsafe extern "C" fn squall_load(
     vm: *mut squall_vm,
     path: *const c_char,
-    format: squall_format,
+    format: u32,
     bytes: *const c_char,
     length: usize,
     class_object: *mut *mut squall_value,
@@ -157,11 +158,14 @@ pub unsafe extern "C" fn squall_load(
         // SAFETY: the caller's promise.
         let (path, bytes) =
             unsafe { (text::required(path)?, text::elements(bytes.cast::<u8>(), length)?) };
-        let kind = match format {
-            squall_format::Newspeak => FileKind::Newspeak,
-            squall_format::Assembly => FileKind::Assembly,
-            squall_format::Binary => FileKind::Binary,
-        };
+        // C may pass any number, which would not do for a Rust `enum`.
+        const FORMATS: [(squall_format, FileKind); 3] = [
+            (squall_format::Newspeak, FileKind::Newspeak),
+            (squall_format::Assembly, FileKind::Assembly),
+            (squall_format::Binary, FileKind::Binary),
+        ];
+        let kind = FORMATS.iter().find(|(known, _)| *known as u32 == format);
+        let kind = kind.ok_or_else(|| Problem::argument("there is no such format"))?.1;
         let class = handles::get(vm)?.load(&path, kind, bytes)?;
         // SAFETY: the caller's promise.
         unsafe { text::put(class_object, handle(class)) }
@@ -188,6 +192,32 @@ pub unsafe extern "C" fn squall_call(
             unsafe { (text::required(selector)?, text::elements(arguments, count)?) };
         let arguments = values::values(arguments)?;
         let answered = handles::get(vm)?.call(&value(receiver)?, &selector, &arguments)?;
+        // SAFETY: the caller's promise.
+        unsafe { put_answer(answer, answered) }
+    })
+}
+
+/// Calls what a module of bytecode without a class exports under a name, which ends with a NUL, and waits for its end. `answer` may
+/// be null.
+///
+/// # Safety
+///
+/// The name does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_call_export(
+    vm: *mut squall_vm,
+    module: *const squall_value,
+    name: *const c_char,
+    arguments: *const *const squall_value,
+    count: usize,
+    answer: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let (name, arguments) =
+            unsafe { (text::required(name)?, text::elements(arguments, count)?) };
+        let arguments = values::values(arguments)?;
+        let answered = handles::get(vm)?.call_export(&value(module)?, &name, &arguments)?;
         // SAFETY: the caller's promise.
         unsafe { put_answer(answer, answered) }
     })

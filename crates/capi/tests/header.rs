@@ -28,10 +28,7 @@ fn the_header_is_current() {
     let mut config = config.expect("the configuration can be read");
     config.header = Some(HEAD.to_owned());
     let builder = cbindgen::Builder::new().with_config(config);
-    let sources = ["lib", "errors", "values", "channels", "sandboxes", "machine_options"];
-    let builder = sources.iter().fold(builder, |builder, name| {
-        builder.with_src(crate_folder.join("src").join(name).with_extension("rs"))
-    });
+    let builder = builder.with_src(crate_folder.join("src/lib.rs"));
     let mut made = Vec::new();
     builder.generate().expect("the crate can be read").write(&mut made);
     let made = without_rust(&String::from_utf8(made).expect("it is UTF-8"));

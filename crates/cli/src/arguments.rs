@@ -33,6 +33,7 @@ pub enum Command {
     Asm(Asm),
     Disasm(Disasm),
     Verify(Verify),
+    Format(Format),
     Dump(Dump),
     Version(Version),
 }
@@ -171,6 +172,20 @@ pub struct Verify {
     pub json: bool,
 
     /// Modules: binary (.sqb), assembly (.sqasm) or Newspeak source (.ns)
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+}
+
+/// Lay out the text form of bytecode.
+///
+/// What files mean does not change, and comments stay. A file that is well laid out is not touched.
+#[derive(Args, Debug)]
+pub struct Format {
+    /// Change nothing, and fail if a file is not well laid out
+    #[arg(long)]
+    pub check: bool,
+
+    /// Assembly files (.sqasm), or `-` for the standard input, which is laid out on the standard output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
 }

@@ -3,6 +3,7 @@
 mod bytecode;
 mod check;
 mod eval;
+mod format;
 mod repl;
 mod run;
 mod schedules;
@@ -27,6 +28,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Asm(arguments) => bytecode::assemble(&arguments),
         Command::Disasm(arguments) => bytecode::disassemble(&arguments),
         Command::Verify(arguments) => bytecode::verify(&arguments),
+        Command::Format(arguments) => format::format(&arguments),
         Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };

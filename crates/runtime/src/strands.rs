@@ -5,6 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use squall_heap::{Object, Word};
 
 use crate::outcome::{Failure, Outcome};
+use crate::processes::forks;
 use crate::strand::{self, Delivery, Ending, Model, StrandRef, slots};
 use crate::thread::{Thread, Window};
 use crate::unwind;
@@ -40,6 +41,10 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     strand.is_killed.store(true, Ordering::Relaxed);
     // See `waiting::park`.
     fence(Ordering::SeqCst);
+    // Who waits for the ends of branches ends after them.
+    for branch in forks::branches_awaited(thread, object) {
+        terminate(thread, branch);
+    }
     let ticket = strand.current_ticket();
     // What it says goes with the ticket, which it took later.
     if !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {

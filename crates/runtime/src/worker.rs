@@ -476,6 +476,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     if let Some(vat) = turn {
         vat.turn.set(None);
     }
+    if role == Role::Branch {
+        forks::take_from_list(thread, strand.object());
+    }
     if !(turn.is_some() && strand::keep(thread, strand)) {
         announce_end(thread, strand, ending, value);
         strand::free(thread, strand);

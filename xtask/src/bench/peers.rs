@@ -26,6 +26,7 @@ const TOOLS: &[Tool] = &[
     Tool { name: "go", files: &["go"], version: &["version"] },
     Tool { name: "java", files: &["java"], version: &["-version"] },
     Tool { name: "javac", files: &["javac"], version: &[] },
+    Tool { name: "kroc", files: &["kroc"], version: &["--version"] },
     Tool { name: "luajit", files: &["luajit"], version: &["-v"] },
     Tool { name: "mvn", files: &["mvn"], version: &["--batch-mode", "--version"] },
     Tool { name: "node", files: &["node"], version: &["--version"] },

@@ -102,6 +102,7 @@
 
 mod body;
 mod diagnostic;
+mod formatter;
 mod includes;
 mod lexer;
 mod links;
@@ -111,6 +112,7 @@ mod types;
 mod values;
 
 pub use diagnostic::{Diagnostic, Span};
+pub use formatter::format;
 pub use includes::{File, Mistake, Read, Sources};
 
 use crate::module::Module;

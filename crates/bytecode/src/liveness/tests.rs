@@ -101,8 +101,11 @@ impl Oracle<'_> {
             let kept = has_value && !self.destroys(&instruction, register);
             let written = self.writes(&instruction, register);
             for (pc, jumped) in self.successors(&instruction) {
-                let lost = instruction.opcode.defines_unless_jumping() && jumped && written
-                    || instruction.opcode == Opcode::AltRead && !jumped && written
+                let elsewhere = match jumped {
+                    true => instruction.opcode.defines_unless_jumping(),
+                    false => instruction.opcode == Opcode::AltRead,
+                };
+                let lost = elsewhere && written
                     || instruction.effects().ends == Some(Register(register)) && !written;
                 paths.push((pc, (kept || written) && !lost));
             }

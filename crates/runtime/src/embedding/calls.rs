@@ -105,6 +105,8 @@ struct Table {
     sources: usize,
     /// Whether the machine has an embedder that calls.
     is_served: bool,
+    /// Whether the program has ended, so that nobody is answered any more.
+    is_ended: bool,
 }
 
 /// A call whose answer is awaited.
@@ -167,7 +169,10 @@ impl Calls {
 
     /// The program has ended: nobody is answered any more.
     pub(crate) fn end(&self) {
-        let dropped = std::mem::take(&mut self.0.lock().pending);
+        let mut table = self.0.lock();
+        table.is_ended = true;
+        let dropped = std::mem::take(&mut table.pending);
+        drop(table);
         drop(dropped);
     }
 
@@ -248,7 +253,11 @@ fn start(
     thread.mutator.truncate_roots(depth);
     let strand = strand?;
     let pending = Pending { strand: strand.object.get(), place, answer, refusal };
-    vm.embedding.calls.change(vm, |table| table.pending.insert(number, pending));
+    vm.embedding.calls.change(vm, |table| {
+        if !table.is_ended {
+            table.pending.insert(number, pending);
+        }
+    });
     waiting::make_ready(thread, strand, Place::Last);
     Ok(())
 }

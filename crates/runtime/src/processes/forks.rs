@@ -10,7 +10,11 @@
 //! nil from the beginning, so that the collector finds words there at any time.
 //!
 //! If a branch ends with an exception, the parent gets the first one, after all have ended. A branch
-//! that is killed kills the parent.
+//! that is killed kills the parent; a parent that is to be ended has its branches ended first. So the join
+//! has a list of those that have not ended, linked through slots of their strand objects that branches have
+//! no other use for.
+
+use std::sync::atomic::Ordering;
 
 use squall_bytecode::liveness::{BranchMap, ForkMap};
 use squall_heap::{Object, Word};
@@ -23,6 +27,7 @@ use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, Outcome};
 use crate::stack::Activation;
 use crate::strand::{self, Delivery, Ending, Role, StrandRef};
+use crate::strands;
 use crate::thread::{Thread, allocated};
 use crate::transactions::transaction;
 use crate::waiting::{self, Place};
@@ -37,11 +42,17 @@ pub mod slots {
     pub const PARENT: usize = 2;
     /// The first exception that has ended a branch; nil if there is none, false if one was killed.
     pub const FAILURE: usize = 3;
+    /// The strand object of the branch that was begun last and has not ended.
+    pub const BRANCHES: usize = 4;
     /// How many there are.
-    pub const COUNT: u32 = 4;
+    pub const COUNT: u32 = 5;
 }
 
-use slots::{FAILURE, PARENT, REMAINING};
+use slots::{BRANCHES, FAILURE, PARENT, REMAINING};
+
+/// Where a branch's strand object has the one that was begun before it, and the one after it.
+const EARLIER: usize = strand::slots::LOCAL;
+const LATER: usize = strand::slots::JOINERS;
 
 /// Runs the branches of the `par` in the state. *GC point.*
 pub fn par(thread: &mut Thread, site: &'static Site) {
@@ -52,7 +63,7 @@ pub fn par(thread: &mut Thread, site: &'static Site) {
                 Ok(strand) => branches.push(strand),
                 Err(failure) => {
                     // Nobody has seen them.
-                    branches.into_iter().for_each(|strand| strand::free(thread, strand));
+                    branches.into_iter().for_each(|strand| forget(thread, strand));
                     return Err(failure);
                 }
             }
@@ -164,13 +175,65 @@ fn begin_branch(
     }
     begin_at(strand, function, frame, branch.start);
     strand.origin.set(thread.call_site);
+    let join = thread.message[0].object_unchecked();
+    add_to_list(thread, join, strand.object());
     Ok(strand)
+}
+
+/// Frees a branch that was not begun.
+fn forget(thread: &mut Thread, strand: StrandRef) {
+    take_from_list(thread, strand.object());
+    strand::set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
+    strand::free(thread, strand);
+}
+
+fn add_to_list(thread: &mut Thread, join: Object, branch: Object) {
+    let mutator = &mut thread.mutator;
+    waiting::lock(mutator, join);
+    let earlier = join.slot(BRANCHES);
+    branch.set_slot(mutator, EARLIER, earlier);
+    if let Some(earlier) = earlier.as_object() {
+        earlier.set_slot(mutator, LATER, branch.word());
+    }
+    join.set_slot(mutator, BRANCHES, branch.word());
+    waiting::unlock(mutator, join);
+}
+
+/// A branch is about to end, whose strand object this is.
+pub fn take_from_list(thread: &mut Thread, branch: Object) {
+    let Some(join) = branch.slot(strand::slots::TASK).as_object() else { return };
+    let mutator = &mut thread.mutator;
+    waiting::lock(mutator, join);
+    let (earlier, later) = (branch.slot(EARLIER), branch.slot(LATER));
+    match later.as_object() {
+        Some(later) => later.set_slot(mutator, EARLIER, earlier),
+        None => join.set_slot(mutator, BRANCHES, earlier),
+    }
+    if let Some(earlier) = earlier.as_object() {
+        earlier.set_slot(mutator, LATER, later);
+    }
+    branch.set_slot(mutator, EARLIER, Word::NIL);
+    branch.set_slot(mutator, LATER, Word::NIL);
+    waiting::unlock(mutator, join);
+}
+
+/// The branches of what a strand waits for, if that is the end of branches: whoever ends the strand ends
+/// them first.
+pub fn branches_awaited(thread: &mut Thread, parent: Object) -> Vec<Object> {
+    let what = parent.slot(strand::slots::WAITS_FOR).as_object();
+    let Some(join) = what.filter(|what| what.layout() == known::JOIN) else { return Vec::new() };
+    waiting::lock(&mut thread.mutator, join);
+    let earlier = |branch: &Object| branch.slot(EARLIER).as_object();
+    let branches = std::iter::successors(join.slot(BRANCHES).as_object(), earlier).collect();
+    waiting::unlock(&mut thread.mutator, join);
+    branches
 }
 
 /// Parks the parent, unless all branches have ended.
 fn wait(thread: &mut Thread, join: Object) -> Outcome {
     let strand = thread.strand();
-    strand.is_patient.store(true, std::sync::atomic::Ordering::Relaxed);
+    let parent = strand.object();
+    strand.is_patient.store(true, Ordering::Relaxed);
     waiting::lock(&mut thread.mutator, join);
     waiting::park(thread, join.word());
     let remaining = remaining(join) - 1;
@@ -178,6 +241,9 @@ fn wait(thread: &mut Thread, join: Object) -> Outcome {
     waiting::unlock(&mut thread.mutator, join);
     if remaining == 0 {
         wake_parent(thread, join);
+    } else if strand.is_killed.load(Ordering::Relaxed) {
+        // See `waiting::park`: who ends the strand finds that it waits, or is found here.
+        strands::terminate(thread, parent);
     }
     Outcome::Park
 }

@@ -339,6 +339,9 @@ impl Sandboxes {
     }
 }
 
+/// A name takes native memory, which is nobody's budget.
+const LONGEST_NAME: usize = 64;
+
 impl Sandbox {
     fn new() -> Sandbox {
         Sandbox {
@@ -364,7 +367,7 @@ impl Sandbox {
         let amount = |budget: Option<u64>| {
             budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
         };
-        *self.name.lock() = name;
+        *self.name.lock() = name.chars().take(LONGEST_NAME).collect();
         self.report.lock().clear();
         self.parent.set(parent);
         self.budgets.set(budgets);

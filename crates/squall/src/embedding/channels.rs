@@ -120,7 +120,8 @@ impl Reader {
 }
 
 impl Writer {
-    /// Waits until the value is read, or the channel's buffer has room for it. Objects that are no values are refused.
+    /// Waits until the value is read, or the channel's buffer has room for it. An object of the main actor that is no value goes as
+    /// a far reference.
     pub fn write(&self, value: &Value) -> Result<(), Error> {
         let arguments = std::slice::from_ref(value);
         self.0.vm.send(self.0.site(), &self.0.object, "write:", arguments).map(drop)

@@ -40,8 +40,6 @@ pub enum Error {
     Argument,
     /// The heap is full.
     OutOfMemory,
-    /// A native function may not call the machine in a run with a seed.
-    Seeded,
     /// What was answered is not of the kind that was asked for.
     Kind(&'static str),
 }
@@ -62,9 +60,6 @@ impl fmt::Display for Error {
             Error::SandboxEnded(report) => f.write_str(report.trim_end()),
             Error::Argument => f.write_str("an argument is no value, or a list that is too deep"),
             Error::OutOfMemory => f.write_str("the heap is full"),
-            Error::Seeded => {
-                f.write_str("a native function may not call the machine in a run with a seed")
-            }
             Error::Kind(wanted) => write!(f, "the answer is not {wanted}"),
         }
     }

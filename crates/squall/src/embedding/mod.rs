@@ -29,8 +29,7 @@
 //!
 //! **Native threads.** The machine has native threads of its own, and takes none of the embedder's. Everything
 //! here may be called on any native thread, several at the same time. A call blocks its native thread until it is answered. It may be made by
-//! a native function that guest code has called, too; with a seed it may not ([`Error::Seeded`]), since then one native thread at
-//! a time does anything.
+//! a native function that guest code has called, too.
 //!
 //! **Values.** Numbers, text and lists are copied. An [`Object`] keeps what it stands for alive until it is dropped, and can be
 //! cloned, sent to other native threads and dropped there. It is one of the main actor's, or a value.
@@ -42,11 +41,13 @@
 
 mod channels;
 mod error;
+mod modules;
 mod sandboxes;
 mod vm;
 
 pub use channels::{Reader, Writer};
 pub use error::Error;
+pub use modules::HostModule;
 pub use sandboxes::Sandbox;
 pub use squall_runtime::embedding::kept::Object;
 pub use squall_runtime::embedding::value::Value;

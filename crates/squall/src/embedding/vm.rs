@@ -1,8 +1,9 @@
 //! The machine as an embedder has it: a native thread that serves it, and calls from all others.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_newspeak::Source;
@@ -38,6 +39,9 @@ struct Running {
 
 /// How large the native stack of the machine's first native thread may become.
 const NATIVE_STACK: usize = 8 << 20;
+
+/// After how long who waits for an answer looks, with a seed, whether the one native thread that runs is in a native function.
+const SEEDED_PATIENCE: Duration = Duration::from_millis(1);
 
 /// What the serving thread tells when it is about to serve.
 struct Started {
@@ -92,7 +96,8 @@ impl Vm {
         &self.0.host
     }
 
-    /// Loads a module; answers its class, which has no authority. The path is what traces and diagnostics call it.
+    /// Loads a module. Answers its class, which has no authority; or, for bytecode without one, what its exports are
+    /// called with ([`Vm::call_export`]). The path is what traces and diagnostics call it.
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
         let module = match kind {
             FileKind::Newspeak => crate::compiler::compile_newspeak(
@@ -107,8 +112,9 @@ impl Vm {
     fn load_module(&self, module: RunnableModule) -> Result<Value, Error> {
         let number = self.0.modules.fetch_add(1, Ordering::Relaxed);
         let key = format!("host:{number}");
+        let selector = if module.module().main_class.is_some() { "load:" } else { "bytecode:" };
         self.0.embedding.prepared.lock().insert(key.clone(), module.into_module());
-        self.ask("load:", &[Value::Text(key)])
+        self.ask(selector, &[Value::Text(key)])
     }
 
     /// Sends a message to a guest object, and waits for the answer. It reaches public and protected methods. If the
@@ -121,6 +127,18 @@ impl Vm {
     ) -> Result<Value, Error> {
         self.check_arguments(selector, arguments)?;
         self.send(Site::Main, receiver, selector, arguments)
+    }
+
+    /// Calls a function that a module of bytecode exports, or runs a process, and waits for its end. What travels are lists for
+    /// tuples and lists, lists of pairs for maps, ends of channels as guest objects.
+    pub fn call_export(
+        &self,
+        module: &Value,
+        name: &str,
+        arguments: &[Value],
+    ) -> Result<Value, Error> {
+        let arguments = [Value::Text(name.to_owned()), Value::List(arguments.to_vec())];
+        self.call(module, "call:with:", &arguments)
     }
 
     /// Waits for what a promise is resolved with. Anything else is answered at once.
@@ -157,9 +175,6 @@ impl Vm {
         selector: &str,
         arguments: &[Value],
     ) -> Result<Value, Error> {
-        if functions::is_inside() && self.0.vm.scheduler.is_seeded() {
-            return Err(Error::Seeded);
-        }
         let (answer, answered) = sync_channel(1);
         let call = Call {
             receiver: receiver.clone(),
@@ -169,10 +184,7 @@ impl Vm {
             answer,
         };
         self.leave(|thread| calls::begin(thread, call));
-        match answered.recv() {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(self.ended()),
-        }
+        Ok(self.wait(&answered)??)
     }
 
     /// Has a worker do something, and waits for it.
@@ -180,12 +192,27 @@ impl Vm {
         &self,
         work: impl FnOnce(&mut Thread) -> R + Send + 'static,
     ) -> Result<R, Error> {
-        if functions::is_inside() && self.0.vm.scheduler.is_seeded() {
-            return Err(Error::Seeded);
-        }
         let (answer, answered) = sync_channel(1);
         self.leave(move |thread| _ = answer.send(work(thread)));
-        answered.recv().map_err(|_| self.ended())
+        self.wait(&answered)
+    }
+
+    /// Waits for what the machine is to answer. With a seed, one native thread at a time does anything: if that is in a native
+    /// function for long, another one takes over, for the function may be waiting for this very answer.
+    fn wait<R>(&self, answered: &Receiver<R>) -> Result<R, Error> {
+        let scheduler = &self.0.vm.scheduler;
+        let mut seen = None;
+        loop {
+            let answer = match scheduler.is_seeded() {
+                true => answered.recv_timeout(SEEDED_PATIENCE),
+                false => answered.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => seen = scheduler.relieve_outside(seen),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+            }
+        }
     }
 
     fn leave(&self, errand: impl FnOnce(&mut Thread) + Send + 'static) {

@@ -1,0 +1,81 @@
+//! The examples in C and C++, compiled against the library and run; and hostile calls of it, in C.
+//!
+//! They are compiled by `CC` and `CXX`, or `cc` and `c++`; where there is none, these tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The project's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder with the shared library that belongs to this test, under the names that linkers and programs look for.
+fn library_folder(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("a process has a program");
+    let library = test.with_file_name("libsquall.so");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.libraries"));
+    _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("it can be made");
+    let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    for link in ["libsquall.so".to_owned(), format!("libsquall.so.{major}.{minor}")] {
+        std::os::unix::fs::symlink(&library, folder.join(link)).expect("it can be made");
+    }
+    folder
+}
+
+/// A compiler, if there is one.
+fn compiler(variable: &str, name: &str) -> Option<String> {
+    let compiler = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
+    Command::new(&compiler).arg("--version").output().ok().map(|_| compiler)
+}
+
+/// Compiles a program and runs it with the example's module; answers what it has written.
+fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> String {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let libraries = library_folder(name);
+    let mut command = Command::new(compiler);
+    command.args(options).args(["-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-I"]);
+    command.arg(root().join("include")).arg("-o").arg(&program).arg(root().join(source));
+    command.arg("-L").arg(&libraries).arg("-lsquall");
+    let made = command.output().expect("the compiler can be started");
+    assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", &libraries);
+    let run = command.arg(root().join("examples/embedding/pipeline.ns")).output();
+    let run = run.expect("the program can be started");
+    let errors = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{}\n{errors}", run.status);
+    String::from_utf8(run.stdout).expect("it is UTF-8")
+}
+
+#[test]
+fn the_example_in_c() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "examples/embedding/embed.c", "embed_c");
+    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\n\
+                    stranger: ended, used 100000 of fuel\nsecond machine: refused\n";
+    assert_eq!(output, expected);
+}
+
+#[test]
+fn the_example_in_cpp() {
+    let Some(compiler) = compiler("CXX", "c++") else {
+        return println!("skipped: there is no C++ compiler");
+    };
+    let output = output_of(&compiler, &["-std=c++17"], "examples/embedding/embed.cpp", "embed_cpp");
+    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\n\
+                    stranger: ended, used 100000 of fuel\nthrown: HostError: area: not today\n";
+    assert_eq!(output, expected);
+}
+
+#[test]
+fn wrong_handles_and_arguments_are_errors() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/hostile.c", "hostile_c");
+    assert_eq!(output, "done\n");
+}

@@ -1,0 +1,175 @@
+//! `cargo xtask dist FOLDER`: what programs in C and C++ need to embed the machine.
+//!
+//! ```text
+//! lib/libsquall.so.X.Y.Z       the shared library; its soname is libsquall.so.X.Y, as long as X is 0
+//! lib/libsquall.so.X.Y         a link to it, which programs find when they run
+//! lib/libsquall.so             a link to it, which linkers find
+//! lib/libsquall.a              the static library
+//! lib/pkgconfig/squall.pc      how to compile and link
+//! include/squall.h, squall.hpp
+//! ```
+//!
+//! The folder can be moved: the paths in `squall.pc` begin where it is.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::{cargo, root};
+
+/// The options of `cargo xtask dist`.
+#[derive(Args)]
+pub struct Arguments {
+    /// A build for tests instead of a release build, which takes minutes
+    #[arg(long)]
+    debug: bool,
+
+    /// Where to put everything; what is there already of the same names is replaced
+    #[arg(value_name = "FOLDER")]
+    folder: PathBuf,
+}
+
+/// Builds everything and puts it into the folder; answers whether that worked.
+pub fn run(arguments: &Arguments) -> bool {
+    match make(&arguments.folder, arguments.debug) {
+        Ok(()) => true,
+        Err(problem) => {
+            println!("FAILED: {problem}");
+            false
+        }
+    }
+}
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What interfaces of this version are compatible with: versions below 1.0 with the same second number.
+fn interface_version() -> &'static str {
+    let patch = VERSION.rfind('.').unwrap_or(VERSION.len());
+    &VERSION[..patch]
+}
+
+fn make(folder: &Path, is_debug: bool) -> Result<(), String> {
+    let built = build(is_debug)?;
+    let (libraries, headers) = (folder.join("lib"), folder.join("include"));
+    for made in [libraries.join("pkgconfig"), headers.clone()] {
+        std::fs::create_dir_all(&made).map_err(|error| format!("{}: {error}", made.display()))?;
+    }
+    let shared = format!("libsquall.so.{VERSION}");
+    copy(&built.join("libsquall.so"), &libraries.join(&shared))?;
+    copy(&built.join("libsquall.a"), &libraries.join("libsquall.a"))?;
+    for name in [format!("libsquall.so.{}", interface_version()), "libsquall.so".to_owned()] {
+        let link = libraries.join(name);
+        _ = std::fs::remove_file(&link);
+        symlink(&shared, &link).map_err(|error| format!("{}: {error}", link.display()))?;
+    }
+    for header in ["squall.h", "squall.hpp"] {
+        copy(&root().join("include").join(header), &headers.join(header))?;
+    }
+    let description = libraries.join("pkgconfig/squall.pc");
+    std::fs::write(&description, package()).map_err(|error| error.to_string())?;
+    println!("libsquall {VERSION} is in {}", folder.display());
+    Ok(())
+}
+
+/// Builds the libraries; answers the folder that they are in.
+fn build(is_debug: bool) -> Result<PathBuf, String> {
+    let mut command = cargo();
+    command.args(["build", "--quiet", "--package", "squall-capi"]);
+    match is_debug {
+        // Together with the command, so that what it consists of need not be built once more.
+        true => command.args(["--package", "squall-cli"]),
+        false => command.arg("--release"),
+    };
+    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
+    if !status.success() {
+        return Err(format!("{command:?}: {status}"));
+    }
+    Ok(target_folder()?.join(if is_debug { "debug" } else { "release" }))
+}
+
+fn target_folder() -> Result<PathBuf, String> {
+    let mut command = cargo();
+    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    let folder = metadata["target_directory"].as_str().ok_or("Cargo names no target folder")?;
+    Ok(PathBuf::from(folder))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    // A program may be running with the library that is there: it keeps its file.
+    _ = std::fs::remove_file(to);
+    let copied = std::fs::copy(from, to);
+    copied.map(drop).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
+}
+
+/// The description for pkg-config.
+fn package() -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         libdir=${{prefix}}/lib\n\
+         includedir=${{prefix}}/include\n\
+         \n\
+         Name: squall\n\
+         Description: a virtual machine for many models of concurrency, as a library\n\
+         Version: {VERSION}\n\
+         Libs: -L${{libdir}} -lsquall\n\
+         Libs.private: -lgcc_s -lutil -lrt -lpthread -lm -ldl -lc\n\
+         Cflags: -I${{includedir}}\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// What a command prints.
+    fn output(command: &mut Command) -> String {
+        let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+        String::from_utf8(output.stdout).expect("it is UTF-8")
+    }
+
+    fn is_there(tool: &str) -> bool {
+        Command::new(tool).arg("--version").output().is_ok()
+    }
+
+    /// The example in C, compiled and run with what is in the folder.
+    fn run_example(folder: &Path, options: &[&str]) -> String {
+        let mut package = Command::new("pkg-config");
+        package.env("PKG_CONFIG_PATH", folder.join("lib/pkgconfig"));
+        let flags = output(package.args(["--cflags", "--libs", "squall"]).args(options));
+        let program = folder.join("embed");
+        let mut compiler = Command::new("cc");
+        compiler.arg("-o").arg(&program).arg(root().join("examples/embedding/embed.c"));
+        output(compiler.args(flags.split_whitespace()).arg("-pthread"));
+        let mut example = Command::new(&program);
+        example.env("LD_LIBRARY_PATH", folder.join("lib"));
+        output(example.arg(root().join("examples/embedding/pipeline.ns")))
+    }
+
+    #[test]
+    fn the_example_in_c_finds_the_library_through_pkg_config() {
+        if !is_there("cc") || !is_there("pkg-config") {
+            return println!("skipped: there is no C compiler, or no pkg-config");
+        }
+        let folder = std::env::temp_dir().join(format!("squall-dist-{}", std::process::id()));
+        make(&folder, true).expect("it can be made");
+        let shared = run_example(&folder, &[]);
+        assert!(shared.starts_with("area: 42\n"), "{shared}");
+        let needed = folder.join(format!("lib/libsquall.so.{}", interface_version()));
+        assert!(needed.exists());
+        std::fs::remove_file(needed).expect("it can be removed");
+        let program =
+            Command::new(folder.join("embed")).env("LD_LIBRARY_PATH", folder.join("lib")).output();
+        assert!(
+            !program.expect("it can be started").status.success(),
+            "it does not need the soname"
+        );
+        std::fs::remove_dir_all(folder).expect("it can be removed");
+    }
+}
