@@ -744,7 +744,7 @@ fn property_14_register_types() {
     check_typed(
         "unbox r1, r0, e",
         expect![[r#"
-            fn0 `f:` at pc 4: `unbox`: destination r1 is `any`, not `bool`, an integer or a float
+            fn0 `f:` at pc 4: `unbox`: destination r1 is `any`, not a type whose values are objects, too
         "#]],
     );
     check_typed(
