@@ -128,8 +128,7 @@ fn tiny(path: &Path) -> Result<(), String> {
     }
     let program = compilation.scratch.path().join("program.sqasm").display().to_string();
     let result = Run::new(["run".to_owned(), program]).execute();
-    let expected: String =
-        comments(&text, "# expect: ").map(|line| format!("{line}\n")).collect();
+    let expected: String = comments(&text, "# expect: ").map(|line| format!("{line}\n")).collect();
     compare(&shown, &expected, &result.output).map_err(|problem| problem + &result.error)?;
     let mut refusals = comments(&text, "# refused: ");
     match refusals.find(|line| !result.error.contains(line)) {
