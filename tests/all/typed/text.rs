@@ -14,9 +14,9 @@ const TAIL: &str = include_str!("tail.sqasm");
 pub fn module(programs: &[Vec<Step>]) -> String {
     let mut text = String::from(HEAD);
     for number in 0..programs.len() {
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "    catch r2 into r4 from start{number} to end{number} handler caught{number}\n"
+            "    catch r2 into r4 from start{number} to end{number} handler caught{number}"
         );
     }
     text += "    send0 r2, r0, r9, lexical \"kernel\"\n    send0 r2, r2, r9, \"Exception\"\n";
