@@ -105,6 +105,10 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
                 }
             }
         }
+        if let Some(problem) = failure.filter(Failure::is_elsewhere) {
+            // The strand has been ended, and so are the branches.
+            return Err(problem);
+        }
         let join = thread.message[0].object_unchecked();
         if failure.is_some() {
             note_failure(thread, join, thread.vm.roots.out_of_memory.get());
