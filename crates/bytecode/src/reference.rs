@@ -32,7 +32,7 @@ const INTRODUCTION: &str = "\
 # Instruction reference
 
 This page is made from the instruction table in `crates/bytecode/src/instructions.rs`; do not edit it. After a change to
-the table, `BLESS=1 cargo test -p squall-bytecode reference` writes it anew. [bytecode.md](bytecode.md) explains the
+the table, `cargo xtask generate` writes it anew. [bytecode.md](bytecode.md) explains the
 machine, the text form and the module format.
 
 An instruction takes one to three 32-bit words. Its operands live in these fields:

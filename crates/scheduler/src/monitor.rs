@@ -16,10 +16,9 @@
 //! that all make the same call do so one after the other. So with each replacement the machine becomes less
 //! patient, down to an eighth, until it sees a call that returns by itself.
 //!
-//! How long an item waits is told without touching it: a queue is first in, first out, so who waits behind `w`
-//! others while `b` are begun in a time `t` waits for `t · w / b`. If that is longer than it takes to wake
-//! somebody, an idle worker shall help. Programs that switch often and quickly thus never look as if they
-//! needed help.
+//! Whether an item has waited since the last look is told without touching the item: a queue is first
+//! in, first out, so if fewer items were begun since than were waiting then, one of these
+//! still waits. Programs that switch often and quickly thus never look as if they needed help.
 
 use std::time::Duration;
 
@@ -31,9 +30,6 @@ use crate::{Scheduler, WorkerId};
 /// The shortest interval between two looks. Waking a thread takes about 50 microseconds until it
 /// runs, so an item that waits for less is better left where it is.
 const SHORTEST_INTERVAL: Duration = Duration::from_micros(250);
-
-/// How long an item waits for an idle worker to be woken.
-const LONG_WAIT: Duration = Duration::from_micros(100);
 
 /// The shortest time after which it looks again at what is outside.
 const SHORTEST_PATIENCE: Duration = Duration::from_micros(20);
@@ -241,8 +237,6 @@ struct Observation {
     since: Duration,
     /// How many items waited behind it.
     waiting: u64,
-    /// When it was seen last.
-    seen: Duration,
     /// The call it was in, if it was outside, and since when, as far as was seen.
     call: Option<(Call, Duration)>,
 }
@@ -251,10 +245,7 @@ impl Observation {
     fn judge(&mut self, sight: Sight, now: Duration, slice: Duration) -> Measure {
         let Progress { count, runs, has_next } = sight.progress;
         let begun = count - self.count;
-        let passed = now - std::mem::replace(&mut self.seen, now);
-        let has_waited = self.waiting > begun
-            || passed.as_nanos() * u128::from(self.waiting)
-                > LONG_WAIT.as_nanos() * u128::from(begun);
+        let has_waited = self.waiting > begun;
         if begun > 0 || !runs {
             (self.count, self.since) = (count, now);
         }
@@ -361,12 +352,9 @@ mod tests {
     }
 
     #[test]
-    fn items_that_soon_get_their_turn_get_none() {
-        // Twenty a millisecond, so each takes 50 µs: two wait for 100 µs, three for longer.
-        let measures = judge(&[sight(1, true, 1), sight(21, true, 1), sight(41, true, 1)]);
+    fn items_that_were_all_begun_since_get_none() {
+        let measures = judge(&[sight(1, true, 3), sight(5, true, 3), sight(9, true, 3)]);
         assert_eq!(measures, [Measure::None; 3]);
-        let measures = judge(&[sight(1, true, 2), sight(21, true, 2)]);
-        assert_eq!(measures, [Measure::None, Measure::Wake]);
     }
 
     #[test]

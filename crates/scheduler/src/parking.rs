@@ -57,7 +57,7 @@
 //! outside for long is replaced: it is not present, and counts as a source, until it comes back. Then
 //! there may be one too many, and the next worker that has nothing in hand parks even if there is work: the
 //! others are active, and come to their own P4 later. A worker that is parked for long, while there are
-//! as many others as places, is surplus, and leaves.
+//! as many others as places, is surplus, and leaves; one that was none when it parked is told when others come back.
 //!
 //! # Stop
 //!
@@ -104,6 +104,8 @@ pub(crate) struct Parking {
 struct Crew {
     /// The parked, with those who parked last at the end: their caches are warm.
     parked: Vec<WorkerId>,
+    /// Those of them who wait without a limit: when they parked, they were no more than there are places.
+    patient: Vec<WorkerId>,
     verdicts: Box<[Option<Verdict>]>,
     /// The least number that nobody has had.
     joined: usize,
@@ -160,6 +162,7 @@ impl Parking {
     pub(crate) fn new(places: usize, threads: usize, kept: Duration, starts: bool) -> Parking {
         let crew = Crew {
             parked: Vec::with_capacity(places),
+            patient: Vec::new(),
             verdicts: vec![None; threads].into(),
             joined: 0,
             vacant: Vec::new(),
@@ -270,6 +273,10 @@ impl Parking {
         crew.present += 1;
         crew.replaced -= 1;
         self.publish(&crew);
+        if crew.present > self.places {
+            // They may be surplus from now on.
+            crew.patient.drain(..).for_each(|id| self.notify(Some(id)));
+        }
         drop(crew);
         // It is active, so this does not end in a stall.
         self.end_sources(1, has_work);
@@ -291,17 +298,13 @@ impl Parking {
         crew.parked.push(id);
         self.publish(&crew);
         fence(Ordering::SeqCst);
-        let is_surplus = crew.present > self.places && id != FIRST;
         if crew.active() < self.places && has_work() {
             self.unpark(crew, id);
             return Verdict::Search { has_token: false };
         }
         let told = self.tell_stall(&mut crew, has_work);
         self.notify(told.filter(|told| *told != id));
-        match self.await_verdict(crew, id, if is_surplus { Some(self.kept) } else { timeout }) {
-            Verdict::TimedOut if is_surplus => Verdict::Surplus,
-            verdict => verdict,
-        }
+        self.await_verdict(crew, id, timeout)
     }
 
     /// Wakes a worker, or has one started, to look for items that became visible before.
@@ -482,9 +485,12 @@ impl Parking {
             if let Some(verdict) = crew.verdicts[id.0].take() {
                 return verdict;
             }
+            let is_surplus = crew.present > self.places && id != FIRST;
             let given = &self.verdict_given[id.0];
-            let Some(timeout) = timeout else {
+            let Some(timeout) = (if is_surplus { Some(self.kept) } else { timeout }) else {
+                crew.patient.push(id);
                 crew = given.wait(crew).unwrap_or_else(|poison| poison.into_inner());
+                crew.patient.retain(|patient| *patient != id);
                 continue;
             };
             let waited = given.wait_timeout(crew, timeout);
@@ -492,7 +498,7 @@ impl Parking {
             crew = woken;
             if result.timed_out() && crew.verdicts[id.0].is_none() {
                 self.unpark(crew, id);
-                return Verdict::TimedOut;
+                return if is_surplus { Verdict::Surplus } else { Verdict::TimedOut };
             }
         }
     }

@@ -49,10 +49,10 @@ fn stalls_are_told_under_each() {
         all_but(&[Policy::Dictated, Policy::Threads]),
         &[order::a_stall_is_told_once_for_all_that_ran],
     );
+    under(all_but(&[Policy::Threads]), &[order::while_something_is_outside_there_is_no_stall]);
     under(
         all_but(&[]),
         &[
-            order::while_something_is_outside_there_is_no_stall,
             order::the_end_of_what_was_outside_may_be_a_stall,
             watching::timers_come_and_hold_the_stall_off,
             watching::a_cancelled_timer_does_not_come_and_its_end_may_be_a_stall,

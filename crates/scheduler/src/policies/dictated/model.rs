@@ -34,7 +34,7 @@ impl Model {
     fn new(workers: usize) -> Arc<Model> {
         Arc::new(Model {
             office: Office::new(workers, workers),
-            parking: Parking::new(workers, workers, Duration::ZERO),
+            parking: Parking::new(workers, workers, Duration::ZERO, true),
             taken: AtomicUsize::new(0),
             stalls: AtomicUsize::new(0),
         })
