@@ -6,10 +6,11 @@
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
-//! | `tests/bytecode/{run,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
+//! | `tests/bytecode/{run,link,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
+//! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
@@ -33,6 +34,7 @@ mod observer;
 mod postgres;
 mod process;
 mod schedulers;
+mod typed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     trials.extend(observer::trials());
     trials.extend(postgres::trials());
     trials.extend(schedulers::trials());
+    trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

@@ -76,9 +76,11 @@ fn make(folder: &Path, is_debug: bool) -> Result<(), String> {
 fn build(is_debug: bool) -> Result<PathBuf, String> {
     let mut command = cargo();
     command.args(["build", "--quiet", "--package", "squall-capi"]);
-    if !is_debug {
-        command.arg("--release");
-    }
+    match is_debug {
+        // Together with the command, so that what it consists of need not be built once more.
+        true => command.args(["--package", "squall-cli"]),
+        false => command.arg("--release"),
+    };
     let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
     if !status.success() {
         return Err(format!("{command:?}: {status}"));

@@ -1,7 +1,8 @@
 //! Adapters: how callers who hold nothing but objects call the functions that a module exports.
 //!
 //! An adapter is a function of the same module whose parameters and result are `any`. It unboxes its
-//! arguments, calls the exported function and boxes the result; for a process, it does so in place of a
+//! arguments, calls the exported function and boxes the result; channels, their ends, barriers and buckets
+//! it passes on as they are, so that its caller has to check them. For a process, it does so in place of a
 //! strand of its own, and answers nil. Another one starts the process. They are made of instructions
 //! like any others, after the module was verified: so nobody but the verifier's rules is to be trusted.
 //!
@@ -50,6 +51,20 @@ fn is_boxable(module: &Module, kind: RegisterType) -> bool {
     !module.definition(kind).is_some_and(TypeDefinition::is_callable)
 }
 
+/// Whether callers who hold objects can do something with a result of this type: whole channels, barriers
+/// and buckets are none that the library can make objects of.
+fn is_answerable(module: &Module, kind: RegisterType) -> bool {
+    use TypeDefinition::{Barrier, Bucket, Channel};
+    !matches!(module.definition(kind), Some(Channel(_) | Barrier | Bucket))
+}
+
+/// Whether a register of this type holds what an `any` register holds, too. Who calls an adapter with
+/// the end of a channel or the like must have seen that it is one.
+fn is_passed_on(module: &Module, kind: RegisterType) -> bool {
+    let communicates = module.definition(kind).is_some_and(TypeDefinition::is_communication);
+    kind == RegisterType::Any || communicates
+}
+
 /// What an argument of the wrong type is told that it is none of.
 fn describe(module: &Module, kind: RegisterType) -> &'static str {
     let keyword = module.definition(kind).map(TypeDefinition::keyword);
@@ -62,6 +77,7 @@ fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
     let (result, kind, name) = (callee.result, callee.kind, module.string(callee.name).to_owned());
     let is_suitable = parameters.len() <= MOST_PARAMETERS
         && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, kind))
+        && is_answerable(module, result)
         && (adapter == Adapter::Call || kind == FunctionKind::Process);
     let mut maker = Maker { module, code: FunctionBuilder::new(), parameters };
     match is_suitable {
@@ -102,9 +118,9 @@ impl Maker<'_> {
         let wrong: Vec<_> = (0..count).map(|_| self.code.label()).collect();
         for (index, &label) in wrong.iter().enumerate() {
             let (from, to) = (register(index), register(self.window() + index));
-            match self.parameters[index] {
-                RegisterType::Any => self.code.emit(Opcode::Move, &[to.into(), from.into()]),
-                _ => self.code.emit(Opcode::Unbox, &[to.into(), from.into(), label.into()]),
+            match is_passed_on(self.module, self.parameters[index]) {
+                true => self.code.emit(Opcode::Move, &[to.into(), from.into()]),
+                false => self.code.emit(Opcode::Unbox, &[to.into(), from.into(), label.into()]),
             }
         }
         let (answer, window) = (register(self.result()), register(self.window()));
@@ -114,7 +130,8 @@ impl Maker<'_> {
             Adapter::Call => {
                 let raw = register(self.raw_result());
                 self.code.emit(Opcode::Call, &[raw.into(), window.into(), number(count), function]);
-                let opcode = if result == RegisterType::Any { Opcode::Move } else { Opcode::Box };
+                let passes = is_passed_on(self.module, result);
+                let opcode = if passes { Opcode::Move } else { Opcode::Box };
                 self.code.emit(opcode, &[answer.into(), raw.into()]);
             }
             Adapter::Spawn => {

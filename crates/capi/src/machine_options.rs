@@ -31,6 +31,7 @@ pub type squall_writer_function =
     Option<unsafe extern "C" fn(data: *mut c_void, text: *const c_char, length: usize)>;
 
 /// The choices that a handle stands for.
+#[derive(Default)]
 pub struct OptionsEntry {
     choices: Mutex<Choices>,
 }
@@ -93,12 +94,6 @@ impl OptionsEntry {
     pub fn parts(&self) -> (Options, Outside) {
         let Choices { options, output, error } = self.choices.lock().clone();
         (options, Outside { output: Mutex::new(output), error: Mutex::new(error) })
-    }
-}
-
-impl Default for OptionsEntry {
-    fn default() -> OptionsEntry {
-        OptionsEntry { choices: Mutex::default() }
     }
 }
 

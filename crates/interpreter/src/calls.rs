@@ -20,6 +20,7 @@ use squall_runtime::transactions::access::Slot;
 use squall_runtime::transactions::transaction;
 use squall_runtime::unwind;
 
+use crate::code::{self, general};
 use crate::machine::{Machine, a, b, c};
 use crate::specialise;
 
@@ -358,9 +359,25 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let window = self.window(b(word), c(word));
         let primitive = calls::primitive_of(site);
         if GUARDED && self.transact(primitive.shape) {
-            return self.complete(site, Word::NIL);
+            self.complete(site, Word::NIL);
+            return self.go_on();
         }
         self.run_primitive(site, primitive, window);
+    }
+
+    /// Does at once what mostly comes next in `atomic:`, which saves the way through the dispatch: the block is
+    /// evaluated, or there is a jump past the cleanup for unwindings, and a return.
+    #[inline(always)]
+    fn go_on(&mut self) {
+        if self.word(0) as u8 == code::SEND0_EVALUATE {
+            return self.send0_evaluate(self.word(0));
+        }
+        if self.word(0) as u8 == general::Jump {
+            self.jump_always(self.word(0));
+        }
+        if self.word(0) as u8 == general::Return {
+            self.return_value(self.word(0));
+        }
     }
 
     /// Begins or ends a transaction, if that is what the primitive does and nothing about it is rare; whether

@@ -191,6 +191,14 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
                 forms::MOVE_LIST => m.move_list(word),
                 forms::ADD_64 => m.whole(word, u64::wrapping_add),
+                forms::ADD_64_LESS_LOOP => {
+                    m.whole(word, u64::wrapping_add);
+                    m.bits_loop(m.word(0), |left, right| left < right);
+                }
+                forms::ADD_64_LOOP => {
+                    m.whole(word, u64::wrapping_add);
+                    m.jump_back(m.word(0));
+                }
                 forms::SUBTRACT_64 => m.whole(word, u64::wrapping_sub),
                 forms::MULTIPLY_64 => m.whole(word, u64::wrapping_mul),
                 forms::ADD_I32 => m.half(word, i32::wrapping_add),
@@ -216,6 +224,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 forms::LESS_F64_JUMP => m.double_jump(word, |left, right| left < right),
                 forms::LESS_OR_EQUAL_F64_JUMP => m.double_jump(word, |left, right| left <= right),
 
+                code::NOT_LINKED => m.fail_unlinked(),
                 general::Spawn => m.spawn(word),
                 general::SpawnIndirect => m.spawn_indirect(word),
                 general::EndProcess => m.end_process(),
@@ -249,7 +258,6 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::Raised => m.raised(word),
                 general::FaultOf => m.fault_of(word),
 
-                code::NOT_LINKED => m.fail_unlinked(),
                 code::LEAVE_CHUNK => m.leave_chunk(),
                 code::HALT => break,
                 // SAFETY: the verifier accepts known opcodes only, and specialisation writes the

@@ -64,7 +64,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn make_channel(&mut self, word: u32) {
         self.slowly(|thread| {
-            let made = channels::make(thread, bc(word));
+            let made = processes::make_channel(thread, a(word), bc(word));
             calls::complete_here(thread, a(word), 1, made);
         });
     }
@@ -79,6 +79,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn received(&mut self, link: u32) {
         let site = self.site(links::site_index(link));
         let destination = usize::from(site.destination);
+        let word = self.get(destination);
+        // What is read is mostly a small number; doubles have no such words.
+        if let Some(integer) = word.as_small_integer() {
+            self.set_raw(destination, integer as u64);
+            return self.jump(1);
+        }
         self.slowly(|thread| {
             let word = processes::registers::get(thread, destination);
             processes::registers::set_word(thread, destination, word);

@@ -20,6 +20,8 @@ use crate::sandbox::metering;
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
+use crate::typed::types::{Shape, Type};
+use crate::typed::{boxing, scalars};
 use crate::waiting::{self, waiter};
 
 /// The slots of a channel.
@@ -38,11 +40,14 @@ pub mod slots {
     pub const FIRST: usize = 5;
     /// How many elements the buffer holds.
     pub const HELD: usize = 6;
+    /// The type of the elements, as [`Type::to_word`](crate::typed::Type::to_word) answers it; nil if they
+    /// are any objects.
+    pub const TYPE: usize = 7;
     /// How many there are.
-    pub const COUNT: u32 = 7;
+    pub const COUNT: u32 = 8;
 }
 
-use slots::{BUFFER, FIRST, HELD, POISONED, READERS, WRITERS};
+use slots::{BUFFER, FIRST, HELD, POISONED, READERS, TYPE, WRITERS};
 
 /// The largest buffer.
 pub const MAX_BUFFER: usize = 1 << 20;
@@ -66,6 +71,52 @@ pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
     channel.initialize_slot(FIRST, index_word(0));
     channel.initialize_slot(HELD, index_word(0));
     Ok(channel.word())
+}
+
+/// Makes a channel with a buffer of this size for elements of this type. *GC point.*
+pub fn make_typed(thread: &mut Thread, capacity: usize, element: Type) -> Result<Word, Failure> {
+    let channel = make(thread, capacity)?;
+    if !element.is_any() {
+        channel.object_unchecked().set_slot(&mut thread.mutator, TYPE, element.to_word());
+    }
+    Ok(channel)
+}
+
+/// The type of the elements of a channel; nothing if they are any objects.
+pub fn element_type(channel: Object) -> Option<Type> {
+    Type::of_word(channel.slot(TYPE))
+}
+
+/// Whether a channel carries elements of this type from now on. One that has none yet gets it, unless
+/// something is under way in it.
+pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
+    waiting::lock(&mut thread.mutator, channel);
+    let known = element_type(channel);
+    let is_empty = || index_slot(channel, HELD) == 0 && !waiting::has_waiters(channel, WRITERS);
+    let takes = match known {
+        Some(known) => known == element,
+        None => element.is_any() || is_empty(),
+    };
+    if takes && known.is_none() && !element.is_any() {
+        channel.set_slot(&mut thread.mutator, TYPE, element.to_word());
+    }
+    waiting::unlock(&mut thread.mutator, channel);
+    takes
+}
+
+/// What goes through a channel for an object that is written to it by code that knows no types. *GC point.*
+pub fn element_for(thread: &mut Thread, channel: Word, value: Word) -> Result<Word, Failure> {
+    let object = channel.as_object().filter(|object| object.layout() == known::CHANNEL);
+    let Some(element) = object.and_then(element_type) else { return Ok(value) };
+    let converted = match element.shape() {
+        Shape::Basic(kind) => match scalars::unbox(*kind, value) {
+            Some(bits) => Some(scalars::basic_to_word(thread, *kind, bits)?),
+            None => None,
+        },
+        Shape::Tuple(_) => boxing::unboxed(thread, element, value)?,
+        _ => None,
+    };
+    converted.ok_or(Failure::argument(value))
 }
 
 /// The channel in a word.

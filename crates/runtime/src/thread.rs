@@ -25,6 +25,7 @@ use crate::stack::{Activation, Stack};
 use crate::strand::{self, StrandRef};
 use crate::timers::TimerKey;
 use crate::transactions::Transaction;
+use crate::transactions::alone::{self, Seat};
 use crate::transactions::memory::Memory;
 use crate::transactions::statistics::Tally;
 use crate::unwind::Crossing;
@@ -190,6 +191,8 @@ pub struct Thread {
     pub plain_in: AtomicUsize,
     /// The transactional memory of the vat of the strand that runs, if its accesses are guarded.
     pub memory: Option<&'static Memory>,
+    /// By which others know whose vat's memory is used here.
+    pub seat: Seat,
     /// The transaction of the strand that runs, if it is in one.
     pub transaction: Option<Box<Transaction>>,
     /// To be used for the next transaction.
@@ -284,6 +287,7 @@ impl Thread {
                 runs_guarded: false,
                 plain_in: AtomicUsize::new(0),
                 memory: None,
+                seat: vm.transactions.take_seat(),
                 transaction: None,
                 spare_transaction: None,
                 tally: vm.transactions.statistics.tally(),
@@ -407,7 +411,7 @@ impl Thread {
         // Who makes a vat guarded stops all threads between setting its memory and looking at what they run:
         // so he sees our store, or we see the memory. See `guarding.rs`.
         self.reset_limit();
-        self.memory = vat.and_then(|vat| vat.memory());
+        alone::enter(self, vat.and_then(|vat| vat.memory()));
         self.is_guarded = self.memory.is_some();
         if self.is_guarded {
             self.plain_in.store(0, Ordering::Relaxed);
@@ -445,7 +449,7 @@ impl Thread {
         self.plain_in.store(0, Ordering::Release);
         // What is done between strands, on behalf of a vat, is plain.
         self.is_guarded = false;
-        self.memory = None;
+        alone::leave(self);
         // Who parks gives it to the strand before: that may be elsewhere by now.
         if let Some(transaction) = self.transaction.take() {
             strand.transaction.set(Some(transaction));

@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use squall::embedding::{Budgets, Error, Reason, Value, Vm};
+use squall::embedding::{Budgets, Error, HostModule, Reason, Value, Vm};
 use squall::{FileKind, Options, Surroundings};
 
 const MODULE: &str = r"
@@ -59,6 +59,33 @@ done:
 export "gcd" $gcd
 "#;
 
+const IMPORTER: &str = r#"
+module "user" "1.0.0"
+
+import "host:geometry" "^1" {
+    function $area "area" (i64, i64) -> i64
+    function $broken "broken" () -> i64
+}
+
+function $twice "twice" (2) -> i64 {
+    registers i64*2, i64, any, i64*2
+    move               r4, r0
+    move               r5, r1
+    call               r2, r4, 2, $area
+    add                r2, r2, r2
+    return             r2
+}
+
+function $wrong "wrong" (0) -> i64 {
+    registers i64, any, i64
+    call               r0, r2, 0, $broken
+    return             r0
+}
+
+export "twice" $twice
+export "wrong" $wrong
+"#;
+
 /// What the machine writes.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<String>>);
@@ -92,6 +119,7 @@ fn a_machine_inside_of_this_process() {
     modules_with_mistakes(&vm);
     values_go_both_ways(&vm, &guest);
     exports_are_called(&vm);
+    modules_of_the_host_are_imported(&vm);
     calls_fail_with_reasons(&vm, &guest);
     many_native_threads_call(&vm, &guest);
     native_functions_are_called(&vm, &guest);
@@ -152,6 +180,35 @@ fn exports_are_called(vm: &Vm) {
     let module = vm.load("numbers.sqb", FileKind::Binary, &binary).expect("it is well-typed");
     let answer = vm.call_export(&module, "gcd", &[Value::Integer(7), Value::Integer(21)]);
     assert_eq!(answer, Ok(Value::Integer(7)));
+}
+
+fn modules_of_the_host_are_imported(vm: &Vm) {
+    let load = || vm.load("user.sqasm", FileKind::Assembly, IMPORTER.as_bytes());
+    assert!(matches!(load(), Err(Error::Exception { .. } | Error::Compile(_))));
+    let geometry = |result: &str| {
+        let module = HostModule::new("host:geometry", "1.2.0");
+        let module = module.function("area", &["i64", "i64"], result, |arguments| {
+            let [Value::Integer(width), Value::Integer(height)] = arguments else {
+                return Err("two integers".to_owned());
+            };
+            Ok(Value::Integer(width * height))
+        });
+        module.function("broken", &[], "i64", |_| Ok(Value::Nil))
+    };
+    vm.register_module(geometry("f64")).expect("it is well-typed");
+    assert!(matches!(load(), Err(Error::Exception { .. } | Error::Compile(_))), "a wrong type");
+    vm.register_module(geometry("i64")).expect("it is well-typed");
+    let module = load().expect("all is there");
+    let twice = vm.call_export(&module, "twice", &[Value::Integer(3), Value::Integer(7)]);
+    assert_eq!(twice, Ok(Value::Integer(42)));
+    let wrong = vm.call_export(&module, "wrong", &[]);
+    assert!(matches!(wrong, Err(Error::Exception { .. })), "{wrong:?}");
+    let strange =
+        HostModule::new("host:x", "1.0.0").function("a", &["i64\n"], "i64", |_| Ok(Value::Nil));
+    assert_eq!(vm.register_module(strange), Err(Error::Argument));
+    let unknown =
+        HostModule::new("host:x", "1.0.0").function("a", &["i65"], "i64", |_| Ok(Value::Nil));
+    assert!(matches!(vm.register_module(unknown), Err(Error::Compile(_))));
 }
 
 fn calls_fail_with_reasons(vm: &Vm, guest: &Value) {

@@ -270,6 +270,31 @@ impl<N: Copy> Attempt<N> {
         }
     }
 
+    /// Commits without locks, if nothing that was read is newer than the snapshot, and if nobody waits for a change, has
+    /// reserved or locked what is written: then the caller's stores are done, and the attempt has ended. Otherwise
+    /// nothing has happened. The caller has the [space for itself](crate::sole).
+    #[inline]
+    pub fn commit_alone(
+        &mut self,
+        space: &Space,
+        stripes: impl Iterator<Item = Stripe> + Clone,
+        store: impl FnOnce(),
+    ) -> bool {
+        let is_current = |read: &Read<N>| space.load(read.stripe) <= Word::newest(self.snapshot);
+        let is_plain = |stripe: Stripe| space.load(stripe).is_plain();
+        if self.is_inevitable
+            || !self.reads.iter().all(is_current)
+            || !stripes.clone().all(is_plain)
+        {
+            return false;
+        }
+        store();
+        let time = space.tick_alone();
+        stripes.for_each(|stripe| space.unlock(stripe, Word::free(time)));
+        self.end(space);
+        true
+    }
+
     /// Whether somebody waits for a change of what is held.
     #[inline(always)]
     pub fn is_watched(&self) -> bool {

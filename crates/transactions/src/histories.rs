@@ -19,21 +19,22 @@ const STRANDS: usize = 3;
 enum Step {
     Read(usize),
     Write(usize),
-    Commit,
+    /// Whether it is done without locks, if it can be: the other strands are suspended.
+    Commit(bool),
     Abandon,
     BecomeInevitable,
-    /// Outside of transactions.
-    Store(usize),
+    /// Outside of transactions; the same.
+    Store(usize, bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (0..CELLS).prop_map(Step::Read),
         4 => (0..CELLS).prop_map(Step::Write),
-        4 => Just(Step::Commit),
+        4 => any::<bool>().prop_map(Step::Commit),
         1 => Just(Step::Abandon),
         1 => Just(Step::BecomeInevitable),
-        2 => (0..CELLS).prop_map(Step::Store),
+        2 => (0..CELLS, any::<bool>()).prop_map(|(cell, alone)| Step::Store(cell, alone)),
     ]
 }
 
@@ -85,18 +86,18 @@ impl World {
 
     fn step(&mut self, number: usize, step: Step) {
         match step {
-            Step::Store(cell) => return self.store(number, cell),
-            Step::Commit | Step::Abandon if !self.strands[number].runs => return,
+            Step::Store(cell, alone) => return self.store(number, cell, alone),
+            Step::Commit(_) | Step::Abandon if !self.strands[number].runs => return,
             _ => {}
         }
         self.begin(number);
         match step {
             Step::Read(cell) => self.read(number, cell),
             Step::Write(cell) => self.write(number, cell),
-            Step::Commit => self.commit(number),
+            Step::Commit(alone) => self.commit(number, alone),
             Step::Abandon => self.end(number),
             Step::BecomeInevitable => self.become_inevitable(number),
-            Step::Store(_) => {}
+            Step::Store(..) => {}
         }
         self.check(number);
     }
@@ -165,7 +166,7 @@ impl World {
         }
     }
 
-    fn commit(&mut self, number: usize) {
+    fn commit(&mut self, number: usize, alone: bool) {
         let state = self.state();
         let World { space, cells, strands, .. } = self;
         let Strand { attempt, seen, written, .. } = &mut strands[number];
@@ -173,29 +174,37 @@ impl World {
             return self.end(number);
         }
         let stripes = written.iter().map(|(cell, _)| Stripe(*cell as u32));
-        let time = attempt.acquire(space, stripes).and_then(|()| attempt.prepare(space));
-        let Ok(time) = time else {
-            assert_ne!(self.holder, Some(number), "an inevitable attempt has failed");
-            return self.end(number);
+        let store = || {
+            for &(cell, value) in seen.iter() {
+                assert_eq!(state[cell], value, "what it has read was changed");
+            }
+            for &(cell, value) in written.iter() {
+                cells[cell].store(value, Ordering::Release);
+            }
         };
-        for &(cell, value) in seen.iter() {
-            assert_eq!(state[cell], value, "what it has read was changed");
+        if !alone || !attempt.commit_alone(space, stripes.clone(), store) {
+            let time = attempt.acquire(space, stripes).and_then(|()| attempt.prepare(space));
+            let Ok(time) = time else {
+                assert_ne!(self.holder, Some(number), "an inevitable attempt has failed");
+                return self.end(number);
+            };
+            store();
+            attempt.publish(space, time, |_| {});
         }
-        for &(cell, value) in written.iter() {
-            cells[cell].store(value, Ordering::Release);
-        }
-        attempt.publish(space, time, |_| {});
         self.forget(number);
         self.states.push(self.state());
     }
 
-    fn store(&mut self, number: usize, cell: usize) {
+    fn store(&mut self, number: usize, cell: usize, alone: bool) {
         if self.strands[number].runs {
             return;
         }
         let value = self.new_value();
         let World { space, cells, .. } = self;
         let store = || cells[cell].store(value, Ordering::Release);
+        if alone && space.write_alone(Stripe(cell as u32), store) {
+            return self.states.push(self.state());
+        }
         match space.write(Stripe(cell as u32), store) {
             Ok(_) => self.states.push(self.state()),
             Err(_) => assert!(self.holder.is_some(), "nobody has reserved it"),

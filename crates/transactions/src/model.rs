@@ -192,3 +192,118 @@ fn who_waits_for_a_change_is_told_or_sees_it() {
         }
     });
 }
+
+/// Two cells that are written together in sections without locks.
+struct Unlocked {
+    sole: Sole,
+    presences: [Presence; 3],
+    cells: [AtomicU64; 2],
+}
+
+const SPACE: u64 = 7;
+
+impl Unlocked {
+    fn new() -> Arc<Unlocked> {
+        Arc::new(Unlocked {
+            sole: Sole::default(),
+            presences: Default::default(),
+            cells: [AtomicU64::new(0), AtomicU64::new(0)],
+        })
+    }
+
+    fn barrier() {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    fn enter(&self, number: usize) {
+        let own = number as u64 + 1;
+        if let Some(key) = self.presences[number].enter(SPACE, &self.sole, own) {
+            let other = &self.presences[key as usize - 1];
+            self.sole.take_away(key, other, Unlocked::barrier);
+        }
+    }
+
+    fn claim(&self, number: usize) -> bool {
+        let is_other = |other: usize| other != number && self.presences[other].is_in(SPACE);
+        let others_are_in = || (0..3).any(is_other);
+        self.sole.claim(number as u64 + 1, Unlocked::barrier, others_are_in)
+    }
+
+    /// Adds one to both cells, if this thread has the space for itself; they must not differ before.
+    fn section(&self, number: usize) -> bool {
+        let own = number as u64 + 1;
+        if !self.presences[number].begin_section(&self.sole, own) {
+            return false;
+        }
+        let values = [0, 1].map(|cell: usize| self.cells[cell].load(Ordering::Relaxed));
+        assert_eq!(values[0], values[1], "somebody else is in a section");
+        self.cells.iter().for_each(|cell| cell.store(values[0] + 1, Ordering::Relaxed));
+        self.presences[number].end_section();
+        true
+    }
+
+    fn look(&self) {
+        let values = [1, 0].map(|cell: usize| self.cells[cell].load(Ordering::Relaxed));
+        assert_eq!(values[0], values[1], "half a section was seen");
+    }
+}
+
+#[test]
+fn who_enters_sees_whole_sections() {
+    explore(|| {
+        let unlocked = Unlocked::new();
+        let other = Arc::clone(&unlocked);
+        let other = thread::spawn(move || {
+            other.enter(1);
+            other.look();
+            other.presences[1].leave();
+        });
+        unlocked.enter(0);
+        unlocked.claim(0);
+        unlocked.section(0);
+        unlocked.section(0);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn who_enters_while_another_one_waits_waits_too() {
+    explore(|| {
+        let unlocked = Unlocked::new();
+        unlocked.enter(0);
+        assert!(unlocked.claim(0), "nobody else is there");
+        // Another one has begun to take the space away, and waits.
+        let own = &unlocked.presences[0];
+        assert!(own.begin_section(&unlocked.sole, 1));
+        let other = Arc::clone(&unlocked);
+        let key = unlocked.presences[1].enter(SPACE, &unlocked.sole, 2);
+        assert_eq!(key, Some(1));
+        unlocked.sole.begin_to_take_away(1);
+        let other = thread::spawn(move || {
+            other.enter(2);
+            other.look();
+        });
+        unlocked.cells.iter().for_each(|cell| cell.store(1, Ordering::Relaxed));
+        own.end_section();
+        other.join().unwrap();
+        assert!(!unlocked.section(0), "it was taken away");
+    });
+}
+
+#[test]
+fn of_two_who_claim_one_at_most_is_alone() {
+    explore(|| {
+        let unlocked = Unlocked::new();
+        let other = Arc::clone(&unlocked);
+        let other = thread::spawn(move || {
+            other.enter(1);
+            other.claim(1);
+            other.section(1);
+            other.presences[1].leave();
+        });
+        unlocked.enter(0);
+        unlocked.claim(0);
+        unlocked.section(0);
+        other.join().unwrap();
+    });
+}

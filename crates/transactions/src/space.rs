@@ -116,6 +116,14 @@ impl Space {
         self.clock.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 
+    /// The same, for one who has the space for itself, whom that costs nothing.
+    #[inline(always)]
+    pub(crate) fn tick_alone(&self) -> u64 {
+        let time = self.now() + 1;
+        self.clock.0.store(time, Ordering::Release);
+        time
+    }
+
     /// Sees to it that a version does not lie ahead of the clock; answers whether it did.
     #[inline]
     pub(crate) fn advance_to(&self, version: u64) -> bool {
@@ -162,6 +170,18 @@ impl Space {
         store();
         self.unlock(stripe, Word::free(self.now() + 1));
         Ok(word.is_watched())
+    }
+
+    /// Stores into a place of this stripe without locking it, if nobody has reserved it or waits for a change;
+    /// whether that is done. The caller has the [space for itself](crate::sole).
+    #[inline(always)]
+    pub fn write_alone(&self, stripe: Stripe, store: impl FnOnce()) -> bool {
+        let is_plain = self.load(stripe).is_plain();
+        if is_plain {
+            store();
+            self.unlock(stripe, Word::free(self.tick_alone()));
+        }
+        is_plain
     }
 
     /// Stores into places of all these stripes, at once for all others; answers whether somebody waits

@@ -2,10 +2,10 @@
 //! explored, those of loom.
 
 #[cfg(not(all(test, feature = "loom")))]
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 #[cfg(all(test, feature = "loom"))]
-pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// One more turn of a loop that waits for another native thread, which holds a lock for a few
 /// instructions but may have lost its processor.
@@ -31,5 +31,19 @@ pub(crate) fn order() {}
 /// Loom takes sequentially consistent accesses for weaker ones; fences it knows.
 #[cfg(all(test, feature = "loom"))]
 pub(crate) fn order() {
+    fence(Ordering::SeqCst);
+}
+
+/// Keeps the compiler from moving a load before a store; the processor is kept from it by others: see
+/// `sole.rs`.
+#[cfg(not(all(test, feature = "loom")))]
+#[inline(always)]
+pub(crate) fn barrier_of_compiler() {
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// Loom knows no barriers for all threads: here, each has its own.
+#[cfg(all(test, feature = "loom"))]
+pub(crate) fn barrier_of_compiler() {
     fence(Ordering::SeqCst);
 }

@@ -72,6 +72,12 @@ impl Word {
         self.0 & WATCHED != 0
     }
 
+    /// Whether there is nothing about it but a version.
+    #[inline(always)]
+    pub fn is_plain(self) -> bool {
+        self.0 & (LOCKED | WATCHED | RESERVED) == 0
+    }
+
     /// The time of the last change, of a free stripe.
     #[inline(always)]
     pub fn version(self) -> u64 {
@@ -122,6 +128,8 @@ mod tests {
         assert!(marked.is_watched() && marked.is_reserved() && !marked.is_locked());
         assert_eq!(marked.version(), 77);
         assert_eq!(marked.unreserved(), word.watched());
+        assert!(word.is_plain() && !word.watched().is_plain() && !word.reserved().is_plain());
+        assert!(!word.locked(0).is_plain());
         assert!(marked <= Word::newest(77) && marked > Word::newest(76));
         for place in [0, 1, 1 << 40, NO_PLACE] {
             let locked = marked.locked(place);

@@ -25,6 +25,9 @@ pub struct Group {
     /// each other but with themselves.
     #[serde(default)]
     pub pairs: Vec<[String; 2]>,
+    /// Whether there is another table of how much faster more threads are, by details that end with `th=N`.
+    #[serde(default)]
+    pub speedups: bool,
     /// What the rows of its table are.
     #[serde(default)]
     pub rows: Rows,

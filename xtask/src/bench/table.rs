@@ -23,6 +23,9 @@ pub fn of_group(group: &Group, results: &Results) -> String {
                 text += &grid.ratios(baseline, group.geomean);
             }
             text += &grid.ratios_of_pairs(&group.pairs);
+            if group.speedups {
+                text += &grid.speedups();
+            }
             text += &grid.ratios_of_cores();
         }
     }
@@ -145,6 +148,27 @@ impl<'r> Grid<'r> {
         table.text
     }
 
+    /// A row for each line that is about several threads: the median of one thread divided by theirs.
+    fn speedups(&self) -> String {
+        let mut table = Table::new("times as fast as one thread", &self.systems);
+        for &line in &self.lines {
+            let Some((what, threads)) = line.detail.rsplit_once(THREADS) else { continue };
+            let one = |other: &&Line<'r>| {
+                let found = other.detail.strip_prefix(what).and_then(|it| it.strip_prefix(THREADS));
+                found == Some("1") && Line { detail: line.detail, ..**other } == line
+            };
+            let Some(&one) = self.lines.iter().find(one).filter(|_| threads != "1") else {
+                continue;
+            };
+            let ratios = self.systems.iter().map(|&system| {
+                let ratio = quotient(self.median(one, system), self.median(line, system));
+                ratio.map_or(NOTHING.to_owned(), figure)
+            });
+            table.row(&self.label(line), ratios);
+        }
+        table.text
+    }
+
     /// A row for each line: the ratios of pairs of systems that were both measured. Nothing if there are none.
     fn ratios_of_pairs(&self, pairs: &'r [[String; 2]]) -> String {
         let is_measured =
@@ -234,6 +258,9 @@ impl<'r> Grid<'r> {
 }
 
 const NOTHING: &str = "–";
+
+/// Before the number of threads in a detail.
+const THREADS: &str = " th=";
 
 /// A Markdown table.
 struct Table {
@@ -369,6 +396,26 @@ mod tests {
 | java | 2.00 (2.00) | 1.00 |
 ";
         assert_eq!(of_group(&group("systems"), &results), expected);
+    }
+
+    #[test]
+    fn more_threads_are_compared_with_one() {
+        let mut results = results(&[]);
+        for (detail, value) in
+            [("sum th=1", 8.0), ("sum th=2", 4.0), ("sum th=16", 5.0), ("x", 1.0)]
+        {
+            let key = Key::new("a", "squall", detail, "ms");
+            results.add("group", Told { samples: vec![Sample { key, value }], share: None });
+        }
+        let mut group = group("workloads");
+        group.speedups = true;
+        let expected = "
+| times as fast as one thread | squall |
+|---|--:|
+| sum th=2, ms | 2.00 |
+| sum th=16, ms | 1.60 |
+";
+        assert!(of_group(&group, &results).ends_with(expected), "{}", of_group(&group, &results));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{File, Finding};
 const LONGEST: usize = 60;
 
 /// Functions that are longer, and how long: tables, most of them.
-const LISTED: &[(&str, &str, usize)] = &[("crates/interpreter/src/dispatch.rs", "run", 220)];
+const LISTED: &[(&str, &str, usize)] = &[("crates/interpreter/src/dispatch.rs", "run", 235)];
 
 /// A function's name, place and length.
 #[derive(PartialEq, Eq, Debug)]

@@ -62,37 +62,41 @@ pub fn is_inside() -> bool {
 
 /// Calls the function that the window's first word names with the elements of the array in the second. *GC point.*
 pub fn call(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let name = text_argument(window.get(0))?;
-    let function = thread.vm.embedding.functions.function(&name);
-    let Some(function) = function else {
-        return Err(failure(thread, &format!("the host has no function {name}")));
-    };
-    let arguments = arguments(thread, window)?;
-    let result = outside(thread, || run(&function, &arguments));
-    match result {
-        Ok(result) => {
-            let here = vat::current(thread)?;
-            value::to_guest(thread, &result, here)
-        }
-        Err(text) => Err(failure(thread, &format!("{name}: {text}"))),
-    }
-}
-
-/// The elements of the array in the window's second word. *GC point.*
-fn arguments(thread: &mut Thread, window: Window) -> Result<Vec<Value>, Failure> {
     let is_array = |word: Word| {
         word.as_object().filter(|object| object.layout().format().has_elements()).is_some()
     };
     if !is_array(window.get(1)) {
         return Err(Failure::argument(window.get(1)));
     }
-    let here = vat::current(thread)?;
-    let count = window.get(1).object_unchecked().length();
-    let argument = |index: usize| {
-        let word = window.get(1).object_unchecked().element(index);
-        value::to_native(thread, word, here)
+    let array = || window.get(1).object_unchecked();
+    perform(thread, window, array().length(), |index| array().element(index))
+}
+
+/// Calls the function that the window's first word names with the others. *GC point.*
+pub fn apply(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    perform(thread, window, window.len() - 1, |index| window.get(1 + index))
+}
+
+/// Calls the function that the window's first word names with so many arguments, each of which is asked for when it is
+/// needed. *GC point.*
+fn perform(
+    thread: &mut Thread,
+    window: Window,
+    count: usize,
+    argument: impl Fn(usize) -> Word,
+) -> Result<Word, Failure> {
+    let name = text_argument(window.get(0))?;
+    let function = thread.vm.embedding.functions.function(&name);
+    let Some(function) = function else {
+        return Err(failure(thread, &format!("the host has no function {name}")));
     };
-    (0..count).map(argument).collect()
+    let here = vat::current(thread)?;
+    let arguments = (0..count).map(|index| value::to_native(thread, argument(index), here));
+    let arguments = arguments.collect::<Result<Vec<Value>, Failure>>()?;
+    match outside(thread, || run(&function, &arguments)) {
+        Ok(result) => value::to_guest(thread, &result, here),
+        Err(text) => Err(failure(thread, &format!("{name}: {text}"))),
+    }
 }
 
 fn run(function: &NativeFunction, arguments: &[Value]) -> Result<Value, String> {

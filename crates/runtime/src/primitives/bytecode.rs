@@ -5,14 +5,16 @@
 
 use squall_bytecode::adapters::{self, Adapter};
 use squall_bytecode::module::Module;
+use squall_bytecode::types::TypeDefinition;
 use squall_heap::Word;
 
 use super::{Primitive, answer, arrays};
 use crate::host::CompileError;
 use crate::module::LoadedModule;
 use crate::objects::number::size_argument;
-use crate::objects::string::{make_string, text_argument};
+use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::{Failure, Outcome};
+use crate::processes::crossing;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker::outside;
@@ -23,6 +25,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("isBytecode:", |thread, window| answer(is_bytecode(thread, window))),
     Primitive::ordinary("bytecodeExports:", |thread, window| answer(exports(thread, window))),
     Primitive::ordinary("bytecodeTakesArguments:of:", |_, window| answer(takes_arguments(window))),
+    Primitive::ordinary("bytecodeResult:of:", |thread, window| answer(result_end(thread, window))),
     Primitive::effect("bytecode:call:with:spawning:", |thread, window| {
         call(thread, window).unwrap_or_else(Outcome::Fail)
     }),
@@ -99,7 +102,27 @@ fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     }
     thread.message.clear();
     access::extend_message(thread, arguments)?;
+    let called = module.function(text.exports[index].function);
+    for place in 0..thread.message.len() {
+        thread.message[place] =
+            crossing::unwrapped(thread, called.types[place], thread.message[place])?;
+    }
     Ok(Outcome::Call(function))
+}
+
+/// Which end of a channel an export answers: a symbol, or nil if it answers none.
+fn result_end(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let module = module(window.get(1))?;
+    let text = module.bytecode.whole();
+    let result =
+        text.functions[text.exports[export(&text, window.get(0))?].function.index()].result;
+    let end = match text.definition(result) {
+        Some(TypeDefinition::Reader(_)) => "reading",
+        Some(TypeDefinition::Writer(_)) => "writing",
+        _ => return Ok(Word::NIL),
+    };
+    let symbol = thread.vm.symbol(end);
+    symbol_object(thread, symbol)
 }
 
 /// The command line behind the program's file, as arrays of bytes. *GC point.*

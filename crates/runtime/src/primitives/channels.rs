@@ -64,6 +64,10 @@ fn write(thread: &mut Thread, window: Window) -> Outcome {
     if !is_value(thread.vm, window.get(1)) {
         return arrays::not_a_value(thread, window.get(1)).into();
     }
+    match channels::element_for(thread, window.get(0), window.get(1)) {
+        Ok(element) => window.set(1, element),
+        Err(failure) => return failure.into(),
+    }
     outcome(channels::write(thread, window))
 }
 

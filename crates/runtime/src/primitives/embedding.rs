@@ -6,6 +6,7 @@ use crate::embedding::functions;
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("hostCall:with:", |thread, window| answer(functions::call(thread, window))),
+    Primitive::effect("hostApply:", |thread, window| answer(functions::apply(thread, window))),
     Primitive::ordinary("hostHas:", |thread, window| {
         answer(functions::has_function(thread, window))
     }),

@@ -12,6 +12,7 @@
 //! ([`crate::module`]), makes it fit the register.
 
 pub mod choice;
+pub mod crossing;
 pub mod faults;
 pub mod forks;
 pub mod links;
@@ -58,6 +59,18 @@ fn operand(thread: &Thread, register: usize) -> Window {
     unsafe { Window::new(thread.state.frame.wrapping_add(register), 1) }
 }
 
+/// Makes a channel of the type of a register. *GC point.*
+pub fn make_channel(
+    thread: &mut Thread,
+    destination: usize,
+    capacity: usize,
+) -> Result<Word, Failure> {
+    match kind_of(thread, destination).shape() {
+        Shape::Channel(element) => channels::make_typed(thread, capacity, *element),
+        _ => channels::make(thread, capacity),
+    }
+}
+
 /// Reads from the channel in a register.
 pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
     perform(thread, site, |thread| channels::read(thread, operand(thread, channel)));
@@ -70,6 +83,9 @@ pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: us
             return Err(not_a_value(thread, get(thread, value)));
         }
         let word = registers::to_word(thread, value)?;
+        if !word.is_pointer() {
+            return channels::write_words(thread, |thread| (get(thread, channel), word));
+        }
         thread.message.clear();
         thread.message.push(word);
         channels::write_words(thread, |thread| (get(thread, channel), thread.message[0]))
@@ -130,7 +146,9 @@ pub fn fall(thread: &mut Thread, site: &'static Site, bucket: usize) {
 /// Lets others run.
 #[inline]
 pub fn give_way(thread: &mut Thread, site: &'static Site) {
-    calls::finish(thread, site, Outcome::Yield(Word::NIL));
+    thread.state.pc = site.return_pc;
+    thread.yields = true;
+    calls::preempt(thread);
 }
 
 /// Waits for as many milliseconds as a register says. *GC point.*

@@ -123,8 +123,7 @@ impl Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, number: usize) {
-        let mixed =
-            (self.0 ^ number as u64 / WORD_BYTES as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (number / WORD_BYTES) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }
 }

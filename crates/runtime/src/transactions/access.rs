@@ -153,6 +153,12 @@ pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word
     let stripe = place.stripe(object.identity_hash());
     let strand = thread.strand();
     memory.set_writer(stripe, thread.state.pc as usize, strand);
+    let seat = thread.seat;
+    if seat
+        .alone(memory, || memory.space.write_alone(stripe, || place.store(thread, object, value)))
+    {
+        return true;
+    }
     match memory.space.write(stripe, || place.store(thread, object, value)) {
         Ok(is_watched) => {
             if is_watched {

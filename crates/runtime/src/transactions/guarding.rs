@@ -17,6 +17,7 @@
 
 use std::sync::atomic::Ordering;
 
+use super::alone;
 use super::memory::Memory;
 use crate::calls;
 use crate::outcome::Failure;
@@ -37,7 +38,7 @@ pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
     while thread.vm.asks_plain_threads(vat) {
         thread.mutator.native(std::thread::yield_now);
     }
-    thread.memory = Some(memory);
+    alone::enter(thread, Some(memory));
     Ok(memory)
 }
 
@@ -60,7 +61,7 @@ pub fn is_out_of_step(thread: &Thread) -> bool {
 /// Makes the thread go on at the saved state with guarded accesses.
 pub fn guard(thread: &mut Thread) {
     let vat = thread.strand().vat.get();
-    thread.memory = vat.and_then(|vat| vat.memory());
+    alone::enter(thread, vat.and_then(|vat| vat.memory()));
     thread.is_guarded = thread.memory.is_some();
     thread.plain_in.store(0, Ordering::Release);
     thread.resumption = thread.state;

@@ -3,10 +3,10 @@
 //! Objects belong to one vat, so vats need no common clock: each has its own, with its own stripes. They
 //! are made when the vat's first transaction begins.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use squall_heap::{Object, RUN, number_of_hash};
-use squall_transactions::{Space, Stripe};
+use squall_transactions::{Sole, Space, Stripe};
 
 use crate::strand::StrandRef;
 
@@ -22,6 +22,10 @@ pub struct Memory {
     writers: Box<[AtomicU64]>,
     /// The identity of the strand whose transaction is inevitable, or is to be; 0 if there is none.
     holder: AtomicU64,
+    /// Which thread has the memory for itself.
+    pub(super) sole: Sole,
+    /// How often threads were not alone that had thought so, up to a limit.
+    pub(super) doubt: AtomicU32,
 }
 
 /// A strand's identity as a holder, which is never 0.
@@ -36,7 +40,15 @@ impl Memory {
             space: Space::new(STRIPE_BITS),
             writers: writers.into_iter().map(AtomicU64::new).collect(),
             holder: AtomicU64::new(0),
+            sole: Sole::default(),
+            doubt: AtomicU32::new(0),
         }
+    }
+
+    /// What tells it from other memories. They live for ever.
+    #[inline(always)]
+    pub(super) fn key(&self) -> u64 {
+        std::ptr::from_ref(self) as u64
     }
 
     /// Records that the instruction at this address has written a stripe. For reports, so the two words

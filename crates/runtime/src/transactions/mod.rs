@@ -7,6 +7,7 @@
 //! | [`memory`] | the transactional memory of a vat: stripes, who wrote them, the right to be inevitable |
 //! | [`writes`] | what a transaction has written and not committed |
 //! | [`transaction`] | a transaction: begin, commit, conflict, marks to go back to |
+//! | [`alone`] | threads that have the memory of a vat for themselves, and need not lock |
 //! | [`effects`] | what waits for the commit; what makes a transaction inevitable |
 //! | [`logs`] | the native memory that transactions have, and its limit |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
@@ -38,6 +39,7 @@
 //!   state says where execution goes on.
 
 pub mod access;
+pub mod alone;
 pub mod effects;
 pub mod guarding;
 pub mod logs;
@@ -49,6 +51,7 @@ pub mod writes;
 
 use parking_lot::Mutex;
 use squall_heap::Word;
+use squall_transactions::Presence;
 
 use logs::{Account, Logs};
 use memory::Memory;
@@ -70,6 +73,8 @@ pub struct Transactions {
     pub statistics: Statistics,
     /// Memories whose vats are gone.
     free: Mutex<Vec<&'static Memory>>,
+    /// The presences of all threads, by their keys.
+    presences: Mutex<Vec<&'static Presence>>,
 }
 
 impl Transactions {
@@ -80,6 +85,7 @@ impl Transactions {
             sleepers: Sleepers::default(),
             statistics: Statistics::default(),
             free: Mutex::default(),
+            presences: Mutex::default(),
         }
     }
 

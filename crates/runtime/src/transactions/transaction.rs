@@ -16,6 +16,7 @@ use squall_heap::{LayoutId, Mutator, Object, Word};
 use squall_transactions::{Attempt, Conflict};
 
 use super::access::Place;
+use super::alone::{self, Seat};
 use super::effects::{self, Effects};
 use super::guarding;
 use super::memory::Memory;
@@ -164,10 +165,9 @@ pub fn try_begin(
     function: *const Function,
 ) -> bool {
     let (Some(memory), None) = (thread.memory, &thread.transaction) else { return false };
-    let Some(mut transaction) = thread.spare_transaction.take() else { return false };
+    let Some(transaction) = &mut thread.spare_transaction else { return false };
     let is_sample = thread.tally.will_begin().is_multiple_of(SAMPLED);
     if is_sample || memory.is_held() {
-        thread.spare_transaction = Some(transaction);
         return false;
     }
     thread.tally.begun();
@@ -175,7 +175,7 @@ pub fn try_begin(
     transaction.depth = 1;
     transaction.begun = None;
     transaction.attempt.begin(&memory.space);
-    thread.transaction = Some(transaction);
+    std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
     true
 }
 
@@ -183,22 +183,26 @@ pub fn try_begin(
 /// saved state. Otherwise nothing has happened.
 #[inline(never)]
 pub fn try_commit(thread: &mut Thread) -> bool {
-    let (Some(memory), Some(mut transaction)) = (thread.memory, thread.transaction.take()) else {
+    let strand = thread.strand();
+    let Thread { memory: Some(memory), transaction: Some(transaction), mutator, seat, .. } = thread
+    else {
         return false;
     };
     let is_usual = transaction.depth == 1
         && !transaction.is_inevitable()
         && transaction.effects.is_empty()
+        && transaction.marks.is_empty()
         && !transaction.is_large()
         && !memory.is_held();
-    if !is_usual || !transaction.try_write_back(thread, memory) {
-        thread.transaction = Some(transaction);
+    if !is_usual || !transaction.try_write_back(mutator, memory, (*seat, strand)) {
         return false;
     }
     thread.tally.committed(transaction.length());
-    transaction.reset();
-    transaction.losses = 0;
-    thread.spare_transaction = Some(transaction);
+    transaction.writes.clear();
+    (transaction.depth, transaction.losses) = (0, 0);
+    // There was none: who begins takes the spare one.
+    std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
+    thread.transaction = None;
     true
 }
 
@@ -206,11 +210,20 @@ impl Transaction {
     /// Makes what it has written the contents of memory, unless there is a conflict, or somebody waits for
     /// that; whether it has. No GC point.
     #[inline(always)]
-    fn try_write_back(&mut self, thread: &mut Thread, memory: &Memory) -> bool {
+    fn try_write_back(
+        &mut self,
+        mutator: &mut Mutator,
+        memory: &Memory,
+        (seat, strand): (Seat, StrandRef),
+    ) -> bool {
         let Transaction { attempt, writes, .. } = self;
         let space = &memory.space;
         if writes.is_empty() {
             attempt.release(space);
+            return true;
+        }
+        let mut store = || store_all(writes, mutator, memory, strand);
+        if seat.alone(memory, || attempt.commit_alone(space, writes.stripes(), &mut store)) {
             return true;
         }
         if attempt.acquire(space, writes.stripes()).is_err() {
@@ -221,8 +234,7 @@ impl Transaction {
             return false;
         }
         let Ok(time) = attempt.prepare(space) else { return false };
-        let strand = thread.strand();
-        store_all(writes, &mut thread.mutator, memory, strand);
+        store();
         attempt.publish(space, time, |_| {});
         true
     }
@@ -251,7 +263,11 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     };
     let strand = thread.strand();
     let home = thread.state;
-    let sample = thread.tally.begun().is_multiple_of(SAMPLED);
+    let begun = thread.tally.begun();
+    let sample = begun.is_multiple_of(SAMPLED);
+    if sample {
+        alone::claim_sometimes(thread, memory, begun);
+    }
     let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
     let transactions = &thread.vm.transactions;
     let transaction = spare.unwrap_or_else(|| Transaction::new(transactions));

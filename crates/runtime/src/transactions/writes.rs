@@ -132,7 +132,7 @@ impl Writes {
     }
 
     /// The stripes that protect them, some of them perhaps several times.
-    pub fn stripes(&self) -> impl Iterator<Item = Stripe> {
+    pub fn stripes(&self) -> impl Iterator<Item = Stripe> + Clone {
         self.entries.iter().map(|entry| entry.stripe)
     }
 

@@ -1,8 +1,8 @@
 //! Typed instructions specialised by the types of their registers, when a function is linked.
 //!
 //! A form has the operands and the length of the instruction that it stands for. A comparison that
-//! is followed by a jump on its result does that jump as well; the jump's own words stay, for those
-//! who jump to it.
+//! is followed by a jump on its result does that jump as well, and an addition the loop's end that
+//! follows it; the words of what follows stay, for those who jump to it.
 //!
 //! One form is no matter of speed: `move` of a list has to mark it, see [`crate::typed`].
 
@@ -73,6 +73,10 @@ forms! {
     198 LESS_F64_JUMP;
     /// `le` of `f64`, and a jump.
     199 LESS_OR_EQUAL_F64_JUMP;
+    /// `ADD_64`, and the `LESS_SIGNED_LOOP` after it.
+    244 ADD_64_LESS_LOOP;
+    /// `ADD_64`, and the `loop` after it.
+    245 ADD_64_LOOP;
 }
 
 /// Jumps on a condition whose codes are odd are those that jump if it holds.
@@ -86,13 +90,26 @@ pub fn specialise(function: &Function, types: &[Type], words: &mut [u32]) {
     if types.is_empty() {
         return;
     }
-    let mut walk = instructions(&function.code).peekable();
-    while let Some(instruction) = walk.next() {
-        let next = walk.peek().filter(|next| is_jump_on_result(&instruction, next));
-        if let Some(form) = form(function, types, &instruction, next.map(|next| next.opcode)) {
-            let word = &mut words[instruction.pc];
-            *word = *word & !0xFF | u32::from(form);
-        }
+    let all: Vec<Instruction> = instructions(&function.code).collect();
+    // From the end, so that what an addition is followed by has its form already.
+    for (index, instruction) in all.iter().enumerate().rev() {
+        let next = all.get(index + 1);
+        let jump = next.filter(|next| is_jump_on_result(instruction, next));
+        let form = form(function, types, instruction, jump.map(|jump| jump.opcode));
+        let Some(form) = form else { continue };
+        let follower = next.map_or(0, |next| words[next.pc] as u8);
+        let word = &mut words[instruction.pc];
+        *word = *word & !0xFF | u32::from(with_follower(form, follower));
+    }
+}
+
+/// The form that does what follows as well, if there is one.
+fn with_follower(form: u8, follower: u8) -> u8 {
+    const LOOP: u8 = Opcode::Loop as u8;
+    match (form, follower) {
+        (ADD_64, LESS_SIGNED_LOOP) => ADD_64_LESS_LOOP,
+        (ADD_64, LOOP) => ADD_64_LOOP,
+        _ => form,
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
+use squall_heap::Word;
 
 /// A type. Equal types are one.
 #[derive(Clone, Copy)]
@@ -131,6 +132,26 @@ impl Type {
             let description = Description { shape, storage, is_plain };
             Type(Box::leak(Box::new(description)))
         })
+    }
+
+    /// The type as a word without an object.
+    pub fn to_word(self) -> Word {
+        // Descriptions are aligned, so that the address is the bits of a small integer.
+        Word::from_bits(std::ptr::from_ref(self.0) as u64)
+    }
+
+    /// The type of which [`Type::to_word`] has made this word, which is none of the guest's.
+    pub fn of_word(word: Word) -> Option<Type> {
+        if !word.is_small_integer() || word.bits() == 0 {
+            return None;
+        }
+        // SAFETY: the word is the address of a description, all of which are immortal.
+        Some(Type(unsafe { &*(word.bits() as *const Description) }))
+    }
+
+    /// Whether this is `any`.
+    pub fn is_any(self) -> bool {
+        matches!(self.shape(), Shape::Basic(RegisterType::Any))
     }
 
     /// A type that needs no definition.

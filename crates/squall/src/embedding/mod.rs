@@ -41,11 +41,13 @@
 
 mod channels;
 mod error;
+mod modules;
 mod sandboxes;
 mod vm;
 
 pub use channels::{Reader, Writer};
 pub use error::Error;
+pub use modules::HostModule;
 pub use sandboxes::Sandbox;
 pub use squall_runtime::embedding::kept::Object;
 pub use squall_runtime::embedding::value::Value;

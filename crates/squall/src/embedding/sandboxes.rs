@@ -35,7 +35,7 @@ impl Sandbox {
 
     /// Ends it; whether it was not over.
     pub fn terminate(&self) -> Result<bool, Error> {
-        self.inspect(|vm, sandbox| sandbox::terminate(vm, sandbox))
+        self.inspect(sandbox::terminate)
     }
 
     /// Why it is over, or that it is not.

@@ -1,0 +1,49 @@
+//! Channels, their ends, barriers and buckets on their way between objects of the library and typed code.
+//!
+//! An object of the library holds in a slot what a register of typed code holds. What goes through a
+//! channel that both sides have must be the same on both: anything without a list or a map in it.
+
+use squall_heap::Word;
+
+use crate::behavior::SlotContent;
+use crate::channels;
+use crate::known;
+use crate::outcome::Failure;
+use crate::thread::Thread;
+use crate::typed::types::{Shape, Type};
+
+/// The class of the library whose instances stand for what registers of a type hold, and the slot where
+/// they have it.
+fn wrapper(kind: Type) -> Option<(&'static str, &'static str)> {
+    Some(match kind.shape() {
+        Shape::Channel(_) => ("Channel", "channel"),
+        Shape::Reader(_) => ("ReadingEnd", "channel"),
+        Shape::Writer(_) => ("WritingEnd", "channel"),
+        Shape::Barrier => ("Barrier", "barrier"),
+        Shape::Bucket => ("Bucket", "bucket"),
+        _ => return None,
+    })
+}
+
+/// What a register of this type holds for an object: itself, unless the type is one of communication.
+pub fn unwrapped(thread: &mut Thread, kind: Type, object: Word) -> Result<Word, Failure> {
+    let Some((class, slot)) = wrapper(kind) else { return Ok(object) };
+    let wrong = Failure::argument(object);
+    let wrapping = object.as_object().ok_or(wrong)?;
+    let behavior = thread.vm.behavior_of_layout(wrapping.layout()).ok_or(wrong)?;
+    let is_library = behavior.definition.module.bytecode.is_image();
+    if !is_library || behavior.name() != class {
+        return Err(wrong);
+    }
+    let slot = behavior.slot_index(SlotContent::Data(thread.vm.symbol(slot))).ok_or(wrong)?;
+    let inner = wrapping.slot(slot);
+    let held = inner.as_object().ok_or(wrong)?;
+    if let Shape::Channel(element) | Shape::Reader(element) | Shape::Writer(element) = kind.shape()
+        && (held.layout() != known::CHANNEL
+            || !element.is_plain()
+            || !channels::takes_type(thread, held, *element))
+    {
+        return Err(wrong);
+    }
+    Ok(inner)
+}

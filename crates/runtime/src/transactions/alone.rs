@@ -1,0 +1,128 @@
+//! Threads that have the memory of a vat for themselves, and need not lock.
+//!
+//! The protocol is [`squall_transactions::sole`]. Here is who claims a memory, and when: a thread that has begun
+//! a good number of transactions and finds no other one among the strands of the vat. The more often it was wrong
+//! about that, or did not stay alone, the longer it waits, up to a few milliseconds: a claim that fails takes some
+//! microseconds.
+
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use squall_transactions::Presence;
+
+use super::Transactions;
+use super::memory::Memory;
+use crate::thread::Thread;
+
+/// A thread's presence, and its key.
+#[derive(Clone, Copy)]
+pub struct Seat {
+    presence: &'static Presence,
+    key: u64,
+}
+
+/// After so many transactions, a thread claims the memory.
+const CLAIMS: u64 = 1024;
+
+/// The longest wait is two to this power times as long.
+const MOST_DOUBT: u32 = 4;
+
+impl Transactions {
+    /// A seat for a thread. Its keys begin with 1.
+    pub(crate) fn take_seat(&self) -> Seat {
+        let presence: &'static Presence = Box::leak(Box::default());
+        let mut presences = self.presences.lock();
+        presences.push(presence);
+        Seat { presence, key: presences.len() as u64 }
+    }
+}
+
+/// The thread begins to run strands of a vat that is guarded, if this is a memory.
+#[inline]
+pub(crate) fn enter(thread: &mut Thread, memory: Option<&'static Memory>) {
+    thread.memory = memory;
+    let Some(memory) = memory else { return leave(thread) };
+    let Seat { presence, key } = thread.seat;
+    if let Some(other) = presence.enter(memory.key(), &memory.sole, key) {
+        take_away(thread, memory, other);
+    }
+}
+
+/// The thread does not run strands of a guarded vat any more.
+#[inline]
+pub(crate) fn leave(thread: &mut Thread) {
+    thread.memory = None;
+    thread.seat.presence.leave();
+}
+
+#[cold]
+fn take_away(thread: &Thread, memory: &Memory, key: u64) {
+    let presence = thread.vm.transactions.presences.lock()[key as usize - 1];
+    memory.sole.take_away(key, presence, barrier_of_all);
+    doubt(memory);
+}
+
+fn doubt(memory: &Memory) {
+    let doubt = memory.doubt.load(Ordering::Relaxed);
+    memory.doubt.store((doubt + 1).min(MOST_DOUBT), Ordering::Relaxed);
+}
+
+/// Claims the memory, if it is time for that, for a thread that has begun so many transactions.
+#[cold]
+pub(super) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
+    let interval = CLAIMS << memory.doubt.load(Ordering::Relaxed);
+    if !begun.is_multiple_of(interval) || memory.sole.is_claimed() || !has_barrier_of_all() {
+        return;
+    }
+    let Seat { presence, key } = thread.seat;
+    let others_are_in = || {
+        let presences = thread.vm.transactions.presences.lock();
+        presences.iter().any(|&one| !std::ptr::eq(one, presence) && one.is_in(memory.key()))
+    };
+    if !memory.sole.claim(key, barrier_of_all, others_are_in) {
+        doubt(memory);
+    }
+}
+
+impl Seat {
+    /// Does something that no other thread sees before it is done, if the thread has the memory for itself: a few
+    /// stores, without a GC point. Whether it was done, as it says itself.
+    #[inline(always)]
+    pub(super) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
+        if !self.presence.begin_section(&memory.sole, self.key) {
+            return false;
+        }
+        let is_done = section();
+        self.presence.end_section();
+        is_done
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call has no effect on memory but to order accesses; for an unknown command it fails.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn membarrier(_: libc::c_int) -> bool {
+    false
+}
+
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+const BARRIER: libc::c_int = 8;
+/// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`.
+const REGISTER: libc::c_int = 16;
+
+/// Whether the system has barriers for all threads of the process.
+fn has_barrier_of_all() -> bool {
+    static IS_REGISTERED: OnceLock<bool> = OnceLock::new();
+    *IS_REGISTERED.get_or_init(|| membarrier(REGISTER))
+}
+
+/// A barrier for all threads of the process.
+fn barrier_of_all() {
+    // It was registered before the first claim, and does not fail then.
+    let is_done = membarrier(BARRIER);
+    assert!(is_done, "the system takes back a barrier that it has promised");
+}
