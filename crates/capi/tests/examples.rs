@@ -4,22 +4,40 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// The project's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A folder with the shared library that belongs to this test, under the names that linkers and programs look for.
+/// The shared library. Cargo builds none for tests, so it is asked to.
+fn library() -> &'static Path {
+    static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        // The test is in the folder `deps` beside it.
+        let test = std::env::current_exe().expect("a process has a program");
+        let built = test.parent().and_then(Path::parent).expect("it is in a folder");
+        let target = built.parent().expect("it is one of the target folder's");
+        let mut cargo = Command::new(env!("CARGO"));
+        // Together with the command, so that what it consists of need not be built once more.
+        cargo.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);
+        cargo.args(if cfg!(debug_assertions) { &[][..] } else { &["--release"] });
+        cargo.arg("--target-dir").arg(target).current_dir(root());
+        let status = cargo.status().expect("Cargo can be started");
+        assert!(status.success(), "{cargo:?}: {status}");
+        built.join("libsquall.so")
+    });
+    &LIBRARY
+}
+
+/// A folder with the shared library under the names that linkers and programs look for.
 fn library_folder(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a process has a program");
-    let library = test.with_file_name("libsquall.so");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.libraries"));
     _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("it can be made");
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     for link in ["libsquall.so".to_owned(), format!("libsquall.so.{major}.{minor}")] {
-        std::os::unix::fs::symlink(&library, folder.join(link)).expect("it can be made");
+        std::os::unix::fs::symlink(library(), folder.join(link)).expect("it can be made");
     }
     folder
 }

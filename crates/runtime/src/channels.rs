@@ -184,7 +184,7 @@ pub const WRITER: usize = 0;
 pub const ELEMENT: usize = 1;
 
 /// Reads from the channel in the window without letting the writer go on: answers a pair of the waiter to
-/// [release](release) then and the element. If the element comes from the buffer, or its writer was
+/// [release] then and the element. If the element comes from the buffer, or its writer was
 /// ended, there is nil instead of a waiter. *GC point.*
 pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let class = thread.vm.known_class(KnownClass::Array);

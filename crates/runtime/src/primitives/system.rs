@@ -25,10 +25,10 @@ pub static PRIMITIVES: &[Primitive] = &[
         print(thread, window, |host, text| host.write_error(text), Effects::error)
     }),
     Primitive::ordinary("hostWrite:", |thread, window| {
-        write(thread, bytes(window), |host, text| host.write_output(text), Effects::output)
+        print_bytes(thread, window, |host, text| host.write_output(text), Effects::output)
     }),
     Primitive::ordinary("hostWriteError:", |thread, window| {
-        write(thread, bytes(window), |host, text| host.write_error(text), Effects::error)
+        print_bytes(thread, window, |host, text| host.write_error(text), Effects::error)
     }),
     Primitive::effect("printStackTrace", |thread, _| {
         let text = trace::render(thread.activations());
@@ -80,9 +80,19 @@ fn print(
     }
 }
 
-/// The bytes in a list of typed code, which only modules of the host pass on.
-fn bytes(window: Window) -> String {
-    String::from_utf8_lossy(&lists::to_bytes(window.get(0))).into_owned()
+/// Writes the text whose bytes are in a list of typed code, as [`print`] does.
+fn print_bytes(
+    thread: &mut Thread,
+    window: Window,
+    write: fn(&dyn Host, &str),
+    defer: fn(&mut Effects, String),
+) -> Outcome {
+    match lists::to_bytes(window.get(0)) {
+        Some(bytes) => {
+            self::write(thread, String::from_utf8_lossy(&bytes).into_owned(), write, defer)
+        }
+        None => Failure::argument(window.get(0)).into(),
+    }
 }
 
 fn write(

@@ -191,10 +191,12 @@ pub fn of_bytes(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
     })
 }
 
-/// The bytes of a list of bytes.
-pub fn to_bytes(list: Word) -> Vec<u8> {
-    let list = list.object_unchecked();
-    (0..length(list.word())).map(|index| bits(list, index, Storage::U8) as u8).collect()
+/// The bytes of a list of bytes; none if the word is no list of numbers.
+pub fn to_bytes(word: Word) -> Option<Vec<u8>> {
+    let list = word.as_object().filter(|object| object.layout() == known::LIST)?;
+    let elements = list.slot(ELEMENTS).as_object();
+    let is_packed = elements.is_none_or(|elements| elements.layout().format() == Format::Bytes);
+    is_packed.then(|| (0..length(word)).map(|at| bits(list, at, Storage::U8) as u8).collect())
 }
 
 /// What a register holds, for a list of words: a list in it is shared from then on.
