@@ -278,7 +278,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 
     /// Whether there is something for a worker that is about to park.
     pub(crate) fn is_worth_a_look(&self, id: WorkerId) -> bool {
-        !self.injector.is_empty() || self.pool.as_ref().is_some_and(|pool| pool.is_worth_a_look(id))
+        let is_pooled = || self.pool.as_ref().is_some_and(|pool| pool.is_worth_a_look(id));
+        !self.injector.is_empty() || self.keeper.is_claimed() || is_pooled()
     }
 
     /// Gives what is in the queue of a worker to all.
