@@ -278,8 +278,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 
     /// Whether there is something for a worker that is about to park.
     pub(crate) fn is_worth_a_look(&self, id: WorkerId) -> bool {
-        let is_pooled = || self.pool.as_ref().is_some_and(|pool| pool.is_worth_a_look(id));
-        !self.injector.is_empty() || self.keeper.is_claimed() || is_pooled()
+        self.has_unpooled() || self.pool.as_ref().is_some_and(|pool| pool.is_worth_a_look(id))
     }
 
     /// Gives what is in the queue of a worker to all.
@@ -296,8 +295,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
 
     /// Whether items wait for anybody.
     pub(crate) fn has_injected(&self) -> bool {
-        let is_pooled = || self.pool.as_ref().is_some_and(|pool| pool.has_shared());
-        !self.injector.is_empty() || self.keeper.is_claimed() || is_pooled()
+        self.has_unpooled() || self.pool.as_ref().is_some_and(|pool| pool.has_shared())
+    }
+
+    /// Whether something waits for anybody that is in no pool.
+    fn has_unpooled(&self) -> bool {
+        !self.injector.is_empty() || self.keeper.is_claimed()
     }
 
     /// How often the monitor has looked.

@@ -1,5 +1,6 @@
 //! What library code says to `vmMirror`: primitives, and the two forms of exception handling.
 
+use squall_bytecode::builder::Label;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Opcode, Special};
 use squall_bytecode::module::RegionKind;
@@ -77,17 +78,14 @@ impl Lowering<'_> {
         let exception = self.function().allocate();
         let result = self.function().allocate();
         let builder = &mut self.function().builder;
-        let (start, end) = (builder.label(), builder.label());
         let (handling, join) = (builder.label(), builder.label());
-        builder.bind(start);
-        self.inline_block(body, &[], Some(result));
-        self.function().builder.bind(end);
+        let range = self.protected(body, result);
         self.function().emit_jump(join);
         self.function().builder.bind(handling);
         self.inline_block(handler, &[exception], Some(result));
         let kind = RegionKind::Catch(class_register);
         let builder = &mut self.function().builder;
-        builder.region((start, end), handling, exception, kind);
+        builder.region(range, handling, exception, kind);
         builder.bind(join);
         self.function().emit_move(destination, result);
     }
@@ -108,17 +106,24 @@ impl Lowering<'_> {
         let token = self.function().allocate();
         // An unwinding reaches the cleanup without a result.
         self.function().emit_special(result, Special::Nil);
-        let builder = &mut self.function().builder;
-        let (start, end, handling) = (builder.label(), builder.label(), builder.label());
-        builder.bind(start);
-        self.inline_block(body, &[], Some(result));
-        self.function().builder.bind(end);
+        let handling = self.function().builder.label();
+        let range = self.protected(body, result);
         self.function().emit_special(token, Special::Nil);
         self.function().builder.bind(handling);
         self.inline_block(cleanup, &[], None);
         self.function().emit(Opcode::ResumeUnwind, &[token.into()]);
-        self.function().builder.region((start, end), handling, token, RegionKind::Ensure);
+        self.function().builder.region(range, handling, token, RegionKind::Ensure);
         self.function().emit_move(destination, result);
+    }
+
+    /// The body, inlined, and the range of its code.
+    fn protected(&mut self, body: BlockId, result: Register) -> (Label, Label) {
+        let builder = &mut self.function().builder;
+        let (start, end) = (builder.label(), builder.label());
+        builder.bind(start);
+        self.inline_block(body, &[], Some(result));
+        self.function().builder.bind(end);
+        (start, end)
     }
 
     /// Whether a cleanup is one primitive without arguments, which can be there twice: once for unwindings, and
@@ -140,11 +145,8 @@ impl Lowering<'_> {
     fn ensure_shortly(&mut self, body: BlockId, cleanup: BlockId, result: Register) {
         let token = self.function().allocate();
         let builder = &mut self.function().builder;
-        let (start, end) = (builder.label(), builder.label());
         let (handling, join) = (builder.label(), builder.label());
-        builder.bind(start);
-        self.inline_block(body, &[], Some(result));
-        self.function().builder.bind(end);
+        let range = self.protected(body, result);
         self.inline_block(cleanup, &[], None);
         self.function().emit_jump(join);
         self.function().builder.bind(handling);
@@ -153,7 +155,7 @@ impl Lowering<'_> {
         // What an unwinding resumes does not come here, but the verifier cannot know that.
         self.function().emit_special(result, Special::Nil);
         let builder = &mut self.function().builder;
-        builder.region((start, end), handling, token, RegionKind::Ensure);
+        builder.region(range, handling, token, RegionKind::Ensure);
         builder.bind(join);
     }
 }

@@ -19,16 +19,36 @@ use crate::worker;
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("printString:", |thread, window| {
-        print(thread, window, |host, text| host.write_output(text), Effects::output)
+        print(
+            thread,
+            text_argument(window.get(0)),
+            |host, text| host.write_output(text),
+            Effects::output,
+        )
     }),
     Primitive::ordinary("printError:", |thread, window| {
-        print(thread, window, |host, text| host.write_error(text), Effects::error)
+        print(
+            thread,
+            text_argument(window.get(0)),
+            |host, text| host.write_error(text),
+            Effects::error,
+        )
     }),
     Primitive::ordinary("hostWrite:", |thread, window| {
-        print_bytes(thread, window, |host, text| host.write_output(text), Effects::output)
+        print(
+            thread,
+            bytes_argument(window.get(0)),
+            |host, text| host.write_output(text),
+            Effects::output,
+        )
     }),
     Primitive::ordinary("hostWriteError:", |thread, window| {
-        print_bytes(thread, window, |host, text| host.write_error(text), Effects::error)
+        print(
+            thread,
+            bytes_argument(window.get(0)),
+            |host, text| host.write_error(text),
+            Effects::error,
+        )
     }),
     Primitive::effect("printStackTrace", |thread, _| {
         let text = trace::render(thread.activations());
@@ -67,40 +87,23 @@ pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
     })
 }
 
+/// The text whose bytes are in a list of typed code.
+fn bytes_argument(word: Word) -> Result<String, Failure> {
+    let bytes = lists::to_bytes(word).ok_or(Failure::argument(word))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Writes a text, which may wait for whoever reads it; in a transaction, when that commits.
 fn print(
     thread: &mut Thread,
-    window: Window,
+    text: Result<String, Failure>,
     write: fn(&dyn Host, &str),
     defer: fn(&mut Effects, String),
 ) -> Outcome {
-    match text_argument(window.get(0)) {
-        Ok(text) => self::write(thread, text, write, defer),
-        Err(failure) => failure.into(),
-    }
-}
-
-/// Writes the text whose bytes are in a list of typed code, as [`print`] does.
-fn print_bytes(
-    thread: &mut Thread,
-    window: Window,
-    write: fn(&dyn Host, &str),
-    defer: fn(&mut Effects, String),
-) -> Outcome {
-    match lists::to_bytes(window.get(0)) {
-        Some(bytes) => {
-            self::write(thread, String::from_utf8_lossy(&bytes).into_owned(), write, defer)
-        }
-        None => Failure::argument(window.get(0)).into(),
-    }
-}
-
-fn write(
-    thread: &mut Thread,
-    text: String,
-    write: fn(&dyn Host, &str),
-    defer: fn(&mut Effects, String),
-) -> Outcome {
+    let text = match text {
+        Ok(text) => text,
+        Err(failure) => return failure.into(),
+    };
     let vm = thread.vm;
     match effects::pending_output(thread) {
         Some(effects) => defer(effects, text),
