@@ -145,7 +145,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     ) {
         let frame = window.start();
         let end = frame.wrapping_add(function.frame_words as usize);
-        if end as usize > self.thread.limit.load(Ordering::Relaxed) {
+        if end as usize > self.thread.limit.get() {
             return self.slowly(|thread| calls::enter(thread, site, function, window));
         }
         // SAFETY: the word below a window is a register of the caller, which the call destroys.

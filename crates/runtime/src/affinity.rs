@@ -26,6 +26,7 @@ use parking_lot::{Condvar, Mutex};
 use squall_heap::{CollectionKind, Tracer, Word};
 use squall_scheduler::WorkerId;
 
+use crate::fences;
 use crate::objects::string::make_string;
 use crate::outcome::Failure;
 use crate::thread::{Thread, Window};
@@ -379,6 +380,7 @@ fn call_main(vm: &'static Vm, home: Home) -> bool {
 ///
 /// If the system has no other thread, `work` runs on this one.
 pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
+    fences::prepare();
     *MAIN_THREAD.state.lock() = Lent::Waits;
     // The system takes it only if it has a thread for it.
     let place = Arc::new(Mutex::new(Some(work)));

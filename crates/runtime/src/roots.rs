@@ -264,7 +264,7 @@ unsafe impl RootSource for Roots {
 
     fn request_stop(&self, context: usize) {
         // SAFETY: the thread is attached; the limit is an atomic that others may set.
-        unsafe { &(*thread_of(context)).limit }.store(0, Ordering::Relaxed);
+        unsafe { &(*thread_of(context)).limit }.ask_from_outside();
     }
 
     fn stop_ended(&self, _context: usize) {

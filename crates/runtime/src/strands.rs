@@ -1,9 +1,10 @@
 //! What strands do to each other: wait for the end, end, hold up, let go on.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use squall_heap::{Object, Word};
 
+use crate::fences;
 use crate::outcome::{Failure, Outcome};
 use crate::processes::forks;
 use crate::strand::{self, Delivery, Ending, Model, StrandRef, slots};
@@ -40,7 +41,7 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
     strand.is_killed.store(true, Ordering::Relaxed);
     // See `waiting::park`.
-    fence(Ordering::SeqCst);
+    fences::heavy();
     // Who waits for the ends of branches ends after them.
     for branch in forks::branches_awaited(thread, object) {
         terminate(thread, branch);

@@ -5,9 +5,8 @@
 //! collector, traces and unwinding read them there. A primitive's arguments are no part of a frame
 //! yet: [`Thread::window`] names them.
 //!
-//! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], which others
-//! set to zero to make the thread come to its next poll, and [`Thread::is_preempted`], by which they
-//! say what for.
+//! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], by which others
+//! make the thread come to its next poll, and [`Thread::is_preempted`], by which they say what for.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -18,6 +17,7 @@ use squall_scheduler::{Worker, WorkerId};
 use crate::affinity::Home;
 use crate::foreign::callbacks;
 use crate::function::{Function, Site};
+use crate::limit::Limit;
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
 use crate::sandbox::{SandboxRef, metering};
@@ -159,8 +159,8 @@ pub enum Stop {
 /// A native thread that runs guest code.
 #[repr(C)]
 pub struct Thread {
-    /// Frames must end below this address; zero asks the thread to poll.
-    pub limit: AtomicUsize,
+    /// Where frames must end; first, so that compiled code finds it.
+    pub limit: Limit,
     /// The tier's registers.
     pub state: State,
     /// The site of the primitive call in progress.
@@ -271,7 +271,7 @@ impl Thread {
         let thread = Box::write(
             place,
             Thread {
-                limit: AtomicUsize::new(usize::MAX),
+                limit: Limit::default(),
                 state: State::NONE,
                 call_site: None,
                 stands_before: false,
@@ -339,7 +339,7 @@ impl Thread {
     /// Whether somebody asked for a poll.
     #[inline(always)]
     pub fn must_poll(&self) -> bool {
-        self.limit.load(Ordering::Relaxed) == 0
+        self.limit.get() == 0
     }
 
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
@@ -350,12 +350,10 @@ impl Thread {
         }
         let limit = self.stack().limit();
         // Nobody asks, or whoever does will set the limit after this.
-        if self.limit.load(Ordering::Relaxed) == limit {
+        if self.limit.get() == limit {
             return;
         }
-        // Who asks for a poll first says what for, and then sets the limit. The swap orders our
-        // store before our look at what for, so that one of the two sees the other.
-        self.limit.swap(limit, Ordering::SeqCst);
+        self.limit.set(limit);
         let asked = self.is_preempted.load(Ordering::Relaxed) || self.vm.options.polls_always;
         if asked || self.mutator.is_stop_requested() {
             self.request_poll();
@@ -364,11 +362,10 @@ impl Thread {
 
     /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
     fn request_poll(&self) {
-        self.limit.store(0, Ordering::Release);
+        self.limit.ask();
     }
 
-    /// Makes the thread come to its next poll, and its strand give way to others there; called by others,
-    /// too.
+    /// Makes the thread come to its next poll, and its strand give way to others there.
     pub fn ask_to_poll(&self) {
         self.is_preempted.store(true, Ordering::Relaxed);
         self.request_poll();

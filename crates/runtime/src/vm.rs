@@ -18,6 +18,7 @@ use crate::affinity::NativeThreads;
 use crate::behavior::{Behavior, BehaviorFault};
 use crate::early::Early;
 use crate::embedding::Embedding;
+use crate::fences;
 use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::{CompileError, Host};
@@ -152,6 +153,7 @@ impl Vm {
         host: Box<dyn Host>,
         tier: &'static dyn Tier,
     ) -> Result<&'static Vm, HeapError> {
+        fences::prepare();
         let heap = Heap::new(options.heap.clone())?;
         // Stacks may take half as much as objects, or as much as one of them may; transactions, too.
         let half = heap.statistics().max_heap_bytes / 2;
@@ -490,7 +492,7 @@ impl ThreadPointer {
         // SAFETY: see above; the fields are atomics.
         let (is_preempted, limit) = unsafe { (&(*self.0).is_preempted, &(*self.0).limit) };
         is_preempted.store(true, Ordering::Relaxed);
-        limit.store(0, Ordering::Release);
+        limit.ask_from_outside();
     }
 }
 

@@ -23,10 +23,11 @@
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 
 use squall_heap::{Mutator, Object, Word};
 
+use crate::fences;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
 use crate::strand::{self, Delivery, Model, Standing, StrandRef};
@@ -124,7 +125,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u6
     let ticket = strand.park();
     // Who terminates a strand says so, and then looks for a ticket; we take one, and then look whether
     // somebody said so. The fences see to it that one of the two finds the other.
-    fence(Ordering::SeqCst);
+    fences::light();
     let is_ended = || strand.is_killed.load(Ordering::Relaxed);
     if is_ended() && !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
         cut(thread, strand, Delivery::Kill, Word::NIL);

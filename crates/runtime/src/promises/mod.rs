@@ -31,6 +31,8 @@ mod sends;
 mod settling;
 pub mod unsettled;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use parking_lot::Mutex;
 use squall_heap::{Flag, Object, Word};
 
@@ -100,32 +102,42 @@ const RECORDED: Flag = Flag::First;
 pub const EMBEDDER: Word = Word::TRUE;
 
 /// The message of the embedder in progress.
+///
+/// Workers ask before each item whether its turn has ended, so that is beside the lock.
 #[derive(Default)]
-pub struct Embedder(Mutex<Option<(Ending, Word)>>);
+pub struct Embedder {
+    is_done: AtomicBool,
+    result: Mutex<Option<(Ending, Word)>>,
+}
 
 impl Embedder {
     /// A message is about to be sent.
     pub fn begin(&self) {
-        *self.0.lock() = None;
+        self.take();
     }
 
     /// Whether its turn has ended.
+    #[inline]
     pub fn is_done(&self) -> bool {
-        self.0.lock().is_some()
+        self.is_done.load(Ordering::Acquire)
     }
 
     /// How it ended, and with what.
     pub fn take(&self) -> Option<(Ending, Word)> {
-        self.0.lock().take()
+        let mut result = self.result.lock();
+        self.is_done.store(false, Ordering::Relaxed);
+        result.take()
     }
 
     fn set(&self, ending: Ending, value: Word) {
-        *self.0.lock() = Some((ending, value));
+        let mut result = self.result.lock();
+        *result = Some((ending, value));
+        self.is_done.store(true, Ordering::Release);
     }
 
     /// Shows the result to the collector.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        if let Some((_, value)) = &mut *self.0.lock() {
+        if let Some((_, value)) = &mut *self.result.lock() {
             visit(value);
         }
     }

@@ -5,13 +5,13 @@
 //! about that, or did not stay alone, the longer it waits, up to a few milliseconds: a claim that fails takes some
 //! microseconds.
 
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use squall_transactions::Presence;
 
 use super::Transactions;
 use super::memory::Memory;
+use crate::fences;
 use crate::thread::Thread;
 
 /// A thread's presence, and its key.
@@ -58,7 +58,7 @@ pub(crate) fn leave(thread: &mut Thread) {
 #[cold]
 fn take_away(thread: &Thread, memory: &Memory, key: u64) {
     let presence = thread.vm.transactions.presences.lock()[key as usize - 1];
-    memory.sole.take_away(key, presence, barrier_of_all);
+    memory.sole.take_away(key, presence, fences::heavy);
     doubt(memory);
 }
 
@@ -71,7 +71,7 @@ fn doubt(memory: &Memory) {
 #[cold]
 pub(super) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
     let interval = CLAIMS << memory.doubt.load(Ordering::Relaxed);
-    if !begun.is_multiple_of(interval) || memory.sole.is_claimed() || !has_barrier_of_all() {
+    if !begun.is_multiple_of(interval) || memory.sole.is_claimed() || !fences::are_asymmetric() {
         return;
     }
     let Seat { presence, key } = thread.seat;
@@ -79,7 +79,7 @@ pub(super) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
         let presences = thread.vm.transactions.presences.lock();
         presences.iter().any(|&one| !std::ptr::eq(one, presence) && one.is_in(memory.key()))
     };
-    if !memory.sole.claim(key, barrier_of_all, others_are_in) {
+    if !memory.sole.claim(key, fences::heavy, others_are_in) {
         doubt(memory);
     }
 }
@@ -96,33 +96,4 @@ impl Seat {
         self.presence.end_section();
         is_done
     }
-}
-
-#[cfg(target_os = "linux")]
-fn membarrier(command: libc::c_int) -> bool {
-    // SAFETY: the call has no effect on memory but to order accesses; for an unknown command it fails.
-    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn membarrier(_: libc::c_int) -> bool {
-    false
-}
-
-/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
-const BARRIER: libc::c_int = 8;
-/// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`.
-const REGISTER: libc::c_int = 16;
-
-/// Whether the system has barriers for all threads of the process.
-fn has_barrier_of_all() -> bool {
-    static IS_REGISTERED: OnceLock<bool> = OnceLock::new();
-    *IS_REGISTERED.get_or_init(|| membarrier(REGISTER))
-}
-
-/// A barrier for all threads of the process.
-fn barrier_of_all() {
-    // It was registered before the first claim, and does not fail then.
-    let is_done = membarrier(BARRIER);
-    assert!(is_done, "the system takes back a barrier that it has promised");
 }

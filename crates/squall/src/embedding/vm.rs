@@ -10,6 +10,7 @@ use squall_newspeak::Source;
 use squall_runtime::embedding::calls::{self, Call, Site};
 use squall_runtime::embedding::value::native_of_main;
 use squall_runtime::embedding::{errands, functions};
+use squall_runtime::fences;
 use squall_runtime::thread::Thread;
 
 use super::{Error, Value};
@@ -58,6 +59,7 @@ impl Vm {
         if IS_TAKEN.swap(true, Ordering::SeqCst) {
             return Err(Error::AlreadyStarted);
         }
+        fences::prepare();
         let verify_all = options.verify_all;
         let exit = Arc::new(OnceLock::new());
         let (tell, told) = sync_channel(1);

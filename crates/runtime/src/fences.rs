@@ -1,0 +1,63 @@
+//! Fences of which one side is nearly free.
+//!
+//! Two threads that each store something and then load what the other one stores need a fence between the two, or
+//! neither may see the other's store. Where one side does that often and the other one seldom, the frequent side's
+//! fence here is [`light`], which only the compiler sees, and the seldom side's is [`heavy`], which makes every
+//! processor that runs a thread of the process execute one: `membarrier` of Linux (Dice, Huang, Yang, "Asymmetric
+//! Dekker Synchronization", 2001). After it, each of the other threads has either shown what it stored before its
+//! light fence, or will see after that fence what was stored before the heavy one.
+//!
+//! Invariant: both are real fences unless [`are_asymmetric`], which is found out once, by [`prepare`].
+
+use std::sync::OnceLock;
+use std::sync::atomic::{Ordering, compiler_fence, fence};
+
+static ARE_ASYMMETRIC: OnceLock<bool> = OnceLock::new();
+
+/// To be called before any thread uses a fence, and best before the process has a second one: then the system does it at
+/// once, and in ten or twenty milliseconds otherwise.
+pub fn prepare() {
+    ARE_ASYMMETRIC.get_or_init(|| membarrier(REGISTER));
+}
+
+/// Whether a light fence costs nothing, and a heavy one is a call of the system that takes a microsecond.
+#[inline(always)]
+pub fn are_asymmetric() -> bool {
+    ARE_ASYMMETRIC.get() == Some(&true)
+}
+
+/// The fence of the frequent side.
+#[inline(always)]
+pub fn light() {
+    if are_asymmetric() {
+        compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// The fence of the seldom side.
+pub fn heavy() {
+    if are_asymmetric() {
+        let is_done = membarrier(BARRIER);
+        assert!(is_done, "the system takes back a barrier that it has promised");
+    } else {
+        fence(Ordering::SeqCst);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: the call has no effect on memory but to order accesses; for an unknown command it fails.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn membarrier(_: libc::c_int) -> bool {
+    false
+}
+
+/// `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+const BARRIER: libc::c_int = 8;
+/// `MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED`.
+const REGISTER: libc::c_int = 16;
