@@ -17,6 +17,9 @@ struct Limit {
     beyond: &'static str,
 }
 
+/// A check of a limit that is not of that form.
+type Check = fn() -> Result<(), String>;
+
 /// Limits of the text and of what the verifier accepts. The programs answer 7.
 const LIMITS: [Limit; 12] = [
     Limit {
@@ -111,7 +114,7 @@ pub fn trials() -> Vec<Trial> {
         let check = move || limit.check().map_err(Into::into);
         Trial::test(format!("limits/{}", limit.name), check)
     });
-    let others: [(&str, fn() -> Result<(), String>); 5] = [
+    let others: [(&str, Check); 5] = [
         ("a million activations, and more than the stack holds", recursion),
         ("a million branches, and more than the heap holds", branches),
         ("a par of many branches", written_branches),
@@ -359,7 +362,7 @@ fn wrapping(first: usize) -> String {
     _ = writeln!(text, "i64, any, $t{}*2", first + LEVELS);
     for level in 1..=LEVELS {
         let (from, to) = (2 * level - 2, 2 * level);
-        let make = if (first + level) % 2 == 0 { "make_list" } else { "make_tuple" };
+        let make = if (first + level).is_multiple_of(2) { "make_list" } else { "make_tuple" };
         _ = writeln!(text, "{make} r{to}, r{from}, 1\n{make} r{}, r{}, 1", to + 1, from + 1);
     }
     let result = 2 * LEVELS + 2;
