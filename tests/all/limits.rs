@@ -114,7 +114,8 @@ pub fn trials() -> Vec<Trial> {
         let check = move || limit.check().map_err(Into::into);
         Trial::test(format!("limits/{}", limit.name), check)
     });
-    let others: [(&str, Check); 5] = [
+    let others: [(&str, Check); 6] = [
+        ("tools on types nested as deep as can be", tools),
         ("a million activations, and more than the stack holds", recursion),
         ("a million branches, and more than the heap holds", branches),
         ("a par of many branches", written_branches),
@@ -273,16 +274,17 @@ fn recursion() -> Result<(), String> {
     run(&uncaught, &["--max-stack=1M"], 1, "StackOverflow")
 }
 
-/// So many branches at the same time, which all wait for each other; 9 if the memory does not suffice.
-fn many(count: &str) -> String {
+/// A million branches at the same time, each of which waits in its own way; 9 if the memory does not suffice.
+fn million(wait: &str) -> String {
     main(&format!(
-        "registers i64*2, barrier, any
-        load_raw r1, i64 {count}
+        "registers i64*2, barrier, any, i64
+        load_raw r1, i64 1000000
+        load_raw r4, i64 3600000
         make_barrier r2, r1
         catch_fault OutOfMemory into r3 from start to end handler full
         start:
         par_for r0, r1, after
-        sync r2
+        {wait}
         end_branch
         after:
         end:
@@ -295,7 +297,9 @@ fn many(count: &str) -> String {
 }
 
 fn branches() -> Result<(), String> {
-    run(&many("1000000"), &[], 7, "")
+    run(&million("sync r2"), &[], 7, "")?;
+    // With a seed, an hour is over as soon as nobody does anything else.
+    run(&million("sleep r4"), &["--seed=1", "--max-heap=64M"], 9, "")
 }
 
 /// Each with a line of its own: who verifies them looks at pairs of them only where they meet.
@@ -402,6 +406,34 @@ fn using() -> String {
         return r6
         }}\n"
     )
+}
+
+/// Nothing recurses over types: they are assembled, encoded, decoded, verified, disassembled and laid out.
+fn tools() -> Result<(), String> {
+    let first = Run::new(["asm", "{scratch}/program.sqasm"]);
+    let [text, again] =
+        ["program.sqasm", "again.sqasm"].map(|name| first.scratch.path().join(name));
+    let binary = first.scratch.path().join("program.sqb").display().to_string();
+    let squall = |arguments: &[&str]| {
+        let result = Run::new(arguments.iter().copied()).execute();
+        match result.exit {
+            0 => Ok(result.output),
+            exit => Err(format!("{arguments:?}: exit {exit}\n{}", result.error)),
+        }
+    };
+    std::fs::write(&text, types(65_536)).map_err(|error| error.to_string())?;
+    if first.execute().exit != 0 {
+        return Err("it was not assembled".to_owned());
+    }
+    squall(&["verify", &binary])?;
+    std::fs::write(&again, squall(&["disasm", &binary])?).map_err(|error| error.to_string())?;
+    let again = again.display().to_string();
+    squall(&["format", &again])?;
+    squall(&["verify", &again])?;
+    match squall(&["disasm", &again])? == squall(&["disasm", &binary])? {
+        true => Ok(()),
+        false => Err("the text forms differ".to_owned()),
+    }
 }
 
 fn long_lists() -> Result<(), String> {

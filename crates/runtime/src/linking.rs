@@ -17,6 +17,7 @@
 
 use std::fmt;
 
+use parking_lot::Mutex;
 use semver::{Version, VersionReq};
 use squall_bytecode::entities::FunctionId;
 use squall_bytecode::module::{Function, FunctionKind};
@@ -48,6 +49,9 @@ pub struct LinkError {
 }
 
 impl LinkError {
+    /// How many errors are reported at once: to show one, the text is read again.
+    pub const MOST: usize = 20;
+
     /// What is wrong, with which import.
     fn text(&self) -> String {
         let function = self.function.as_ref();
@@ -87,6 +91,9 @@ pub fn link(
     path: &str,
     grants: Grants,
 ) -> Result<(), Vec<LinkError>> {
+    // Whoever finds that a module is linked may run it.
+    static LINKING: Mutex<()> = Mutex::new(());
+    let _linking = LINKING.lock();
     let mut linker = Linker { vm, grants, errors: Vec::new() };
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = Vec::new();
@@ -96,6 +103,9 @@ pub fn link(
         }
         visited.push(path.clone());
         for index in 0..module.bytecode.imports().len() {
+            if linker.errors.len() >= LinkError::MOST {
+                break;
+            }
             if let Some(provider) = linker.import(module, &path, index) {
                 waiting.push((provider.module, provider.path.to_owned()));
             }
@@ -113,7 +123,8 @@ pub fn link(
 pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
     let reports = errors.iter().map(|error| {
         match host.show_import(&error.path, error.place, &error.text()) {
-            Some(excerpt) => excerpt + &error.details,
+            Some(excerpt) if error.details.is_empty() => excerpt,
+            Some(excerpt) => format!("{excerpt}\n{}", error.details),
             None => format!("error: {error}\n"),
         }
     });
@@ -159,6 +170,9 @@ impl Linker<'_> {
             }
         };
         for (number, &id) in import.functions.iter().enumerate() {
+            if self.errors.len() >= LinkError::MOST {
+                break;
+            }
             let wanted = module.bytecode.function(id);
             let export = module.bytecode.string(wanted.name);
             match exported(provider.module, export, &Signature::of(module, wanted)) {

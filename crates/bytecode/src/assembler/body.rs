@@ -106,11 +106,11 @@ struct Body<'s, 't> {
 
 impl<'s, 't> Body<'s, 't> {
     fn new(scope: &'s mut Scope<'t>, signature: Signature, head: Span) -> Body<'s, 't> {
-        let name = scope.builder.module.string(signature.name).to_owned();
+        let places = FunctionPlaces::new(scope.builder.module.string(signature.name), head);
         Body {
             scope,
             signature,
-            places: FunctionPlaces { name, ..FunctionPlaces::imported(head) },
+            places,
             names: HashMap::new(),
             constants: Vec::new(),
             constant_ids: HashMap::new(),
@@ -185,7 +185,7 @@ impl<'s, 't> Body<'s, 't> {
         }
         if constant.is_some() {
             let constant = values::constant(self.scope, line)?;
-            self.append_constant(constant);
+            self.append_constant(constant, line.since(span));
         } else {
             let site = values::site(self.scope, line)?;
             self.sites.push(site);
@@ -193,7 +193,8 @@ impl<'s, 't> Body<'s, 't> {
         Ok(())
     }
 
-    fn append_constant(&mut self, constant: Constant) -> usize {
+    fn append_constant(&mut self, constant: Constant, place: Span) -> usize {
+        self.places.constants.push(place);
         let index = self.constants.len();
         self.constant_ids.entry(ConstantKey::from(&constant)).or_insert(index);
         self.constants.push(constant);
@@ -382,7 +383,7 @@ impl<'s, 't> Body<'s, 't> {
                 let problem = format!("a function has at most {MOST_ENTRIES} constants");
                 Err(Diagnostic::new(line.since(start), problem))
             }
-            None => Ok(self.append_constant(constant)),
+            None => Ok(self.append_constant(constant, line.since(start))),
         }
     }
 

@@ -84,11 +84,12 @@ impl<'t> Scope<'t> {
         line.next();
         let name = self.string(line)?;
         let registers = self.parameter_types(line)?;
-        let place = line.since(start);
+        let head = line.since(start);
         let result = self.result_type(line)?;
         let parameters = u8::try_from(registers.len())
-            .map_err(|_| super::Diagnostic::new(place, "a function has at most 255 parameters"))?;
-        self.places.functions.push(FunctionPlaces::imported(line.since(start)));
+            .map_err(|_| super::Diagnostic::new(head, "a function has at most 255 parameters"))?;
+        let text = self.builder.module.string(name);
+        self.places.functions.push(FunctionPlaces::new(text, line.since(start)));
         Ok(self.builder.function(Function {
             name,
             kind: kind.unwrap_or(FunctionKind::Plain),

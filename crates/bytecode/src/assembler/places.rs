@@ -39,18 +39,21 @@ pub(super) struct FunctionPlaces {
     pub name: String,
     /// The names that `let` has given to registers.
     pub registers: Vec<(Register, String)>,
+    pub constants: Vec<Span>,
     pub regions: Vec<Span>,
     /// Instructions by ascending pc.
     pub code: Vec<(usize, Span)>,
 }
 
 impl FunctionPlaces {
-    /// Of a function without a body.
-    pub fn imported(head: Span) -> FunctionPlaces {
+    /// Of a function of this name, without a body.
+    pub fn new(name: &str, head: Span) -> FunctionPlaces {
+        const LONGEST: usize = 60;
         FunctionPlaces {
             head,
-            name: String::new(),
+            name: name.chars().take(LONGEST).collect(),
             registers: Vec::new(),
+            constants: Vec::new(),
             regions: Vec::new(),
             code: Vec::new(),
         }
@@ -77,6 +80,7 @@ impl Places {
             Place::Export(index) => self.exports.get(index).copied(),
             Place::Class(id) => self.classes.get(id.index()).copied(),
             Place::Function(id) => self.function(id).map(|function| function.head),
+            Place::Constant(id, index) => self.function(id)?.constants.get(index).copied(),
             Place::Region(id, index) => self.function(id)?.regions.get(index).copied(),
             Place::Instruction(id, pc) => {
                 let function = self.function(id)?;
@@ -98,14 +102,16 @@ impl Places {
     /// Around which function an error is.
     fn label(&self, error: &VerifyError) -> String {
         let function = match error.place {
-            Place::Region(id, _) | Place::Instruction(id, _) => self.function(id),
+            Place::Constant(id, _) | Place::Region(id, _) | Place::Instruction(id, _) => {
+                self.function(id)
+            }
             _ => None,
         };
         let name = function.map(|function| function.name.as_str()).filter(|name| !name.is_empty());
         name.map_or_else(String::new, |name| format!("in {name}"))
     }
 
-    /// What the text calls the registers and types that a message names.
+    /// What the text calls the registers, functions and types that a message names.
     fn explain(&self, error: &VerifyError) -> Vec<String> {
         let function = error.function.and_then(|id| self.function(id));
         let mut names = Vec::new();
@@ -118,7 +124,10 @@ impl Places {
                 named.next().map(|(_, name)| name.clone())
             });
             let row = number("type").and_then(|number| self.type_names.get(&number));
-            let name = register.or_else(|| row.map(|name| format!("${name}")));
+            let row = row.map(|name| format!("${name}"));
+            let called = number("fn").and_then(|number| self.functions.get(number));
+            let called = called.map(|called| called.name.clone()).filter(|name| !name.is_empty());
+            let name = register.or(row).or(called);
             let explanation = name.map(|name| format!("{word} is `{name}`"));
             names.extend(explanation.filter(|explanation| !names.contains(explanation)));
         }

@@ -126,6 +126,7 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
 
     fn check_constants(&mut self) {
         for (index, constant) in self.function.constants.iter().enumerate() {
+            self.place = Place::Constant(self.id, index);
             match *constant {
                 Constant::String(id) | Constant::Symbol(id) if !self.facts.has_string(id) => {
                     self.error(format!("k{index} is {id}, which does not exist"));
@@ -137,6 +138,7 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
                 _ => {}
             }
         }
+        self.place = Place::Function(self.id);
     }
 
     fn check_sites(&mut self) {

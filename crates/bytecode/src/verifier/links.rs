@@ -112,7 +112,7 @@ fn check_exports(facts: &Facts, report: &mut Report) {
                 report.error(place, format!("{name} exports {id}, a {kind}, which cannot be"));
             }
             Some(function) if function.is_imported() => {
-                report.error(place, format!("{name} exports {id}, which is imported itself"));
+                report.error(place, format!("{name} exports {id}, which has no code here"));
             }
             Some(_) => {}
         }

@@ -60,6 +60,8 @@ pub enum Place {
     Class(ClassId),
     /// A function.
     Function(FunctionId),
+    /// A constant of a function, by its index.
+    Constant(FunctionId, usize),
     /// A region of a function, by its index.
     Region(FunctionId, usize),
     /// The instruction at a pc.
@@ -137,6 +139,7 @@ impl<'a> Report<'a> {
     fn function_at(&self, place: Place) -> Option<FunctionId> {
         match place {
             Place::Function(function)
+            | Place::Constant(function, _)
             | Place::Region(function, _)
             | Place::Instruction(function, _) => Some(function),
             Place::Imported(import, index) => {
