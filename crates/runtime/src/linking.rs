@@ -15,6 +15,7 @@
 //! A module whose linking failed, or was left out, is safe all the same: a call of a function that was
 //! not found signals `NotSupported`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use semver::{Version, VersionReq};
@@ -23,6 +24,7 @@ use squall_bytecode::module::{Function, FunctionKind, Import};
 
 use crate::host::CompileError;
 use crate::module::LoadedModule;
+use crate::sandbox::SandboxRef;
 use crate::typed::types::{Type, of_register};
 use crate::vm::Vm;
 
@@ -54,9 +56,6 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// Which modules of the host a module may import, by their names.
-pub type Grants<'a> = &'a dyn Fn(&str) -> bool;
-
 /// A module that others can import from, and where it was found.
 #[derive(Clone, Copy)]
 pub struct Provider {
@@ -71,9 +70,8 @@ pub fn link(
     vm: &'static Vm,
     module: &'static LoadedModule,
     path: &str,
-    grants: Grants,
 ) -> Result<(), Vec<LinkError>> {
-    let mut linker = Linker { vm, grants, errors: Vec::new() };
+    let mut linker = Linker { vm, errors: Vec::new() };
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = Vec::new();
     while let Some((module, path)) = waiting.pop() {
@@ -95,18 +93,57 @@ pub fn link(
     Err(linker.errors)
 }
 
+/// Sees to it that a module, and the modules it imports, import no modules of the host but those that a
+/// sandbox is granted. They are linked for all who load them, so this is looked at for each one who does.
+pub fn check_grants(
+    vm: &'static Vm,
+    module: &'static LoadedModule,
+    path: &str,
+    sandbox: SandboxRef,
+) -> Result<(), Vec<LinkError>> {
+    let mut errors = Vec::new();
+    let mut waiting = vec![(module, path.to_owned())];
+    let mut visited = BTreeSet::from([path.to_owned()]);
+    while let Some((module, path)) = waiting.pop() {
+        for import in module.bytecode.imports() {
+            let name = module.bytecode.string(import.module);
+            if !name.starts_with(HOST_PREFIX) {
+                let provider = vm.imported_module(name, &path).ok();
+                let provider = provider.filter(|found| visited.insert(found.path.to_owned()));
+                waiting.extend(provider.map(|found| (found.module, found.path.to_owned())));
+            } else if let Some(refusing) = sandbox.refusing(name) {
+                errors.push(LinkError {
+                    path: path.clone(),
+                    import: shown(module, import),
+                    function: None,
+                    message: format!("{} is not granted it", refusing.name()),
+                });
+            }
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// The errors as the text of a compile error.
 pub fn render(errors: &[LinkError]) -> String {
     errors.iter().map(|error| format!("error: {error}\n")).collect()
 }
 
-struct Linker<'a> {
+/// An import, for messages: which module, and in which version.
+fn shown(module: &LoadedModule, import: &Import) -> String {
+    let name = module.bytecode.string(import.module).escape_debug();
+    match import.requirement {
+        Some(requirement) => format!("`{name}` {}", module.bytecode.string(requirement)),
+        None => format!("`{name}`"),
+    }
+}
+
+struct Linker {
     vm: &'static Vm,
-    grants: Grants<'a>,
     errors: Vec<LinkError>,
 }
 
-impl Linker<'_> {
+impl Linker {
     /// Fills the cells of one import; answers who provides for it.
     fn import(
         &mut self,
@@ -116,20 +153,12 @@ impl Linker<'_> {
     ) -> Option<Provider> {
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
-        let shown = match requirement {
-            Some(requirement) => format!("`{}` {requirement}", name.escape_debug()),
-            None => format!("`{}`", name.escape_debug()),
-        };
         let mut error = |function: Option<&str>, message| {
-            let function = function.map(str::to_owned);
-            self.errors.push(LinkError {
-                path: path.to_owned(),
-                import: shown.clone(),
-                function,
-                message,
-            });
+            let (path, function) = (path.to_owned(), function.map(str::to_owned));
+            let import = shown(module, import);
+            self.errors.push(LinkError { path, import, function, message });
         };
-        let provider = match find(self.vm, name, path, self.grants) {
+        let provider = match find(self.vm, name, path) {
             Ok(provider) => provider,
             Err(message) => {
                 error(None, message);
@@ -153,10 +182,10 @@ impl Linker<'_> {
 }
 
 /// Who provides the module of this name for one at this path.
-fn find(vm: &'static Vm, name: &str, path: &str, grants: Grants) -> Result<Provider, String> {
+fn find(vm: &'static Vm, name: &str, path: &str) -> Result<Provider, String> {
     if name.starts_with(HOST_PREFIX) {
-        let granted = grants(name).then(|| vm.host_module(name)).flatten();
-        return granted.ok_or_else(|| "the host provides no such module".to_owned());
+        let provided = vm.host_module(name);
+        return provided.ok_or_else(|| "the host provides no such module".to_owned());
     }
     vm.imported_module(name, path).map_err(|error| match error {
         CompileError::NotFound => "there is no such module next to this one".to_owned(),

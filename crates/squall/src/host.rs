@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use squall_bytecode::module::Module;
 use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::host::{CompileError, Host};
+use squall_runtime::permissions::Permissions;
 use squall_runtime::text::ModuleText;
 
 use crate::compiler::{FileKind, RunnableModule, module_with_includes};
@@ -18,6 +19,10 @@ use crate::surroundings::Surroundings;
 pub(crate) struct Embedding {
     pub surroundings: Box<dyn Surroundings>,
     pub verify_all: bool,
+    /// Which files modules may include.
+    pub permissions: Permissions,
+    /// The program's file.
+    pub program: Option<PathBuf>,
     /// Modules that the embedder compiled before the program asks for them, by path.
     pub prepared: Mutex<HashMap<String, Module>>,
 }
@@ -64,6 +69,10 @@ impl Host for EmbeddingRef {
         Err(CompileError::NotFound)
     }
 
+    fn has_prepared(&self, path: &str) -> bool {
+        self.0.prepared.lock().contains_key(path)
+    }
+
     /// Programs may name files that they have no permission to read: the extension keeps what a
     /// compile error quotes to files that are meant to be source text.
     fn compile(&self, path: &str) -> Result<Module, CompileError> {
@@ -77,16 +86,26 @@ impl Host for EmbeddingRef {
             ErrorKind::NotFound => CompileError::NotFound,
             _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
         })?;
-        let surroundings = &self.0.surroundings;
-        let read = |included: &std::path::Path| {
-            let bytes = surroundings.read_module(&included.to_string_lossy());
-            bytes
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                .map_err(|e| e.to_string())
-        };
+        let read = |included: &Path| self.0.read_included(included, path);
         module_with_includes(path, kind, &bytes, self.0.verify_all, &read)
             .map(RunnableModule::into_module)
             .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))
+    }
+}
+
+impl Embedding {
+    /// The text of a file that the module at a path includes. Diagnostics quote it, so it has to be part of the
+    /// program, or beside the module, or the program has the permission to read it.
+    fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
+        let permissions = &self.permissions;
+        if !permissions.allows_module(self.program.as_deref(), included)
+            && !permissions.allows_module(Some(Path::new(module)), included)
+        {
+            return Err("reading it needs the flag --allow-files".to_owned());
+        }
+        let bytes = self.surroundings.read_module(&included.to_string_lossy());
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`Handle`]s, which the collector updates; they are valid until [`Machine::release`].
 
 use std::fmt;
+use std::path::PathBuf;
 
 use squall_heap::{Handle, HeapError, Word};
 use squall_interpreter::Interpreter;
@@ -85,6 +86,8 @@ impl Machine {
         let embedding: &'static Embedding = Box::leak(Box::new(Embedding {
             surroundings: Box::new(surroundings),
             verify_all: options.verify_all,
+            permissions: options.permissions.clone(),
+            program: options.arguments.first().map(PathBuf::from),
             prepared: Default::default(),
         }));
         let budgets = options.budgets;
