@@ -142,6 +142,11 @@ impl Transaction {
         self.takes_second = false;
     }
 
+    /// Its strand is lost: what it has reserved is free again.
+    pub(crate) fn lose_strand(&mut self, memory: &Memory) {
+        self.attempt.release(&memory.space);
+    }
+
     /// Shows the words to the collector.
     pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
         self.writes.visit(visit);
