@@ -28,7 +28,6 @@ mod documents;
 mod foreign;
 mod hostile;
 mod language;
-mod mutation;
 mod native_threads;
 mod observer;
 mod postgres;

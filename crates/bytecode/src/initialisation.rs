@@ -88,15 +88,20 @@ impl Initialisation {
             summaries[fork.block].ever_destroyed |= fork.written();
         }
         let mut worklist = Worklist::new(graph.blocks.len());
+        // A fork can have very many branches: it is looked at when nothing else is left to do.
+        let mut forks = Worklist::new(graph.forks.len());
         analysis.flow_to_block(0, Initialised::on_entry(function), &mut worklist);
-        while let Some(index) = worklist.pop() {
+        loop {
+            let Some(index) = worklist.pop() else {
+                let Some(fork) = forks.pop() else { break };
+                analysis.flow_from_fork(&graph.forks[fork], &mut worklist);
+                continue;
+            };
             let block = &graph.blocks[index];
             if let Some(state) = analysis.at_block[index] {
                 let out = analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
                 analysis.after_block[index] = Some(out);
-                if let Some(fork) = graph.fork_at_end(index) {
-                    analysis.flow_from_fork(fork, &mut worklist);
-                }
+                graph.fork_index_at_end(index).into_iter().for_each(|fork| forks.push(fork));
                 let raised = summaries[index].raise(state);
                 analysis.flow_to_region(function, graph, block.region, raised, &mut worklist);
             }

@@ -1,6 +1,6 @@
 //! Properties 32 to 37: forks, rendezvous and choices.
 
-use super::report::{Place, Report};
+use super::report::{Place, Report, VerifyError};
 use crate::decode::{Instruction, instructions};
 use crate::entities::{FunctionId, Register};
 use crate::instructions::{Field, Opcode};
@@ -149,9 +149,11 @@ pub(super) fn check_forks(id: FunctionId, function: &Function, report: &mut Repo
     }
 }
 
-/// What is wrong with a fork, in words.
+/// What is wrong with a fork, in words; not all of it, if that is much. There can be very many branches,
+/// so each is looked at alone, with who writes and who reads each register beside it.
 fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
     let mut problems = Vec::new();
+    let mut writers = [None; RegisterSet::CAPACITY];
     for (number, branch) in fork.branches.iter().enumerate() {
         for register in words_of_objects(function, branch.reads) {
             problems.push(format!(
@@ -165,24 +167,28 @@ fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
                 ));
             }
         }
-        for (other, earlier) in fork.branches[..number].iter().enumerate() {
-            for register in (branch.results & earlier.results).iter() {
-                problems.push(format!(
+        for register in branch.results.iter() {
+            match writers[register.index()] {
+                None => writers[register.index()] = Some(number),
+                Some(other) => problems.push(format!(
                     "branches {other} and {number} both write {register}: they would race"
+                )),
+            }
+        }
+        if problems.len() > VerifyError::MOST {
+            return problems;
+        }
+    }
+    for (number, branch) in fork.branches.iter().enumerate() {
+        for register in branch.reads.iter() {
+            if let Some(other) = writers[register.index()].filter(|other| *other != number) {
+                problems.push(format!(
+                    "branch {number} reads {register}, which branch {other} writes: they would race"
                 ));
             }
-            let mut reads = |reader: usize,
-                             reads: RegisterSet,
-                             writer: usize,
-                             writes: RegisterSet| {
-                for register in (reads & writes).iter() {
-                    problems.push(format!(
-                        "branch {reader} reads {register}, which branch {writer} writes: they would race"
-                    ));
-                }
-            };
-            reads(number, branch.reads, other, earlier.results);
-            reads(other, earlier.reads, number, branch.results);
+        }
+        if problems.len() > VerifyError::MOST {
+            break;
         }
     }
     problems
