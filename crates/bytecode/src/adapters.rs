@@ -12,7 +12,7 @@ use crate::builder::{FunctionBuilder, Signature};
 use crate::entities::{FunctionId, Register, StringId};
 use crate::instructions::{Opcode, Special};
 use crate::module::{Constant, Function, FunctionKind, Module};
-use crate::types::{RegisterType, TypeDefinition};
+use crate::types::{RegisterType, TypeDefinition, boxable_rows};
 
 /// Adapters of an export.
 const PER_EXPORT: usize = 2;
@@ -32,9 +32,10 @@ pub enum Adapter {
 /// Adds adapters to a verified module, and answers where they begin.
 pub fn add(module: &mut Module) -> usize {
     let first = module.functions.len();
+    let boxable = boxable_rows(&module.types);
     for index in 0..module.exports.len() {
         for adapter in [Adapter::Call, Adapter::Spawn] {
-            let function = make(module, module.exports[index].function, adapter);
+            let function = make(module, &boxable, module.exports[index].function, adapter);
             module.functions.push(function);
         }
     }
@@ -46,9 +47,15 @@ pub fn id(first: usize, export: usize, adapter: Adapter) -> FunctionId {
     FunctionId((first + PER_EXPORT * export + adapter as usize) as u32)
 }
 
-/// Whether values of a type can be made of objects, and objects of them.
-fn is_boxable(module: &Module, kind: RegisterType) -> bool {
-    !module.definition(kind).is_some_and(TypeDefinition::is_callable)
+/// Whether values of a type can be made of objects, and objects of them; for channels and their ends, of
+/// what goes through them.
+fn is_boxable(module: &Module, boxable: &[bool], kind: RegisterType) -> bool {
+    let has_objects =
+        |kind: RegisterType| kind.defined().is_none_or(|id| boxable.get(id.index()) == Some(&true));
+    match module.definition(kind) {
+        Some(definition) if definition.is_communication() => definition.parts().all(has_objects),
+        _ => has_objects(kind),
+    }
 }
 
 /// Whether callers who hold objects can do something with a result of this type: whole channels, barriers
@@ -71,12 +78,12 @@ fn describe(module: &Module, kind: RegisterType) -> &'static str {
     keyword.or(kind.name()).unwrap_or("value")
 }
 
-fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
+fn make(module: &mut Module, boxable: &[bool], target: FunctionId, adapter: Adapter) -> Function {
     let callee = &module.functions[target.index()];
     let parameters = callee.registers[..usize::from(callee.parameters)].to_vec();
     let (result, kind, name) = (callee.result, callee.kind, module.string(callee.name).to_owned());
     let is_suitable = parameters.len() <= MOST_PARAMETERS
-        && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, kind))
+        && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, boxable, kind))
         && is_answerable(module, result)
         && (adapter == Adapter::Call || kind == FunctionKind::Process);
     let mut maker = Maker { module, code: FunctionBuilder::new(), parameters };

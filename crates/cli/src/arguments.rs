@@ -310,6 +310,11 @@ pub struct MachineArguments {
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
 
+    /// Look for imported modules of bytecode in this folder, too, if they are not next to those that
+    /// import them; several times, for several folders
+    #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
+    pub module_path: Vec<PathBuf>,
+
     /// Report on the standard error output what happens
     #[arg(
         long,
@@ -371,6 +376,7 @@ impl MachineArguments {
             tiny_stacks: self.stress,
             polls_always: self.stress,
             arguments,
+            module_path: self.module_path.clone(),
             budgets: Budgets {
                 fuel: self.fuel,
                 heap: self.max_reachable.map(|bytes| bytes as u64),

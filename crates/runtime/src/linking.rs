@@ -6,8 +6,8 @@
 //!
 //! - for names that begin with `host:`, what [`Vm::provide`] was given, and after that the modules
 //!   that come with the VM;
-//! - for all other names the modules that the host finds next to the importing one
-//!   ([`Host::import`](crate::host::Host::import)).
+//! - for all other names the modules that the host finds, next to the importing one or in the folders
+//!   that it was told to look in ([`Host::import`]).
 //!
 //! A module is loaded once per file, whoever imports it. Providers are linked with their importers;
 //! they may import each other in a circle, since only functions are linked, and nothing runs.
@@ -19,9 +19,10 @@ use std::fmt;
 
 use semver::{Version, VersionReq};
 use squall_bytecode::entities::FunctionId;
-use squall_bytecode::module::{Function, FunctionKind, Import};
+use squall_bytecode::module::{Function, FunctionKind};
+use squall_bytecode::verifier::Place;
 
-use crate::host::CompileError;
+use crate::host::{Host, ImportError};
 use crate::module::LoadedModule;
 use crate::typed::types::{Type, of_register};
 use crate::vm::Vm;
@@ -38,17 +39,30 @@ pub struct LinkError {
     pub import: String,
     /// The name of the function, if it is about one.
     pub function: Option<String>,
+    /// The import, or the function that it lists.
+    pub place: Place,
     /// What is wrong.
     pub message: String,
+    /// What is wrong with the imported module, for humans; can be empty.
+    pub details: String,
+}
+
+impl LinkError {
+    /// What is wrong, with which import.
+    fn text(&self) -> String {
+        let function = self.function.as_ref();
+        let function = function.map(|name| format!(", function `{}`", name.escape_debug()));
+        format!("import of {}{}: {}", self.import, function.unwrap_or_default(), self.message)
+    }
 }
 
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: import of {}", self.path, self.import)?;
-        if let Some(function) = &self.function {
-            write!(f, ", function `{}`", function.escape_debug())?;
+        write!(f, "{}: {}", self.path, self.text())?;
+        match &*self.details {
+            "" => Ok(()),
+            details => write!(f, "\n{}", details.trim_end()),
         }
-        write!(f, ": {}", self.message)
     }
 }
 
@@ -81,8 +95,8 @@ pub fn link(
             continue;
         }
         visited.push(path.clone());
-        for import in module.bytecode.imports() {
-            if let Some(provider) = linker.import(module, &path, import) {
+        for index in 0..module.bytecode.imports().len() {
+            if let Some(provider) = linker.import(module, &path, index) {
                 waiting.push((provider.module, provider.path.to_owned()));
             }
         }
@@ -95,9 +109,15 @@ pub fn link(
     Err(linker.errors)
 }
 
-/// The errors as the text of a compile error.
-pub fn render(errors: &[LinkError]) -> String {
-    errors.iter().map(|error| format!("error: {error}\n")).collect()
+/// The errors as the text of a compile error: with an excerpt of the importing module's text, if it has one.
+pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
+    let reports = errors.iter().map(|error| {
+        match host.show_import(&error.path, error.place, &error.text()) {
+            Some(excerpt) => excerpt + &error.details,
+            None => format!("error: {error}\n"),
+        }
+    });
+    reports.collect::<Vec<_>>().join("\n")
 }
 
 struct Linker<'a> {
@@ -112,78 +132,92 @@ impl Linker<'_> {
         &mut self,
         module: &'static LoadedModule,
         path: &str,
-        import: &Import,
+        index: usize,
     ) -> Option<Provider> {
+        let import = &module.bytecode.imports()[index];
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
         let shown = match requirement {
             Some(requirement) => format!("`{}` {requirement}", name.escape_debug()),
             None => format!("`{}`", name.escape_debug()),
         };
-        let mut error = |function: Option<&str>, message| {
-            let function = function.map(str::to_owned);
-            self.errors.push(LinkError {
-                path: path.to_owned(),
-                import: shown.clone(),
-                function,
-                message,
-            });
+        let error = |function: Option<&str>, place, problem: Problem| LinkError {
+            path: path.to_owned(),
+            import: shown.clone(),
+            function: function.map(str::to_owned),
+            place,
+            message: problem.message,
+            details: problem.details,
         };
-        let provider = match find(self.vm, name, path, self.grants) {
+        let found = find(self.vm, name, path, self.grants)
+            .and_then(|found| check_identity(found, name, requirement).map(|()| found));
+        let provider = match found {
             Ok(provider) => provider,
-            Err(message) => {
-                error(None, message);
+            Err(problem) => {
+                self.errors.push(error(None, Place::Import(index), problem));
                 return None;
             }
         };
-        if let Err(message) = check_identity(provider.module, name, requirement) {
-            error(None, message);
-            return None;
-        }
-        for &id in &import.functions {
+        for (number, &id) in import.functions.iter().enumerate() {
             let wanted = module.bytecode.function(id);
             let export = module.bytecode.string(wanted.name);
             match exported(provider.module, export, &Signature::of(module, wanted)) {
                 Ok(found) => module.provide(id, provider.module.function(found)),
-                Err(message) => error(Some(export), message),
+                Err(problem) => {
+                    let place = Place::Imported(index, number);
+                    self.errors.push(error(Some(export), place, problem));
+                }
             }
         }
         Some(provider)
     }
 }
 
+/// Why something cannot be imported.
+struct Problem {
+    message: String,
+    details: String,
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Problem {
+        Problem { message, details: String::new() }
+    }
+}
+
 /// Who provides the module of this name for one at this path.
-fn find(vm: &'static Vm, name: &str, path: &str, grants: Grants) -> Result<Provider, String> {
+fn find(vm: &'static Vm, name: &str, path: &str, grants: Grants) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
         let granted = grants(name).then(|| vm.host_module(name)).flatten();
-        return granted.ok_or_else(|| "the host provides no such module".to_owned());
+        return granted.ok_or_else(|| "the host provides no such module".to_owned().into());
     }
     vm.imported_module(name, path).map_err(|error| match error {
-        CompileError::NotFound => "there is no such module next to this one".to_owned(),
-        CompileError::Invalid(problem) => {
-            problem.trim_end().trim_start_matches("error: ").to_owned()
+        ImportError::Refused(message) => message.into(),
+        ImportError::Invalid(path, details) => {
+            Problem { message: format!("{path} is no module that can run"), details }
         }
     })
 }
 
 /// A provider is who it was taken for, in a version that will do.
 fn check_identity(
-    provider: &LoadedModule,
+    provider: Provider,
     name: &str,
     requirement: Option<&str>,
-) -> Result<(), String> {
-    match provider.bytecode.name() {
+) -> Result<(), Problem> {
+    let Provider { module, path } = provider;
+    match module.bytecode.name() {
         Some(own) if own == name => {}
-        Some(own) => return Err(format!("the module found calls itself `{}`", own.escape_debug())),
-        None => return Err("the module found has no name".into()),
+        Some(own) => return Err(format!("{path} calls itself `{}`", own.escape_debug()).into()),
+        None => return Err(format!("{path} has no name").into()),
     }
     let Some(requirement) = requirement.and_then(|text| VersionReq::parse(text).ok()) else {
         return Ok(());
     };
-    match provider.bytecode.version().and_then(|text| Version::parse(text).ok()) {
+    match module.bytecode.version().and_then(|text| Version::parse(text).ok()) {
         Some(version) if requirement.matches(&version) => Ok(()),
-        Some(version) => Err(format!("the module found has version {version}")),
-        None => Err("the module found has no version".into()),
+        Some(version) => Err(format!("{path} has version {version}").into()),
+        None => Err(format!("{path} has no version").into()),
     }
 }
 
@@ -206,9 +240,14 @@ impl Signature {
         }
     }
 
+    /// As an import declares it.
     fn text(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(|kind| kind.text()).collect();
-        format!("{} ({}) -> {}", self.kind.name(), parameters.join(", "), self.result.text())
+        let head = format!("`{} ({})", self.kind.name(), parameters.join(", "));
+        match self.result.is_any() {
+            true => head + "`",
+            false => format!("{head} -> {}`", self.result.text()),
+        }
     }
 }
 
@@ -217,13 +256,15 @@ fn exported(
     provider: &'static LoadedModule,
     name: &str,
     wanted: &Signature,
-) -> Result<FunctionId, String> {
+) -> Result<FunctionId, Problem> {
     let text = &provider.bytecode;
     let export = text.exports().iter().find(|export| text.string(export.name) == name);
-    let id = export.ok_or("the module found does not export it")?.function;
+    let missing = || Problem::from("the module does not export it".to_owned());
+    let id = export.ok_or_else(missing)?.function;
     let found = Signature::of(provider, text.function(id));
     if found == *wanted {
         return Ok(id);
     }
-    Err(format!("it is imported as {}, but exported as {}", wanted.text(), found.text()))
+    let (wanted, found) = (wanted.text(), found.text());
+    Err(format!("it is imported as {wanted}, but exported as {found}").into())
 }

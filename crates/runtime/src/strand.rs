@@ -44,6 +44,7 @@ use crate::sandbox::{Sandbox, SandboxRef, metering};
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
 use crate::transactions::Transaction;
+use crate::typed::Type;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
@@ -96,6 +97,8 @@ pub enum Ending {
 pub enum Delivery {
     /// The value that the call it waits in answers.
     Value,
+    /// The same, of a channel of this type: code that knows no types gets an object for it.
+    Element(Type),
     /// An exception to be signalled from that call.
     Exception,
     /// The channel or barrier it waited for was poisoned.

@@ -85,6 +85,7 @@ impl Machine {
         let embedding: &'static Embedding = Box::leak(Box::new(Embedding {
             surroundings: Box::new(surroundings),
             verify_all: options.verify_all,
+            module_path: options.module_path.clone(),
             prepared: Default::default(),
         }));
         let budgets = options.budgets;
