@@ -54,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
         (Ok(Value::Object(_)), Outcome::Answer(wanted)) => {
             found.as_ref().is_ok_and(|value| machine().describe(value) == wanted.to_string())
         }
-        (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.class(),
+        (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.name(),
         _ => false,
     };
     assert!(agrees, "{found:?} instead of {expected:?}\n{written}");

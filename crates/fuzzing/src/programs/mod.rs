@@ -75,7 +75,7 @@ impl Fault {
     pub const ALL: [Fault; 5] =
         [Fault::Any, Fault::ZeroDivide, Fault::Overflow, Fault::IndexError, Fault::Raised];
 
-    /// The name in the text form.
+    /// The name in the text form, and of the class of such exceptions.
     pub fn name(self) -> &'static str {
         match self {
             Fault::Any => "Any",
@@ -83,14 +83,6 @@ impl Fault {
             Fault::Overflow => "Overflow",
             Fault::IndexError => "IndexError",
             Fault::Raised => "Raised",
-        }
-    }
-
-    /// The name of the class of such exceptions.
-    pub fn class(self) -> &'static str {
-        match self {
-            Fault::IndexError => "IndexOutOfBounds",
-            other => other.name(),
         }
     }
 }

@@ -604,3 +604,30 @@ fn names(registers: &[Register]) -> String {
     let all: Vec<String> = registers.iter().map(|register| name(*register)).collect();
     all.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use squall_bytecode::assembler::assemble;
+    use squall_bytecode::verifier::{Trust, verify};
+
+    use super::*;
+    use crate::choices::Choices;
+    use crate::forms;
+    use crate::programs::generate;
+
+    #[test]
+    fn programs_are_verified_and_survive_their_other_forms() {
+        for seed in 0..200 {
+            let program = generate::program(&mut Choices::Seed(seed), 30);
+            let text = module(&[program]);
+            let module = match assemble(&text) {
+                Ok(module) => module,
+                Err(problems) => panic!("seed {seed}: {}\n{text}", problems[0]),
+            };
+            if let Err(errors) = verify(&module, Trust::Untrusted) {
+                panic!("seed {seed}: {}\n{text}", errors[0]);
+            }
+            assert_eq!(forms::check(&module), Ok(()), "seed {seed}");
+        }
+    }
+}
