@@ -47,16 +47,9 @@ pub(crate) struct FlowGraph {
     /// The forks, in the order of the code.
     pub forks: Vec<ForkNode>,
     /// By the blocks that end with a fork's instruction or with an `end_branch`.
-    fork_at_end: HashMap<usize, ForkEnd>,
+    fork_at_end: HashMap<usize, usize>,
     scopes: Scopes,
     index_of_pc: Vec<u32>,
-}
-
-/// What ends with a block: a fork's instruction, or one of its branches.
-#[derive(Debug)]
-struct ForkEnd {
-    fork: usize,
-    branch: Option<usize>,
 }
 
 /// A fork's place in the graph.
@@ -86,6 +79,13 @@ pub(crate) struct BranchNode {
 }
 
 impl ForkNode {
+    /// The branch that ends with a block.
+    pub fn branch_that_ends_with(&self, block: usize) -> Option<&BranchNode> {
+        // They are in the order of the code.
+        let index = self.branches.binary_search_by_key(&block, |branch| branch.last).ok()?;
+        Some(&self.branches[index])
+    }
+
     /// What the instructions of all branches write.
     pub fn written(&self) -> RegisterSet {
         self.branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.written)
@@ -150,18 +150,12 @@ impl FlowGraph {
 
     /// The fork whose instruction, or the end of one of whose branches, is at the end of a block.
     pub fn fork_at_end(&self, block: usize) -> Option<&ForkNode> {
-        self.fork_at_end.get(&block).map(|end| &self.forks[end.fork])
+        self.fork_index_at_end(block).map(|fork| &self.forks[fork])
     }
 
-    /// The index of that fork.
+    /// Its index.
     pub fn fork_index_at_end(&self, block: usize) -> Option<usize> {
-        self.fork_at_end.get(&block).map(|end| end.fork)
-    }
-
-    /// The branch that ends with a block.
-    pub fn branch_at_end(&self, block: usize) -> Option<&BranchNode> {
-        let end = self.fork_at_end.get(&block)?;
-        Some(&self.forks[end.fork].branches[end.branch?])
+        self.fork_at_end.get(&block).copied()
     }
 
     /// The index of the instruction that starts at this word.
@@ -284,11 +278,8 @@ impl FlowGraph {
         let forks = self.scopes.forks.iter();
         self.forks = forks.filter_map(|fork| self.fork_node(fork, &written, objects)).collect();
         for (index, fork) in self.forks.iter().enumerate() {
-            let branches = fork.branches.iter().enumerate();
-            let ends = branches.map(|(number, branch)| (branch.last, Some(number)));
-            let ends = ends.chain([(fork.block, None)]);
-            let ends = ends.map(|(block, branch)| (block, ForkEnd { fork: index, branch }));
-            self.fork_at_end.extend(ends);
+            let blocks = fork.branches.iter().map(|branch| branch.last).chain([fork.block]);
+            self.fork_at_end.extend(blocks.map(|block| (block, index)));
         }
     }
 

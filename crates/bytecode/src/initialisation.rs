@@ -88,25 +88,36 @@ impl Initialisation {
             summaries[fork.block].ever_destroyed |= fork.written();
         }
         let mut worklist = Worklist::new(graph.blocks.len());
-        // A fork can have very many branches: it is looked at when nothing else is left to do.
-        let mut forks = Worklist::new(graph.forks.len());
         analysis.flow_to_block(0, Initialised::on_entry(function), &mut worklist);
+        // A fork's turn comes when its branches have had theirs: each looks at all of them.
+        let mut forks = Worklist::new(graph.forks.len());
         loop {
-            let Some(index) = worklist.pop() else {
-                let Some(fork) = forks.pop() else { break };
-                analysis.flow_from_fork(&graph.forks[fork], &mut worklist);
-                continue;
-            };
-            let block = &graph.blocks[index];
-            if let Some(state) = analysis.at_block[index] {
-                let out = analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
-                analysis.after_block[index] = Some(out);
+            while let Some(index) = worklist.pop() {
+                let summary = &summaries[index];
+                analysis.update_block(function, graph, index, summary, &mut worklist);
                 graph.fork_index_at_end(index).into_iter().for_each(|fork| forks.push(fork));
-                let raised = summaries[index].raise(state);
-                analysis.flow_to_region(function, graph, block.region, raised, &mut worklist);
+            }
+            match forks.pop() {
+                Some(fork) => analysis.flow_from_fork(&graph.forks[fork], &mut worklist),
+                None => return analysis,
             }
         }
-        analysis
+    }
+
+    fn update_block(
+        &mut self,
+        function: &Function,
+        graph: &FlowGraph,
+        index: usize,
+        summary: &Summary,
+        worklist: &mut Worklist,
+    ) {
+        let block = &graph.blocks[index];
+        if let Some(state) = self.at_block[index] {
+            let out = self.flow_from_block(block, state, summary, worklist);
+            self.after_block[index] = Some(out);
+            self.flow_to_region(function, graph, block.region, summary.raise(state), worklist);
+        }
     }
 
     /// What holds at the start of a block; nothing if control never gets there.

@@ -149,11 +149,9 @@ pub(super) fn check_forks(id: FunctionId, function: &Function, report: &mut Repo
     }
 }
 
-/// What is wrong with a fork, in words; not all of it, if that is much. There can be very many branches,
-/// so each is looked at alone, with who writes and who reads each register beside it.
+/// What is wrong with a fork, in words.
 fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
     let mut problems = Vec::new();
-    let mut writers = [None; RegisterSet::CAPACITY];
     for (number, branch) in fork.branches.iter().enumerate() {
         for register in words_of_objects(function, branch.reads) {
             problems.push(format!(
@@ -167,27 +165,44 @@ fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
                 ));
             }
         }
+    }
+    problems.extend(meetings(fork));
+    problems
+}
+
+/// Where branches of a fork meet, which would race: each register is looked at once per branch, however
+/// many branches there are.
+fn meetings(fork: &ForkMap) -> Vec<String> {
+    // For each register the first two branches that write it.
+    let mut writers: [[Option<usize>; 2]; RegisterSet::CAPACITY] =
+        [[None; 2]; RegisterSet::CAPACITY];
+    let mut problems = Vec::new();
+    for (number, branch) in fork.branches.iter().enumerate() {
         for register in branch.results.iter() {
-            match writers[register.index()] {
-                None => writers[register.index()] = Some(number),
-                Some(other) => problems.push(format!(
+            let places = &mut writers[register.index()];
+            if let Some(other) = places[0] {
+                problems.push(format!(
                     "branches {other} and {number} both write {register}: they would race"
-                )),
+                ));
+            }
+            if let Some(place) = places.iter_mut().find(|place| place.is_none()) {
+                *place = Some(number);
             }
         }
-        if problems.len() > VerifyError::MOST {
+        if problems.len() >= VerifyError::MOST {
             return problems;
         }
     }
-    for (number, branch) in fork.branches.iter().enumerate() {
+    for (reader, branch) in fork.branches.iter().enumerate() {
         for register in branch.reads.iter() {
-            if let Some(other) = writers[register.index()].filter(|other| *other != number) {
+            let mut others = writers[register.index()].iter().flatten();
+            if let Some(writer) = others.find(|writer| **writer != reader) {
                 problems.push(format!(
-                    "branch {number} reads {register}, which branch {other} writes: they would race"
+                    "branch {reader} reads {register}, which branch {writer} writes: they would race"
                 ));
             }
         }
-        if problems.len() > VerifyError::MOST {
+        if problems.len() >= VerifyError::MOST {
             break;
         }
     }

@@ -24,7 +24,7 @@ fn class_names(fault: Fault) -> &'static [&'static str] {
         Fault::Poison => &["ChannelPoisoned"],
         Fault::StackOverflow => &["StackOverflow"],
         Fault::OutOfMemory => &["OutOfMemory"],
-        // Typed code has the first one, collections of the library the other.
+        // The one is typed code's, the other one Newspeak's.
         Fault::IndexError => &["IndexError", "IndexOutOfBounds"],
         Fault::KeyError => &["KeyNotFound"],
         Fault::Raised => &["Raised"],

@@ -263,6 +263,9 @@ impl Type {
             Shape::Writer(element) => format!("writer<{}>", element.text_to(depth)),
             Shape::Barrier => "barrier".into(),
             Shape::Bucket => "bucket".into(),
+            Shape::Function(parameters, result) if result.is_any() => {
+                format!("function({})", list(parameters))
+            }
             Shape::Function(parameters, result) => {
                 format!("function({}) -> {}", list(parameters), result.text_to(depth))
             }
