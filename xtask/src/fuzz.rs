@@ -2,7 +2,7 @@
 //!
 //! Each target gets its share of the time. Those that run code have one machine per process, in which modules
 //! and their names stay for ever; so they run in rounds, each in a new process, and with other options for the machine:
-//! workers, schedulers, seeds, collections all the time. What a fuzzer learns is kept in `fuzz/corpus`, what it stops at
+//! workers, schedulers, seeds, collections all the time. The heap takes addresses that AddressSanitizer has, too, so they run without it. What a fuzzer learns is kept in `fuzz/corpus`, what it stops at
 //! is written to `fuzz/artifacts`.
 //!
 //! This needs a nightly toolchain and cargo-fuzz; `fuzz/README.md` says more.
@@ -27,8 +27,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     target: Vec<String>,
 
-    /// What watches the memory: address, thread or none
-    #[arg(long, value_name = "NAME", default_value = "address")]
+    /// What watches the memory of targets without a machine: address or none
+    #[arg(long, value_name = "NAME", default_value = "none")]
     sanitizer: String,
 
     /// The toolchain
@@ -199,16 +199,24 @@ fn cargo_fuzz(arguments: &Arguments) -> Command {
 fn build(arguments: &Arguments, targets: &[&Target]) -> bool {
     targets.iter().all(|target| {
         let mut command = cargo_fuzz(arguments);
-        command.args(["build", target.name, "--sanitizer", &arguments.sanitizer]);
-        command.arg("--target-dir").arg(root().join(&arguments.target_dir));
+        command.args(["build", target.name, "--sanitizer", sanitizer(arguments, target)]);
+        command.arg("--target-dir").arg(folder(arguments, target));
         command.status().is_ok_and(|status| status.success())
     })
 }
 
+fn sanitizer<'a>(arguments: &'a Arguments, target: &Target) -> &'a str {
+    if target.has_machine { "none" } else { &arguments.sanitizer }
+}
+
+/// Where a target is built: what has another sanitizer has other flags for everything.
+fn folder(arguments: &Arguments, target: &Target) -> PathBuf {
+    root().join(&arguments.target_dir).join(sanitizer(arguments, target))
+}
+
 /// The file that a target was built as.
 fn binary(arguments: &Arguments, target: &Target) -> Option<PathBuf> {
-    let folder = root().join(&arguments.target_dir);
-    let platforms = std::fs::read_dir(folder).ok()?;
+    let platforms = std::fs::read_dir(folder(arguments, target)).ok()?;
     let files = platforms.filter_map(|entry| {
         let file = entry.ok()?.path().join("release").join(target.name);
         file.is_file().then_some(file)

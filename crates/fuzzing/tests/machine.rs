@@ -1,7 +1,8 @@
 //! The fuzz targets that run code, with seeds in place of a fuzzer. There is one machine per process, so all of
 //! it is one test.
 //!
-//! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds; `SQUALL_FUZZ` has options for the machine.
+//! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds, and `SQUALL_FUZZ_FIRST=M` goes on where M - 1
+//! times have ended; `SQUALL_FUZZ` has options for the machine.
 
 use std::path::Path;
 
@@ -28,8 +29,9 @@ const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/s
 fn modules_run_in_one_machine() {
     let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
     let machine = Machine::start(&words).expect("the machine starts");
-    let times = std::env::var("SQUALL_FUZZ_TIMES").ok().and_then(|times| times.parse().ok());
-    let rounds = times.map_or(0..1, |times: u64| 1..times + 1);
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = number("SQUALL_FUZZ_FIRST").unwrap_or(1);
+    let rounds = number("SQUALL_FUZZ_TIMES").map_or(0..1, |times| first..first + times);
     let modules = modules();
     for round in rounds {
         for seed in round * PROGRAMS..(round + 1) * PROGRAMS {

@@ -174,12 +174,7 @@ struct Frame {
     spare: usize,
     /// Runs of registers: the elements of a list or tuple, by the index of its type.
     runs: Vec<usize>,
-    source: usize,
-    stage: usize,
-    lists: usize,
-    worker: usize,
-    faller: usize,
-    once: usize,
+    ranges: Ranges,
     call: usize,
     /// Windows for hashes, of three registers each.
     hashes: usize,
@@ -190,53 +185,35 @@ const LONGEST: usize = 4;
 
 impl Frame {
     fn new(program: &Program) -> Frame {
-        let mut types: Vec<String> = vec!["i64*2".to_owned()];
-        let mut size = 2;
-        let mut add = |kind: &str, count: usize| {
-            types.push(if count == 1 { kind.to_owned() } else { format!("{kind}*{count}") });
-            size += count;
-            size - count
-        };
-        for kind in &program.types {
-            add(&kind.text(), EACH);
-        }
-        let nothing = add("any", 2) + 1;
-        let exception = add("any", 1);
-        let object = add("any", 1);
-        let counters = add("i64", 5);
-        let zero = add("i64", 1);
-        let one = add("i64", 1);
-        let conditions = add("bool", 2);
-        let numbers = add("i64", 7);
-        let channels = add("channel<i64>", 2);
-        let readers = add("reader<i64>", 2);
-        let writers = add("writer<i64>", 2);
-        let channel_of_lists = add("channel<list<i64>>", 1);
-        add("reader<list<i64>>", 1);
-        add("list<i64>", 1);
-        let barrier = add("barrier", 1);
-        let bucket = add("bucket", 1);
-        let function = add(HELPER, 1);
-        let process = add(&format!("process(writer<i64>, {HELPER}, i64)"), 1);
-        let spare = program.types.iter().map(|kind| add(&kind.text(), 1)).min().unwrap_or(0);
-        let runs = program.types.iter().map(|kind| match kind {
-            Type::List(element) => add(&element.text(), LONGEST),
-            Type::Tuple(parts) => parts.iter().map(|part| add(&part.text(), 1)).min().unwrap_or(0),
-            _ => 0,
-        });
-        let runs = runs.collect();
-        let mut run = |kinds: &[&str]| kinds.iter().map(|kind| add(kind, 1)).min().unwrap_or(0);
-        let source = run(&["writer<i64>", HELPER, "i64", "i64"]);
-        let stage = run(&["reader<i64>", "writer<i64>", HELPER, "i64"]);
-        let lists = run(&["writer<list<i64>>", "i64", "i64"]);
-        let worker = run(&["barrier", "writer<i64>", HELPER, "i64", "i64"]);
-        let faller = run(&["bucket", "writer<i64>", HELPER, "i64", "i64"]);
-        let once = run(&["writer<i64>", HELPER, "i64"]);
-        let call = run(&["any", "i64", "i64"]) + 1;
-        let hashes = program.types.iter().map(|kind| run(&["any", &kind.text(), "i64"]));
-        let hashes = hashes.min().unwrap_or(0) + 1;
+        let mut room = Room { types: Vec::new(), size: 0 };
+        room.add("i64", 2);
+        let kinds: Vec<String> = program.types.iter().map(Type::text).collect();
+        kinds.iter().for_each(|kind| _ = room.add(kind, EACH));
+        let nothing = room.run(&["any", "any"]) + 1;
+        let exception = room.add("any", 1);
+        let object = room.add("any", 1);
+        let counters = room.add("i64", 5);
+        let zero = room.add("i64", 1);
+        let one = room.add("i64", 1);
+        let conditions = room.add("bool", 2);
+        let numbers = room.add("i64", 7);
+        let channels = room.add("channel<i64>", 2);
+        let readers = room.add("reader<i64>", 2);
+        let writers = room.add("writer<i64>", 2);
+        let channel_of_lists = room.run(&["channel<list<i64>>", "reader<list<i64>>", "list<i64>"]);
+        let barrier = room.add("barrier", 1);
+        let bucket = room.add("bucket", 1);
+        let function = room.add(HELPER, 1);
+        let process = room.add(&format!("process(writer<i64>, {HELPER}, i64)"), 1);
+        let spare = room.size;
+        kinds.iter().for_each(|kind| _ = room.add(kind, 1));
+        let runs = program.types.iter().map(|kind| room.elements(kind)).collect();
+        let ranges = Ranges::new(&mut room);
+        let call = room.run(&["any", "i64", "i64"]) + 1;
+        let hashes = room.size + 1;
+        kinds.iter().for_each(|kind| _ = room.run(&["any", kind, "i64"]));
         Frame {
-            types,
+            types: room.types,
             nothing,
             exception,
             object,
@@ -255,14 +232,68 @@ impl Frame {
             process,
             spare,
             runs,
-            source,
-            stage,
-            lists,
-            worker,
-            faller,
-            once,
+            ranges,
             call,
             hashes,
+        }
+    }
+}
+
+/// The first registers of what processes start with.
+#[derive(Clone, Copy)]
+struct Ranges {
+    source: usize,
+    stage: usize,
+    lists: usize,
+    worker: usize,
+    faller: usize,
+    once: usize,
+}
+
+impl Ranges {
+    fn new(room: &mut Room) -> Ranges {
+        Ranges {
+            source: room.run(&["writer<i64>", HELPER, "i64", "i64"]),
+            stage: room.run(&["reader<i64>", "writer<i64>", HELPER, "i64"]),
+            lists: room.run(&["writer<list<i64>>", "i64", "i64"]),
+            worker: room.run(&["barrier", "writer<i64>", HELPER, "i64", "i64"]),
+            faller: room.run(&["bucket", "writer<i64>", HELPER, "i64", "i64"]),
+            once: room.run(&["writer<i64>", HELPER, "i64"]),
+        }
+    }
+}
+
+/// Registers as they are handed out.
+struct Room {
+    types: Vec<String>,
+    size: usize,
+}
+
+impl Room {
+    /// So many registers of a type; answers the first.
+    fn add(&mut self, kind: &str, count: usize) -> usize {
+        self.types.push(if count == 1 { kind.to_owned() } else { format!("{kind}*{count}") });
+        self.size += count;
+        self.size - count
+    }
+
+    /// A register of each of these types; answers the first.
+    fn run(&mut self, kinds: &[&str]) -> usize {
+        let first = self.size;
+        kinds.iter().for_each(|kind| _ = self.add(kind, 1));
+        first
+    }
+
+    /// The elements of a list, or the parts of a tuple, beside each other.
+    fn elements(&mut self, kind: &Type) -> usize {
+        match kind {
+            Type::List(element) => self.add(&element.text(), LONGEST),
+            Type::Tuple(parts) => {
+                let first = self.size;
+                parts.iter().for_each(|part| _ = self.add(&part.text(), 1));
+                first
+            }
+            _ => 0,
         }
     }
 }

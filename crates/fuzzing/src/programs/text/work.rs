@@ -78,7 +78,8 @@ impl Writer<'_> {
 
     /// Starts a source that writes to a channel.
     fn source(&mut self, which: usize, helper: &str, amount: u64, argument: &str) {
-        let Frame { source, writers, .. } = self.frame;
+        let Frame { writers, .. } = self.frame;
+        let source = self.frame.ranges.source;
         self.line(format!("move r{source}, r{}", writers + which));
         self.line(format!("load_function r{}, {helper}", source + 1));
         self.line(format!("load_raw r{}, i64 {amount}", source + 2));
@@ -94,7 +95,8 @@ impl Writer<'_> {
         stages: usize,
         reading: Reading,
     ) -> usize {
-        let Frame { stage, readers, writers, numbers, exception, .. } = self.frame;
+        let Frame { readers, writers, numbers, exception, .. } = self.frame;
+        let stage = self.frame.ranges.stage;
         self.channel(0, amount % 3);
         self.source(0, helper, amount, argument);
         for number in 0..stages {
@@ -142,7 +144,8 @@ impl Writer<'_> {
     }
 
     fn lists(&mut self, amount: u64, argument: &str) -> usize {
-        let Frame { lists, channel_of_lists: channel, numbers, one, .. } = self.frame;
+        let Frame { channel_of_lists: channel, numbers, one, .. } = self.frame;
+        let lists = self.frame.ranges.lists;
         let (reader, list) = (channel + 1, channel + 2);
         self.line(format!("make_channel r{channel}, {}", amount % 3));
         self.line(format!("reading_end r{reader}, r{channel}"));
@@ -203,7 +206,8 @@ impl Writer<'_> {
 
     fn steps_of_workers(&mut self, helper: &str, amount: u64) -> usize {
         const WORKERS: u64 = 3;
-        let Frame { worker, barrier, writers, numbers, .. } = self.frame;
+        let Frame { barrier, writers, numbers, .. } = self.frame;
+        let worker = self.frame.ranges.worker;
         let (left, again) = (numbers, self.label());
         self.channel(0, WORKERS * amount);
         self.line(format!("load_raw r{left}, i64 {}", WORKERS + 1));
@@ -224,7 +228,8 @@ impl Writer<'_> {
     }
 
     fn bucket(&mut self, helper: &str, amount: u64, argument: &str) -> usize {
-        let Frame { faller, bucket, writers, numbers, conditions, .. } = self.frame;
+        let Frame { bucket, writers, numbers, conditions, .. } = self.frame;
+        let faller = self.frame.ranges.faller;
         let again = self.label();
         self.channel(0, amount % 3);
         self.line(format!("make_bucket r{bucket}"));
@@ -249,7 +254,8 @@ impl Writer<'_> {
     }
 
     fn indirect(&mut self, helper: &str, argument: &str) -> usize {
-        let Frame { once, process, writers, .. } = self.frame;
+        let Frame { process, writers, .. } = self.frame;
+        let once = self.frame.ranges.once;
         self.channel(0, 0);
         self.line(format!("move r{once}, r{writers}"));
         self.line(format!("load_function r{}, {helper}", once + 1));
