@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -250,6 +251,13 @@ public:
         check(squall_sandbox_actor(handle_.get(), root.get(), &found));
         return value(found, vm_);
     }
+    // What machine::load would answer, in an actor of the sandbox. A module of bytecode that imports what the sandbox is not
+    // granted is an error.
+    value load(const char *path, std::string_view bytes, squall_format format = SQUALL_FORMAT_NEWSPEAK) {
+        squall_value *found = nullptr;
+        check(squall_sandbox_load(handle_.get(), path, format, bytes.data(), bytes.size(), &found));
+        return value(found, vm_);
+    }
     void terminate() { check(squall_sandbox_terminate(handle_.get())); }
     squall_reason reason() const {
         squall_reason found = SQUALL_REASON_LIVE;
@@ -277,11 +285,100 @@ inline squall_budgets unlimited() {
     return {SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED};
 }
 
+namespace detail {
+
+// How a type of C++ is called in the assembly language, and how values become it.
+template <typename Type, typename = void> struct as_typed;
+
+template <> struct as_typed<void> {
+    static constexpr const char *name = "any";
+};
+template <> struct as_typed<value> {
+    static constexpr const char *name = "any";
+    static value of(const value &found) { return found; }
+};
+template <> struct as_typed<bool> {
+    static constexpr const char *name = "bool";
+    static bool of(const value &found) { return found.boolean(); }
+};
+template <> struct as_typed<float> {
+    static constexpr const char *name = "f32";
+    static float of(const value &found) { return static_cast<float>(found.number()); }
+};
+template <> struct as_typed<double> {
+    static constexpr const char *name = "f64";
+    static double of(const value &found) { return found.number(); }
+};
+template <typename Integer>
+struct as_typed<Integer, std::enable_if_t<std::is_integral_v<Integer> && !std::is_same_v<Integer, bool>>> {
+    static_assert(sizeof(Integer) < 8 || std::is_signed_v<Integer>, "a value holds integers of 64 signed bits");
+    static constexpr const char *name = sizeof(Integer) == 1   ? (std::is_signed_v<Integer> ? "i8" : "u8")
+                                        : sizeof(Integer) == 2 ? (std::is_signed_v<Integer> ? "i16" : "u16")
+                                        : sizeof(Integer) == 4 ? (std::is_signed_v<Integer> ? "i32" : "u32")
+                                                               : "i64";
+    static Integer of(const value &found) { return static_cast<Integer>(found.integer()); }
+};
+
+} // namespace detail
+
+// A function for guest code. What it throws is a HostError there.
+using function = std::function<value(const std::vector<value> &)>;
+
+// Functions that modules of bytecode import by name, version and type, from `host:…`.
+class host_module {
+public:
+    host_module(std::string name, std::string version) : name_(std::move(name)), version_(std::move(version)) {}
+
+    // A function whose types are those of the assembly language, such as `list<i64>`; `any` for no result.
+    host_module &add(std::string name, std::vector<std::string> parameters, std::string result, function called) {
+        functions_.push_back({std::move(name), std::move(parameters), std::move(result), std::move(called)});
+        return *this;
+    }
+
+    // A function that has its types already: of Booleans, numbers, and values, which are `any`.
+    template <typename Function> host_module &add(std::string name, Function called) {
+        return add_typed(std::move(name), std::function(std::move(called)));
+    }
+
+private:
+    friend class machine;
+
+    struct entry {
+        std::string name;
+        std::vector<std::string> parameters;
+        std::string result;
+        function called;
+    };
+
+    template <typename Result, typename... Arguments>
+    host_module &add_typed(std::string name, std::function<Result(Arguments...)> called) {
+        return add(std::move(name), {detail::as_typed<std::decay_t<Arguments>>::name...},
+                   detail::as_typed<Result>::name, [called = std::move(called)](const std::vector<value> &of) {
+                       return apply(called, of, std::index_sequence_for<Arguments...>());
+                   });
+    }
+
+    template <typename Result, typename... Arguments, std::size_t... Indices>
+    static value apply(const std::function<Result(Arguments...)> &called, const std::vector<value> &of,
+                       std::index_sequence<Indices...>) {
+        (void)of;
+        if constexpr (std::is_void_v<Result>) {
+            called(detail::as_typed<std::decay_t<Arguments>>::of(of.at(Indices))...);
+            return value();
+        } else {
+            return value(called(detail::as_typed<std::decay_t<Arguments>>::of(of.at(Indices))...));
+        }
+    }
+
+    std::string name_;
+    std::string version_;
+    std::vector<entry> functions_;
+};
+
 // The machine of this process. It ends with this object.
 class machine {
 public:
-    // A function for guest code. What it throws is a HostError there.
-    using function = std::function<value(const std::vector<value> &)>;
+    using function = squall::function;
 
     explicit machine(const options &options = {}) : sinks_(options.sinks_) {
         squall_vm *started = nullptr;
@@ -333,8 +430,23 @@ public:
         check(squall_provide(vm_.get(), name, provided.get()));
     }
     void on(const char *name, function called) {
-        functions_.push_back(std::make_unique<native>(native{std::move(called), vm_.get()}));
-        check(squall_register(vm_.get(), name, &call, functions_.back().get()));
+        check(squall_register(vm_.get(), name, &call, keep(std::move(called))));
+    }
+    // Modules of bytecode that are loaded from now on import this one.
+    void register_module(host_module module) {
+        std::vector<std::vector<const char *>> parameters;
+        std::vector<squall_host_function> raw;
+        for (host_module::entry &entry : module.functions_) {
+            parameters.emplace_back();
+            for (const std::string &parameter : entry.parameters) parameters.back().push_back(parameter.c_str());
+        }
+        for (std::size_t index = 0; index < module.functions_.size(); ++index) {
+            host_module::entry &entry = module.functions_[index];
+            raw.push_back({entry.name.c_str(), parameters[index].data(), parameters[index].size(),
+                           entry.result.c_str(), &call, keep(std::move(entry.called))});
+        }
+        check(squall_register_module(vm_.get(), module.name_.c_str(), module.version_.c_str(), raw.data(),
+                                     raw.size()));
     }
 
     // A channel to guest code: the end for this side, and the one to be given to guest code.
@@ -352,9 +464,13 @@ public:
         return {reader(native, vm_), value(end, vm_)};
     }
 
-    squall::sandbox make_sandbox(const char *name, const squall_budgets &budgets) {
+    // What it does to the world needs a grant: of modules, by their names.
+    squall::sandbox make_sandbox(const char *name, const squall_budgets &budgets,
+                                 const std::vector<std::string> &granted = {}) {
+        std::vector<const char *> raw;
+        for (const std::string &module : granted) raw.push_back(module.c_str());
         squall_sandbox *made = nullptr;
-        check(squall_sandbox_new(vm_.get(), name, &budgets, &made));
+        check(squall_sandbox_new(vm_.get(), name, &budgets, raw.data(), raw.size(), &made));
         return squall::sandbox(made, vm_);
     }
 
@@ -370,6 +486,11 @@ private:
         function called;
         squall_vm *vm;
     };
+
+    native *keep(function called) {
+        functions_.push_back(std::make_unique<native>(native{std::move(called), vm_.get()}));
+        return functions_.back().get();
+    }
 
     // No exception of C++ leaves this.
     static squall_value *call(void *data, const squall_value *const *raw, std::size_t count,

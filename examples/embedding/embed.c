@@ -1,9 +1,11 @@
 /* A program in C with a machine in it.
 
    area: 42
+   frame: 42, scaled: 2.5
    sums: 1 3 6 10
    error: ZeroDivide
    stranger: ended, used 100000 of fuel
+   stranger: not granted host:geometry
    second machine: refused */
 
 #define _POSIX_C_SOURCE 200809L
@@ -67,6 +69,44 @@ static squall_value *area(void *data, const squall_value *const *arguments, size
     return squall_integer(width * height);
 }
 
+/* Called by typed code, which has been linked with its types: there is no need to look at the arguments. */
+static squall_value *scale(void *data, const squall_value *const *arguments, size_t count,
+                           squall_error **error) {
+    double number = 0;
+    (void)count;
+    if ((*error = squall_value_double(arguments[0], &number)) != NULL) return NULL;
+    return squall_double(number * *(const double *)data);
+}
+
+/* The functions that modules of bytecode import from `host:geometry`. */
+static void offer_geometry(squall_vm *vm) {
+    static const char *const area_types[] = {"i64", "i64"};
+    static const char *const scale_types[] = {"f64"};
+    static double factor = 0.5;
+    const squall_host_function functions[] = {
+        {"area", area_types, 2, "i64", area, NULL},
+        {"scale", scale_types, 1, "f64", scale, &factor},
+    };
+    check(squall_register_module(vm, "host:geometry", "1.0.0", functions, 2));
+}
+
+static void typed_code(squall_vm *vm, const char *text, size_t length) {
+    squall_value *module, *frame, *scaled;
+    double number;
+    check(squall_load(vm, "areas.sqasm", SQUALL_FORMAT_ASSEMBLY, text, length, &module));
+    squall_value *four = squall_integer(4), *five = squall_integer(5), *big = squall_double(5);
+    const squall_value *rectangle[] = {four, five}, *one[] = {big};
+    check(squall_call_export(vm, module, "frame", rectangle, 2, &frame));
+    check(squall_call_export(vm, module, "scaled", one, 1, &scaled));
+    check(squall_value_double(scaled, &number));
+    printf("frame: %lld, scaled: %g\n", (long long)take_integer(frame), number);
+    squall_value_free(scaled);
+    squall_value_free(four);
+    squall_value_free(five);
+    squall_value_free(big);
+    squall_value_free(module);
+}
+
 /* A native thread that meets a process. */
 static void *write_numbers(void *data) {
     squall_writer *numbers = data;
@@ -101,11 +141,11 @@ static void sums(squall_vm *vm, squall_value *pipeline) {
     pthread_join(writing, NULL);
 }
 
-static void stranger(squall_vm *vm, squall_value *pipeline) {
+static void stranger(squall_vm *vm, squall_value *pipeline, const char *areas, size_t length) {
     squall_budgets budgets = {100000, SQUALL_UNLIMITED, SQUALL_UNLIMITED, SQUALL_UNLIMITED};
     squall_sandbox *sandbox;
     squall_value *class, *actor, *object, *answer;
-    check(squall_sandbox_new(vm, "stranger", &budgets, &sandbox));
+    check(squall_sandbox_new(vm, "stranger", &budgets, NULL, 0, &sandbox));
     class = send(vm, pipeline, "stranger", 0, NULL, NULL);
     check(squall_sandbox_actor(sandbox, class, &actor));
     object = send(vm, actor, "new", 0, NULL, NULL);
@@ -114,6 +154,9 @@ static void stranger(squall_vm *vm, squall_value *pipeline) {
         check(squall_sandbox_usage(sandbox, &budgets));
         printf("stranger: ended, used %llu of fuel\n", (unsigned long long)budgets.fuel);
     }
+    squall_error_free(error);
+    error = squall_sandbox_load(sandbox, "areas.sqasm", SQUALL_FORMAT_ASSEMBLY, areas, length, &answer);
+    if (squall_error_code(error) == SQUALL_CODE_COMPILE) printf("stranger: not granted host:geometry\n");
     squall_error_free(error);
     squall_value_free(class);
     squall_value_free(actor);
@@ -124,12 +167,13 @@ static void stranger(squall_vm *vm, squall_value *pipeline) {
 int main(int count, char **arguments) {
     squall_vm *vm, *second;
     squall_value *platform, *class, *pipeline, *answer, *one;
-    size_t length;
-    if (count != 2) {
-        fprintf(stderr, "usage: embed pipeline.ns\n");
+    size_t length, areas_length;
+    if (count != 3) {
+        fprintf(stderr, "usage: embed pipeline.ns areas.sqasm\n");
         return 64;
     }
     char *text = read_file(arguments[1], &length);
+    char *areas = read_file(arguments[2], &areas_length);
     check(squall_start(NULL, &vm));
     check(squall_load(vm, "pipeline.ns", SQUALL_FORMAT_NEWSPEAK, text, length, &class));
     check(squall_platform(vm, &platform));
@@ -138,6 +182,9 @@ int main(int count, char **arguments) {
     check(squall_register(vm, "area", area, NULL));
     answer = send(vm, pipeline, "areaOf:by:", 2, squall_integer(6), squall_integer(7));
     printf("area: %lld\n", (long long)take_integer(answer));
+
+    offer_geometry(vm);
+    typed_code(vm, areas, areas_length);
 
     sums(vm, pipeline);
 
@@ -148,7 +195,7 @@ int main(int count, char **arguments) {
     squall_error_free(error);
     squall_value_free(one);
 
-    stranger(vm, pipeline);
+    stranger(vm, pipeline, areas, areas_length);
 
     error = squall_start(NULL, &second);
     if (squall_error_code(error) == SQUALL_CODE_ALREADY_STARTED) printf("second machine: refused\n");
@@ -159,5 +206,6 @@ int main(int count, char **arguments) {
     check(squall_end(vm, 0, NULL));
     squall_vm_free(vm);
     free(text);
+    free(areas);
     return 0;
 }

@@ -1,9 +1,11 @@
 // A program in C++ with a machine in it.
 //
 //     area: 42
+//     frame: 42, scaled: 2.5
 //     sums: 1 3 6 10
 //     error: ZeroDivide
 //     stranger: ended, used 100000 of fuel
+//     stranger: not granted host:geometry
 //     thrown: HostError: area: not today
 
 #include <fstream>
@@ -42,7 +44,16 @@ static void sums(squall::machine &machine, const squall::value &pipeline) {
     writing.join();
 }
 
-static void stranger(squall::machine &machine, const squall::value &pipeline) {
+// Functions that modules of bytecode import, with the types that they have in C++.
+static void offer_geometry(squall::machine &machine) {
+    double factor = 0.5;
+    squall::host_module geometry("host:geometry", "1.0.0");
+    geometry.add("area", [](std::int64_t width, std::int64_t height) { return width * height; })
+        .add("scale", [factor](double number) { return number * factor; });
+    machine.register_module(std::move(geometry));
+}
+
+static void stranger(squall::machine &machine, const squall::value &pipeline, const std::string &areas) {
     squall_budgets budgets = squall::unlimited();
     budgets.fuel = 100000;
     squall::sandbox sandbox = machine.make_sandbox("stranger", budgets);
@@ -53,11 +64,16 @@ static void stranger(squall::machine &machine, const squall::value &pipeline) {
         if (end.code() == SQUALL_CODE_SANDBOX_ENDED)
             std::cout << "stranger: ended, used " << sandbox.usage().fuel << " of fuel\n";
     }
+    try {
+        sandbox.load("areas.sqasm", areas, SQUALL_FORMAT_ASSEMBLY);
+    } catch (const squall::error &refusal) {
+        if (refusal.code() == SQUALL_CODE_COMPILE) std::cout << "stranger: not granted host:geometry\n";
+    }
 }
 
 int main(int count, char **arguments) {
-    if (count != 2) {
-        std::cerr << "usage: embed pipeline.ns\n";
+    if (count != 3) {
+        std::cerr << "usage: embed pipeline.ns areas.sqasm\n";
         return 64;
     }
     squall::machine machine;
@@ -69,6 +85,12 @@ int main(int count, char **arguments) {
     });
     std::cout << "area: " << pipeline.send("areaOf:by:", 6, 7).integer() << '\n';
 
+    offer_geometry(machine);
+    std::string areas = read_file(arguments[2]);
+    squall::value module = machine.load("areas.sqasm", areas, SQUALL_FORMAT_ASSEMBLY);
+    std::cout << "frame: " << machine.call_export(module, "frame", 4, 5).integer();
+    std::cout << ", scaled: " << machine.call_export(module, "scaled", 5.0).number() << '\n';
+
     sums(machine, pipeline);
 
     try {
@@ -77,7 +99,7 @@ int main(int count, char **arguments) {
         std::cout << "error: " << error.exception_class() << '\n';
     }
 
-    stranger(machine, pipeline);
+    stranger(machine, pipeline, areas);
 
     machine.on("area", [](const std::vector<squall::value> &) -> squall::value {
         throw std::runtime_error("not today");

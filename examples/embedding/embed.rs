@@ -2,16 +2,21 @@
 //!
 //! ```text
 //! area: 42
+//! frame: 42, scaled: 2.5
 //! sums: 1 3 6 10
 //! error: ZeroDivide
 //! stranger: ended, fuel
+//! stranger: not granted host:geometry
 //! ```
 
-use squall::embedding::{Budgets, Error, Reader, Value, Vm, Writer};
+use squall::embedding::{Budgets, Error, HostModule, Reader, Value, Vm, Writer};
 use squall::{FileKind, Options, Surroundings};
 
 /// The program's text is part of this one.
 const PIPELINE: &[u8] = include_bytes!("pipeline.ns");
+
+/// Typed code that imports functions of this program.
+const AREAS: &[u8] = include_bytes!("areas.sqasm");
 
 /// The machine writes nothing, and reads no files.
 struct Nowhere;
@@ -40,6 +45,12 @@ fn main() -> Result<(), Error> {
     let area = vm.call(&pipeline, "areaOf:by:", &[Value::Integer(6), Value::Integer(7)])?;
     println!("area: {}", vm.describe(&area)?);
 
+    vm.register_module(geometry())?;
+    let areas = vm.load("areas.sqasm", FileKind::Assembly, AREAS)?;
+    let frame = vm.call_export(&areas, "frame", &[Value::Integer(4), Value::Integer(5)])?;
+    let scaled = vm.call_export(&areas, "scaled", &[Value::Double(5.0)])?;
+    println!("frame: {}, scaled: {}", vm.describe(&frame)?, vm.describe(&scaled)?);
+
     // Two native threads and a process: this one reads what the other one's numbers sum up to.
     let (numbers, guest_in) = vm.channel_to_guest(0)?;
     let (sums, guest_out) = vm.channel_from_guest(0)?;
@@ -55,13 +66,29 @@ fn main() -> Result<(), Error> {
     }
 
     let budgets = Budgets { fuel: Some(100_000), ..Budgets::default() };
-    let sandbox = vm.sandbox("stranger", budgets)?;
+    let sandbox = vm.sandbox("stranger", budgets, &[])?;
     let stranger = sandbox.actor(&vm.call(&pipeline, "stranger", &[])?)?;
     let stranger = vm.call(&stranger, "new", &[])?;
     if let Err(Error::SandboxEnded(_)) = vm.call(&stranger, "spin", &[]) {
         println!("stranger: ended, {}", sandbox.reason()?.name());
     }
+    if let Err(Error::Compile(_)) = sandbox.load("areas.sqasm", FileKind::Assembly, AREAS) {
+        println!("stranger: not granted host:geometry");
+    }
     Ok(())
+}
+
+/// Functions that modules of bytecode import by name, version and type.
+fn geometry() -> HostModule {
+    HostModule::new("host:geometry", "1.0.0")
+        .function("area", &["i64", "i64"], "i64", |arguments| match arguments {
+            [Value::Integer(width), Value::Integer(height)] => Ok(Value::Integer(width * height)),
+            _ => Err("linking has seen to the types".to_owned()),
+        })
+        .function("scale", &["f64"], "f64", |arguments| match arguments {
+            [Value::Double(number)] => Ok(Value::Double(number * 0.5)),
+            _ => Err("linking has seen to the types".to_owned()),
+        })
 }
 
 fn write_numbers(numbers: &Writer) -> Result<(), Error> {

@@ -16,6 +16,7 @@
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `fuzz` | runs the fuzz targets, for so many minutes in all |
+//! | `embedding` | the library for C, its tests and examples, under sanitizers |
 //! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@
 mod bench;
 mod corpus;
 mod dist;
+mod embedding;
 mod foreign;
 mod fuzz;
 mod histories;
@@ -77,6 +79,8 @@ enum Command {
     Foreign(foreign::Arguments),
     /// The fuzz targets, for some minutes
     Fuzz(fuzz::Arguments),
+    /// The library for C under sanitizers
+    Embedding(embedding::Arguments),
     /// The libraries and headers for programs in C and C++
     Dist(dist::Arguments),
     /// Measurements, of Squall and of others
@@ -99,6 +103,7 @@ fn main() -> ExitCode {
         Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Embedding(arguments) => embedding::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

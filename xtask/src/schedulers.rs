@@ -1,26 +1,30 @@
-//! `cargo xtask schedulers`: the tests that run guest programs, under each scheduler.
+//! `cargo xtask schedulers`: all tests that run guest programs, under each scheduler.
 //!
-//! What a program means does not depend on who gets which strand, so all of them have to pass as they do by
-//! default.
+//! What a program means does not depend on who gets which strand, so all of them have to pass under each. These
+//! are the integration tests, but for those about damaged modules, which are about the compiler and the verifier, and the selection
+//! of programs that the integration tests run under all schedulers themselves; and the machine inside of another
+//! program. Runs with a seed have no scheduler.
+
+use std::time::Instant;
 
 use clap::Args;
 
 use crate::cargo;
 
-/// The schedulers beside the default one, which all other tests run under.
-const SCHEDULERS: [&str; 6] =
-    ["interleaving", "threads", "hierarchical", "peered", "dictated", "balanced"];
+/// All schedulers.
+const SCHEDULERS: [&str; 7] =
+    ["stealing", "interleaving", "threads", "hierarchical", "peered", "dictated", "balanced"];
 
-/// Which tests run guest programs, by what their names contain.
-const TESTS: [&str; 5] = ["language/", "examples/", "bytecode/run", "foreign/", "native_threads/"];
+/// Which integration tests are left out, by what their names begin with.
+const OTHERS: [&str; 2] = ["hostile/", "schedulers/"];
 
 /// The options of `cargo xtask schedulers`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Which schedulers; by default, all but the default one
+    /// Which schedulers; by default, all of them
     schedulers: Vec<String>,
 
-    /// Only tests whose names contain this
+    /// Only integration tests whose names contain this
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -31,24 +35,30 @@ pub fn run(arguments: &Arguments) -> bool {
         true => SCHEDULERS.to_vec(),
         false => arguments.schedulers.iter().map(String::as_str).collect(),
     };
-    let filters = arguments.filter.as_deref().map_or(TESTS.to_vec(), |filter| vec![filter]);
-    let runs =
-        schedulers.iter().flat_map(|name| filters.iter().map(move |filter| (*name, *filter)));
-    let failed = runs.filter(|(name, filter)| !passes(name, filter)).collect::<Vec<_>>();
-    for (name, filter) in &failed {
-        println!("FAILED: {filter} under {name}; repeat with");
-        println!("  cargo xtask schedulers {name} --filter {filter}");
+    let failed: Vec<&str> =
+        schedulers.into_iter().filter(|name| !passes(name, arguments.filter.as_deref())).collect();
+    for name in &failed {
+        println!("FAILED under {name}; repeat with\n  cargo xtask schedulers {name}");
     }
     failed.is_empty()
 }
 
-/// Whether the tests whose names contain `filter` pass under a scheduler.
-fn passes(name: &str, filter: &str) -> bool {
-    println!("\n{name}: {filter}");
+/// Whether the tests pass under a scheduler.
+fn passes(scheduler: &str, filter: Option<&str>) -> bool {
+    println!("\n{scheduler}");
+    let begin = Instant::now();
+    let mut arguments = vec!["--package", "squall-cli", "--test", "all", "--"];
+    arguments.extend(filter);
+    arguments.extend(OTHERS.iter().flat_map(|other| ["--skip", other]));
+    let programs = succeeds(&arguments, scheduler);
+    let embedding =
+        filter.is_some() || succeeds(&["--package", "squall", "--test", "embedding"], scheduler);
+    println!("{scheduler}: {} s", begin.elapsed().as_secs());
+    programs && embedding
+}
+
+fn succeeds(arguments: &[&str], scheduler: &str) -> bool {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--package", "squall-cli", "--test", "all", "--", filter]);
-    // Damaged programs are about the compiler.
-    command.args(["--skip", "hostile/"]);
-    command.env("SQUALL_SCHEDULER", name);
+    command.args(["test", "--quiet"]).args(arguments).env("SQUALL_SCHEDULER", scheduler);
     command.status().is_ok_and(|status| status.success())
 }

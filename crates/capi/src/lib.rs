@@ -2,7 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | this one | the machine: starting, modules, calls, native functions |
+//! | this one | the machine: starting, loading, calls |
+//! | [`modules`] | functions of the embedder's |
 //! | [`values`] | values |
 //! | [`channels`] | ends of channels |
 //! | [`sandboxes`] | sandboxes |
@@ -19,12 +20,12 @@ pub mod channels;
 pub mod errors;
 pub mod handles;
 pub mod machine_options;
+pub mod modules;
 pub mod sandboxes;
 pub mod text;
 pub mod values;
 
-use std::ffi::{c_char, c_void};
-use std::ptr::null_mut;
+use std::ffi::c_char;
 
 use machine::FileKind;
 use machine::embedding::{Value, Vm};
@@ -51,18 +52,6 @@ pub enum squall_format {
     /// The binary form of bytecode.
     Binary = 2,
 }
-
-/// A function of the embedder's. It answers a new value, which is taken over, or null for `nil`; or, if it fails, puts a new
-/// error, which is taken over, at `error`. The arguments belong to the caller. It is called on any native thread of the machine's,
-/// several times at once if guest code does that, and may call the machine.
-pub type squall_function = Option<
-    unsafe extern "C" fn(
-        data: *mut c_void,
-        arguments: *const *const squall_value,
-        count: usize,
-        error: *mut *mut squall_error,
-    ) -> *mut squall_value,
->;
 
 /// The version of the library.
 #[unsafe(no_mangle)]
@@ -158,18 +147,21 @@ pub unsafe extern "C" fn squall_load(
         // SAFETY: the caller's promise.
         let (path, bytes) =
             unsafe { (text::required(path)?, text::elements(bytes.cast::<u8>(), length)?) };
-        // C may pass any number, which would not do for a Rust `enum`.
-        const FORMATS: [(squall_format, FileKind); 3] = [
-            (squall_format::Newspeak, FileKind::Newspeak),
-            (squall_format::Assembly, FileKind::Assembly),
-            (squall_format::Binary, FileKind::Binary),
-        ];
-        let kind = FORMATS.iter().find(|(known, _)| *known as u32 == format);
-        let kind = kind.ok_or_else(|| Problem::argument("there is no such format"))?.1;
-        let class = handles::get(vm)?.load(&path, kind, bytes)?;
+        let class = handles::get(vm)?.load(&path, file_kind(format)?, bytes)?;
         // SAFETY: the caller's promise.
         unsafe { text::put(class_object, handle(class)) }
     })
+}
+
+/// The form of modules with this number. C may pass any, which would not do for a Rust `enum`.
+fn file_kind(format: u32) -> Result<FileKind, Problem> {
+    const FORMATS: [(squall_format, FileKind); 3] = [
+        (squall_format::Newspeak, FileKind::Newspeak),
+        (squall_format::Assembly, FileKind::Assembly),
+        (squall_format::Binary, FileKind::Binary),
+    ];
+    let kind = FORMATS.iter().find(|(known, _)| *known as u32 == format);
+    kind.map(|(_, kind)| *kind).ok_or_else(|| Problem::argument("there is no such format"))
 }
 
 /// Sends a message with so many arguments, and waits for the answer. The selector ends with a NUL. `answer` may be null.
@@ -312,29 +304,6 @@ pub unsafe extern "C" fn squall_elements(
     })
 }
 
-/// Registers a function, which guest code finds in `platform host`, in place of one with this name. The name ends with
-/// a NUL. The data is given to the function, and lives as long as the machine.
-///
-/// # Safety
-///
-/// The name does; the function may be called as `squall_function` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_register(
-    vm: *mut squall_vm,
-    name: *const c_char,
-    function: squall_function,
-    data: *mut c_void,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let name = unsafe { text::required(name) }?;
-        let code = function.ok_or_else(|| Problem::argument("the function is a null pointer"))?;
-        let function = NativeFunction { code, data };
-        handles::get(vm)?.register(&name, move |arguments| function.call(arguments));
-        Ok(())
-    })
-}
-
 /// Lets guest code find a value in `platform host`. The name ends with a NUL.
 ///
 /// # Safety
@@ -352,47 +321,4 @@ pub unsafe extern "C" fn squall_provide(
         handles::get(vm)?.provide(&name, value(provided)?);
         Ok(())
     })
-}
-
-/// A function of the embedder's, with its data.
-struct NativeFunction {
-    code: unsafe extern "C" fn(
-        *mut c_void,
-        *const *const squall_value,
-        usize,
-        *mut *mut squall_error,
-    ) -> *mut squall_value,
-    data: *mut c_void,
-}
-
-// SAFETY: the header says that the function is called on native threads of the machine's, several at once; what it
-// does with its data is the embedder's responsibility.
-unsafe impl Send for NativeFunction {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for NativeFunction {}
-
-impl NativeFunction {
-    fn call(&self, arguments: &[Value]) -> Result<Value, String> {
-        let handles: Vec<*mut squall_value> = arguments.iter().cloned().map(handle).collect();
-        let mut error = null_mut();
-        // SAFETY: the embedder has promised that it can be called so; the places live until it returns.
-        let answer = unsafe {
-            (self.code)(self.data, handles.as_ptr().cast(), handles.len(), &raw mut error)
-        };
-        handles.into_iter().for_each(|argument| drop(handles::free(argument)));
-        let answered = match answer.is_null() {
-            true => Ok(Value::Nil),
-            false => value(answer).map_err(|_| "the function has answered what is no value".into()),
-        };
-        drop(handles::free(answer));
-        if error.is_null() {
-            return answered;
-        }
-        let message = match errors::message(error) {
-            Some(message) => message,
-            None => "the function has failed with what is no error".to_owned(),
-        };
-        drop(handles::free(error));
-        Err(message)
-    }
 }

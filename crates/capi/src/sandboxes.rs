@@ -6,9 +6,9 @@ use machine::embedding::{Budgets, Reason, Value};
 
 use crate::errors::{caught, guarded, squall_error};
 use crate::handles;
-use crate::squall_vm;
 use crate::text;
 use crate::values::{handle, squall_value, value};
+use crate::{file_kind, squall_vm};
 
 /// A sandbox: what its actors do, and all that they start, has budgets. Who gets one frees the handle, which does not
 /// end the sandbox.
@@ -62,25 +62,34 @@ pub enum squall_reason {
     Messages = 4,
     /// Somebody has ended it.
     Terminated = 5,
+    /// It was to end the program.
+    Exit = 6,
 }
 
-/// A new sandbox. The name, for reports, ends with a NUL.
+/// A new sandbox, which is granted so many modules by their names: what it does to the world needs a grant. The name, for reports,
+/// ends with a NUL, and so do those of modules.
 ///
 /// # Safety
 ///
-/// It does; `budgets` leads to some, or is null for as much as it likes; `sandbox` is null or leads to a place for a handle.
+/// They do; `budgets` leads to some, or is null for as much as it likes; `granted` leads to as many; `sandbox` is null or leads to a
+/// place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_new(
     vm: *mut squall_vm,
     name: *const c_char,
     budgets: *const squall_budgets,
+    granted: *const *const c_char,
+    count: usize,
     sandbox: *mut *mut squall_sandbox,
 ) -> *mut squall_error {
     guarded(|| {
         // SAFETY: the caller's promise.
         let (name, budgets) = unsafe { (text::required(name)?, budgets.as_ref()) };
         let budgets = budgets.map_or(Budgets::default(), squall_budgets::budgets);
-        let new = handles::get(vm)?.sandbox(&name, budgets)?;
+        // SAFETY: the caller's promise.
+        let granted = unsafe { text::all(granted, count) }?;
+        let granted: Vec<&str> = granted.iter().map(String::as_str).collect();
+        let new = handles::get(vm)?.sandbox(&name, budgets, &granted)?;
         // SAFETY: the caller's promise.
         unsafe { text::put(sandbox, handles::new::<squall_sandbox>(new)) }
     })
@@ -100,6 +109,31 @@ pub unsafe extern "C" fn squall_sandbox_actor(
 ) -> *mut squall_error {
     guarded(|| {
         let far = handles::get(sandbox)?.actor(&value(root)?)?;
+        // SAFETY: the caller's promise.
+        unsafe { text::put(actor, handle(far)) }
+    })
+}
+
+/// Loads a module for a sandbox, as `squall_load` does: a far reference to what that would answer, in an actor of the sandbox. If a
+/// module of bytecode imports a module of the host that the sandbox is not granted, that is an error with `SQUALL_CODE_COMPILE`.
+///
+/// # Safety
+///
+/// As for `squall_load`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_sandbox_load(
+    sandbox: *mut squall_sandbox,
+    path: *const c_char,
+    format: u32,
+    bytes: *const c_char,
+    length: usize,
+    actor: *mut *mut squall_value,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let (path, bytes) =
+            unsafe { (text::required(path)?, text::elements(bytes.cast::<u8>(), length)?) };
+        let far = handles::get(sandbox)?.load(&path, file_kind(format)?, bytes)?;
         // SAFETY: the caller's promise.
         unsafe { text::put(actor, handle(far)) }
     })
@@ -129,6 +163,7 @@ pub unsafe extern "C" fn squall_sandbox_reason(
             Reason::Strands => squall_reason::Strands,
             Reason::Messages => squall_reason::Messages,
             Reason::Terminated => squall_reason::Terminated,
+            Reason::Exit => squall_reason::Exit,
         };
         // SAFETY: the caller's promise.
         unsafe { text::put(reason, found) }

@@ -40,9 +40,24 @@ pub unsafe fn elements<'c, T>(start: *const T, count: usize) -> Result<&'c [T], 
     match (start.is_null(), count) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(Problem::argument("an array is a null pointer")),
+        _ if !start.is_aligned() || count > isize::MAX as usize / size_of::<T>() => {
+            Err(Problem::argument("an array cannot be there, or as long"))
+        }
         // SAFETY: the caller's promise.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(start, count) }),
     }
+}
+
+/// So many texts.
+///
+/// # Safety
+///
+/// The pointer leads to as many, each as for [`required`].
+pub unsafe fn all(start: *const *const c_char, count: usize) -> Result<Vec<String>, Problem> {
+    // SAFETY: the caller's promise.
+    let texts = unsafe { elements(start, count) }?;
+    // SAFETY: the caller's promise.
+    texts.iter().map(|&text| unsafe { required(text) }).collect()
 }
 
 /// Writes a result.

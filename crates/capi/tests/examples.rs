@@ -60,7 +60,9 @@ fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> Stri
     assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", &libraries);
-    let run = command.arg(root().join("examples/embedding/pipeline.ns")).output();
+    let files =
+        ["pipeline.ns", "areas.sqasm"].map(|name| root().join("examples/embedding").join(name));
+    let run = command.args(files).output();
     let run = run.expect("the program can be started");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{}\n{errors}", run.status);
@@ -73,8 +75,9 @@ fn the_example_in_c() {
         return println!("skipped: there is no C compiler");
     };
     let output = output_of(&compiler, &["-std=c11"], "examples/embedding/embed.c", "embed_c");
-    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\n\
-                    stranger: ended, used 100000 of fuel\nsecond machine: refused\n";
+    let expected = "area: 42\nframe: 42, scaled: 2.5\nsums: 1 3 6 10\nerror: ZeroDivide\n\
+                    stranger: ended, used 100000 of fuel\n\
+                    stranger: not granted host:geometry\nsecond machine: refused\n";
     assert_eq!(output, expected);
 }
 
@@ -84,8 +87,9 @@ fn the_example_in_cpp() {
         return println!("skipped: there is no C++ compiler");
     };
     let output = output_of(&compiler, &["-std=c++17"], "examples/embedding/embed.cpp", "embed_cpp");
-    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\n\
-                    stranger: ended, used 100000 of fuel\nthrown: HostError: area: not today\n";
+    let expected = "area: 42\nframe: 42, scaled: 2.5\nsums: 1 3 6 10\nerror: ZeroDivide\n\
+                    stranger: ended, used 100000 of fuel\n\
+                    stranger: not granted host:geometry\nthrown: HostError: area: not today\n";
     assert_eq!(output, expected);
 }
 
@@ -95,5 +99,23 @@ fn wrong_handles_and_arguments_are_errors() {
         return println!("skipped: there is no C compiler");
     };
     let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/hostile.c", "hostile_c");
+    assert_eq!(output, "done\n");
+}
+
+#[test]
+fn many_native_threads() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/threads.c", "threads_c");
+    assert_eq!(output, "done\n");
+}
+
+#[test]
+fn what_needs_no_machine() {
+    let Some(compiler) = compiler("CC", "cc") else {
+        return println!("skipped: there is no C compiler");
+    };
+    let output = output_of(&compiler, &["-std=c11"], "crates/capi/tests/border.c", "border_c");
     assert_eq!(output, "done\n");
 }

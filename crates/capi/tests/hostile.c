@@ -128,6 +128,36 @@ static squall_error *call(squall_vm *vm, squall_value *guest, const char *name, 
     return error;
 }
 
+static void modules_of_the_host(squall_vm *vm) {
+    const char *types[] = {"i64", NULL}, *unknown[] = {"i65"}, *strange[] = {"i64\n"};
+    squall_host_function function = {"f", types, 1, "i64", nonsense, NULL};
+    const char *name = "host:x", *version = "1.0.0";
+    well(squall_register_module(vm, name, version, &function, 1));
+    well(squall_register_module(vm, name, version, NULL, 0));
+    expect(squall_register_module(vm, name, version, NULL, 1), SQUALL_CODE_ARGUMENT);
+    expect(squall_register_module(vm, NULL, version, &function, 1), SQUALL_CODE_ARGUMENT);
+    expect(squall_register_module(vm, name, NULL, &function, 1), SQUALL_CODE_ARGUMENT);
+    expect(squall_register_module(vm, "x", version, &function, 1), SQUALL_CODE_ARGUMENT);
+    expect(squall_register_module(vm, "host:\"x", version, &function, 1), SQUALL_CODE_ARGUMENT);
+    expect(squall_register_module(vm, name, "one", &function, 1), SQUALL_CODE_COMPILE);
+    expect(squall_register_module(NULL, name, version, &function, 1), SQUALL_CODE_HANDLE);
+    function.parameter_count = 2;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_ARGUMENT);
+    function.parameter_count = 1;
+    function.parameters = NULL;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_ARGUMENT);
+    function.parameters = unknown;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_COMPILE);
+    function.parameters = strange;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_ARGUMENT);
+    function.parameters = types;
+    function.result = NULL;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_ARGUMENT);
+    function.result = "i64";
+    function.function = NULL;
+    expect(squall_register_module(vm, name, version, &function, 1), SQUALL_CODE_ARGUMENT);
+}
+
 static void with_machine(squall_vm *vm) {
     squall_value *value = NULL, *class = NULL, *platform, *guest, *other;
     squall_reader *reader;
@@ -188,14 +218,24 @@ static void with_machine(squall_vm *vm) {
     expect(squall_reader_read(reader, &value), SQUALL_CODE_EXCEPTION);
     squall_reader_free(reader);
 
-    expect(squall_sandbox_new(vm, NULL, NULL, &sandbox), SQUALL_CODE_ARGUMENT);
-    well(squall_sandbox_new(vm, "box", NULL, &sandbox));
+    modules_of_the_host(vm);
+
+    expect(squall_sandbox_new(vm, NULL, NULL, NULL, 0, &sandbox), SQUALL_CODE_ARGUMENT);
+    const char *modules[] = {"files", NULL, "nothing"};
+    expect(squall_sandbox_new(vm, "box", NULL, modules, 2, &sandbox), SQUALL_CODE_ARGUMENT);
+    expect(squall_sandbox_new(vm, "box", NULL, modules + 2, 1, &sandbox), SQUALL_CODE_ARGUMENT);
+    expect(squall_sandbox_new(vm, "box", NULL, NULL, 1, &sandbox), SQUALL_CODE_ARGUMENT);
+    expect(squall_sandbox_new(vm, "box", NULL, modules, SIZE_MAX / 4, &sandbox), SQUALL_CODE_ARGUMENT);
+    well(squall_sandbox_new(vm, "box", NULL, modules, 1, &sandbox));
     expect(squall_sandbox_actor(sandbox, other, &value), SQUALL_CODE_EXCEPTION);
     well(squall_sandbox_terminate(sandbox));
     well(squall_sandbox_actor(sandbox, class, &value));
     expect(squall_call(vm, value, "asString", NULL, 0, NULL), SQUALL_CODE_SANDBOX_ENDED);
     squall_value_free(value);
+    expect(squall_sandbox_load(sandbox, "g", 17, "", 0, &value), SQUALL_CODE_ARGUMENT);
+    expect(squall_sandbox_load(sandbox, "g", SQUALL_FORMAT_ASSEMBLY, "x", 1, &value), SQUALL_CODE_COMPILE);
     squall_sandbox_free(sandbox);
+    expect(squall_sandbox_load(sandbox, "g", SQUALL_FORMAT_ASSEMBLY, "x", 1, &value), SQUALL_CODE_HANDLE);
     squall_value_free(other);
     squall_value_free(platform);
     squall_value_free(guest);

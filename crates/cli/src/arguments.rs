@@ -252,7 +252,7 @@ pub struct MachineArguments {
     pub allow_all: bool,
 
     /// The most memory the heap may take, such as 512M or 2G; by default, three quarters of what there is
-    #[arg(long, value_name = "SIZE", value_parser = size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
+    #[arg(long, value_name = "SIZE", value_parser = heap_size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
     pub max_heap: Option<usize>,
 
     /// The most memory the stack of one strand may take [default: 128M]
@@ -463,6 +463,15 @@ fn count(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| explanation())?;
     number.checked_mul(factor).ok_or_else(explanation)
+}
+
+/// The size of a heap, which may not be too small.
+fn heap_size(text: &str) -> Result<usize, String> {
+    const LEAST: usize = HeapOptions::MIN_MAX_HEAP;
+    match size(text)? {
+        size if size < LEAST => Err(format!("the heap must have at least {} MiB", LEAST >> 20)),
+        size => Ok(size),
+    }
 }
 
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.

@@ -29,6 +29,7 @@ use squall_scheduler::WorkerId;
 use crate::fences;
 use crate::objects::string::make_string;
 use crate::outcome::Failure;
+use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::vm::Vm;
 use crate::worker;
@@ -299,12 +300,16 @@ pub fn register_main(thread: &Thread, object: Word) -> Result<Home, Failure> {
     Ok(home)
 }
 
+/// What a sandbox needs to have strands bound to native threads.
+pub(crate) const NATIVE_THREADS: &str = "nativeThreads";
+
 /// The home with this number or, for nil, that of those without one, which is there from now on.
 /// *GC point.*
 pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
     if word == Word::NIL {
         return Ok(Home::ANYWHERE);
     }
+    grants::check(thread, NATIVE_THREADS, "a native thread of one's own")?;
     let vm = thread.vm;
     let home = vm.native_threads.home(word).ok_or(Failure::argument(word))?;
     if vm.native_threads.main.get() == Some(&home) && !call_main(vm, home) {

@@ -116,9 +116,11 @@ pub fn enter(
     } else {
         let size = function.frame_words as usize;
         let caller = thread.state.frame;
+        let before = thread.stack().words();
         match thread.stack().grow(caller, site, window.words(), size) {
             Ok(frame) => {
-                thread.mutator.charge(size * WORD_BYTES);
+                let grown = thread.stack().words() - before;
+                thread.mutator.charge(grown * WORD_BYTES);
                 thread.reset_limit();
                 frame
             }

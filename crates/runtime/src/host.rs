@@ -29,6 +29,12 @@ pub trait Host: Send + Sync {
     /// Reads and compiles the source file at a path.
     fn compile(&self, path: &str) -> Result<Module, CompileError>;
 
+    /// Whether the embedder has compiled the module at a path already.
+    fn has_prepared(&self, path: &str) -> bool {
+        _ = path;
+        false
+    }
+
     /// The file of the module with this name that the one at `importer` imports from; or why there is
     /// none.
     fn import(&self, name: &str, importer: &str) -> Result<String, String> {

@@ -15,6 +15,7 @@
 //! A module whose linking failed, or was left out, is safe all the same: a call of a function that was
 //! not found signals `NotSupported`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use semver::{Version, VersionReq};
@@ -24,6 +25,7 @@ use squall_bytecode::verifier::Place;
 
 use crate::host::{Host, ImportError};
 use crate::module::LoadedModule;
+use crate::sandbox::SandboxRef;
 use crate::typed::types::{Type, of_register};
 use crate::vm::Vm;
 
@@ -48,6 +50,19 @@ pub struct LinkError {
 }
 
 impl LinkError {
+    /// One about the import at an index of the module at a path.
+    fn of_import(module: &LoadedModule, path: &str, index: usize, problem: Problem) -> LinkError {
+        let import = &module.bytecode.imports()[index];
+        let name = module.bytecode.string(import.module).escape_debug();
+        let import = match import.requirement {
+            Some(requirement) => format!("`{name}` {}", module.bytecode.string(requirement)),
+            None => format!("`{name}`"),
+        };
+        let Problem { message, details } = problem;
+        let place = Place::Import(index);
+        LinkError { path: path.to_owned(), import, function: None, place, message, details }
+    }
+
     /// What is wrong, with which import.
     fn text(&self) -> String {
         let function = self.function.as_ref();
@@ -68,9 +83,6 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// Which modules of the host a module may import, by their names.
-pub type Grants<'a> = &'a dyn Fn(&str) -> bool;
-
 /// A module that others can import from, and where it was found.
 #[derive(Clone, Copy)]
 pub struct Provider {
@@ -85,9 +97,8 @@ pub fn link(
     vm: &'static Vm,
     module: &'static LoadedModule,
     path: &str,
-    grants: Grants,
 ) -> Result<(), Vec<LinkError>> {
-    let mut linker = Linker { vm, grants, errors: Vec::new() };
+    let mut linker = Linker { vm, errors: Vec::new() };
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = Vec::new();
     while let Some((module, path)) = waiting.pop() {
@@ -109,6 +120,33 @@ pub fn link(
     Err(linker.errors)
 }
 
+/// Sees to it that a module, and the modules it imports, import no modules of the host but those that a
+/// sandbox is granted. They are linked for all who load them, so this is looked at for each one who does.
+pub fn check_grants(
+    vm: &'static Vm,
+    module: &'static LoadedModule,
+    path: &str,
+    sandbox: SandboxRef,
+) -> Result<(), Vec<LinkError>> {
+    let mut errors = Vec::new();
+    let mut waiting = vec![(module, path.to_owned())];
+    let mut visited = BTreeSet::from([path.to_owned()]);
+    while let Some((module, path)) = waiting.pop() {
+        for (index, import) in module.bytecode.imports().iter().enumerate() {
+            let name = module.bytecode.string(import.module);
+            if !name.starts_with(HOST_PREFIX) {
+                let provider = vm.imported_module(name, &path).ok();
+                let provider = provider.filter(|found| visited.insert(found.path.to_owned()));
+                waiting.extend(provider.map(|found| (found.module, found.path.to_owned())));
+            } else if let Some(refusing) = sandbox.refusing(name) {
+                let message = format!("{} is not granted it", refusing.name());
+                errors.push(LinkError::of_import(module, &path, index, message.into()));
+            }
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// The errors as the text of a compile error: with an excerpt of the importing module's text, if it has one.
 pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
     let reports = errors.iter().map(|error| {
@@ -120,13 +158,12 @@ pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
     reports.collect::<Vec<_>>().join("\n")
 }
 
-struct Linker<'a> {
+struct Linker {
     vm: &'static Vm,
-    grants: Grants<'a>,
     errors: Vec<LinkError>,
 }
 
-impl Linker<'_> {
+impl Linker {
     /// Fills the cells of one import; answers who provides for it.
     fn import(
         &mut self,
@@ -137,24 +174,12 @@ impl Linker<'_> {
         let import = &module.bytecode.imports()[index];
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
-        let shown = match requirement {
-            Some(requirement) => format!("`{}` {requirement}", name.escape_debug()),
-            None => format!("`{}`", name.escape_debug()),
-        };
-        let error = |function: Option<&str>, place, problem: Problem| LinkError {
-            path: path.to_owned(),
-            import: shown.clone(),
-            function: function.map(str::to_owned),
-            place,
-            message: problem.message,
-            details: problem.details,
-        };
-        let found = find(self.vm, name, path, self.grants)
+        let found = find(self.vm, name, path)
             .and_then(|found| check_identity(found, name, requirement).map(|()| found));
         let provider = match found {
             Ok(provider) => provider,
             Err(problem) => {
-                self.errors.push(error(None, Place::Import(index), problem));
+                self.errors.push(LinkError::of_import(module, path, index, problem));
                 return None;
             }
         };
@@ -163,10 +188,11 @@ impl Linker<'_> {
             let export = module.bytecode.string(wanted.name);
             match exported(provider.module, export, &Signature::of(module, wanted)) {
                 Ok(found) => module.provide(id, provider.module.function(found)),
-                Err(problem) => {
-                    let place = Place::Imported(index, number);
-                    self.errors.push(error(Some(export), place, problem));
-                }
+                Err(problem) => self.errors.push(LinkError {
+                    function: Some(export.to_owned()),
+                    place: Place::Imported(index, number),
+                    ..LinkError::of_import(module, path, index, problem)
+                }),
             }
         }
         Some(provider)
@@ -186,10 +212,10 @@ impl From<String> for Problem {
 }
 
 /// Who provides the module of this name for one at this path.
-fn find(vm: &'static Vm, name: &str, path: &str, grants: Grants) -> Result<Provider, Problem> {
+fn find(vm: &'static Vm, name: &str, path: &str) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
-        let granted = grants(name).then(|| vm.host_module(name)).flatten();
-        return granted.ok_or_else(|| "the host provides no such module".to_owned().into());
+        let provided = vm.host_module(name);
+        return provided.ok_or_else(|| "the host provides no such module".to_owned().into());
     }
     vm.imported_module(name, path).map_err(|error| match error {
         ImportError::Refused(message) => message.into(),

@@ -122,6 +122,20 @@ impl Permissions {
             }
         }
     }
+
+    /// Whether the program in a file may load the module in another one: what is in the program's folder, or below,
+    /// is part of it; beyond that, the program needs the permission to read the file.
+    pub fn allows_module(&self, program: Option<&Path>, path: &Path) -> bool {
+        let folder = program.map(|program| match program.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_owned(),
+            _ => PathBuf::from("."),
+        });
+        let own = Permissions {
+            files: folder.map_or(Grant::Denied, |folder| Grant::Below(vec![folder])),
+            ..Permissions::default()
+        };
+        own.allows_file(path) || self.allows_file(path)
+    }
 }
 
 /// The path with links and `..` resolved, of which the end need not exist.
@@ -169,6 +183,22 @@ mod tests {
         }
         assert!(!Permissions::default().allows_host("localhost", 80));
         assert!(Permissions::all().allows_host("localhost", 80));
+    }
+
+    #[test]
+    fn modules_beside_a_program_are_part_of_it() {
+        let none = Permissions::default();
+        let allows = |program: &str, path: &str| {
+            none.allows_module(Some(Path::new(program)), Path::new(path))
+        };
+        assert!(allows("a/main.ns", "a/part.sqasm"));
+        assert!(allows("a/main.ns", "a/b/part.sqasm"));
+        assert!(allows("main.ns", "part.sqasm"));
+        assert!(!allows("a/main.ns", "part.sqasm"));
+        assert!(!allows("a/main.ns", "a/../part.sqasm"));
+        assert!(!allows("main.ns", "/etc/passwd"));
+        assert!(!none.allows_module(None, Path::new("part.sqasm")));
+        assert!(Permissions::all().allows_module(None, Path::new("part.sqasm")));
     }
 
     #[test]

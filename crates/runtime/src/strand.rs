@@ -816,6 +816,10 @@ pub fn free(thread: &mut Thread, strand: StrandRef) {
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.
 pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
+    let memory = strand.vat.get().and_then(|vat| vat.memory());
+    if let (Some(memory), Some(transaction)) = (memory, strand.suspended_transaction()) {
+        transaction.lose_strand(memory);
+    }
     release(strand);
     strands.give_back(usize::from(strand.size), std::iter::once(strand));
 }

@@ -53,6 +53,11 @@ impl SymbolTable {
         symbol
     }
 
+    /// The symbol with this text, if there is one.
+    pub fn find(&self, text: &str) -> Option<Symbol> {
+        self.inner.read().symbols.get(text).copied()
+    }
+
     /// The text of a symbol.
     pub fn text(&self, symbol: Symbol) -> &'static str {
         self.inner.read().texts[symbol.0 as usize].text

@@ -5,6 +5,7 @@
 //! GC point or while another is taken.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -287,9 +288,18 @@ impl Vm {
         path: &str,
     ) -> Result<&'static LoadedModule, CompileError> {
         let module = self.file_module(path)?;
-        let linked = linking::link(self, module, path, &|_| true);
+        let linked = linking::link(self, module, path);
         linked.map_err(|errors| CompileError::Invalid(linking::render(&*self.host, &errors)))?;
         Ok(module)
+    }
+
+    /// Whether the program may load the module in this file: it is part of the program, was loaded before, was
+    /// compiled by the embedder, or the program may read the file.
+    pub fn may_load(&self, path: &str) -> bool {
+        let program = self.options.arguments.first().map(Path::new);
+        self.options.permissions.allows_module(program, Path::new(path))
+            || self.programs.lock().contains_key(path)
+            || self.host.has_prepared(path)
     }
 
     /// The module of a file will be compiled again when somebody asks for it.

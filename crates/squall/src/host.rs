@@ -10,6 +10,7 @@ use squall_bytecode::module::Module;
 use squall_bytecode::verifier::Place;
 use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::host::{CompileError, Host};
+use squall_runtime::permissions::Permissions;
 use squall_runtime::text::ModuleText;
 
 use crate::compiler::{Assembly, FileKind, RunnableModule, module_with_includes};
@@ -22,6 +23,10 @@ pub(crate) struct Embedding {
     pub verify_all: bool,
     /// Folders of modules that all others can import.
     pub module_path: Vec<PathBuf>,
+    /// Which files modules may include.
+    pub permissions: Permissions,
+    /// The program's file.
+    pub program: Option<PathBuf>,
     /// Modules that the embedder compiled before the program asks for them, by path.
     pub prepared: Mutex<HashMap<String, Module>>,
 }
@@ -38,12 +43,18 @@ impl Embedding {
         })
     }
 
-    /// The text of a file that one in assembly includes.
-    fn read_included(&self, path: &Path) -> Result<String, String> {
-        let bytes = self.surroundings.read_module(&path.to_string_lossy());
-        bytes
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .map_err(|error| error.to_string())
+    /// The text of a file that the module at a path includes. Diagnostics quote it, so it has to be part of the
+    /// program, or beside the module, or the program has the permission to read it.
+    fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
+        let permissions = &self.permissions;
+        if !permissions.allows_module(self.program.as_deref(), included)
+            && !permissions.allows_module(Some(Path::new(module)), included)
+        {
+            return Err("reading it needs the flag --allow-files".to_owned());
+        }
+        let bytes = self.surroundings.read_module(&included.to_string_lossy());
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 
@@ -95,8 +106,12 @@ impl Host for EmbeddingRef {
         }
         let bytes = self.0.surroundings.read_module(path).ok()?;
         let assembly =
-            Assembly::of(path, &bytes, &|included| self.0.read_included(included)).ok()?;
+            Assembly::of(path, &bytes, &|included| self.0.read_included(included, path)).ok()?;
         assembly.show_import(place, message, Colour::None)
+    }
+
+    fn has_prepared(&self, path: &str) -> bool {
+        self.0.prepared.lock().contains_key(path)
     }
 
     /// Programs may name files that they have no permission to read: the extension keeps what a
@@ -112,7 +127,7 @@ impl Host for EmbeddingRef {
             ErrorKind::NotFound => CompileError::NotFound,
             _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
         })?;
-        let read: Read = &|included| self.0.read_included(included);
+        let read: Read = &|included| self.0.read_included(included, path);
         module_with_includes(path, kind, &bytes, self.0.verify_all, read)
             .map(RunnableModule::into_module)
             .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))

@@ -4,6 +4,7 @@
 //! [`Handle`]s, which the collector updates; they are valid until [`Machine::release`].
 
 use std::fmt;
+use std::path::PathBuf;
 
 use squall_heap::{Handle, HeapError, Word};
 use squall_interpreter::Interpreter;
@@ -86,6 +87,8 @@ impl Machine {
             surroundings: Box::new(surroundings),
             verify_all: options.verify_all,
             module_path: options.module_path.clone(),
+            permissions: options.permissions.clone(),
+            program: options.arguments.first().map(PathBuf::from),
             prepared: Default::default(),
         }));
         let budgets = options.budgets;

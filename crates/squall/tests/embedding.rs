@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use squall::embedding::{Budgets, Error, HostModule, Reason, Value, Vm};
+use squall::embedding::{Budgets, Error, HostModule, Reason, Sandbox, Value, Vm};
 use squall::{FileKind, Options, Surroundings};
 
 const MODULE: &str = r"
@@ -109,7 +109,7 @@ impl Surroundings for Recorder {
 #[test]
 fn a_machine_inside_of_this_process() {
     let output = Recorder::default();
-    let vm = Vm::start(Options::default(), output.clone()).expect("it starts");
+    let vm = Vm::start(options(), output.clone()).expect("it starts");
     let second = Vm::start(Options::default(), Recorder::default());
     assert_eq!(second.err(), Some(Error::AlreadyStarted));
 
@@ -120,6 +120,7 @@ fn a_machine_inside_of_this_process() {
     values_go_both_ways(&vm, &guest);
     exports_are_called(&vm);
     modules_of_the_host_are_imported(&vm);
+    sandboxes_import_what_they_are_granted(&vm);
     calls_fail_with_reasons(&vm, &guest);
     many_native_threads_call(&vm, &guest);
     native_functions_are_called(&vm, &guest);
@@ -128,6 +129,15 @@ fn a_machine_inside_of_this_process() {
     objects_are_released(&vm, &guest);
     assert_eq!(vm.end(7), 7);
     assert_eq!(vm.call(&guest, "sum", &[]), Err(Error::Ended(Some(7))));
+}
+
+/// The default, but for the scheduler that `cargo xtask schedulers` asks for.
+fn options() -> Options {
+    let mut options = Options::default();
+    if let Ok(name) = std::env::var("SQUALL_SCHEDULER") {
+        options.scheduler.policy = name.parse().expect("a scheduler");
+    }
+    options
 }
 
 fn modules_with_mistakes(vm: &Vm) {
@@ -209,6 +219,28 @@ fn modules_of_the_host_are_imported(vm: &Vm) {
     let unknown =
         HostModule::new("host:x", "1.0.0").function("a", &["i65"], "i64", |_| Ok(Value::Nil));
     assert!(matches!(vm.register_module(unknown), Err(Error::Compile(_))));
+}
+
+/// A sandbox imports what it is granted, and nothing else; not by way of a module that was linked before, either.
+fn sandboxes_import_what_they_are_granted(vm: &Vm) {
+    let call = |sandbox: &Sandbox| {
+        let actor = sandbox.load("user.sqasm", FileKind::Assembly, IMPORTER.as_bytes())?;
+        let arguments = Value::List(vec![Value::Integer(3), Value::Integer(7)]);
+        vm.call(&actor, "call:with:", &[Value::Text("twice".to_owned()), arguments])
+    };
+    let granted = vm.sandbox("granted", Budgets::default(), &["host:geometry"]).expect("a sandbox");
+    assert_eq!(call(&granted), Ok(Value::Integer(42)));
+    let other = vm.sandbox("other", Budgets::default(), &["host", "host:clock"]).expect("one");
+    let Err(Error::Compile(text)) = call(&other) else { panic!("it is linked") };
+    assert!(text.contains("import of `host:geometry` ^1: other is not granted it"), "{text}");
+    // Whoever gives it the module gives it no authority.
+    let module = vm.load("user.sqasm", FileKind::Assembly, IMPORTER.as_bytes()).expect("it links");
+    let actor = other.actor(&module).expect("an actor");
+    let arguments = Value::List(vec![Value::Integer(3), Value::Integer(7)]);
+    let refused = vm.call(&actor, "call:with:", &[Value::Text("twice".to_owned()), arguments]);
+    let Err(Error::Exception { class, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(class, "NotGranted");
+    assert_eq!(vm.sandbox("x", Budgets::default(), &["nothing"]).err(), Some(Error::Argument));
 }
 
 fn calls_fail_with_reasons(vm: &Vm, guest: &Value) {
@@ -297,7 +329,7 @@ fn native_threads_meet_processes(vm: &Vm, guest: &Value) {
 
 fn sandboxes_end_alone(vm: &Vm, guest: &Value, output: &Recorder) {
     let budgets = Budgets { fuel: Some(10_000), ..Budgets::default() };
-    let sandbox = vm.sandbox("guest", budgets).expect("a sandbox");
+    let sandbox = vm.sandbox("guest", budgets, &[]).expect("a sandbox");
     let class = vm.call(guest, "loopClass", &[]).expect("a class");
     let class = sandbox.actor(&class).expect("an actor");
     let object = vm.call(&class, "new", &[]).expect("an object");
@@ -310,7 +342,7 @@ fn sandboxes_end_alone(vm: &Vm, guest: &Value, output: &Recorder) {
     assert_eq!(sandbox.usage().map(|usage| usage[0]), Ok(10_000));
     assert!(matches!(vm.call(&object, "forever", &[]), Err(Error::SandboxEnded(_))));
     assert_eq!(vm.call(guest, "sum", &[]), Ok(Value::Integer(500_500)));
-    let other = vm.sandbox("other", Budgets::default()).expect("a sandbox");
+    let other = vm.sandbox("other", Budgets::default(), &[]).expect("a sandbox");
     assert_eq!(other.terminate(), Ok(true));
     assert_eq!(other.terminate(), Ok(false));
     assert_eq!(other.reason(), Ok(Reason::Terminated));

@@ -10,6 +10,7 @@ fn the_example_in_rust() {
     let output = output.expect("the example was built: `cargo test -p squall` does that");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{errors}", output.status);
-    let expected = "area: 42\nsums: 1 3 6 10\nerror: ZeroDivide\nstranger: ended, fuel\n";
+    let expected = "area: 42\nframe: 42, scaled: 2.5\nsums: 1 3 6 10\nerror: ZeroDivide\n\
+                    stranger: ended, fuel\nstranger: not granted host:geometry\n";
     assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
 }

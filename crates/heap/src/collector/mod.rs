@@ -25,6 +25,7 @@ use crate::layout::Format;
 use crate::object::Object;
 use crate::options::CollectionKind;
 use crate::sizing::Sizing;
+use mmtk::util::heap::vm_layout::VMLayout;
 use mmtk::util::metadata::side_metadata::global_side_metadata_vm_base_address;
 use mmtk::util::opaque_pointer::{OpaquePointer, VMThread};
 use mmtk::util::options::{GCTriggerSelector, NurserySize, PlanSelector};
@@ -74,10 +75,24 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
         // Every full collection compacts, so that what it leaves is what the program needs.
         & options.immix_always_defrag.set(true);
     assert!(accepted, "the heap's options are checked before they come here");
+    builder.set_vm_layout(layout());
     let instance = memory_manager::mmtk_init::<Binding>(&builder);
     let constraints = instance.get_plan().constraints();
     assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);
     assert!(INSTANCE.set(instance).is_ok(), "the heap is created once");
+}
+
+/// Where the spaces of the heap are: above the shadow memory of the sanitizers for C, so that these can watch programs with a machine
+/// in them, and below where programs are loaded. Each may have 4 TiB of addresses, and begins at a multiple of that.
+#[cfg(target_pointer_width = "64")]
+fn layout() -> VMLayout {
+    const LOG_SPACE: usize = 42;
+    VMLayout {
+        heap_start: from_usize(5 << LOG_SPACE),
+        heap_end: from_usize(16 << LOG_SPACE),
+        log_space_extent: LOG_SPACE,
+        ..VMLayout::default()
+    }
 }
 
 fn instance() -> &'static MMTK<Binding> {

@@ -15,6 +15,7 @@ use squall_heap::Word;
 use super::value::{self, Value};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::Failure;
+use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::vat;
 use crate::worker::outside;
@@ -86,6 +87,7 @@ fn perform(
     argument: impl Fn(usize) -> Word,
 ) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
+    grants::check(thread, grants::module_of(&name), &name)?;
     let function = thread.vm.embedding.functions.function(&name);
     let Some(function) = function else {
         return Err(failure(thread, &format!("the host has no function {name}")));
@@ -114,6 +116,7 @@ fn run(function: &NativeFunction, arguments: &[Value]) -> Result<Value, String> 
 /// The value that the window's first word names. *GC point.*
 pub fn provided(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
+    grants::check(thread, "host", &name)?;
     match thread.vm.embedding.functions.value(&name) {
         Some(value) => {
             let here = vat::current(thread)?;
@@ -123,9 +126,10 @@ pub fn provided(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
 }
 
-/// Whether there is a function that the window's first word names.
-pub fn has_function(thread: &Thread, window: Window) -> Result<Word, Failure> {
+/// Whether there is a function that the window's first word names. *GC point.*
+pub fn has_function(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
+    grants::check(thread, grants::module_of(&name), &name)?;
     Ok(Word::from_bool(thread.vm.embedding.functions.function(&name).is_some()))
 }
 

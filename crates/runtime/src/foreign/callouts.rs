@@ -26,6 +26,9 @@ use crate::worker;
 /// Calls the function in the window's first word with the `N` words that follow. *GC point.*
 #[inline]
 pub fn call<const N: usize>(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(failure) = check_grant(thread) {
+        return failure.into();
+    }
     let Some((handle, function)) = callee(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
@@ -78,6 +81,9 @@ fn call_prepared<const N: usize>(thread: &mut Thread, window: Window) -> Outcome
 
 /// Calls the function in the window's first word with the elements of the array in the second. *GC point.*
 pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(failure) = check_grant(thread) {
+        return failure.into();
+    }
     let Some(array) = arrays::array(window.get(1)) else {
         return Failure::argument(window.get(1)).into();
     };
@@ -94,6 +100,15 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
         }
     }
     perform(thread, window, &values, true)
+}
+
+/// Others may have opened a library that a sandbox could not.
+#[inline]
+fn check_grant(thread: &mut Thread) -> Result<(), Failure> {
+    match thread.sandbox {
+        None => Ok(()),
+        Some(_) => super::check_permission(thread, "a call of C"),
+    }
 }
 
 /// The function in a word, and its handle.

@@ -42,6 +42,7 @@ use crate::known::{self, KnownClass};
 use crate::objects::string::{make_string, symbol_object};
 use crate::outcome::Failure;
 use crate::roots::RootWord;
+use crate::sandbox::grants;
 use crate::thread::{Thread, allocated};
 use crate::vm::Vm;
 use anchor::Anchors;
@@ -334,6 +335,7 @@ pub fn failure(thread: &mut Thread, reason: &'static str, text: &str) -> Failure
 
 /// Whether the program may have to do with C. *GC point.*
 pub fn check_permission(thread: &mut Thread, what: &str) -> Result<(), Failure> {
+    grants::check(thread, "ffi", what)?;
     if thread.vm.options.permissions.foreign_functions {
         return Ok(());
     }

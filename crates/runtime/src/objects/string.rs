@@ -149,6 +149,14 @@ impl Text {
         }
     }
 
+    /// The symbol with this text, if there is one.
+    pub fn known(self, table: &SymbolTable) -> Option<Symbol> {
+        match std::str::from_utf8(self.bytes()) {
+            Ok(ascii) if self.width == Width::One && ascii.is_ascii() => table.find(ascii),
+            _ => table.find(&self.to_rust()),
+        }
+    }
+
     /// The text for Rust; code points that are no scalar values become U+FFFD.
     pub fn to_rust(self) -> String {
         if self.width == Width::One && self.bytes().is_ascii() {

@@ -10,11 +10,13 @@ use squall_heap::Word;
 
 use super::{Primitive, answer, arrays};
 use crate::host::CompileError;
+use crate::linking::{self, check_grants};
 use crate::module::LoadedModule;
 use crate::objects::number::size_argument;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::{Failure, Outcome};
 use crate::processes::crossing;
+use crate::sandbox::{SandboxRef, grants};
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker::outside;
@@ -22,6 +24,7 @@ use crate::worker::outside;
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("loadBytecode:", |thread, window| answer(load(thread, window))),
+    Primitive::ordinary("loadBytecode:for:", |thread, window| answer(load_for(thread, window))),
     Primitive::ordinary("isBytecode:", |thread, window| answer(is_bytecode(thread, window))),
     Primitive::ordinary("bytecodeExports:", |thread, window| answer(exports(thread, window))),
     Primitive::ordinary("bytecodeTakesArguments:of:", |_, window| answer(takes_arguments(window))),
@@ -34,10 +37,35 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 /// The module in a file: its number. *GC point.*
 fn load(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, "bytecode", &text_argument(window.get(0))?)?;
+    let sandbox = thread.sandbox;
+    load_granted(thread, window, sandbox)
+}
+
+/// The same, of what the sandbox in the window's second word is to get. *GC point.*
+fn load_for(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, "bytecode", &text_argument(window.get(0))?)?;
+    let sandbox = super::sandboxes::sandbox_argument(window.get(1))?;
+    load_granted(thread, window, Some(sandbox))
+}
+
+/// Loads a module, unless it imports what a sandbox is not granted. *GC point.*
+fn load_granted(
+    thread: &mut Thread,
+    window: Window,
+    sandbox: Option<SandboxRef>,
+) -> Result<Word, Failure> {
     let path = text_argument(window.get(0))?;
+    super::modules::check_permission(thread, &path)?;
     let vm = thread.vm;
     // Reading and verifying takes its time, and touches no object.
-    match outside(thread, || vm.program_module(&path)) {
+    let loaded = outside(thread, || {
+        let module = vm.program_module(&path)?;
+        let checked = sandbox.map_or(Ok(()), |sandbox| check_grants(vm, module, &path, sandbox));
+        checked.map_err(|errors| CompileError::Invalid(linking::render(&*vm.host, &errors)))?;
+        Ok(module)
+    });
+    match loaded {
         Ok(module) => number_of(thread, module),
         Err(CompileError::NotFound) => super::modules::not_found(thread, &path),
         Err(CompileError::Invalid(diagnostics)) => {

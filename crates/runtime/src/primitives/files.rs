@@ -26,6 +26,7 @@ use super::{Primitive, answer, arrays, resources};
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker::outside;
@@ -105,6 +106,7 @@ impl OpenFiles {
 /// The path in a word, if the program may touch what is there. *GC point.*
 fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
     let path = text_argument(word)?;
+    grants::check(thread, "files", &path)?;
     if thread.vm.options.permissions.allows_file(Path::new(&path)) {
         return Ok(path);
     }

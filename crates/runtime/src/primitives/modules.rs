@@ -8,20 +8,22 @@ use std::path::Path;
 use squall_heap::Word;
 
 use super::reflection::definition;
+use super::resources::denied;
 use super::{Primitive, answer};
 use crate::host::CompileError;
 use crate::module::LoadedModule;
 use crate::objects::string::{Text, make_string, text_argument};
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::grants;
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};
 use crate::worker::outside;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("loadModule:", |thread, window| match text_argument(window.get(0)) {
-        Ok(path) => load(thread, &path),
-        Err(failure) => failure.into(),
+    Primitive::ordinary("loadModule:", |thread, window| {
+        let path = text_argument(window.get(0));
+        path.map_or_else(Outcome::Fail, |path| load(thread, &path))
     }),
     Primitive::ordinary("loadModule:nextTo:", |thread, window| {
         match path_next_to(thread, window) {
@@ -31,10 +33,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("libraryModule:", load_library),
     Primitive::ordinary("registryAt:", |thread, window| {
-        answer(
-            name_argument(thread, window)
-                .map(|name| thread.vm.roots.registered(name).unwrap_or(Word::NIL)),
-        )
+        answer(Text::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|name| {
+            let name = name.known(thread.vm.symbols());
+            name.and_then(|name| thread.vm.roots.registered(name)).unwrap_or(Word::NIL)
+        }))
     }),
     Primitive::ordinary("registryAt:put:", |thread, window| {
         answer(
@@ -59,8 +61,22 @@ fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
     })
 }
 
+/// Fails unless the program may read the module in a file. Texts in Newspeak may be anywhere: what a compile error quotes of
+/// them is meant to be a program. *GC point* if it fails.
+pub(super) fn check_permission(thread: &mut Thread, path: &str) -> Result<(), Failure> {
+    let is_text = Path::new(path).extension().is_some_and(|extension| extension == "ns");
+    match is_text || thread.vm.may_load(path) {
+        true => Ok(()),
+        false => Err(denied(thread, "--allow-files", path)),
+    }
+}
+
 /// Makes a class object of the module in a source file.
 fn load(thread: &mut Thread, path: &str) -> Outcome {
+    let allowed = grants::check(thread, "system", path);
+    if let Err(failure) = allowed.and_then(|()| check_permission(thread, path)) {
+        return failure.into();
+    }
     let vm = thread.vm;
     // Reading and compiling takes its time, and touches no object.
     match outside(thread, || vm.program_module(path)) {

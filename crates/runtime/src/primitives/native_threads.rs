@@ -4,11 +4,12 @@ use squall_heap::Word;
 
 use super::strands::duration_argument;
 use super::{Primitive, answer};
-use crate::affinity::{self, Home};
+use crate::affinity::{self, Home, NATIVE_THREADS};
 use crate::known;
 use crate::objects::number::make_integer;
 use crate::objects::string::text_argument;
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::grants;
 use crate::strand::StrandRef;
 use crate::thread::{Thread, Window};
 use crate::{waiting, worker};
@@ -35,6 +36,7 @@ fn number(home: Home) -> Word {
 /// Starts a native thread with the name in the window, for as long as the object there lives.
 fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
+    grants::check(thread, NATIVE_THREADS, "a native thread of one's own")?;
     if !window.get(1).is_pointer() {
         return Err(Failure::argument(window.get(1)));
     }
@@ -95,6 +97,7 @@ fn system_number(thread: &mut Thread) -> Result<Word, Failure> {
 /// Blocks the calling native thread for so many milliseconds, as a call of the system does that takes long.
 fn block(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let duration = duration_argument(window.get(0))?;
+    grants::check(thread, NATIVE_THREADS, "blocking a native thread")?;
     worker::outside(thread, || {
         if !duration.is_zero() {
             std::thread::sleep(duration);

@@ -25,6 +25,7 @@ use super::{Primitive, answer, arrays};
 use crate::objects::number::{integer_argument, make_integer, size_argument};
 use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker::outside;
@@ -72,6 +73,7 @@ fn permitted(thread: &mut Thread, host: Word, port: Word) -> Result<(String, u16
     let (text, number) = (text_argument(host)?, integer_argument(port));
     let number = number.ok().and_then(|port| u16::try_from(port).ok());
     let number = number.ok_or(Failure::argument(port))?;
+    grants::check(thread, "net", &format!("{text}:{number}"))?;
     if thread.vm.options.permissions.allows_host(&text, number) {
         return Ok((text, number));
     }
@@ -299,6 +301,7 @@ fn remote_address(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
 
 /// Whom to trust: nil for those that the system trusts, or certificates. *GC point.*
 fn trust(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, "net", "certificates")?;
     let certificates = match window.get(0) {
         Word::NIL => None,
         text => Some(text_argument(text)?),

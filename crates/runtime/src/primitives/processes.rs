@@ -14,6 +14,7 @@ use super::{Primitive, answer, arrays};
 use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker::outside;
@@ -27,7 +28,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("processExitCode:", |thread, window| answer(exit_code(thread, window))),
     Primitive::effect("process:send:", |thread, window| answer(send_signal(thread, window))),
     Primitive::ordinary("ownProcessId", |thread, _| {
-        answer(make_integer(thread, i64::from(std::process::id())))
+        let granted = grants::check(thread, "os", "the process's number");
+        answer(granted.and_then(|()| make_integer(thread, i64::from(std::process::id()))))
     }),
     Primitive::effect("openSignals:owner:", |thread, window| answer(open_signals(thread, window))),
     Primitive::effect("takeSignal:", |thread, window| answer(take_signal(thread, window))),
@@ -40,6 +42,7 @@ const FLAG: &str = "--allow-processes";
 
 /// *GC point.*
 fn check_permission(thread: &mut Thread, what: &str) -> Result<(), Failure> {
+    grants::check(thread, "os", what)?;
     match thread.vm.options.permissions.processes {
         true => Ok(()),
         false => Err(denied(thread, FLAG, what)),
@@ -176,6 +179,7 @@ fn send_signal(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Looks at signals. *GC point.*
 fn open_signals(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, "os", "signals")?;
     let names = texts(thread, window.get(0))?;
     let poller = poller(thread)?;
     let signals =

@@ -10,13 +10,13 @@ use crate::objects::number::{Number, make_integer};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
 use crate::promises;
-use crate::sandbox::{self, Budgets, SandboxRef, slots};
+use crate::sandbox::{self, Budgets, SandboxRef, grants, slots};
 use crate::thread::{Thread, Window};
 use crate::vat;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::effect("newSandbox:budgets:promise:error:", |thread, window| {
+    Primitive::effect("newSandbox:granting:budgets:promise:error:", |thread, window| {
         answer(make(thread, window))
     }),
     Primitive::effect("sandbox:actor:", |thread, window| {
@@ -41,23 +41,24 @@ fn sandbox_object(word: Word) -> Result<Object, Failure> {
     object.ok_or(Failure::argument(word))
 }
 
-fn sandbox_argument(word: Word) -> Result<SandboxRef, Failure> {
+pub(super) fn sandbox_argument(word: Word) -> Result<SandboxRef, Failure> {
     sandbox_object(word).map(SandboxRef::of_object)
 }
 
-/// The second word is an array: fuel, bytes, strands, messages, each nil for as much as one likes. *GC point.*
+/// The second word is an array of names of modules, the third one an array: fuel, bytes, strands, messages, each nil for as much as one likes. *GC point.*
 fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
-    let array = window.get(1).as_object().filter(|object| object.layout().format().has_elements());
+    let grants = grants::of_array(window.get(1))?;
+    let array = window.get(2).as_object().filter(|object| object.layout().format().has_elements());
     let array =
-        array.filter(|array| array.length() == 4).ok_or(Failure::argument(window.get(1)))?;
+        array.filter(|array| array.length() == 4).ok_or(Failure::argument(window.get(2)))?;
     let budgets = Budgets {
         fuel: budget(array.element(0))?,
         heap: budget(array.element(1))?,
         strands: budget(array.element(2))?,
         messages: budget(array.element(3))?,
     };
-    sandbox::make(thread, name, budgets, Some((window, 2))).map(Object::word)
+    sandbox::make(thread, name, budgets, grants, Some((window, 3))).map(Object::word)
 }
 
 /// More than there can be is as much as one likes.

@@ -16,6 +16,7 @@ use crate::objects::string::{
     NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
 };
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::metering;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 
@@ -177,11 +178,22 @@ fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
+/// What a symbol takes beside its text, in bytes.
+const SYMBOL_OVERHEAD: usize = 100;
+
 fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if known::layout_of(window.get(0)) == known::SYMBOL {
         return Ok(window.get(0));
     }
-    let symbol = text(window, 0)?.intern(thread.vm.symbols());
+    let (text, symbols) = (text(window, 0)?, thread.vm.symbols());
+    let symbol = match text.known(symbols) {
+        Some(symbol) => symbol,
+        None => {
+            // The text is there twice, as an object and for the table.
+            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * text.bytes().len());
+            text.intern(symbols)
+        }
+    };
     symbol_object(thread, symbol)
 }
 

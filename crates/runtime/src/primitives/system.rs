@@ -9,6 +9,7 @@ use crate::host::Host;
 use crate::objects::number::{integer_argument, make_integer};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::{Failure, Outcome};
+use crate::sandbox::{self, grants};
 use crate::thread::{Thread, Window};
 use crate::trace;
 use crate::transactions::effects::{self, Effects};
@@ -19,41 +20,23 @@ use crate::worker;
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("printString:", |thread, window| {
-        print(
-            thread,
-            text_argument(window.get(0)),
-            |host, text| host.write_output(text),
-            Effects::output,
-        )
+        print_output(thread, text_argument(window.get(0)))
     }),
     Primitive::ordinary("printError:", |thread, window| {
-        print(
-            thread,
-            text_argument(window.get(0)),
-            |host, text| host.write_error(text),
-            Effects::error,
-        )
+        print_error(thread, text_argument(window.get(0)))
     }),
     Primitive::ordinary("hostWrite:", |thread, window| {
-        print(
-            thread,
-            bytes_argument(window.get(0)),
-            |host, text| host.write_output(text),
-            Effects::output,
-        )
+        print_output(thread, bytes_argument(window.get(0)))
     }),
     Primitive::ordinary("hostWriteError:", |thread, window| {
-        print(
-            thread,
-            bytes_argument(window.get(0)),
-            |host, text| host.write_error(text),
-            Effects::error,
-        )
+        print_error(thread, bytes_argument(window.get(0)))
     }),
     Primitive::effect("printStackTrace", |thread, _| {
-        let text = trace::render(thread.activations());
-        let vm = thread.vm;
-        thread.mutator.native(|| vm.host.write_error(&text));
+        if grants::allows(thread, grants::CONSOLE) {
+            let text = trace::render(thread.activations());
+            let vm = thread.vm;
+            thread.mutator.native(|| vm.host.write_error(&text));
+        }
         Outcome::Return(Word::NIL)
     }),
     Primitive::effect("exit:", |thread, window| {
@@ -65,19 +48,33 @@ pub static PRIMITIVES: &[Primitive] = &[
             Outcome::Return(Word::NIL)
         })
     }),
-    Primitive::ordinary("arguments", |thread, _| answer(arguments(thread))),
-    Primitive::ordinary("milliseconds", |thread, _| {
-        answer(make_integer(thread, milliseconds(thread.vm)))
+    Primitive::ordinary("arguments", |thread, _| {
+        let granted = grants::check(thread, SYSTEM, "the command line");
+        answer(granted.and_then(|()| arguments(thread)))
     }),
-    Primitive::ordinary("microseconds", |thread, _| {
-        answer(make_integer(thread, microseconds(thread.vm)))
+    Primitive::ordinary("milliseconds", |thread, _| answer(time(thread, milliseconds))),
+    Primitive::ordinary("microseconds", |thread, _| answer(time(thread, microseconds))),
+    Primitive::ordinary("collectGarbage", |thread, _| answer(collect(thread))),
+    Primitive::ordinary("memoryStatistics", |thread, _| {
+        let granted = grants::check(thread, SYSTEM, "the machine's memory");
+        answer(granted.and_then(|()| memory_statistics(thread)))
     }),
-    Primitive::ordinary("collectGarbage", |thread, _| {
-        thread.mutator.collect(CollectionKind::Full);
-        Outcome::Return(Word::NIL)
-    }),
-    Primitive::ordinary("memoryStatistics", |thread, _| answer(memory_statistics(thread))),
 ];
+
+/// What a sandbox needs for most of this.
+const SYSTEM: &str = "system";
+
+fn collect(thread: &mut Thread) -> Result<Word, Failure> {
+    grants::check(thread, SYSTEM, "a collection")?;
+    thread.mutator.collect(CollectionKind::Full);
+    Ok(Word::NIL)
+}
+
+/// What a clock says. *GC point.*
+fn time(thread: &mut Thread, clock: fn(&Vm) -> i64) -> Result<Word, Failure> {
+    grants::check(thread, grants::CLOCK, "the time")?;
+    make_integer(thread, clock(thread.vm))
+}
 
 /// The command line, a value array of strings. *GC point.*
 pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
@@ -91,6 +88,23 @@ pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
 fn bytes_argument(word: Word) -> Result<String, Failure> {
     let bytes = lists::to_bytes(word).ok_or(Failure::argument(word))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Writes a text to the standard output.
+fn print_output(thread: &mut Thread, text: Result<String, Failure>) -> Outcome {
+    match grants::check(thread, grants::CONSOLE, "output") {
+        Ok(()) => print(thread, text, |host, text| host.write_output(text), Effects::output),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// Writes a text to the standard error output. Much of that are reports, which are not worth an exception where they may not
+/// be written.
+fn print_error(thread: &mut Thread, text: Result<String, Failure>) -> Outcome {
+    match grants::allows(thread, grants::CONSOLE) {
+        true => print(thread, text, |host, text| host.write_error(text), Effects::error),
+        false => Outcome::Return(Word::NIL),
+    }
 }
 
 /// Writes a text, which may wait for whoever reads it; in a transaction, when that commits.
@@ -121,6 +135,9 @@ fn answer_exit(
     let Some(code) = code else {
         return Failure::argument(window.get(0)).into();
     };
+    if let (Some(sandbox), false) = (thread.sandbox, grants::allows(thread, SYSTEM)) {
+        return sandbox::exit(thread, sandbox).into();
+    }
     let vm = thread.vm;
     thread.mutator.native(|| vm.host.flush());
     end(vm, code)

@@ -123,6 +123,17 @@ fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Fail
     }
 }
 
+/// The strand that runs has made something that is never freed, of so many bytes: they count for its sandboxes as long as
+/// these are there.
+#[inline]
+pub fn count_kept(thread: &mut Thread, bytes: usize) {
+    if let Some(sandbox) = thread.sandbox {
+        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
+        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
+        thread.mutator.charge(bytes);
+    }
+}
+
 /// A strand of this sandbox is about to be made. *GC point* if there may be none: then the strand that runs here has
 /// been ended.
 pub fn count_strand(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
@@ -175,7 +186,8 @@ pub(crate) fn measure(vm: &'static Vm, thread: &Thread, wanted: usize) -> Option
     let wanted_bytes = wanted as u64;
     for sandbox in thread.sandbox?.chain() {
         let Some(budget) = sandbox.budgets().heap else { continue };
-        let reachable = memory::reachable(vm, sandbox);
+        let kept = sandbox.0.kept.load(Ordering::Relaxed).max(0) as u64;
+        let reachable = memory::reachable(vm, sandbox).saturating_add(kept);
         sandbox.0.measured.store(i64::try_from(reachable).unwrap_or(i64::MAX), Ordering::Relaxed);
         if reachable.saturating_add(wanted_bytes) > budget {
             exhaust(thread, sandbox, Reason::Heap);

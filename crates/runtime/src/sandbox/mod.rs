@@ -3,6 +3,7 @@
 //! | module | what it is about |
 //! |---|---|
 //! | this one | sandboxes as a tree; what belongs to one; how one ends |
+//! | [`grants`] | what the strands of one may do to the world |
 //! | [`metering`] | counting what the strand that runs uses |
 //! | [`memory`] | measuring what is reachable from a sandbox |
 //!
@@ -31,16 +32,18 @@
 //!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead.
 
+pub mod grants;
 pub mod memory;
 pub mod metering;
 
 use std::cell::Cell;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
+use self::grants::Grants;
 use crate::embedding::errands;
 use crate::isolation;
 use crate::known::{self, KnownClass};
@@ -52,6 +55,7 @@ use crate::strand::StrandRef;
 use crate::strands;
 use crate::thread::{Thread, Window, allocated};
 use crate::trace;
+use crate::unwind;
 use crate::vm::Vm;
 
 /// The slots of a sandbox's object.
@@ -102,6 +106,8 @@ pub enum Reason {
     Messages,
     /// Somebody has ended it.
     Terminated,
+    /// It was to end the program.
+    Exit,
 }
 
 impl Reason {
@@ -114,12 +120,13 @@ impl Reason {
             Reason::Strands => "strands",
             Reason::Messages => "messages",
             Reason::Terminated => "terminated",
+            Reason::Exit => "exit",
         }
     }
 
     fn of(bits: u8) -> Reason {
-        use Reason::{Fuel, Heap, Messages, Strands, Terminated};
-        let reasons = [Fuel, Heap, Strands, Messages, Terminated];
+        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated};
+        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit];
         reasons.into_iter().find(|reason| *reason as u8 == bits).unwrap_or(Reason::Live)
     }
 }
@@ -130,6 +137,7 @@ pub struct Sandbox {
     parent: Cell<Option<SandboxRef>>,
     name: Mutex<String>,
     budgets: Cell<Budgets>,
+    grants: Mutex<Grants>,
     reason: AtomicU8,
     report: Mutex<String>,
     /// Its exit code, if its end is that of the program.
@@ -143,12 +151,12 @@ pub struct Sandbox {
     messages: AtomicI64,
     /// Strands that have not ended, with those of sandboxes in it.
     strands: AtomicI64,
+    /// Bytes that its strands have used up for good.
+    kept: AtomicI64,
     /// Bytes that were found when one has measured last.
     measured: AtomicI64,
     /// Vats and sandboxes in it.
     members: AtomicUsize,
-    /// Whether it can be used again.
-    is_free: AtomicBool,
 }
 
 // SAFETY: what is in cells is written before anybody else knows the sandbox.
@@ -258,6 +266,15 @@ impl SandboxRef {
         self.chain().for_each(|sandbox| _ = sandbox.0.strands.fetch_sub(1, Ordering::Relaxed));
     }
 
+    /// Its object is dead: it may be used again.
+    fn clear(self) {
+        if let Some(parent) = self.0.parent.take() {
+            parent.remove_member();
+        }
+        // A report may be long.
+        *self.0.report.lock() = String::new();
+    }
+
     /// Says that it is over; whether it was not.
     fn end(self, reason: Reason, report: String) -> bool {
         let mut kept = self.0.report.lock();
@@ -274,8 +291,14 @@ impl SandboxRef {
 /// All sandboxes.
 #[derive(Default)]
 pub struct Sandboxes {
-    all: Mutex<Vec<SandboxRef>>,
+    table: Mutex<Table>,
     count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    used: Vec<SandboxRef>,
+    free: Vec<SandboxRef>,
 }
 
 impl Sandboxes {
@@ -286,20 +309,15 @@ impl Sandboxes {
 
     fn take(&self) -> SandboxRef {
         self.count.fetch_add(1, Ordering::Relaxed);
-        let mut all = self.all.lock();
-        let free = all.iter().find(|sandbox| sandbox.0.is_free.load(Ordering::Relaxed)).copied();
-        let sandbox = free.unwrap_or_else(|| {
-            let new = SandboxRef(Box::leak(Box::new(Sandbox::new())));
-            all.push(new);
-            new
-        });
-        sandbox.0.is_free.store(false, Ordering::Relaxed);
+        let mut table = self.table.lock();
+        let free = table.free.pop();
+        let sandbox = free.unwrap_or_else(|| SandboxRef(Box::leak(Box::new(Sandbox::new()))));
+        table.used.push(sandbox);
         sandbox
     }
 
     fn used(&self) -> Vec<SandboxRef> {
-        let all = self.all.lock();
-        all.iter().copied().filter(|sandbox| !sandbox.0.is_free.load(Ordering::Relaxed)).collect()
+        self.table.lock().used.clone()
     }
 
     /// Shows the objects of sandboxes to the collector; in full collections, of those that something belongs to.
@@ -315,16 +333,16 @@ impl Sandboxes {
 
     /// Follows the objects that survive, and frees the sandboxes of the others.
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
-        for sandbox in self.used() {
+        let Table { used, free } = &mut *self.table.lock();
+        used.retain(|sandbox| {
             let mut survives = true;
             sandbox.0.object.visit(&mut |word| survives = tracer.update(word));
             if !survives {
-                if let Some(parent) = sandbox.0.parent.take() {
-                    parent.remove_member();
-                }
-                sandbox.0.is_free.store(true, Ordering::Relaxed);
+                sandbox.clear();
+                free.push(*sandbox);
             }
-        }
+            survives
+        });
     }
 
     /// Says which sandboxes are over.
@@ -348,6 +366,7 @@ impl Sandbox {
             parent: Cell::new(None),
             name: Mutex::default(),
             budgets: Cell::default(),
+            grants: Mutex::default(),
             reason: AtomicU8::new(Reason::Live as u8),
             report: Mutex::default(),
             exit_code: Cell::new(None),
@@ -356,14 +375,14 @@ impl Sandbox {
             allowance: AtomicI64::new(0),
             messages: AtomicI64::new(0),
             strands: AtomicI64::new(0),
+            kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
             members: AtomicUsize::new(0),
-            is_free: AtomicBool::new(true),
         }
     }
 
     /// Makes it that of nothing yet.
-    fn renew(&self, name: String, budgets: Budgets, parent: Option<SandboxRef>) {
+    fn renew(&self, name: String, budgets: Budgets, grants: Grants, parent: Option<SandboxRef>) {
         let amount = |budget: Option<u64>| {
             budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
         };
@@ -371,12 +390,14 @@ impl Sandbox {
         self.report.lock().clear();
         self.parent.set(parent);
         self.budgets.set(budgets);
+        *self.grants.lock() = grants;
         self.exit_code.set(None);
         self.reason.store(Reason::Live as u8, Ordering::Relaxed);
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
         self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
         self.messages.store(amount(budgets.messages), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
+        self.kept.store(0, Ordering::Relaxed);
     }
 }
 
@@ -386,6 +407,7 @@ pub fn make(
     thread: &mut Thread,
     name: String,
     budgets: Budgets,
+    grants: Grants,
     window: Option<(Window, usize)>,
 ) -> Result<Object, Failure> {
     let vm = thread.vm;
@@ -406,7 +428,7 @@ pub fn make(
     drop(scope);
     let sandbox = vm.sandboxes.take();
     let parent = thread.sandbox;
-    sandbox.0.renew(name, budgets, parent);
+    sandbox.0.renew(name, budgets, grants, parent);
     if let Some(parent) = parent {
         parent.add_member();
     }
@@ -427,7 +449,7 @@ pub fn confine_program(
     budgets: Budgets,
     exit_code: i32,
 ) -> Result<(), Failure> {
-    let object = make(thread, "the program".to_owned(), budgets, None)?;
+    let object = make(thread, "the program".to_owned(), budgets, Grants::All, None)?;
     let sandbox = SandboxRef::of_object(object);
     sandbox.0.exit_code.set(Some(exit_code));
     if let Some(vat) = thread.vm.main_vat() {
@@ -458,6 +480,16 @@ pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
         report += &trace::render(thread.activations());
     }
     end(thread.vm, sandbox, reason, report);
+}
+
+/// The strand that runs here wants to end the program, which its sandbox may not: that is over.
+/// The strand has been ended.
+pub fn exit(thread: &mut Thread, sandbox: SandboxRef) -> Failure {
+    let report = format!("{} was to end the program\n", sandbox.name());
+    let report = report + &trace::render(thread.activations());
+    end(thread.vm, sandbox, Reason::Exit, report);
+    unwind::kill(thread);
+    Failure::elsewhere()
 }
 
 /// Ends a sandbox from outside; whether it was not over.

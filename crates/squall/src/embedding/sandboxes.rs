@@ -1,9 +1,12 @@
 //! Sandboxes, for embedders.
 
+use squall_runtime::linking::{check_grants, render};
 use squall_runtime::outcome::Failure;
+use squall_runtime::sandbox::grants::Grants;
 use squall_runtime::sandbox::{self, Budgets, Reason, SandboxRef};
 
 use super::{Error, Object, Value, Vm};
+use crate::compiler::FileKind;
 
 /// A sandbox: what its actors do, and all that they start, has budgets. See chapter 22 of the guide.
 #[derive(Clone)]
@@ -13,11 +16,20 @@ pub struct Sandbox {
 }
 
 impl Vm {
-    /// A new sandbox with these budgets. Reports call it by this name.
-    pub fn sandbox(&self, name: &str, budgets: Budgets) -> Result<Sandbox, Error> {
+    /// A new sandbox with these budgets. Reports call it by this name. What it does to the world needs the
+    /// grant of the modules for that (`host:console`, `files` … : see chapter 22 of the guide); a name that is none is
+    /// [`Error::Argument`].
+    pub fn sandbox(
+        &self,
+        name: &str,
+        budgets: Budgets,
+        granted: &[&str],
+    ) -> Result<Sandbox, Error> {
         let name = name.to_owned();
+        let grants = Grants::of(granted.iter().map(|&name| name.to_owned()));
+        let grants = grants.map_err(|_| Error::Argument)?;
         let object = self.do_inside(move |thread| {
-            let object = sandbox::make(thread, name, budgets, None)?;
+            let object = sandbox::make(thread, name, budgets, grants, None)?;
             Ok(thread.vm.embedding.kept.keep(object.word()))
         })?;
         let object = object.map_err(|_: Failure| Error::OutOfMemory)?;
@@ -31,6 +43,24 @@ impl Sandbox {
     pub fn actor(&self, value: &Value) -> Result<Value, Error> {
         let sandbox = Value::Object(self.object.clone());
         self.vm.ask("sandbox:actor:", &[sandbox, value.clone()])
+    }
+
+    /// Loads a module for the sandbox, as [`Vm::load`] does; a module of bytecode that imports what the sandbox is not granted is
+    /// [`Error::Compile`]. Answers a far reference to what [`Vm::load`] would answer, in an actor of the sandbox.
+    pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
+        let (module, key) = self.vm.load_keyed(path, kind, bytes)?;
+        let object = self.object.clone();
+        let checked = self.vm.do_inside(move |thread| {
+            let word = thread.vm.embedding.kept.word(&object);
+            let sandbox = SandboxRef::of_object(word.object_unchecked());
+            match thread.vm.program_module(&key) {
+                Ok(module) => check_grants(thread.vm, module, &key, sandbox),
+                // It has just been loaded.
+                Err(_) => Ok(()),
+            }
+        })?;
+        checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))?;
+        self.actor(&module)
     }
 
     /// Ends it; whether it was not over.

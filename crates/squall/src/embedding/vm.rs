@@ -101,6 +101,16 @@ impl Vm {
     /// Loads a module. Answers its class, which has no authority; or, for bytecode without one, what its exports are
     /// called with ([`Vm::call_export`]). The path is what traces and diagnostics call it.
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
+        self.load_keyed(path, kind, bytes).map(|(module, _)| module)
+    }
+
+    /// The same, and what the machine knows the module by.
+    pub(super) fn load_keyed(
+        &self,
+        path: &str,
+        kind: FileKind,
+        bytes: &[u8],
+    ) -> Result<(Value, String), Error> {
         let module = match kind {
             FileKind::Newspeak => crate::compiler::compile_newspeak(
                 Source::from_bytes(path, bytes),
@@ -111,12 +121,13 @@ impl Vm {
         self.load_module(module?)
     }
 
-    fn load_module(&self, module: RunnableModule) -> Result<Value, Error> {
+    fn load_module(&self, module: RunnableModule) -> Result<(Value, String), Error> {
         let number = self.0.modules.fetch_add(1, Ordering::Relaxed);
         let key = format!("host:{number}");
         let selector = if module.module().main_class.is_some() { "load:" } else { "bytecode:" };
         self.0.embedding.prepared.lock().insert(key.clone(), module.into_module());
-        self.ask(selector, &[Value::Text(key)])
+        let loaded = self.ask(selector, &[Value::Text(key.clone())])?;
+        Ok((loaded, key))
     }
 
     /// Sends a message to a guest object, and waits for the answer. It reaches public and protected methods. If the

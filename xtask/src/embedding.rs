@@ -1,0 +1,170 @@
+//! `cargo xtask embedding`: the library for C under sanitizers.
+//!
+//! The examples in C and C++ and the tests of `crates/capi` are compiled with the sanitizers for addresses and for undefined
+//! behaviour, and run with a library that Rust's nightly compiler has built with the one for addresses as well: so use after free,
+//! double frees and accesses out of bounds are found in all native memory, that of the machine included. Objects of guests lie
+//! in the collector's own pages, which no sanitizer knows; the collector keeps these clear of where the sanitizers have their shadow.
+//!
+//! The sanitizer for data races wants all other addresses for itself, so a machine does not start with it: that is for what is done without
+//! one, values, lists, errors and options, by many native threads at once. The Rust side of that is built with it, too.
+//!
+//! Each program runs several times, since native threads differ from run to run.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use clap::Args;
+
+use crate::root;
+
+/// The options of `cargo xtask embedding`.
+#[derive(Args)]
+pub struct Arguments {
+    /// How often each program runs
+    #[arg(long, default_value_t = 5)]
+    runs: u32,
+
+    /// The toolchain whose compiler knows sanitizers
+    #[arg(long, default_value = "nightly")]
+    toolchain: String,
+}
+
+/// A program in C or C++, and what it prints if all is right.
+struct Program {
+    source: &'static str,
+    /// The last line of its output.
+    last: &'static str,
+}
+
+const fn program(source: &'static str, last: &'static str) -> Program {
+    Program { source, last }
+}
+
+/// A sanitizer, and what is run with it.
+struct Sanitizer {
+    /// What the compilers call it.
+    name: &'static str,
+    /// What those for C get beside it.
+    others: &'static str,
+    /// Its options, in the environment.
+    options: (&'static str, &'static str),
+    programs: &'static [Program],
+}
+
+const SANITIZERS: [Sanitizer; 2] = [
+    Sanitizer {
+        name: "address",
+        others: ",undefined",
+        // What only guests' objects lead to is no leak.
+        options: ("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"),
+        programs: &[
+            program("crates/capi/tests/border.c", "done"),
+            program("crates/capi/tests/hostile.c", "done"),
+            program("crates/capi/tests/threads.c", "done"),
+            program("examples/embedding/embed.c", "second machine: refused"),
+            program("examples/embedding/embed.cpp", "thrown: HostError: area: not today"),
+        ],
+    },
+    Sanitizer {
+        name: "thread",
+        others: "",
+        // The standard library was built without it.
+        options: ("TSAN_OPTIONS", "ignore_noninstrumented_modules=0"),
+        programs: &[program("crates/capi/tests/border.c", "done")],
+    },
+];
+
+/// Builds and runs them all; answers whether nothing was found.
+pub fn run(arguments: &Arguments) -> bool {
+    let results = SANITIZERS.map(|sanitizer| {
+        sanitizer.run(arguments).inspect_err(|problem| println!("FAILED: {problem}")).is_ok()
+    });
+    results.iter().all(|passed| *passed)
+}
+
+impl Sanitizer {
+    fn run(&self, arguments: &Arguments) -> Result<(), String> {
+        println!("sanitizer `{}`", self.name);
+        let folder = self.build_library(&arguments.toolchain)?;
+        for program in self.programs {
+            let executable = self.build(program, &folder)?;
+            for _ in 0..arguments.runs {
+                self.watch(program, &executable, &folder)?;
+            }
+            println!("{}: {} runs", program.source, arguments.runs);
+        }
+        Ok(())
+    }
+
+    /// Builds the library; answers the folder in which it is.
+    fn build_library(&self, toolchain: &str) -> Result<PathBuf, String> {
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let folder = target_folder().join("sanitizers").join(self.name);
+        let mut command = Command::new("rustup");
+        command.args(["run", toolchain, "cargo", "build", "--quiet", "--package", "squall-capi"]);
+        // With a target, what runs while the library is built is not watched.
+        command.args(["--target", &target, "--target-dir"]).arg(&folder).current_dir(root());
+        command.env("RUSTFLAGS", format!("-Zsanitizer={}", self.name));
+        // Files of the objects would take gigabytes.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
+        succeed(&mut command)?;
+        let folder = folder.join(target).join("debug");
+        let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+        let link = folder.join(format!("libsquall.so.{major}.{minor}"));
+        _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink("libsquall.so", &link).map_err(|error| error.to_string())?;
+        Ok(folder)
+    }
+
+    /// Compiles a program; answers where it is.
+    fn build(&self, program: &Program, library: &Path) -> Result<PathBuf, String> {
+        let source = Path::new(program.source);
+        let name = source.file_name().unwrap_or_default().to_string_lossy().replace('.', "_");
+        let executable = library.join(name);
+        let (compiler, standard) = match source.extension().is_some_and(|found| found == "c") {
+            true => (std::env::var("CC").unwrap_or_else(|_| "cc".into()), "-std=c11"),
+            false => (std::env::var("CXX").unwrap_or_else(|_| "c++".into()), "-std=c++17"),
+        };
+        let mut command = Command::new(compiler);
+        command.args([standard, "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-pthread"]);
+        command.arg(format!("-fsanitize={}{}", self.name, self.others));
+        command.arg("-fno-sanitize-recover=all").arg("-I").arg(root().join("include"));
+        command.arg("-o").arg(&executable).arg(root().join(source));
+        command.arg("-L").arg(library).arg("-lsquall");
+        succeed(&mut command)?;
+        Ok(executable)
+    }
+
+    /// Runs a program once.
+    fn watch(&self, program: &Program, executable: &Path, library: &Path) -> Result<(), String> {
+        let examples = root().join("examples/embedding");
+        let mut command = Command::new(executable);
+        command.args([examples.join("pipeline.ns"), examples.join("areas.sqasm")]);
+        command.env("LD_LIBRARY_PATH", library).env(self.options.0, self.options.1);
+        let output = succeed(&mut command)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        match text.lines().last() == Some(program.last) {
+            true => Ok(()),
+            false => Err(format!("{} has printed\n{text}", program.source)),
+        }
+    }
+}
+
+/// Cargo's folder for what it builds.
+fn target_folder() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root().join(folder),
+        None => root().join("target"),
+    }
+}
+
+fn succeed(command: &mut Command) -> Result<Output, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(output),
+        false => {
+            let errors = String::from_utf8_lossy(&output.stderr);
+            Err(format!("{command:?}: {}\n{errors}", output.status))
+        }
+    }
+}
