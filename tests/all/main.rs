@@ -30,7 +30,6 @@ mod foreign;
 mod hostile;
 mod language;
 mod limits;
-mod mutation;
 mod native_threads;
 mod observer;
 mod postgres;

@@ -8,6 +8,8 @@
 //!
 //! There are two adapters for each export, in the order of the exports, behind all other functions.
 
+use std::collections::HashMap;
+
 use crate::builder::{FunctionBuilder, Signature};
 use crate::entities::{FunctionId, Register, StringId};
 use crate::instructions::{Opcode, Special};
@@ -33,9 +35,11 @@ pub enum Adapter {
 pub fn add(module: &mut Module) -> usize {
     let first = module.functions.len();
     let boxable = boxable_rows(&module.types);
+    let mut strings: Strings = module.strings.iter().cloned().zip(0..).collect();
     for index in 0..module.exports.len() {
         for adapter in [Adapter::Call, Adapter::Spawn] {
-            let function = make(module, &boxable, module.exports[index].function, adapter);
+            let target = module.exports[index].function;
+            let function = make(module, &boxable, &mut strings, target, adapter);
             module.functions.push(function);
         }
     }
@@ -78,7 +82,13 @@ fn describe(module: &Module, kind: RegisterType) -> &'static str {
     keyword.or(kind.name()).unwrap_or("value")
 }
 
-fn make(module: &mut Module, boxable: &[bool], target: FunctionId, adapter: Adapter) -> Function {
+fn make(
+    module: &mut Module,
+    boxable: &[bool],
+    strings: &mut Strings,
+    target: FunctionId,
+    adapter: Adapter,
+) -> Function {
     let callee = &module.functions[target.index()];
     let parameters = callee.registers[..usize::from(callee.parameters)].to_vec();
     let (result, kind, name) = (callee.result, callee.kind, module.string(callee.name).to_owned());
@@ -86,7 +96,7 @@ fn make(module: &mut Module, boxable: &[bool], target: FunctionId, adapter: Adap
         && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, boxable, kind))
         && is_answerable(module, result)
         && (adapter == Adapter::Call || kind == FunctionKind::Process);
-    let mut maker = Maker { module, code: FunctionBuilder::new(), parameters };
+    let mut maker = Maker { module, strings, code: FunctionBuilder::new(), parameters };
     match is_suitable {
         true => maker.adapt(target, adapter, result),
         false => maker.refuse(),
@@ -98,8 +108,12 @@ fn make(module: &mut Module, boxable: &[bool], target: FunctionId, adapter: Adap
     maker.finish(name, result)
 }
 
+/// The strings of a module, with their numbers.
+type Strings = HashMap<String, u32>;
+
 struct Maker<'m> {
     module: &'m mut Module,
+    strings: &'m mut Strings,
     code: FunctionBuilder,
     parameters: Vec<RegisterType>,
 }
@@ -170,12 +184,11 @@ impl Maker<'_> {
 
     fn string(&mut self, text: &str) -> StringId {
         let strings = &mut self.module.strings;
-        let known = strings.iter().position(|string| string == text);
-        let index = known.unwrap_or_else(|| {
+        let index = *self.strings.entry(text.to_owned()).or_insert_with(|| {
             strings.push(text.to_owned());
-            strings.len() - 1
+            strings.len() as u32 - 1
         });
-        StringId(index as u32)
+        StringId(index)
     }
 
     fn finish(self, name: StringId, result: RegisterType) -> Function {
