@@ -147,6 +147,10 @@ typedef enum {
      * Somebody has ended it.
      */
     SQUALL_REASON_TERMINATED = 5,
+    /**
+     * It was to end the program.
+     */
+    SQUALL_REASON_EXIT = 6,
 } squall_reason;
 
 /**
@@ -238,16 +242,6 @@ typedef struct squall_vm squall_vm;
 typedef struct squall_writer squall_writer;
 
 /**
- * A function of the embedder's. It answers a new value, which is taken over, or null for `nil`; or, if it fails, puts a new
- * error, which is taken over, at `error`. The arguments belong to the caller. It is called on any native thread of the machine's,
- * several times at once if guest code does that, and may call the machine.
- */
-typedef squall_value *(*squall_function)(void *data,
-                                         const squall_value *const *arguments,
-                                         size_t count,
-                                         squall_error **error);
-
-/**
  * What a sandbox may use; `SQUALL_UNLIMITED` for as much as it likes.
  */
 typedef struct {
@@ -273,6 +267,48 @@ typedef struct {
  * Where the machine's output goes: so many bytes of UTF-8, without a NUL. Called on native threads of the machine's, one at a time.
  */
 typedef void (*squall_writer_function)(void *data, const char *text, size_t length);
+
+/**
+ * A function of the embedder's. It answers a new value, which is taken over, or null for `nil`; or, if it fails, puts a new
+ * error, which is taken over, at `error`. The arguments belong to the caller. It is called on any native thread of the machine's,
+ * several times at once if guest code does that, and may call the machine.
+ */
+typedef squall_value *(*squall_function)(void *data,
+                                         const squall_value *const *arguments,
+                                         size_t count,
+                                         squall_error **error);
+
+/**
+ * A function of a module of the host. All texts end with a NUL. Types are those of the assembly language, such as `i64`,
+ * `list<f64>` or `any`, which is also that of no result: the function gets what it was promised, and what it
+ * answers is looked at.
+ */
+typedef struct {
+    /**
+     * What modules import.
+     */
+    const char *name;
+    /**
+     * The types of the parameters; may be null if there are none.
+     */
+    const char *const *parameters;
+    /**
+     * How many there are.
+     */
+    size_t parameter_count;
+    /**
+     * The type of the result.
+     */
+    const char *result;
+    /**
+     * The function.
+     */
+    squall_function function;
+    /**
+     * What is given to the function; lives as long as the machine.
+     */
+    void *data;
+} squall_host_function;
 
 #ifdef __cplusplus
 extern "C" {
@@ -363,15 +399,6 @@ squall_error *squall_describe(squall_vm *vm, const squall_value *object, squall_
  * The elements of a collection, as they are now: a list.
  */
 squall_error *squall_elements(squall_vm *vm, const squall_value *collection, squall_value **list);
-
-/**
- * Registers a function, which guest code finds in `platform host`, in place of one with this name. The name ends with
- * a NUL. The data is given to the function, and lives as long as the machine.
- */
-squall_error *squall_register(squall_vm *vm,
-                              const char *name,
-                              squall_function function,
-                              void *data);
 
 /**
  * Lets guest code find a value in `platform host`. The name ends with a NUL.
@@ -523,11 +550,34 @@ squall_error *squall_options_set_output(squall_options *options,
                                         void *data);
 
 /**
- * A new sandbox. The name, for reports, ends with a NUL.
+ * Registers a function, which guest code finds in `platform host`, in place of one with this name. The name ends with
+ * a NUL. The data is given to the function, and lives as long as the machine.
+ */
+squall_error *squall_register(squall_vm *vm,
+                              const char *name,
+                              squall_function function,
+                              void *data);
+
+/**
+ * Lets modules of bytecode that are loaded from now on import this one, which so many functions make up. The name begins with
+ * `host:`, the version is one like `1.2.0`; both end with a NUL. A module with this name takes the place of an earlier
+ * one.
+ */
+squall_error *squall_register_module(squall_vm *vm,
+                                     const char *name,
+                                     const char *version,
+                                     const squall_host_function *functions,
+                                     size_t count);
+
+/**
+ * A new sandbox, which is granted so many modules by their names: what it does to the world needs a grant. The name, for reports,
+ * ends with a NUL, and so do those of modules.
  */
 squall_error *squall_sandbox_new(squall_vm *vm,
                                  const char *name,
                                  const squall_budgets *budgets,
+                                 const char *const *granted,
+                                 size_t count,
                                  squall_sandbox **sandbox);
 
 /**
@@ -537,6 +587,17 @@ squall_error *squall_sandbox_new(squall_vm *vm,
 squall_error *squall_sandbox_actor(squall_sandbox *sandbox,
                                    const squall_value *root,
                                    squall_value **actor);
+
+/**
+ * Loads a module for a sandbox, as `squall_load` does: a far reference to what that would answer, in an actor of the sandbox. If a
+ * module of bytecode imports a module of the host that the sandbox is not granted, that is an error with `SQUALL_CODE_COMPILE`.
+ */
+squall_error *squall_sandbox_load(squall_sandbox *sandbox,
+                                  const char *path,
+                                  uint32_t format,
+                                  const char *bytes,
+                                  size_t length,
+                                  squall_value **actor);
 
 /**
  * Ends a sandbox, whether it was over or not.

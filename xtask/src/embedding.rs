@@ -15,7 +15,7 @@ use std::process::{Command, Output};
 
 use clap::Args;
 
-use crate::root;
+use crate::{cargo, root};
 
 /// The options of `cargo xtask embedding`.
 #[derive(Args)]
@@ -27,6 +27,10 @@ pub struct Arguments {
     /// The toolchain whose compiler knows sanitizers
     #[arg(long, default_value = "nightly")]
     toolchain: String,
+
+    /// Watch the programs only, with a library as it always is
+    #[arg(long)]
+    plain: bool,
 }
 
 /// A program in C or C++, and what it prints if all is right.
@@ -85,7 +89,7 @@ pub fn run(arguments: &Arguments) -> bool {
 impl Sanitizer {
     fn run(&self, arguments: &Arguments) -> Result<(), String> {
         println!("sanitizer `{}`", self.name);
-        let folder = self.build_library(&arguments.toolchain)?;
+        let folder = self.build_library(arguments)?;
         for program in self.programs {
             let executable = self.build(program, &folder)?;
             for _ in 0..arguments.runs {
@@ -97,7 +101,20 @@ impl Sanitizer {
     }
 
     /// Builds the library; answers the folder in which it is.
-    fn build_library(&self, toolchain: &str) -> Result<PathBuf, String> {
+    fn build_library(&self, arguments: &Arguments) -> Result<PathBuf, String> {
+        let folder = match arguments.plain {
+            true => build_plain()?,
+            false => self.build_watched(&arguments.toolchain)?,
+        };
+        let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+        let link = folder.join(format!("libsquall.so.{major}.{minor}"));
+        _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink("libsquall.so", &link).map_err(|error| error.to_string())?;
+        Ok(folder)
+    }
+
+    /// Builds a library that the sanitizer watches; answers the folder in which it is.
+    fn build_watched(&self, toolchain: &str) -> Result<PathBuf, String> {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let folder = target_folder().join("sanitizers").join(self.name);
         let mut command = Command::new("rustup");
@@ -105,15 +122,10 @@ impl Sanitizer {
         // With a target, what runs while the library is built is not watched.
         command.args(["--target", &target, "--target-dir"]).arg(&folder).current_dir(root());
         command.env("RUSTFLAGS", format!("-Zsanitizer={}", self.name));
-        // Files of the objects would take gigabytes.
+        // Tables of all variables would take gigabytes.
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
         succeed(&mut command)?;
-        let folder = folder.join(target).join("debug");
-        let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
-        let link = folder.join(format!("libsquall.so.{major}.{minor}"));
-        _ = std::fs::remove_file(&link);
-        std::os::unix::fs::symlink("libsquall.so", &link).map_err(|error| error.to_string())?;
-        Ok(folder)
+        Ok(folder.join(target).join("debug"))
     }
 
     /// Compiles a program; answers where it is.
@@ -148,6 +160,14 @@ impl Sanitizer {
             false => Err(format!("{} has printed\n{text}", program.source)),
         }
     }
+}
+
+/// Builds the library as it always is; answers the folder in which it is.
+fn build_plain() -> Result<PathBuf, String> {
+    let mut command = cargo();
+    command.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);
+    succeed(&mut command)?;
+    Ok(target_folder().join("debug"))
 }
 
 /// Cargo's folder for what it builds.
