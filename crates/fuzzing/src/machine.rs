@@ -124,7 +124,8 @@ impl Machine {
 
     fn attack_value(&self, value: &Value, module: &Module) -> Result<(), String> {
         let problem = |what: &str, error: Error| format!("{what}: {error}");
-        let sandbox = self.vm.sandbox("fuzz", BUDGETS, GRANTS).map_err(|e| problem("no sandbox", e))?;
+        let sandbox =
+            self.vm.sandbox("fuzz", BUDGETS, GRANTS).map_err(|e| problem("no sandbox", e))?;
         let sandbox = Arc::new(sandbox);
         let guarded = sandbox.clone();
         let (value, module) = (value.clone(), module.clone());
