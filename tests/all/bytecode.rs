@@ -3,10 +3,10 @@
 //! | folder | what must hold |
 //! |---|---|
 //! | `asm` | assembling and disassembling gives the text back, comments aside |
-//! | `verify` | `squall verify` finds the errors in the `; error: text` comments, or none |
+//! | `verify` | `squall verify` finds the errors of the `; error: text` comments, each on its line, or none; so do assembler and `run` |
 //! | `run` | `squall run` prints the `; expect: text` comments, in order; the standard error has the `; expect error: text` comments in it; with `; everywhere`, so it does under stress, with several workers and with seeds |
 //! | `tiny`, and `examples/texts` | what `examples/tiny_compiler.ns` makes of a program prints its `# expect: text` comments, or the verifier finds the `# refused: text` |
-//! | `link` | the same of programs, which import other files there; `; refused: text` comments are what linking says |
+//! | `link` | the same of programs, which import other files there, or in the folders of `; path: folder`; `; refused: text` comments are what linking says |
 
 use std::path::Path;
 
@@ -52,28 +52,64 @@ fn round_trip(path: &Path) -> Result<(), String> {
 
 fn verify(path: &Path) -> Result<(), String> {
     let (text, shown) = read(path)?;
-    let run = Run::new(["verify", &shown]);
-    let result = run.execute();
-    let repeat = || format!("{}\nrepeat with\n  {}", result.error, run.repetition());
-    let mut expected = comments(&text, "; error: ");
-    if let Some(missing) = expected.find(|&error| !result.error.contains(error)) {
-        return Err(format!("this error was not found: {missing}\n{}", repeat()));
+    let mut expected: Vec<(u64, String)> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let errors = line.split("; error: ").skip(1);
+        expected.extend(errors.map(|error| (number, error.trim().to_owned())));
     }
-    let expected = comments(&text, "; error: ").count();
-    match (expected, result.error.lines().count()) {
-        (wanted, found) if wanted == found => Ok(()),
-        (wanted, found) => Err(format!("{found} errors instead of {wanted}\n{}", repeat())),
+    let result = Run::new(["verify", "--json", &shown]).execute();
+    let mut found: Vec<(u64, String)> = result.output.lines().filter_map(located).collect();
+    // Mistakes in the text itself are not the verifier's, and shown in one way only.
+    found.extend(mistakes(&result.error));
+    expected.sort();
+    found.sort();
+    let shown = |errors: Vec<(u64, String)>| -> String {
+        errors.into_iter().map(|(line, error)| format!("{line}: {error}\n")).collect()
+    };
+    compare("the errors", &shown(expected), &shown(found))?;
+    match result.exit {
+        0 | 65 => Ok(()),
+        exit => Err(format!("exit {exit}\n{}", result.error)),
     }
+}
+
+/// The line and the message of an error that was written as JSON.
+fn located(line: &str) -> Option<(u64, String)> {
+    let error: serde_json::Value = serde_json::from_str(line).ok()?;
+    let place = error["text"]["line"].as_u64().unwrap_or(0);
+    Some((place, error["message"].as_str()?.to_owned()))
+}
+
+/// The lines and the messages of errors that were shown with excerpts.
+fn mistakes(text: &str) -> Vec<(u64, String)> {
+    let mut mistakes = Vec::new();
+    let mut message = None;
+    for line in text.lines() {
+        if let Some(title) = line.strip_prefix("error: ") {
+            message = Some(title.to_owned());
+        } else if let Some((_, place)) = line.split_once("--> ")
+            && let Some(message) = message.take()
+        {
+            let mut parts = place.rsplit(':').skip(1);
+            let number = parts.next().and_then(|number| number.parse().ok());
+            mistakes.push((number.unwrap_or(0), message));
+        }
+    }
+    mistakes
 }
 
 /// A program with imports runs, or linking refuses it; other files are there to be imported.
 fn link(path: &Path) -> Result<(), String> {
     let (text, shown) = read(path)?;
     let refused: Vec<&str> = comments(&text, "; refused: ").collect();
+    let folders: Vec<String> =
+        comments(&text, "; path: ").map(|folder| format!("--module-path={folder}")).collect();
+    let options: Vec<&str> = folders.iter().map(String::as_str).collect();
     if refused.is_empty() {
-        return if text.contains("\nmain ") { run(path) } else { Ok(()) };
+        let is_program = text.contains("\nmain ") || text.contains("export \"main\"");
+        return if is_program { run_with(&options, &text, &shown) } else { Ok(()) };
     }
-    let run = Run::new(["run", &shown]);
+    let run = Run::new([&["run"], &options[..], &[&*shown]].concat());
     let result = run.execute();
     let said = result.output.clone() + &result.error;
     match refused.iter().find(|line| !said.contains(**line)) {

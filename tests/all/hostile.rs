@@ -1,4 +1,4 @@
-//! Modules from a stranger: programs damaged at random.
+//! Modules from a stranger: programs damaged at choices.
 //!
 //! Each is refused with a located error, or runs to an end of its own, whichever that is: no crash,
 //! no panic. Refusing is tried in this process, since decoder and verifier are safe code; what they
@@ -19,10 +19,11 @@ use squall_bytecode::assembler::assemble;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{Trust, verify};
+use squall_fuzzing::choices::Choices;
+use squall_fuzzing::mutation::{damage_bytes, damage_module};
 use squall_newspeak::{CompileOptions, Source, compile, compile_source};
 use squall_system::http;
 
-use crate::mutation::{Random, damage_bytes, damage_module};
 use crate::process::Run;
 
 /// Damaged modules per program, and how many of them run.
@@ -139,14 +140,14 @@ impl Program {
 
     /// A damaged module file.
     fn damaged(&self, seed: u64) -> Vec<u8> {
-        let mut random = Random(seed);
+        let mut choices = Choices::Seed(seed);
         let programs = programs();
-        let donor = &programs[random.below(programs.len())];
-        if random.below(4) == 0 {
-            return damage_bytes(&mut random, &self.bytes, &donor.bytes);
+        let donor = &programs[choices.below(programs.len())];
+        if choices.below(4) == 0 {
+            return damage_bytes(&mut choices, &self.bytes, &donor.bytes);
         }
         let mut module = self.module.clone();
-        damage_module(&mut random, &mut module, &donor.module);
+        damage_module(&mut choices, &mut module, &donor.module);
         format::encode(&module).unwrap_or_default()
     }
 }

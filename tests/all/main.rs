@@ -11,6 +11,7 @@
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
+//! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
@@ -28,7 +29,7 @@ mod documents;
 mod foreign;
 mod hostile;
 mod language;
-mod mutation;
+mod limits;
 mod native_threads;
 mod observer;
 mod postgres;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
+    trials.extend(limits::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
     trials.extend(postgres::trials());

@@ -15,6 +15,7 @@
 //! | `load` | puts the shop on the web under load, and prints what it does |
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
+//! | `fuzz` | runs the fuzz targets, for so many minutes in all |
 //! | `embedding` | the library for C, its tests and examples, under sanitizers |
 //! | `dist` | the libraries, headers and pkg-config file for programs in C and C++ |
 //! | `bench` | measures Squall and the systems that it is compared with |
@@ -25,6 +26,7 @@ mod corpus;
 mod dist;
 mod embedding;
 mod foreign;
+mod fuzz;
 mod histories;
 mod load;
 mod postgres;
@@ -75,6 +77,8 @@ enum Command {
     Postgres,
     /// A million random calls of C
     Foreign(foreign::Arguments),
+    /// The fuzz targets, for some minutes
+    Fuzz(fuzz::Arguments),
     /// The library for C under sanitizers
     Embedding(embedding::Arguments),
     /// The libraries and headers for programs in C and C++
@@ -98,6 +102,7 @@ fn main() -> ExitCode {
         Command::Load(arguments) => load::run(&arguments),
         Command::Postgres => postgres::run(),
         Command::Foreign(arguments) => foreign::run(&arguments),
+        Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Embedding(arguments) => embedding::run(&arguments),
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -8,11 +8,13 @@
 //!
 //! There are two adapters for each export, in the order of the exports, behind all other functions.
 
+use std::collections::HashMap;
+
 use crate::builder::{FunctionBuilder, Signature};
 use crate::entities::{FunctionId, Register, StringId};
 use crate::instructions::{Opcode, Special};
 use crate::module::{Constant, Function, FunctionKind, Module};
-use crate::types::{RegisterType, TypeDefinition};
+use crate::types::{RegisterType, TypeDefinition, boxable_rows};
 
 /// Adapters of an export.
 const PER_EXPORT: usize = 2;
@@ -32,9 +34,12 @@ pub enum Adapter {
 /// Adds adapters to a verified module, and answers where they begin.
 pub fn add(module: &mut Module) -> usize {
     let first = module.functions.len();
+    let boxable = boxable_rows(&module.types);
+    let mut strings: Strings = module.strings.iter().cloned().zip(0..).collect();
     for index in 0..module.exports.len() {
         for adapter in [Adapter::Call, Adapter::Spawn] {
-            let function = make(module, module.exports[index].function, adapter);
+            let target = module.exports[index].function;
+            let function = make(module, &boxable, &mut strings, target, adapter);
             module.functions.push(function);
         }
     }
@@ -46,9 +51,15 @@ pub fn id(first: usize, export: usize, adapter: Adapter) -> FunctionId {
     FunctionId((first + PER_EXPORT * export + adapter as usize) as u32)
 }
 
-/// Whether values of a type can be made of objects, and objects of them.
-fn is_boxable(module: &Module, kind: RegisterType) -> bool {
-    !module.definition(kind).is_some_and(TypeDefinition::is_callable)
+/// Whether values of a type can be made of objects, and objects of them; for channels and their ends, of
+/// what goes through them.
+fn is_boxable(module: &Module, boxable: &[bool], kind: RegisterType) -> bool {
+    let has_objects =
+        |kind: RegisterType| kind.defined().is_none_or(|id| boxable.get(id.index()) == Some(&true));
+    match module.definition(kind) {
+        Some(definition) if definition.is_communication() => definition.parts().all(has_objects),
+        _ => has_objects(kind),
+    }
 }
 
 /// Whether callers who hold objects can do something with a result of this type: whole channels, barriers
@@ -71,15 +82,21 @@ fn describe(module: &Module, kind: RegisterType) -> &'static str {
     keyword.or(kind.name()).unwrap_or("value")
 }
 
-fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
+fn make(
+    module: &mut Module,
+    boxable: &[bool],
+    strings: &mut Strings,
+    target: FunctionId,
+    adapter: Adapter,
+) -> Function {
     let callee = &module.functions[target.index()];
     let parameters = callee.registers[..usize::from(callee.parameters)].to_vec();
     let (result, kind, name) = (callee.result, callee.kind, module.string(callee.name).to_owned());
     let is_suitable = parameters.len() <= MOST_PARAMETERS
-        && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, kind))
+        && parameters.iter().chain([&result]).all(|&kind| is_boxable(module, boxable, kind))
         && is_answerable(module, result)
         && (adapter == Adapter::Call || kind == FunctionKind::Process);
-    let mut maker = Maker { module, code: FunctionBuilder::new(), parameters };
+    let mut maker = Maker { module, strings, code: FunctionBuilder::new(), parameters };
     match is_suitable {
         true => maker.adapt(target, adapter, result),
         false => maker.refuse(),
@@ -91,8 +108,12 @@ fn make(module: &mut Module, target: FunctionId, adapter: Adapter) -> Function {
     maker.finish(name, result)
 }
 
+/// The strings of a module, with their numbers.
+type Strings = HashMap<String, u32>;
+
 struct Maker<'m> {
     module: &'m mut Module,
+    strings: &'m mut Strings,
     code: FunctionBuilder,
     parameters: Vec<RegisterType>,
 }
@@ -163,12 +184,11 @@ impl Maker<'_> {
 
     fn string(&mut self, text: &str) -> StringId {
         let strings = &mut self.module.strings;
-        let known = strings.iter().position(|string| string == text);
-        let index = known.unwrap_or_else(|| {
+        let index = *self.strings.entry(text.to_owned()).or_insert_with(|| {
             strings.push(text.to_owned());
-            strings.len() - 1
+            strings.len() as u32 - 1
         });
-        StringId(index as u32)
+        StringId(index)
     }
 
     fn finish(self, name: StringId, result: RegisterType) -> Function {

@@ -16,7 +16,7 @@ use crate::module::{
     Access, ClassDefinition, Constant, Export, Function, LineEntry, Method, Module, RegionKind,
     Side, Site,
 };
-use crate::types::{RegisterType, TypeDefinition};
+use crate::types::{RegisterType, short_texts, text_of};
 
 /// The text form of a module.
 pub fn disassemble(module: &Module) -> String {
@@ -59,9 +59,6 @@ struct Printer<'a> {
     /// Whether imports declare their functions, which then are the module's first ones.
     imports_in_place: bool,
 }
-
-/// Longer types are written by their number.
-const LONGEST_TYPE: usize = 40;
 
 impl<'a> Printer<'a> {
     fn new(module: &'a Module, with_pcs: bool) -> Printer<'a> {
@@ -125,7 +122,7 @@ impl<'a> Printer<'a> {
         }
         for (index, definition) in self.module.types.iter().enumerate() {
             let part = |part: RegisterType| self.part_type(part, index);
-            put!(self.text, "type type{index} = {}\n", definition_text(definition, part));
+            put!(self.text, "type type{index} = {}\n", text_of(definition, part));
         }
     }
 
@@ -466,42 +463,20 @@ fn special(value: i64) -> String {
     known.map_or_else(|| value.to_string(), |special| special.name().to_owned())
 }
 
-/// A definition in the text form, its parts written by `part`.
-fn definition_text(definition: &TypeDefinition, part: impl Fn(RegisterType) -> String) -> String {
-    let list = |types: &[RegisterType]| {
-        types.iter().map(|kind| part(*kind)).collect::<Vec<_>>().join(", ")
-    };
-    let keyword = definition.keyword();
-    match definition {
-        TypeDefinition::Barrier | TypeDefinition::Bucket => keyword.to_owned(),
-        TypeDefinition::Function { parameters, result: RegisterType::Any } => {
-            format!("{keyword}({})", list(parameters))
-        }
-        TypeDefinition::Function { parameters, result } => {
-            format!("{keyword}({}) -> {}", list(parameters), part(*result))
-        }
-        TypeDefinition::Process { parameters } => format!("{keyword}({})", list(parameters)),
-        others => format!("{keyword}<{}>", list(&others.parts().collect::<Vec<_>>())),
-    }
-}
-
+/// For each row of the type table how it is written in place, if that is short and gives its number back.
+/// Rows that are equal to earlier ones have only their numbers.
 fn types_in_place(module: &Module) -> Vec<Option<String>> {
     let mut seen = HashSet::new();
-    let mut texts: Vec<Option<String>> = Vec::with_capacity(module.types.len());
-    for definition in &module.types {
-        let is_first = seen.insert(definition);
-        let known = |kind: RegisterType| match kind {
-            RegisterType::Defined(id) => texts.get(id.index()).cloned().flatten(),
-            basic => Some(basic.to_string()),
-        };
-        let short = definition.parts().take(LONGEST_TYPE).map(known).collect::<Option<Vec<_>>>();
-        let text = short
-            .filter(|_| is_first)
-            .map(|_| definition_text(definition, |kind| known(kind).unwrap_or_default()));
-        let text = text.filter(|text| text.len() <= LONGEST_TYPE);
-        texts.push(text);
+    let is_first = module.types.iter().map(|definition| seen.insert(definition));
+    let texts = short_texts(&module.types);
+    // A text whose parts are such rows would not give their numbers back.
+    let mut usable: Vec<bool> = Vec::with_capacity(texts.len());
+    for (definition, is_first) in module.types.iter().zip(is_first) {
+        let mut rows = definition.parts().filter_map(RegisterType::defined);
+        let parts = rows.all(|id| usable.get(id.index()).copied().unwrap_or(false));
+        usable.push(is_first && parts);
     }
-    texts
+    texts.into_iter().zip(usable).map(|(text, usable)| text.filter(|_| usable)).collect()
 }
 
 /// The functions that imports list.

@@ -79,6 +79,13 @@ pub(crate) struct BranchNode {
 }
 
 impl ForkNode {
+    /// The branch that ends with a block.
+    pub fn branch_that_ends_with(&self, block: usize) -> Option<&BranchNode> {
+        // They are in the order of the code.
+        let index = self.branches.binary_search_by_key(&block, |branch| branch.last).ok()?;
+        Some(&self.branches[index])
+    }
+
     /// What the instructions of all branches write.
     pub fn written(&self) -> RegisterSet {
         self.branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.written)
@@ -143,7 +150,12 @@ impl FlowGraph {
 
     /// The fork whose instruction, or the end of one of whose branches, is at the end of a block.
     pub fn fork_at_end(&self, block: usize) -> Option<&ForkNode> {
-        self.fork_at_end.get(&block).map(|&fork| &self.forks[fork])
+        self.fork_index_at_end(block).map(|fork| &self.forks[fork])
+    }
+
+    /// Its index.
+    pub fn fork_index_at_end(&self, block: usize) -> Option<usize> {
+        self.fork_at_end.get(&block).copied()
     }
 
     /// The index of the instruction that starts at this word.

@@ -89,19 +89,35 @@ impl Initialisation {
         }
         let mut worklist = Worklist::new(graph.blocks.len());
         analysis.flow_to_block(0, Initialised::on_entry(function), &mut worklist);
-        while let Some(index) = worklist.pop() {
-            let block = &graph.blocks[index];
-            if let Some(state) = analysis.at_block[index] {
-                let out = analysis.flow_from_block(block, state, &summaries[index], &mut worklist);
-                analysis.after_block[index] = Some(out);
-                if let Some(fork) = graph.fork_at_end(index) {
-                    analysis.flow_from_fork(fork, &mut worklist);
-                }
-                let raised = summaries[index].raise(state);
-                analysis.flow_to_region(function, graph, block.region, raised, &mut worklist);
+        // A fork's turn comes when its branches have had theirs: each looks at all of them.
+        let mut forks = Worklist::new(graph.forks.len());
+        loop {
+            while let Some(index) = worklist.pop() {
+                let summary = &summaries[index];
+                analysis.update_block(function, graph, index, summary, &mut worklist);
+                graph.fork_index_at_end(index).into_iter().for_each(|fork| forks.push(fork));
+            }
+            match forks.pop() {
+                Some(fork) => analysis.flow_from_fork(&graph.forks[fork], &mut worklist),
+                None => return analysis,
             }
         }
-        analysis
+    }
+
+    fn update_block(
+        &mut self,
+        function: &Function,
+        graph: &FlowGraph,
+        index: usize,
+        summary: &Summary,
+        worklist: &mut Worklist,
+    ) {
+        let block = &graph.blocks[index];
+        if let Some(state) = self.at_block[index] {
+            let out = self.flow_from_block(block, state, summary, worklist);
+            self.after_block[index] = Some(out);
+            self.flow_to_region(function, graph, block.region, summary.raise(state), worklist);
+        }
     }
 
     /// What holds at the start of a block; nothing if control never gets there.

@@ -487,7 +487,7 @@ macro_rules! for_each_instruction {
 
 // Function values
 120 LoadFunction "load_function" [destination: Define(Callable) @ A, function: Function @ X] Next
-    "destination := function" "Its parameters and its result are the type's.";
+    "destination := function" "A function or a process, whose parameters and result are the type's.";
 121 CallIndirect "call_indirect" [destination: Define(Whatever) @ A, window: Window @ B, function: Use(Function) @ C, count: Count @ X] Call
     "destination := function(r[window .. window+count])" "Parameters and result are those of the function's type.";
 
@@ -497,7 +497,7 @@ macro_rules! for_each_instruction {
     "The process runs beside this one from now on, and nobody waits for its end. Parameter types are the process's; none is `any`.";
 145 SpawnIndirect "spawn_indirect" [process: Use(Process) @ A, arguments: Range @ B, count: Count @ C] Next
     "start the process in a register with copies of r[arguments .. arguments+count]"
-    "As spawn.";
+    "As spawn. The process is one that load_function has loaded, wherever that was.";
 146 EndProcess "end_process" [] Leave
     "end this process" "Only in processes, which have no result.";
 147 Par "par" [after: Target @ Abc, link: Link @ X] Branch

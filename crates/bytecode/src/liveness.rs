@@ -290,7 +290,7 @@ impl Liveness {
     fn after_fork(&self, graph: &FlowGraph, block: usize) -> RegisterSet {
         let Some(fork) = graph.fork_at_end(block) else { return RegisterSet::EMPTY };
         let after = self.at_block[fork.after];
-        match fork.branches.iter().find(|branch| branch.last == block) {
+        match fork.branch_that_ends_with(block) {
             None => after,
             Some(_) if fork.is_loop => RegisterSet::EMPTY,
             Some(branch) => after & branch.shareable,

@@ -114,6 +114,12 @@ struct Example {
     text: String,
 }
 
+/// The texts of all examples.
+#[cfg(test)]
+pub(crate) fn example_texts() -> impl Iterator<Item = String> {
+    examples().map(|example| example.text)
+}
+
 fn examples() -> impl Iterator<Item = Example> {
     let sections = EXAMPLES.split(&format!("\n{HEADING}")).skip(1).collect::<Vec<_>>();
     sections.into_iter().filter_map(|section| {

@@ -265,6 +265,46 @@ impl TypeDefinition {
     }
 }
 
+/// A type in the text form, of which `part` writes the parts.
+pub(crate) fn text_of(
+    definition: &TypeDefinition,
+    part: impl Fn(RegisterType) -> String,
+) -> String {
+    let list = |types: &[RegisterType]| {
+        types.iter().map(|kind| part(*kind)).collect::<Vec<_>>().join(", ")
+    };
+    let keyword = definition.keyword();
+    match definition {
+        TypeDefinition::Barrier | TypeDefinition::Bucket => keyword.to_owned(),
+        TypeDefinition::Function { parameters, result: RegisterType::Any } => {
+            format!("{keyword}({})", list(parameters))
+        }
+        TypeDefinition::Function { parameters, result } => {
+            format!("{keyword}({}) -> {}", list(parameters), part(*result))
+        }
+        TypeDefinition::Process { parameters } => format!("{keyword}({})", list(parameters)),
+        others => format!("{keyword}<{}>", list(&others.parts().collect::<Vec<_>>())),
+    }
+}
+
+/// Types whose text is longer are written by their number.
+const LONGEST_TEXT: usize = 40;
+
+/// For each row of a type table its text, if that is short.
+pub(crate) fn short_texts(types: &[TypeDefinition]) -> Vec<Option<String>> {
+    let mut texts: Vec<Option<String>> = Vec::with_capacity(types.len());
+    for definition in types {
+        let known = |kind: RegisterType| match kind {
+            RegisterType::Defined(id) => texts.get(id.index()).cloned().flatten(),
+            basic => Some(basic.to_string()),
+        };
+        let parts = definition.parts().take(LONGEST_TEXT).map(known).collect::<Option<Vec<_>>>();
+        let text = parts.map(|_| text_of(definition, |kind| known(kind).unwrap_or_default()));
+        texts.push(text.filter(|text| text.len() <= LONGEST_TEXT));
+    }
+    texts
+}
+
 /// For each row of a type table whether its values are totally ordered: tuples and lists of ordered
 /// types are. Rows that refer to later ones, which no verified table has, are not.
 pub fn ordered_rows(types: &[TypeDefinition]) -> Vec<bool> {

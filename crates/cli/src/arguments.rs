@@ -252,7 +252,7 @@ pub struct MachineArguments {
     pub allow_all: bool,
 
     /// The most memory the heap may take, such as 512M or 2G; by default, three quarters of what there is
-    #[arg(long, value_name = "SIZE", value_parser = size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
+    #[arg(long, value_name = "SIZE", value_parser = heap_size, env = "SQUALL_MAX_HEAP", hide_env_values = true, help_heading = "Machine")]
     pub max_heap: Option<usize>,
 
     /// The most memory the stack of one strand may take [default: 128M]
@@ -309,6 +309,11 @@ pub struct MachineArguments {
     /// How many messages the program may send, and values write to channels, altogether
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
+
+    /// Look for imported modules of bytecode in this folder, too, if they are not next to those that
+    /// import them; several times, for several folders
+    #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
+    pub module_path: Vec<PathBuf>,
 
     /// Report on the standard error output what happens
     #[arg(
@@ -371,6 +376,7 @@ impl MachineArguments {
             tiny_stacks: self.stress,
             polls_always: self.stress,
             arguments,
+            module_path: self.module_path.clone(),
             budgets: Budgets {
                 fuel: self.fuel,
                 heap: self.max_reachable.map(|bytes| bytes as u64),
@@ -457,6 +463,15 @@ fn count(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| explanation())?;
     number.checked_mul(factor).ok_or_else(explanation)
+}
+
+/// The size of a heap, which may not be too small.
+fn heap_size(text: &str) -> Result<usize, String> {
+    const LEAST: usize = HeapOptions::MIN_MAX_HEAP;
+    match size(text)? {
+        size if size < LEAST => Err(format!("the heap must have at least {} MiB", LEAST >> 20)),
+        size => Ok(size),
+    }
 }
 
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.

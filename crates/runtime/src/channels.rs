@@ -8,13 +8,21 @@
 //!
 //! A channel is shared by vats, so all of it is behind its lock ([`crate::waiting`]), and what goes
 //! through it is a value.
+//!
+//! A channel that typed code has, has a type for its elements, and what is in it is as typed code has it. Who
+//! knows no types converts at his own end: what he writes before he has the lock, so that he looks again
+//! whether the type is the same when he has it; what he reads after that, in his own strand
+//! ([`Delivery::Element`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use squall_bytecode::instructions::Opcode;
 use squall_heap::{Object, Word};
 
+use crate::function::Site;
 use crate::known::{self, KnownClass};
+use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
 use crate::sandbox::metering;
 use crate::strand::Delivery;
@@ -104,19 +112,67 @@ pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
     takes
 }
 
-/// What goes through a channel for an object that is written to it by code that knows no types. *GC point.*
-pub fn element_for(thread: &mut Thread, channel: Word, value: Word) -> Result<Word, Failure> {
-    let object = channel.as_object().filter(|object| object.layout() == known::CHANNEL);
-    let Some(element) = object.and_then(element_type) else { return Ok(value) };
-    let converted = match element.shape() {
+/// What goes through a channel for elements of this type, for the object in the window's second word; nothing
+/// if it stands for none of the type. *GC point.*
+fn element_for(
+    thread: &mut Thread,
+    window: Window,
+    element: Type,
+) -> Result<Option<Word>, Failure> {
+    let value = window.get(1);
+    match element.shape() {
         Shape::Basic(kind) => match scalars::unbox(*kind, value) {
-            Some(bits) => Some(scalars::basic_to_word(thread, *kind, bits)?),
-            None => None,
+            Some(bits) => scalars::basic_to_word(thread, *kind, bits).map(Some),
+            None => Ok(None),
         },
-        Shape::Tuple(_) => boxing::unboxed(thread, element, value)?,
-        _ => None,
-    };
-    converted.ok_or(Failure::argument(value))
+        _ if element.is_boxable() => boxing::unboxed(thread, element, value),
+        _ => Ok(None),
+    }
+}
+
+/// The object for an element of a channel of this type. *GC point.*
+fn object_for(thread: &mut Thread, kind: Option<Type>, element: Word) -> Result<Word, Failure> {
+    match kind.filter(|kind| !kind.is_plain()) {
+        None => Ok(element),
+        Some(kind) if kind.is_boxable() => boxing::boxed(thread, kind, element),
+        Some(kind) => Err(not_for_objects(thread, kind)?),
+    }
+}
+
+/// Objects do not go through a channel of this type. *GC point.*
+pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failure> {
+    let what =
+        make_string(thread, &format!("sending objects through a channel of {}", kind.text()))?;
+    Ok(Failure::with("NotSupported", what, Word::NIL))
+}
+
+/// What a strand that has waited to read finds, if it knows no types: an element, or the pair of a choice
+/// and an element. Strands in typed code find it as it is. *GC point.*
+pub fn delivered(
+    thread: &mut Thread,
+    site: &'static Site,
+    kind: Type,
+    value: Word,
+) -> Result<Word, Failure> {
+    if is_typed(site) {
+        return Ok(value);
+    }
+    let pair = value.as_object().filter(|object| object.layout() == known::ARRAY);
+    let Some(pair) = pair else { return object_for(thread, Some(kind), value) };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(value);
+    let element = object_for(thread, Some(kind), pair.element(ELEMENT));
+    let pair = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    pair.object_unchecked().set_element(&mut thread.mutator, ELEMENT, element?);
+    Ok(pair)
+}
+
+/// Whether a call that waits is an instruction of typed code.
+fn is_typed(site: &Site) -> bool {
+    let words = &site.function().bytecode().code;
+    let opcode = words.get(site.pc as usize).and_then(|word| Opcode::of_word(*word));
+    matches!(opcode, Some(Opcode::Read | Opcode::Accept | Opcode::Alt | Opcode::AltPriority))
 }
 
 /// The channel in a word.
@@ -156,9 +212,37 @@ pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     })
 }
 
-/// Writes the window's second word to the channel in the first. *GC point.*
-pub fn write(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    write_words(thread, |_| (window.get(0), window.get(1)))
+/// Reads an object from the channel in the window, for who knows no types. *GC point.*
+pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    match read(thread, window)? {
+        Outcome::Return(value) => {
+            let kind = channel(window.get(0)).ok().and_then(element_type);
+            object_for(thread, kind, value).map(Outcome::Return)
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+/// Writes the object in the window's second word to the channel in the first, for who knows no types.
+/// *GC point.*
+pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let operands = |_: &Thread| (window.get(0), window.get(1));
+    loop {
+        let kind = channel(window.get(0))?.slot(TYPE);
+        if let Some(element) = Type::of_word(kind) {
+            match element_for(thread, window, element)? {
+                Some(converted) => window.set(1, converted),
+                None => {
+                    let wanted = make_string(thread, &element.text())?;
+                    return Err(Failure::with("WrongElement", window.get(1), wanted));
+                }
+            }
+        }
+        // A channel gets a type once, so it is not tried a third time.
+        if let Some(outcome) = write_if(thread, operands, |channel| channel.slot(TYPE) == kind)? {
+            return Ok(outcome);
+        }
+    }
 }
 
 /// Writes to a channel; both are asked for when nothing moves any more. *GC point.*
@@ -166,16 +250,30 @@ pub fn write_words(
     thread: &mut Thread,
     operands: impl Fn(&Thread) -> (Word, Word),
 ) -> Result<Outcome, Failure> {
+    let written = write_if(thread, operands, |_| true)?;
+    Ok(written.expect("it does not depend on anything"))
+}
+
+/// Writes to a channel, if it is suitable when it is locked. *GC point.*
+fn write_if(
+    thread: &mut Thread,
+    operands: impl Fn(&Thread) -> (Word, Word),
+    is_suitable: impl Fn(Object) -> bool,
+) -> Result<Option<Outcome>, Failure> {
     metering::count_message(thread)?;
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = operands(thread);
     let target = channel(target)?;
     waiting::lock(&mut thread.mutator, target);
-    Ok(match try_write(thread, target, value, waiter) {
+    if !is_suitable(target) {
+        waiting::unlock(&mut thread.mutator, target);
+        return Ok(None);
+    }
+    Ok(Some(match try_write(thread, target, value, waiter) {
         Look::Wait => wait(thread, target, WRITERS, waiter, value),
         Look::Accepted => Outcome::Park,
         look => answer(look, target),
-    })
+    }))
 }
 
 /// Where in the pair that [`accept`] answers the writer is, and the element.
@@ -322,14 +420,18 @@ fn hand_over(
     value: Word,
     writer: Object,
 ) -> Look {
+    let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
+        Some(kind) => Delivery::Element(kind),
+        None => Delivery::Value,
+    };
     // Who waits for one channel brings nothing.
     let Some(pair) = reader.slot(waiter::VALUE).as_object() else {
-        waiting::wake(thread, reader, value);
+        waiting::wake_with(thread, reader, delivery, value);
         return Look::Done(value);
     };
     if pair.element(WRITER) != ACCEPTING {
         fill(thread, pair, reader.slot(waiter::INDEX), value);
-        waiting::wake(thread, reader, pair.word());
+        waiting::wake_with(thread, reader, delivery, pair.word());
         return Look::Done(value);
     }
     let ticket = waiting::park(thread, channel.word());
@@ -423,6 +525,8 @@ pub fn choose(
         Chosen::Outcome(outcome) => outcome,
         Chosen::Nothing => Outcome::Return(Word::NIL),
         Chosen::Element(index, value) => {
+            let kind = element_type(thread.message[1 + 2 * index].object_unchecked());
+            let value = object_for(thread, kind, value)?;
             let pair = thread.message[0].object_unchecked();
             fill(thread, pair, index_word(index + 1), value);
             Outcome::Return(pair.word())

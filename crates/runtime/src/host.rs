@@ -2,6 +2,7 @@
 //! reads source files.
 
 use squall_bytecode::module::Module;
+use squall_bytecode::verifier::Place;
 
 use crate::text::ModuleText;
 
@@ -34,11 +35,28 @@ pub trait Host: Send + Sync {
         false
     }
 
-    /// The file of the module with this name that the one at `importer` imports from.
-    fn import(&self, name: &str, importer: &str) -> Result<String, CompileError> {
+    /// The file of the module with this name that the one at `importer` imports from; or why there is
+    /// none.
+    fn import(&self, name: &str, importer: &str) -> Result<String, String> {
         _ = (name, importer);
-        Err(CompileError::NotFound)
+        Err("there are no modules to import from".to_owned())
     }
+
+    /// A message about an import of the module at a path, or about a function that it lists, with an
+    /// excerpt of the text that shows it; nothing if there is no such text.
+    fn show_import(&self, path: &str, place: Place, message: &str) -> Option<String> {
+        _ = (path, place, message);
+        None
+    }
+}
+
+/// Why a module cannot be imported.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ImportError {
+    /// There is no file for it, for this reason.
+    Refused(String),
+    /// The file at this path is no module; the text says what is wrong, for humans.
+    Invalid(String, String),
 }
 
 /// Why there is no module.

@@ -38,6 +38,7 @@ pub mod limit;
 pub mod linking;
 pub mod locks;
 pub mod lookup;
+mod meant;
 pub mod messages;
 pub mod module;
 pub mod objects;

@@ -6,8 +6,8 @@
 //!
 //! - for names that begin with `host:`, what [`Vm::provide`] was given, and after that the modules
 //!   that come with the VM;
-//! - for all other names the modules that the host finds next to the importing one
-//!   ([`Host::import`](crate::host::Host::import)).
+//! - for all other names the modules that the host finds, next to the importing one or in the folders
+//!   that it was told to look in ([`Host::import`]).
 //!
 //! A module is loaded once per file, whoever imports it. Providers are linked with their importers;
 //! they may import each other in a circle, since only functions are linked, and nothing runs.
@@ -18,11 +18,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use parking_lot::Mutex;
 use semver::{Version, VersionReq};
 use squall_bytecode::entities::FunctionId;
-use squall_bytecode::module::{Function, FunctionKind, Import};
+use squall_bytecode::module::{Function, FunctionKind};
+use squall_bytecode::verifier::Place;
 
-use crate::host::CompileError;
+use crate::host::{Host, ImportError};
 use crate::module::LoadedModule;
 use crate::sandbox::SandboxRef;
 use crate::typed::types::{Type, of_register};
@@ -40,17 +42,46 @@ pub struct LinkError {
     pub import: String,
     /// The name of the function, if it is about one.
     pub function: Option<String>,
+    /// The import, or the function that it lists.
+    pub place: Place,
     /// What is wrong.
     pub message: String,
+    /// What is wrong with the imported module, for humans; can be empty.
+    pub details: String,
+}
+
+impl LinkError {
+    /// How many errors are reported at once: to show one, the text is read again.
+    pub const MOST: usize = 20;
+
+    /// One about the import at an index of the module at a path.
+    fn of_import(module: &LoadedModule, path: &str, index: usize, problem: Problem) -> LinkError {
+        let import = &module.bytecode.imports()[index];
+        let name = module.bytecode.string(import.module).escape_debug();
+        let import = match import.requirement {
+            Some(requirement) => format!("`{name}` {}", module.bytecode.string(requirement)),
+            None => format!("`{name}`"),
+        };
+        let Problem { message, details } = problem;
+        let place = Place::Import(index);
+        LinkError { path: path.to_owned(), import, function: None, place, message, details }
+    }
+
+    /// What is wrong, with which import.
+    fn text(&self) -> String {
+        let function = self.function.as_ref();
+        let function = function.map(|name| format!(", function `{}`", name.escape_debug()));
+        format!("import of {}{}: {}", self.import, function.unwrap_or_default(), self.message)
+    }
 }
 
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: import of {}", self.path, self.import)?;
-        if let Some(function) = &self.function {
-            write!(f, ", function `{}`", function.escape_debug())?;
+        write!(f, "{}: {}", self.path, self.text())?;
+        match &*self.details {
+            "" => Ok(()),
+            details => write!(f, "\n{}", details.trim_end()),
         }
-        write!(f, ": {}", self.message)
     }
 }
 
@@ -71,6 +102,9 @@ pub fn link(
     module: &'static LoadedModule,
     path: &str,
 ) -> Result<(), Vec<LinkError>> {
+    // Whoever finds that a module is linked may run it.
+    static LINKING: Mutex<()> = Mutex::new(());
+    let _linking = LINKING.lock();
     let mut linker = Linker { vm, errors: Vec::new() };
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = Vec::new();
@@ -79,8 +113,11 @@ pub fn link(
             continue;
         }
         visited.push(path.clone());
-        for import in module.bytecode.imports() {
-            if let Some(provider) = linker.import(module, &path, import) {
+        for index in 0..module.bytecode.imports().len() {
+            if linker.errors.len() >= LinkError::MOST {
+                break;
+            }
+            if let Some(provider) = linker.import(module, &path, index) {
                 waiting.push((provider.module, provider.path.to_owned()));
             }
         }
@@ -105,37 +142,31 @@ pub fn check_grants(
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = BTreeSet::from([path.to_owned()]);
     while let Some((module, path)) = waiting.pop() {
-        for import in module.bytecode.imports() {
+        for (index, import) in module.bytecode.imports().iter().enumerate() {
             let name = module.bytecode.string(import.module);
             if !name.starts_with(HOST_PREFIX) {
                 let provider = vm.imported_module(name, &path).ok();
                 let provider = provider.filter(|found| visited.insert(found.path.to_owned()));
                 waiting.extend(provider.map(|found| (found.module, found.path.to_owned())));
             } else if let Some(refusing) = sandbox.refusing(name) {
-                errors.push(LinkError {
-                    path: path.clone(),
-                    import: shown(module, import),
-                    function: None,
-                    message: format!("{} is not granted it", refusing.name()),
-                });
+                let message = format!("{} is not granted it", refusing.name());
+                errors.push(LinkError::of_import(module, &path, index, message.into()));
             }
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
-/// The errors as the text of a compile error.
-pub fn render(errors: &[LinkError]) -> String {
-    errors.iter().map(|error| format!("error: {error}\n")).collect()
-}
-
-/// An import, for messages: which module, and in which version.
-fn shown(module: &LoadedModule, import: &Import) -> String {
-    let name = module.bytecode.string(import.module).escape_debug();
-    match import.requirement {
-        Some(requirement) => format!("`{name}` {}", module.bytecode.string(requirement)),
-        None => format!("`{name}`"),
-    }
+/// The errors as the text of a compile error: with an excerpt of the importing module's text, if it has one.
+pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
+    let reports = errors.iter().take(LinkError::MOST).map(|error| {
+        match host.show_import(&error.path, error.place, &error.text()) {
+            Some(excerpt) if error.details.is_empty() => excerpt,
+            Some(excerpt) => format!("{excerpt}\n{}", error.details),
+            None => format!("error: {error}\n"),
+        }
+    });
+    reports.collect::<Vec<_>>().join("\n")
 }
 
 struct Linker {
@@ -149,70 +180,84 @@ impl Linker {
         &mut self,
         module: &'static LoadedModule,
         path: &str,
-        import: &Import,
+        index: usize,
     ) -> Option<Provider> {
+        let import = &module.bytecode.imports()[index];
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
-        let mut error = |function: Option<&str>, message| {
-            let (path, function) = (path.to_owned(), function.map(str::to_owned));
-            let import = shown(module, import);
-            self.errors.push(LinkError { path, import, function, message });
-        };
-        let provider = match find(self.vm, name, path) {
+        let found = find(self.vm, name, path)
+            .and_then(|found| check_identity(found, name, requirement).map(|()| found));
+        let provider = match found {
             Ok(provider) => provider,
-            Err(message) => {
-                error(None, message);
+            Err(problem) => {
+                self.errors.push(LinkError::of_import(module, path, index, problem));
                 return None;
             }
         };
-        if let Err(message) = check_identity(provider.module, name, requirement) {
-            error(None, message);
-            return None;
-        }
-        for &id in &import.functions {
+        for (number, &id) in import.functions.iter().enumerate() {
+            if self.errors.len() >= LinkError::MOST {
+                break;
+            }
             let wanted = module.bytecode.function(id);
             let export = module.bytecode.string(wanted.name);
             match exported(provider.module, export, &Signature::of(module, wanted)) {
                 Ok(found) => module.provide(id, provider.module.function(found)),
-                Err(message) => error(Some(export), message),
+                Err(problem) => self.errors.push(LinkError {
+                    function: Some(export.to_owned()),
+                    place: Place::Imported(index, number),
+                    ..LinkError::of_import(module, path, index, problem)
+                }),
             }
         }
         Some(provider)
     }
 }
 
+/// Why something cannot be imported.
+struct Problem {
+    message: String,
+    details: String,
+}
+
+impl From<String> for Problem {
+    fn from(message: String) -> Problem {
+        Problem { message, details: String::new() }
+    }
+}
+
 /// Who provides the module of this name for one at this path.
-fn find(vm: &'static Vm, name: &str, path: &str) -> Result<Provider, String> {
+fn find(vm: &'static Vm, name: &str, path: &str) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
         let provided = vm.host_module(name);
-        return provided.ok_or_else(|| "the host provides no such module".to_owned());
+        return provided.ok_or_else(|| "the host provides no such module".to_owned().into());
     }
     vm.imported_module(name, path).map_err(|error| match error {
-        CompileError::NotFound => "there is no such module next to this one".to_owned(),
-        CompileError::Invalid(problem) => {
-            problem.trim_end().trim_start_matches("error: ").to_owned()
+        ImportError::Refused(message) => message.into(),
+        ImportError::Invalid(path, details) => {
+            Problem { message: format!("{path} is no module that can run"), details }
         }
     })
 }
 
 /// A provider is who it was taken for, in a version that will do.
 fn check_identity(
-    provider: &LoadedModule,
+    provider: Provider,
     name: &str,
     requirement: Option<&str>,
-) -> Result<(), String> {
-    match provider.bytecode.name() {
+) -> Result<(), Problem> {
+    let Provider { module, path } = provider;
+    match module.bytecode.name() {
         Some(own) if own == name => {}
-        Some(own) => return Err(format!("the module found calls itself `{}`", own.escape_debug())),
-        None => return Err("the module found has no name".into()),
+        Some(own) => return Err(format!("{path} calls itself `{}`", own.escape_debug()).into()),
+        None => return Err(format!("{path} has no name").into()),
     }
     let Some(requirement) = requirement.and_then(|text| VersionReq::parse(text).ok()) else {
         return Ok(());
     };
-    match provider.bytecode.version().and_then(|text| Version::parse(text).ok()) {
+    match module.bytecode.version().and_then(|text| Version::parse(text).ok()) {
         Some(version) if requirement.matches(&version) => Ok(()),
-        Some(version) => Err(format!("the module found has version {version}")),
-        None => Err("the module found has no version".into()),
+        Some(version) => Err(format!("{path} has version {version}").into()),
+        None => Err(format!("{path} has no version").into()),
     }
 }
 
@@ -235,9 +280,14 @@ impl Signature {
         }
     }
 
+    /// As an import declares it.
     fn text(&self) -> String {
         let parameters: Vec<String> = self.parameters.iter().map(|kind| kind.text()).collect();
-        format!("{} ({}) -> {}", self.kind.name(), parameters.join(", "), self.result.text())
+        let head = format!("`{} ({})", self.kind.name(), parameters.join(", "));
+        match self.result.is_any() {
+            true => head + "`",
+            false => format!("{head} -> {}`", self.result.text()),
+        }
     }
 }
 
@@ -246,13 +296,15 @@ fn exported(
     provider: &'static LoadedModule,
     name: &str,
     wanted: &Signature,
-) -> Result<FunctionId, String> {
+) -> Result<FunctionId, Problem> {
     let text = &provider.bytecode;
     let export = text.exports().iter().find(|export| text.string(export.name) == name);
-    let id = export.ok_or("the module found does not export it")?.function;
+    let missing = || Problem::from("the module does not export it".to_owned());
+    let id = export.ok_or_else(missing)?.function;
     let found = Signature::of(provider, text.function(id));
     if found == *wanted {
         return Ok(id);
     }
-    Err(format!("it is imported as {}, but exported as {}", wanted.text(), found.text()))
+    let (wanted, found) = (wanted.text(), found.text());
+    Err(format!("it is imported as {wanted}, but exported as {found}").into())
 }

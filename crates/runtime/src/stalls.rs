@@ -188,7 +188,7 @@ fn describe_all(vm: &Vm, strands: &[StrandRef], text: &mut String) {
         describe(vm, strand, text);
     }
     describe_rest(strands.len(), text);
-    if let Some(cycle) = find_cycle(strands) {
+    if let Some(cycle) = find_cycle(&vm.strands, strands) {
         let names: Vec<String> =
             cycle.into_iter().map(|strand| name(&vm.strands, strand)).collect();
         _ = writeln!(text, "cycle: {} → {}", names.join(" → "), names[0]);
@@ -210,7 +210,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
         let waits_for = match vm.timers.describe_awaited(strand) {
             Some(resource) => format!("for {resource}"),
-            None => waits_for(&vm.strands, strand.object().slot(slots::WAITS_FOR)),
+            None => waits_for(&vm.strands, strand),
         };
         _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
     } else if strand.standing.get() == Standing::New {
@@ -235,15 +235,18 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
 }
 
 /// What a strand waits for, with its preposition.
-fn waits_for(strands: &Strands, what: Word) -> String {
+fn waits_for(strands: &Strands, strand: StrandRef) -> String {
+    let what = strand.object().slot(slots::WAITS_FOR);
     let Some(object) = what.as_object() else {
-        return match what {
-            Word::NIL => "to be resumed",
-            FOR_CHANGE => "for a change of something that its transaction has read",
-            FOR_INEVITABLE => "for the end of an inevitable transaction",
-            _ => "for a time",
-        }
-        .into();
+        return match (what, inevitable(strands, strand)) {
+            (Word::NIL, _) => "to be resumed".into(),
+            (FOR_CHANGE, _) => "for a change of something that its transaction has read".into(),
+            (FOR_INEVITABLE, Some(other)) => {
+                format!("for the end of the inevitable transaction of {}", name(strands, other))
+            }
+            (FOR_INEVITABLE, None) => "for the end of an inevitable transaction".into(),
+            _ => "for a time".into(),
+        };
     };
     match object.layout() {
         known::STRAND => match StrandRef::of_object(object) {
@@ -284,9 +287,23 @@ fn holder(lock: Object) -> Option<StrandRef> {
     (holder.layout() == known::STRAND).then(|| StrandRef::of_object(holder)).flatten()
 }
 
+/// The strand whose transaction is inevitable, if this one waits for that.
+fn inevitable(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
+    if strand.object().slot(slots::WAITS_FOR) != FOR_INEVITABLE {
+        return None;
+    }
+    let memory = strand.vat.get()?.memory()?;
+    strands.all().into_iter().find(|&other| memory.is_held_by(other))
+}
+
 /// The strand that could wake this one, as far as one can tell.
-fn waker(strand: StrandRef) -> Option<StrandRef> {
-    let what = strand.object().slot(slots::WAITS_FOR).as_object().filter(|_| strand.is_parked())?;
+fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
+    if !strand.is_parked() {
+        return None;
+    }
+    let Some(what) = strand.object().slot(slots::WAITS_FOR).as_object() else {
+        return inevitable(strands, strand);
+    };
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
         known::MUTEX | known::SHARED_MUTEX => holder(what),
@@ -296,10 +313,10 @@ fn waker(strand: StrandRef) -> Option<StrandRef> {
 }
 
 /// Strands each of which waits for the next one, and the last for the first.
-fn find_cycle(strands: &[StrandRef]) -> Option<Vec<StrandRef>> {
-    for &start in strands.iter().take(LOOKED_AT) {
+fn find_cycle(all: &Strands, waiting: &[StrandRef]) -> Option<Vec<StrandRef>> {
+    for &start in waiting.iter().take(LOOKED_AT) {
         let mut path = vec![start];
-        while let Some(next) = path.last().copied().and_then(waker) {
+        while let Some(next) = path.last().and_then(|&last| waker(all, last)) {
             if next == start {
                 return Some(path);
             }

@@ -44,6 +44,7 @@ use crate::sandbox::{Sandbox, SandboxRef, metering};
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::thread::{State, Thread, allocated};
 use crate::transactions::Transaction;
+use crate::typed::Type;
 use crate::vat::VatRef;
 
 /// The slots of a strand object.
@@ -96,6 +97,8 @@ pub enum Ending {
 pub enum Delivery {
     /// The value that the call it waits in answers.
     Value,
+    /// The same, of a channel of this type: code that knows no types gets an object for it.
+    Element(Type),
     /// An exception to be signalled from that call.
     Exception,
     /// The channel or barrier it waited for was poisoned.
@@ -813,6 +816,10 @@ pub fn free(thread: &mut Thread, strand: StrandRef) {
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.
 pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
+    let memory = strand.vat.get().and_then(|vat| vat.memory());
+    if let (Some(memory), Some(transaction)) = (memory, strand.suspended_transaction()) {
+        transaction.lose_strand(memory);
+    }
     release(strand);
     strands.give_back(usize::from(strand.size), std::iter::once(strand));
 }

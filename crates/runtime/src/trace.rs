@@ -16,6 +16,7 @@ use squall_heap::Word;
 use crate::behavior::SlotContent;
 use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
+use crate::meant;
 use crate::stack::Activation;
 use crate::strand::StrandRef;
 use crate::thread::Thread;
@@ -137,7 +138,8 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     exception.set_slot(&mut scope, slot, array.word());
 }
 
-/// What was active when an exception was last signalled, as text; empty if that was not recorded.
+/// What was active when an exception was last signalled, as text; empty if that was not recorded. Before it comes
+/// what a message that was not understood [may have meant](meant).
 pub fn recorded(vm: &Vm, exception: Word) -> String {
     let slot = trace_slot(vm, exception);
     let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
@@ -154,7 +156,7 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
         0 => None,
         _ => array.element(array.length() - 1).as_small_integer(),
     };
-    let mut text = String::new();
+    let mut text = meant::hint(vm, exception).unwrap_or_default();
     let (active, origin): (Vec<_>, Vec<_>) = places.partition(|(_, pc)| *pc >= 0);
     let active = active.into_iter().map(|(function, pc)| (function, pc as usize));
     render_places(active, hidden, &mut text);

@@ -22,7 +22,7 @@ use crate::embedding::Embedding;
 use crate::fences;
 use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
-use crate::host::{CompileError, Host};
+use crate::host::{CompileError, Host, ImportError};
 use crate::known::{FIRST_FREE_NUMBER, KnownClass};
 use crate::linking::{self, Provider};
 use crate::lookup::LookupTable;
@@ -289,7 +289,7 @@ impl Vm {
     ) -> Result<&'static LoadedModule, CompileError> {
         let module = self.file_module(path)?;
         let linked = linking::link(self, module, path);
-        linked.map_err(|errors| CompileError::Invalid(linking::render(&errors)))?;
+        linked.map_err(|errors| CompileError::Invalid(linking::render(&*self.host, &errors)))?;
         Ok(module)
     }
 
@@ -320,10 +320,15 @@ impl Vm {
         &self,
         name: &str,
         importer: &str,
-    ) -> Result<Provider, CompileError> {
-        let path = self.host.import(name, importer)?;
-        let module = self.file_module(&path)?;
-        Ok(Provider { module, path: String::leak(path) })
+    ) -> Result<Provider, ImportError> {
+        let path = self.host.import(name, importer).map_err(ImportError::Refused)?;
+        match self.file_module(&path) {
+            Ok(module) => Ok(Provider { module, path: String::leak(path) }),
+            Err(CompileError::Invalid(problem)) => Err(ImportError::Invalid(path, problem)),
+            Err(CompileError::NotFound) => {
+                Err(ImportError::Refused(format!("{path} cannot be read any more")))
+            }
+        }
     }
 
     /// Makes a module of the host one that others can import from. Its name begins with `host:`, and

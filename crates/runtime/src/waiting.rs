@@ -280,8 +280,13 @@ pub fn strand_of(waiter: Object) -> Option<StrandRef> {
 
 /// Makes the strand of a claimed waiter ready, to find this value.
 pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
+    wake_with(thread, waiter, Delivery::Value, value);
+}
+
+/// Makes the strand of a claimed waiter ready, to find this.
+pub fn wake_with(thread: &mut Thread, waiter: Object, delivery: Delivery, value: Word) {
     if let Some(strand) = strand_of(waiter) {
-        wake_strand(thread, strand, Delivery::Value, value);
+        wake_strand(thread, strand, delivery, value);
     }
 }
 

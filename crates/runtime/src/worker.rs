@@ -11,6 +11,7 @@ use squall_heap::{Object, Word};
 use squall_scheduler::{Hooks, Parked, Return, WorkerId};
 
 use crate::calls;
+use crate::channels;
 use crate::embedding::errands;
 use crate::foreign::{anchor, requests};
 use crate::messages;
@@ -443,6 +444,10 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
     let Some(site) = strand.site.take() else { return };
     match strand.delivery.get() {
         Delivery::Value => calls::complete(thread, site, value),
+        Delivery::Element(kind) => match channels::delivered(thread, site, kind, value) {
+            Ok(value) => calls::complete(thread, site, value),
+            Err(failure) => calls::fail(thread, site, failure),
+        },
         Delivery::Exception => {
             let outcome = unwind::signal(thread, value);
             calls::finish(thread, site, outcome);

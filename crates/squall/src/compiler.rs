@@ -4,12 +4,12 @@
 //! (`.sqb`) and its text form (`.sqasm`). The last two can come from anywhere and are verified
 //! before they are believed; what our own compiler makes needs that only to find mistakes in it.
 
-use squall_bytecode::assembler::{File, Mistake, Read, Sources};
+use squall_bytecode::assembler::{Diagnostic, File, Mistake, Places, Read, Sources};
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
-use squall_bytecode::verifier::{Trust, verify};
+use squall_bytecode::verifier::{Place, Trust, VerifyError, verify};
 use squall_newspeak::diagnostics::render::{Colour, to_text};
-use squall_newspeak::{CompileOptions, Diagnostic, Source};
+use squall_newspeak::{CompileOptions, Source};
 
 use crate::excerpts;
 
@@ -48,7 +48,7 @@ impl FileKind {
 #[derive(Debug)]
 pub enum CompileProblem {
     /// The source text has mistakes.
-    Newspeak(Source, Vec<Diagnostic>),
+    Newspeak(Source, Vec<squall_newspeak::Diagnostic>),
     /// The text form of bytecode, in these files, has mistakes.
     Assembly(Vec<File>, Vec<Mistake>),
     /// The bytes are no bytecode, or bytecode that may not run: one problem per line.
@@ -73,7 +73,11 @@ impl CompileProblem {
             CompileProblem::Newspeak(..) => Vec::new(),
             CompileProblem::Assembly(files, mistakes) => {
                 let line = |mistake: &Mistake| {
-                    format!("{}:{}", files[mistake.file].name, mistake.diagnostic)
+                    let name = &files[mistake.file].name;
+                    match mistake.diagnostic.span.line {
+                        0 => format!("{name}: {}", mistake.diagnostic.message),
+                        _ => format!("{name}:{}", mistake.diagnostic),
+                    }
                 };
                 mistakes.iter().map(line).collect()
             }
@@ -132,14 +136,56 @@ pub fn module_with_includes(
                 .map_err(|error| CompileProblem::Bytecode(vec![format!("{path}: {error}")]))?;
             verified(path, module)
         }
-        FileKind::Assembly => verified(path, assemble(path, bytes, read)?),
+        FileKind::Assembly => {
+            let assembly = Assembly::of(path, bytes, read)?;
+            match verify(&assembly.module, Trust::Untrusted) {
+                Ok(()) => Ok(RunnableModule(assembly.module)),
+                Err(errors) => Err(assembly.problem(&errors)),
+            }
+        }
     }
 }
 
-/// Assembles a file and what it includes. The module is not verified.
-pub fn assemble(path: &str, bytes: &[u8], read: Read) -> Result<Module, CompileProblem> {
-    let sources = Sources::gather(path, &String::from_utf8_lossy(bytes), read);
-    sources.assemble().map_err(|mistakes| CompileProblem::Assembly(sources.into_files(), mistakes))
+/// A module that was assembled, and not verified; with the text that it was made from.
+pub struct Assembly {
+    /// The module.
+    pub module: Module,
+    sources: Sources,
+    places: Places,
+}
+
+impl Assembly {
+    /// Assembles a file and what it includes.
+    pub fn of(path: &str, bytes: &[u8], read: Read) -> Result<Assembly, CompileProblem> {
+        let sources = Sources::gather(path, &String::from_utf8_lossy(bytes), read);
+        match sources.assemble_with_places() {
+            Ok((module, places)) => Ok(Assembly { module, sources, places }),
+            Err(mistakes) => Err(CompileProblem::Assembly(sources.into_files(), mistakes)),
+        }
+    }
+
+    /// The files that the text is in.
+    pub fn files(&self) -> &[File] {
+        self.sources.files()
+    }
+
+    /// What the verifier has found, where it stands in the text.
+    pub fn mistake(&self, error: &VerifyError) -> Mistake {
+        self.sources.mistake(self.places.diagnostic(error))
+    }
+
+    /// What the verifier has found, as a problem of the text.
+    pub fn problem(&self, errors: &[VerifyError]) -> CompileProblem {
+        let mistakes = errors.iter().map(|error| self.mistake(error)).collect();
+        CompileProblem::Assembly(self.files().to_vec(), mistakes)
+    }
+
+    /// A message about an import, or about a function that it lists, where that stands in the text.
+    pub fn show_import(&self, place: Place, message: &str, colour: Colour) -> Option<String> {
+        let diagnostic = Diagnostic::new(self.places.find(place)?, message);
+        let mistake = self.sources.mistake(diagnostic);
+        Some(excerpts::to_text(self.files(), &[mistake], colour))
+    }
 }
 
 /// Compiles source text.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use squall_bytecode::assembler::{File, Mistake};
 use squall_newspeak::diagnostics::render::Colour;
 
@@ -15,6 +15,14 @@ pub fn to_text(files: &[File], mistakes: &[Mistake], colour: Colour) -> String {
 fn report(file: &File, mistake: &Mistake, colour: Colour) -> String {
     let diagnostic = &mistake.diagnostic;
     let number = diagnostic.span.line as usize;
+    let renderer = match colour {
+        Colour::Ansi => Renderer::styled(),
+        Colour::None => Renderer::plain(),
+    };
+    if number == 0 {
+        let title = format!("{}: {}", file.name, diagnostic.message);
+        return renderer.render(&[Group::with_title(Level::ERROR.primary_title(title))]) + "\n";
+    }
     let line = file.text.lines().nth(number.saturating_sub(1)).unwrap_or("");
     let (line, marked) = window(line, diagnostic.span.column, diagnostic.span.length);
     let annotation = AnnotationKind::Primary.span(marked);
@@ -27,10 +35,6 @@ fn report(file: &File, mistake: &Mistake, colour: Colour) -> String {
     if let Some(hint) = &diagnostic.hint {
         group = group.element(Level::HELP.message(&**hint));
     }
-    let renderer = match colour {
-        Colour::Ansi => Renderer::styled(),
-        Colour::None => Renderer::plain(),
-    };
     renderer.render(&[group]) + "\n"
 }
 

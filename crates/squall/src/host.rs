@@ -5,13 +5,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
+use squall_bytecode::assembler::Read;
 use squall_bytecode::module::Module;
+use squall_bytecode::verifier::Place;
 use squall_newspeak::diagnostics::render::Colour;
 use squall_runtime::host::{CompileError, Host};
 use squall_runtime::permissions::Permissions;
 use squall_runtime::text::ModuleText;
 
-use crate::compiler::{FileKind, RunnableModule, module_with_includes};
+use crate::compiler::{Assembly, FileKind, RunnableModule, module_with_includes};
 use crate::library;
 use crate::surroundings::Surroundings;
 
@@ -19,12 +21,41 @@ use crate::surroundings::Surroundings;
 pub(crate) struct Embedding {
     pub surroundings: Box<dyn Surroundings>,
     pub verify_all: bool,
+    /// Folders of modules that all others can import.
+    pub module_path: Vec<PathBuf>,
     /// Which files modules may include.
     pub permissions: Permissions,
     /// The program's file.
     pub program: Option<PathBuf>,
     /// Modules that the embedder compiled before the program asks for them, by path.
     pub prepared: Mutex<HashMap<String, Module>>,
+}
+
+impl Embedding {
+    /// The file in a folder that is the module of this name.
+    fn module_in(&self, folder: &Path, name: &str) -> Option<String> {
+        let mut paths = [FileKind::Binary, FileKind::Assembly].into_iter().map(|kind| {
+            let path = folder.join(name).with_extension(kind.extension());
+            path.to_string_lossy().into_owned()
+        });
+        paths.find(|path| {
+            self.prepared.lock().contains_key(path) || self.surroundings.read_module(path).is_ok()
+        })
+    }
+
+    /// The text of a file that the module at a path includes. Diagnostics quote it, so it has to be part of the
+    /// program, or beside the module, or the program has the permission to read it.
+    fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
+        let permissions = &self.permissions;
+        if !permissions.allows_module(self.program.as_deref(), included)
+            && !permissions.allows_module(Some(Path::new(module)), included)
+        {
+            return Err("reading it needs the flag --allow-files".to_owned());
+        }
+        let bytes = self.surroundings.read_module(&included.to_string_lossy());
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
 }
 
 /// What the runtime holds of an [`Embedding`], which the facade keeps a reference to as well.
@@ -51,22 +82,32 @@ impl Host for EmbeddingRef {
         library::image(name).map(ModuleText::from)
     }
 
-    /// Modules are imported from files next to the importing one, of the module's name.
-    fn import(&self, name: &str, importer: &str) -> Result<String, CompileError> {
+    /// Modules are imported from files of the module's name: next to the importing one, or else in the first
+    /// folder of the search path that has one.
+    fn import(&self, name: &str, importer: &str) -> Result<String, String> {
         if !is_plain(name) {
-            let problem = "a module is imported by a plain name, such as `geometry`";
-            return Err(CompileError::Invalid(problem.to_owned()));
+            return Err("a module is imported by a plain name, such as `geometry`".to_owned());
         }
-        let folder = Path::new(importer).parent().unwrap_or(Path::new(""));
-        for kind in [FileKind::Binary, FileKind::Assembly] {
-            let path = folder.join(name).with_extension(kind.extension());
-            let path = path.to_string_lossy().into_owned();
-            let is_prepared = self.0.prepared.lock().contains_key(&path);
-            if is_prepared || self.0.surroundings.read_module(&path).is_ok() {
-                return Ok(path);
-            }
+        let own = Path::new(importer).parent().unwrap_or(Path::new(""));
+        let others = self.0.module_path.iter().map(PathBuf::as_path);
+        let found =
+            [own].into_iter().chain(others).find_map(|folder| self.0.module_in(folder, name));
+        found.ok_or_else(|| {
+            let place = if own.as_os_str().is_empty() { Path::new(".") } else { own };
+            let others = self.0.module_path.iter().map(|folder| format!(", {}", folder.display()));
+            let others: String = others.collect();
+            format!("there is no {name}.sqb or {name}.sqasm in {}{others}", place.display())
+        })
+    }
+
+    fn show_import(&self, path: &str, place: Place, message: &str) -> Option<String> {
+        if FileKind::of_path(path) != Some(FileKind::Assembly) {
+            return None;
         }
-        Err(CompileError::NotFound)
+        let bytes = self.0.surroundings.read_module(path).ok()?;
+        let assembly =
+            Assembly::of(path, &bytes, &|included| self.0.read_included(included, path)).ok()?;
+        assembly.show_import(place, message, Colour::None)
     }
 
     fn has_prepared(&self, path: &str) -> bool {
@@ -86,26 +127,10 @@ impl Host for EmbeddingRef {
             ErrorKind::NotFound => CompileError::NotFound,
             _ => CompileError::Invalid(format!("{path} cannot be read: {error}\n")),
         })?;
-        let read = |included: &Path| self.0.read_included(included, path);
-        module_with_includes(path, kind, &bytes, self.0.verify_all, &read)
+        let read: Read = &|included| self.0.read_included(included, path);
+        module_with_includes(path, kind, &bytes, self.0.verify_all, read)
             .map(RunnableModule::into_module)
             .map_err(|problem| CompileError::Invalid(problem.render(Colour::None)))
-    }
-}
-
-impl Embedding {
-    /// The text of a file that the module at a path includes. Diagnostics quote it, so it has to be part of the
-    /// program, or beside the module, or the program has the permission to read it.
-    fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
-        let permissions = &self.permissions;
-        if !permissions.allows_module(self.program.as_deref(), included)
-            && !permissions.allows_module(Some(Path::new(module)), included)
-        {
-            return Err("reading it needs the flag --allow-files".to_owned());
-        }
-        let bytes = self.surroundings.read_module(&included.to_string_lossy());
-        let bytes = bytes.map_err(|error| error.to_string())?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 }
 

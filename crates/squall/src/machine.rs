@@ -86,6 +86,7 @@ impl Machine {
         let embedding: &'static Embedding = Box::leak(Box::new(Embedding {
             surroundings: Box::new(surroundings),
             verify_all: options.verify_all,
+            module_path: options.module_path.clone(),
             permissions: options.permissions.clone(),
             program: options.arguments.first().map(PathBuf::from),
             prepared: Default::default(),

@@ -1,5 +1,7 @@
 //! What can be chosen when a machine starts.
 
+use std::path::PathBuf;
+
 use squall_heap::{CollectionKind, HeapOptions, Stress};
 pub use squall_runtime::foreign::LinkedLibrary;
 use squall_runtime::permissions::Permissions;
@@ -27,6 +29,8 @@ pub struct Options {
     pub polls_always: bool,
     /// The program's arguments; the first is the program's path.
     pub arguments: Vec<String>,
+    /// Folders in which modules of bytecode are looked for that are not next to those that import them.
+    pub module_path: Vec<PathBuf>,
     /// What to report while the program runs.
     pub tracing: Tracing,
     /// What the program may use altogether; it ends when that is exceeded.
@@ -49,6 +53,7 @@ impl Default for Options {
             polls_always: false,
             verify_all: cfg!(debug_assertions),
             arguments: Vec::new(),
+            module_path: Vec::new(),
             tracing: Tracing::default(),
             budgets: Budgets::default(),
             linked_libraries: Vec::new(),

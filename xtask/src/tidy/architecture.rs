@@ -39,6 +39,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "squall-scheduler",
         ],
     ),
+    ("squall-fuzzing", &["squall", "squall-bytecode", "squall-newspeak"]),
     ("squall-sqlite", &["squall-foreign"]),
     ("squall-capi", &["squall"]),
     ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite"]),

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use super::diagnostic::{Diagnostic, Diagnostics, Span};
 use super::lexer::TokenKind;
 use super::module::{Item, Scope, position};
+use super::places::FunctionPlaces;
 use super::statement::{Result, Statement};
 use super::values;
 use crate::builder::{Argument, ConstantKey, FunctionBuilder, Signature};
@@ -22,8 +23,8 @@ pub(super) fn assemble<'t>(
     item: &Item<'_, 't>,
     diagnostics: &mut Diagnostics,
 ) -> Result<()> {
-    let signature = signature(scope, item)?;
-    let mut body = Body::new(scope, signature);
+    let (signature, head) = signature(scope, item)?;
+    let mut body = Body::new(scope, signature, head);
     for line in item.body.iter().flatten() {
         let mut line = line.clone();
         let result = body.assemble_line(&mut line);
@@ -32,13 +33,14 @@ pub(super) fn assemble<'t>(
             return Ok(());
         }
     }
-    let function = body.finish(diagnostics);
+    let (function, places) = body.finish(diagnostics);
     scope.builder.function(function);
+    scope.places.functions.push(places);
     Ok(())
 }
 
-/// The line that starts a function.
-fn signature<'t>(scope: &mut Scope<'t>, item: &Item<'_, 't>) -> Result<Signature> {
+/// The line that starts a function, and where it stands.
+fn signature<'t>(scope: &mut Scope<'t>, item: &Item<'_, 't>) -> Result<(Signature, Span)> {
     let mut head = item.head.clone();
     head.next();
     let kind = FunctionKind::ALL.into_iter().find(|kind| kind.name() == item.keyword);
@@ -50,10 +52,15 @@ fn signature<'t>(scope: &mut Scope<'t>, item: &Item<'_, 't>) -> Result<Signature
     let captured =
         if head.accept_word("captures") { head.integer("number of captured values")? } else { 0 };
     let result = scope.result_type(&mut head)?;
+    let place = head.since(item.span);
     head.mark('{')?;
     head.finish()?;
-    Ok(Signature { name, kind, parameters, captured, registers: Vec::new(), result, home: None })
+    let registers = Vec::new();
+    Ok((Signature { name, kind, parameters, captured, registers, result, home: None }, place))
 }
+
+/// Constants of a function, and sites: instructions name them with 16 bits.
+const MOST_ENTRIES: usize = 1 << 16;
 
 /// A place in the code.
 enum Target<'t> {
@@ -94,13 +101,16 @@ struct Body<'s, 't> {
     labels: HashMap<&'t str, usize>,
     code: Vec<Emission<'t>>,
     pc: usize,
+    places: FunctionPlaces,
 }
 
 impl<'s, 't> Body<'s, 't> {
-    fn new(scope: &'s mut Scope<'t>, signature: Signature) -> Body<'s, 't> {
+    fn new(scope: &'s mut Scope<'t>, signature: Signature, head: Span) -> Body<'s, 't> {
+        let places = FunctionPlaces::new(scope.builder.module.string(signature.name), head);
         Body {
             scope,
             signature,
+            places,
             names: HashMap::new(),
             constants: Vec::new(),
             constant_ids: HashMap::new(),
@@ -133,17 +143,17 @@ impl<'s, 't> Body<'s, 't> {
             "let" => self.assemble_name(line),
             "catch" => {
                 let class = self.register(line)?;
-                self.assemble_region(line, RegionKind::Catch(class))
+                self.assemble_region(line, RegionKind::Catch(class), start)
             }
             "catch_fault" => {
                 let fault = line.one_of("a fault", &Fault::ALL.map(Fault::name))?;
-                self.assemble_region(line, RegionKind::Fault(Fault::ALL[fault]))
+                self.assemble_region(line, RegionKind::Fault(Fault::ALL[fault]), start)
             }
-            "ensure" => self.assemble_region(line, RegionKind::Ensure),
+            "ensure" => self.assemble_region(line, RegionKind::Ensure, start),
             "at" => self.assemble_position(line),
             "word" => {
                 let word = line.integer("word")?;
-                self.emit(Emission::Word(word), 1);
+                self.emit(Emission::Word(word), 1, line.since(start));
                 Ok(())
             }
             _ => self.assemble_instruction(line, keyword, start),
@@ -175,7 +185,7 @@ impl<'s, 't> Body<'s, 't> {
         }
         if constant.is_some() {
             let constant = values::constant(self.scope, line)?;
-            self.append_constant(constant);
+            self.append_constant(constant, line.since(span));
         } else {
             let site = values::site(self.scope, line)?;
             self.sites.push(site);
@@ -183,7 +193,8 @@ impl<'s, 't> Body<'s, 't> {
         Ok(())
     }
 
-    fn append_constant(&mut self, constant: Constant) -> usize {
+    fn append_constant(&mut self, constant: Constant, place: Span) -> usize {
+        self.places.constants.push(place);
         let index = self.constants.len();
         self.constant_ids.entry(ConstantKey::from(&constant)).or_insert(index);
         self.constants.push(constant);
@@ -212,14 +223,28 @@ impl<'s, 't> Body<'s, 't> {
     }
 
     fn assemble_name(&mut self, line: &mut Statement<'_, 't>) -> Result<()> {
+        let span = line.span();
+        let is_register = line.peek_indexed("r").is_some();
         let name = line.name("a name for a register")?;
+        if is_register {
+            return Err(Diagnostic::new(
+                span,
+                format!("`{name}` is a register, and no name for one"),
+            ));
+        }
         line.mark('=')?;
         let register = self.register(line)?;
         self.names.insert(name, register);
+        self.places.registers.push((register, name.to_owned()));
         Ok(())
     }
 
-    fn assemble_region(&mut self, line: &mut Statement<'_, 't>, kind: RegionKind) -> Result<()> {
+    fn assemble_region(
+        &mut self,
+        line: &mut Statement<'_, 't>,
+        kind: RegionKind,
+        span: Span,
+    ) -> Result<()> {
         line.word("into")?;
         let value = self.register(line)?;
         line.word("from")?;
@@ -229,6 +254,7 @@ impl<'s, 't> Body<'s, 't> {
         line.word("handler")?;
         let handler = self.target(line)?;
         self.regions.push(PendingRegion { kind, value, places: [start, end, handler] });
+        self.places.regions.push(line.since(span));
         Ok(())
     }
 
@@ -264,11 +290,12 @@ impl<'s, 't> Body<'s, 't> {
             }
             self.assemble_operand(line, &mut pending, operand)?;
         }
-        self.emit(Emission::Instruction(pending), opcode.info().words());
+        self.emit(Emission::Instruction(pending), opcode.info().words(), line.since(span));
         Ok(())
     }
 
-    fn emit(&mut self, emission: Emission<'t>, words: usize) {
+    fn emit(&mut self, emission: Emission<'t>, words: usize, place: Span) {
+        self.places.code.push((self.pc, place));
         self.code.push(emission);
         self.pc += words;
     }
@@ -348,10 +375,15 @@ impl<'s, 't> Body<'s, 't> {
             line.next();
             return Ok(index as usize);
         }
+        let start = line.span();
         let constant = values::constant(self.scope, line)?;
         match self.constant_ids.get(&ConstantKey::from(&constant)) {
             Some(&index) => Ok(index),
-            None => Ok(self.append_constant(constant)),
+            None if self.constants.len() >= MOST_ENTRIES => {
+                let problem = format!("a function has at most {MOST_ENTRIES} constants");
+                Err(Diagnostic::new(line.since(start), problem))
+            }
+            None => Ok(self.append_constant(constant, line.since(start))),
         }
     }
 
@@ -374,7 +406,7 @@ impl<'s, 't> Body<'s, 't> {
         Ok((Target::Label(line.name("a label")?, span), span))
     }
 
-    fn finish(self, diagnostics: &mut Diagnostics) -> Function {
+    fn finish(self, diagnostics: &mut Diagnostics) -> (Function, FunctionPlaces) {
         let mut builder = FunctionBuilder::new();
         for emission in &self.code {
             match emission {
@@ -390,14 +422,9 @@ impl<'s, 't> Body<'s, 't> {
             .iter()
             .filter_map(|region| diagnostics.catch(self.region(region)))
             .collect();
-        let function = builder.finish(self.signature).expect("every operand fits its field");
-        Function {
-            constants: self.constants,
-            sites: self.sites,
-            regions,
-            lines: self.lines,
-            ..function
-        }
+        let Body { signature, constants, sites, lines, places, .. } = self;
+        let function = builder.finish(signature).expect("every operand fits its field");
+        (Function { constants, sites, regions, lines, ..function }, places)
     }
 
     /// The operands of the instruction at `pc`, with its targets.

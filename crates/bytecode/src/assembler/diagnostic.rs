@@ -40,7 +40,8 @@ impl Diagnostic {
     /// How many problems are reported for one text at most.
     pub const MOST: usize = 20;
 
-    pub(super) fn new(span: Span, message: impl Into<String>) -> Diagnostic {
+    /// A problem with nothing but a message.
+    pub fn new(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic { span, message: message.into(), label: String::new(), hint: None }
     }
 

@@ -13,9 +13,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::assemble;
+use super::assemble_with_places;
 use super::diagnostic::{Diagnostic, Diagnostics, Span};
 use super::lexer::{TokenKind, tokenize};
+use super::places::Places;
 use super::statement::Result;
 use crate::module::Module;
 
@@ -42,7 +43,7 @@ pub struct File {
 pub struct Mistake {
     /// The file's index in [`Sources::files`].
     pub file: usize,
-    /// The problem; its lines are those of the file.
+    /// The problem; its lines are those of the file. One on line 0 is about all of it.
     pub diagnostic: Diagnostic,
 }
 
@@ -92,16 +93,23 @@ impl Sources {
 
     /// Assembles them. The first [`Diagnostic::MOST`] problems at most are answered; those of includes come alone.
     pub fn assemble(&self) -> std::result::Result<Module, Vec<Mistake>> {
+        self.assemble_with_places().map(|(module, _)| module)
+    }
+
+    /// Assembles them, and says where the parts of the module stand in the whole text.
+    pub fn assemble_with_places(&self) -> std::result::Result<(Module, Places), Vec<Mistake>> {
         if !self.mistakes.is_empty() {
             return Err(self.mistakes.clone());
         }
-        assemble(&self.whole)
+        assemble_with_places(&self.whole)
             .map_err(|problems| problems.into_iter().map(|problem| self.mistake(problem)).collect())
     }
 
-    /// A problem in the whole text, where it comes from.
-    fn mistake(&self, mut diagnostic: Diagnostic) -> Mistake {
-        let index = diagnostic.span.line as usize - 1;
+    /// A problem in the whole text, where it comes from. One that has no place is the first file's.
+    pub fn mistake(&self, mut diagnostic: Diagnostic) -> Mistake {
+        let Some(index) = (diagnostic.span.line as usize).checked_sub(1) else {
+            return Mistake { file: 0, diagnostic };
+        };
         // Behind its last line, a text may lack something.
         let behind = || Origin { file: 0, line: self.files[0].text.lines().count() as u32 + 1 };
         let Origin { file, line } = self.origins.get(index).copied().unwrap_or_else(behind);

@@ -3,6 +3,7 @@
 use super::diagnostic::Diagnostics;
 use super::lexer::TokenKind;
 use super::module::{Item, Scope};
+use super::places::{FunctionPlaces, ImportPlaces};
 use super::statement::{Result, Statement};
 use crate::entities::StringId;
 use crate::module::{Export, Function, FunctionKind, Import};
@@ -52,19 +53,23 @@ impl<'t> Scope<'t> {
         let mut head = item.head.clone();
         let module = self.string(&mut head)?;
         let requirement = self.optional_string(&mut head)?;
+        let mut place = ImportPlaces { head: head.since(item.span), functions: Vec::new() };
         head.mark('{')?;
         head.finish()?;
         let mut functions = Vec::new();
         for line in item.body.iter().flatten() {
             let mut line = line.clone();
+            let start = line.span();
             let function = match is_declaration(&line) {
                 true => self.imported_function(&mut line),
                 false => self.function(&mut line),
             };
             let function = function.and_then(|id| line.finish().map(|()| id));
+            place.functions.push(line.since(start));
             functions.extend(diagnostics.catch(function));
         }
         self.builder.module.imports.push(Import { module, requirement, functions });
+        self.places.imports.push(place);
         Ok(())
     }
 
@@ -72,16 +77,19 @@ impl<'t> Scope<'t> {
         &mut self,
         line: &mut Statement<'_, 't>,
     ) -> Result<crate::entities::FunctionId> {
+        let start = line.span();
         let words = linkable();
         let word = words[line.one_of("a kind of function", &words)?];
         let kind = FunctionKind::ALL.into_iter().find(|kind| kind.name() == word);
         line.next();
         let name = self.string(line)?;
-        let start = line.span();
         let registers = self.parameter_types(line)?;
+        let head = line.since(start);
         let result = self.result_type(line)?;
         let parameters = u8::try_from(registers.len())
-            .map_err(|_| super::Diagnostic::new(start, "a function has at most 255 parameters"))?;
+            .map_err(|_| super::Diagnostic::new(head, "a function has at most 255 parameters"))?;
+        let text = self.builder.module.string(name);
+        self.places.functions.push(FunctionPlaces::new(text, line.since(start)));
         Ok(self.builder.function(Function {
             name,
             kind: kind.unwrap_or(FunctionKind::Plain),

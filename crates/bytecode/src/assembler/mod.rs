@@ -107,6 +107,7 @@ mod includes;
 mod lexer;
 mod links;
 mod module;
+mod places;
 mod statement;
 mod types;
 mod values;
@@ -114,15 +115,21 @@ mod values;
 pub use diagnostic::{Diagnostic, Span};
 pub use formatter::format;
 pub use includes::{File, Mistake, Read, Sources};
+pub use places::Places;
 
 use crate::module::Module;
 
 /// Assembles a module; on failure answers the first [`Diagnostic::MOST`] problems at most.
 pub fn assemble(text: &str) -> Result<Module, Vec<Diagnostic>> {
+    assemble_with_places(text).map(|(module, _)| module)
+}
+
+/// Assembles a module, and says where its parts stand in the text.
+pub fn assemble_with_places(text: &str) -> Result<(Module, Places), Vec<Diagnostic>> {
     let mut diagnostics = diagnostic::Diagnostics::default();
     let tokens = lexer::tokenize(text, &mut diagnostics);
-    let module = module::assemble(&tokens, &mut diagnostics);
-    diagnostics.finish(module)
+    let assembled = module::assemble(&tokens, &mut diagnostics);
+    diagnostics.finish(assembled)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use super::body;
 use super::diagnostic::{Diagnostic, Diagnostics, Span};
 use super::lexer::{Token, TokenKind};
+use super::places::Places;
 use super::statement::{Result, Statement};
 use crate::builder::ModuleBuilder;
 use crate::entities::{ClassId, FunctionId, StringId};
@@ -19,7 +20,7 @@ const ITEMS: [&str; 12] = [
 ];
 
 /// Assembles whatever of the module can be made sense of.
-pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> Module {
+pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> (Module, Places) {
     let items = split(tokens, diagnostics);
     let mut scope = Scope::default();
     for item in &items {
@@ -39,7 +40,7 @@ pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> Modul
         let result = scope.assemble_item(item, diagnostics);
         diagnostics.catch(result);
     }
-    scope.builder.module
+    (scope.builder.module, scope.places)
 }
 
 impl Diagnostics {
@@ -96,11 +97,14 @@ fn split<'a, 't>(tokens: &'a [Token<'t>], diagnostics: &mut Diagnostics) -> Vec<
 #[derive(Default)]
 pub(super) struct Scope<'t> {
     pub builder: ModuleBuilder,
+    pub places: Places,
     functions: HashMap<&'t str, FunctionId>,
     classes: HashMap<&'t str, ClassId>,
     pub types: HashMap<&'t str, RegisterType>,
     function_count: u32,
     class_count: u32,
+    /// Items that were there already, of which there is one at most.
+    seen: Vec<&'t str>,
 }
 
 impl<'t> Scope<'t> {
@@ -108,7 +112,8 @@ impl<'t> Scope<'t> {
     fn declare(&mut self, item: &Item<'_, 't>) -> Result<()> {
         let mut head = item.head.clone();
         let duplicate = match item.keyword {
-            "path" | "main" | "module" | "strings" | "type" | "export" => return Ok(()),
+            "strings" | "type" | "export" => return Ok(()),
+            "path" | "main" | "module" => return self.declare_once(item),
             "import" => return self.declare_imports(item),
             "class" => {
                 let id = ClassId(self.class_count);
@@ -123,6 +128,16 @@ impl<'t> Scope<'t> {
             Some((name, span, false)) => Err(declared_twice(name, span)),
             _ => Ok(()),
         }
+    }
+
+    /// A module has one path, one main class and one name.
+    fn declare_once(&mut self, item: &Item<'_, 't>) -> Result<()> {
+        if self.seen.contains(&item.keyword) {
+            let problem = format!("a module has one `{}` only", item.keyword);
+            return Err(Diagnostic::new(item.span, problem));
+        }
+        self.seen.push(item.keyword);
+        Ok(())
     }
 
     /// Numbers a function, and remembers its symbolic name.
@@ -157,8 +172,14 @@ impl<'t> Scope<'t> {
         match item.keyword {
             "path" => self.builder.module.path = Some(self.string(&mut head)?),
             "main" => self.builder.module.main_class = Some(self.class(&mut head)?),
-            "module" => self.assemble_name(&mut head)?,
-            "export" => self.assemble_export(&mut head)?,
+            "module" => {
+                self.assemble_name(&mut head)?;
+                self.places.name = Some(head.since(item.span));
+            }
+            "export" => {
+                self.assemble_export(&mut head)?;
+                self.places.exports.push(head.since(item.span));
+            }
             "import" => return self.assemble_import(item, diagnostics),
             "class" => return self.assemble_class(item, diagnostics),
             _ => return body::assemble(self, item, diagnostics),
@@ -171,6 +192,7 @@ impl<'t> Scope<'t> {
         head.next();
         let name = self.string(&mut head)?;
         let visibility = visibility(&mut head)?;
+        let place = head.since(item.span);
         head.mark('{')?;
         head.finish()?;
         let mut class = ClassDefinition {
@@ -195,6 +217,7 @@ impl<'t> Scope<'t> {
             diagnostics.catch(result.and_then(|()| line.finish()));
         }
         self.builder.module.classes.push(class);
+        self.places.classes.push(place);
         if missing.is_empty() {
             return Ok(());
         }

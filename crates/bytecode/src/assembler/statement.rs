@@ -9,12 +9,14 @@ pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
 #[derive(Clone)]
 pub(super) struct Statement<'a, 't> {
     tokens: &'a [Token<'t>],
+    /// Where the last token stands that was read.
+    last: Span,
 }
 
 impl<'a, 't> Statement<'a, 't> {
     /// A statement from tokens of which the last is the end of the line.
     pub fn new(tokens: &'a [Token<'t>]) -> Statement<'a, 't> {
-        Statement { tokens }
+        Statement { tokens, last: tokens[0].span }
     }
 
     /// The next token.
@@ -27,9 +29,15 @@ impl<'a, 't> Statement<'a, 't> {
         self.peek().span
     }
 
+    /// What was read from a place on.
+    pub fn since(&self, start: Span) -> Span {
+        start.to(self.last)
+    }
+
     /// Reads the next token; the end of the line stays.
     pub fn next(&mut self) -> &'a Token<'t> {
         let token = &self.tokens[0];
+        self.last = token.span;
         if self.tokens.len() > 1 {
             self.tokens = &self.tokens[1..];
         }

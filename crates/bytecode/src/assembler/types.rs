@@ -24,6 +24,10 @@ impl<'t> Scope<'t> {
             head.mark('=')?;
             let kind = self.register_type(&mut head)?;
             head.finish()?;
+            if let Some(id) = kind.defined() {
+                let names = &mut self.places.type_names;
+                names.entry(id.index()).or_insert_with(|| name.to_owned());
+            }
             return match self.types.insert(name, kind) {
                 None => Ok(()),
                 Some(_) => Err(Diagnostic::new(span, format!("`${name}` is declared twice"))),
@@ -40,6 +44,7 @@ impl<'t> Scope<'t> {
         if number as usize != next {
             return Err(Diagnostic::new(span, format!("the next number is {next}")));
         }
+        self.places.types.push(head.since(span));
         self.builder.append_type(definition).map(|_| ()).ok_or_else(|| full(&head))
     }
 
@@ -78,8 +83,13 @@ impl<'t> Scope<'t> {
                 if let Some(index) = line.peek_indexed("type") {
                     return row(line, index);
                 }
+                let start = line.span();
                 let definition = self.definition(line, depth)?;
-                self.builder.define(definition).ok_or_else(|| full(line))
+                let kind = self.builder.define(definition).ok_or_else(|| full(line))?;
+                if self.places.types.len() < self.builder.module.types.len() {
+                    self.places.types.push(line.since(start));
+                }
+                Ok(kind)
             }
             _ => line.expected("a type"),
         }

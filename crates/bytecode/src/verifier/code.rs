@@ -121,7 +121,7 @@ impl CodeChecker<'_> {
                 _ => allows(self.facts, rule, kind) || self.allows_defined(rule, kind),
             };
             if !suitable {
-                let wanted = describe(rule);
+                let (kind, wanted) = (self.facts.show(kind), describe(rule));
                 return Err(format!("{} {register} is `{kind}`, not {wanted}", operand.name));
             }
             if let Some(place) = earlier.get_mut(number) {
@@ -167,6 +167,7 @@ impl CodeChecker<'_> {
         match self.element_of(channel) {
             Some(element) if element == kind => Ok(()),
             Some(element) => {
+                let [kind, element] = [kind, element].map(|kind| self.facts.show(kind));
                 Err(format!("{register} is `{kind}`, but {channel} carries `{element}`"))
             }
             None => Err(format!("{channel} is no channel")),
@@ -218,7 +219,8 @@ impl CodeChecker<'_> {
         match run.iter().position(|&kind| kind != RegisterType::Any) {
             None => Ok(()),
             Some(place) => {
-                Err(format!("r{} is `{}`, not `any`", start.index() + place, run[place]))
+                let kind = self.facts.show(run[place]);
+                Err(format!("r{} is `{kind}`, not `any`", start.index() + place))
             }
         }
     }
@@ -355,9 +357,12 @@ impl CodeChecker<'_> {
         let kind = self.register_type(destination)?;
         match self.function.constants[id.index()] {
             Constant::Raw(raw, _) if raw == kind => Ok(()),
-            Constant::Raw(raw, _) => Err(format!("{id} is `{raw}`, not `{kind}`")),
+            Constant::Raw(raw, _) => {
+                let [raw, kind] = [raw, kind].map(|kind| self.facts.show(kind));
+                Err(format!("{id} is `{raw}`, not `{kind}`"))
+            }
             _ if instruction.opcode == Opcode::LoadConstant => Ok(()),
-            _ => Err(format!("{id} is an object, not `{kind}`")),
+            _ => Err(format!("{id} is an object, not `{}`", self.facts.show(kind))),
         }
     }
 
@@ -412,15 +417,46 @@ impl CodeChecker<'_> {
         if matches!(callee.kind, FunctionKind::Block | FunctionKind::Process) {
             return Err(format!("{id} is a {} function", callee.kind.name()));
         }
-        if callee.registers.get(..callee.arguments()) != Some(given) {
-            return Err(format!("the arguments are not what {id} takes"));
-        }
+        let wanted = callee.registers.get(..callee.arguments()).unwrap_or_default();
+        self.check_given(window, given, &id.to_string(), wanted)?;
         let destination = instruction.effects().defines.unwrap_or(Register(0));
-        let kind = self.register_type(destination)?;
-        if kind != callee.result {
-            return Err(format!("{destination} is `{kind}`, but {id} answers `{}`", callee.result));
+        self.check_answer(destination, &id.to_string(), callee.result)
+    }
+
+    /// The types of the registers from `start` on are those of the parameters of what is called `callee`.
+    pub(super) fn check_given(
+        &self,
+        start: usize,
+        given: &[RegisterType],
+        callee: &str,
+        wanted: &[RegisterType],
+    ) -> Check {
+        if given.len() != wanted.len() {
+            let plural = if wanted.len() == 1 { "" } else { "s" };
+            let (wanted, given) = (wanted.len(), given.len());
+            return Err(format!("{callee} takes {wanted} argument{plural}, not {given}"));
         }
-        Ok(())
+        let Some(place) = given.iter().zip(wanted).position(|(given, wanted)| given != wanted)
+        else {
+            return Ok(());
+        };
+        let [given, wanted] = [given[place], wanted[place]].map(|kind| self.facts.show(kind));
+        Err(format!("r{} is `{given}`, but {callee} takes `{wanted}`", start + place))
+    }
+
+    /// A register has the type of what a call answers.
+    pub(super) fn check_answer(
+        &self,
+        destination: Register,
+        callee: &str,
+        result: RegisterType,
+    ) -> Check {
+        let kind = self.register_type(destination)?;
+        if kind == result {
+            return Ok(());
+        }
+        let [kind, result] = [kind, result].map(|kind| self.facts.show(kind));
+        Err(format!("{destination} is `{kind}`, but {callee} answers `{result}`"))
     }
 
     fn check_spawn(&self, instruction: &Instruction) -> Check {
@@ -428,23 +464,30 @@ impl CodeChecker<'_> {
         if process.kind != FunctionKind::Process {
             return Err(format!("{id} is no process"));
         }
-        match process.registers.get(..process.arguments()) == Some(self.given(instruction)?) {
-            true => Ok(()),
-            false => Err(format!("the arguments are not what {id} takes")),
-        }
+        let wanted = process.registers.get(..process.arguments()).unwrap_or_default();
+        self.check_spawned(instruction, &id.to_string(), wanted)
     }
 
     fn check_spawn_indirect(&self, instruction: &Instruction) -> Check {
         let process = instruction.register(Field::A);
         let kind = self.register_type(process)?;
         match self.facts.module.definition(kind) {
-            Some(TypeDefinition::Process { parameters })
-                if parameters == self.given(instruction)? =>
-            {
-                Ok(())
+            Some(TypeDefinition::Process { parameters }) => {
+                self.check_spawned(instruction, &process.to_string(), parameters)
             }
-            _ => Err(format!("the arguments are not what {process} takes")),
+            _ => Err(format!("{process} is no process")),
         }
+    }
+
+    fn check_spawned(
+        &self,
+        instruction: &Instruction,
+        process: &str,
+        wanted: &[RegisterType],
+    ) -> Check {
+        let range = instruction.info().operand(OperandKind::Range);
+        let start = range.map_or(0, |operand| instruction.value(operand)) as usize;
+        self.check_given(start, self.given(instruction)?, process, wanted)
     }
 
     /// The types of the registers of a range.
@@ -495,7 +538,8 @@ impl CodeChecker<'_> {
         let value = instruction.register(Field::A);
         let kind = self.register_type(value)?;
         if kind != function.result {
-            return Err(format!("{value} is `{kind}`, but the result is `{}`", function.result));
+            let [kind, result] = [kind, function.result].map(|kind| self.facts.show(kind));
+            return Err(format!("{value} is `{kind}`, but the result is `{result}`"));
         }
         match instruction.opcode {
             Opcode::ReturnHome => self.check_home(instruction.register(Field::B)),

@@ -19,7 +19,7 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
         return;
     }
     let errors = report.count();
-    let mut checker = FunctionChecker { facts, id, function, report };
+    let mut checker = FunctionChecker::new(facts, id, report);
     checker.check_frame();
     checker.check_constants();
     checker.check_sites();
@@ -28,7 +28,7 @@ pub(super) fn check(facts: &Facts, id: FunctionId, report: &mut Report) {
         code::check(facts, id, report);
     }
     if report.count() == errors {
-        FunctionChecker { facts, id, function, report }.check_regions();
+        FunctionChecker::new(facts, id, report).check_regions();
     }
     if report.count() == errors {
         processes::check_structure(id, function, report);
@@ -46,11 +46,18 @@ struct FunctionChecker<'a, 'm> {
     id: FunctionId,
     function: &'a Function,
     report: &'a mut Report<'m>,
+    /// What is being checked.
+    place: Place,
 }
 
-impl FunctionChecker<'_, '_> {
+impl<'a, 'm> FunctionChecker<'a, 'm> {
+    fn new(facts: &'a Facts<'a>, id: FunctionId, report: &'a mut Report<'m>) -> Self {
+        let function = &facts.module.functions[id.index()];
+        FunctionChecker { facts, id, function, report, place: Place::Function(id) }
+    }
+
     fn error(&mut self, message: impl Into<String>) {
-        self.report.error(Place::Function(self.id), message);
+        self.report.error(self.place, message);
     }
 
     fn check_frame(&mut self) {
@@ -68,6 +75,7 @@ impl FunctionChecker<'_, '_> {
         }
         let mut types = function.registers.iter().chain([&function.result]);
         if let Some(kind) = types.find(|kind| !self.facts.has_type(**kind)) {
+            let kind = *kind;
             return self.error(format!("{kind} does not exist"));
         }
         if arguments > size {
@@ -110,6 +118,7 @@ impl FunctionChecker<'_, '_> {
             None => self.error(format!("the {what} register {register} does not exist")),
             Some(RegisterType::Any) => {}
             Some(kind) => {
+                let kind = self.facts.show(*kind);
                 self.error(format!("the {what} register {register} is `{kind}`, not `any`"));
             }
         }
@@ -117,16 +126,19 @@ impl FunctionChecker<'_, '_> {
 
     fn check_constants(&mut self) {
         for (index, constant) in self.function.constants.iter().enumerate() {
+            self.place = Place::Constant(self.id, index);
             match *constant {
                 Constant::String(id) | Constant::Symbol(id) if !self.facts.has_string(id) => {
                     self.error(format!("k{index} is {id}, which does not exist"));
                 }
                 Constant::Raw(kind, bits) if !is_canonical(kind, bits) => {
-                    self.error(format!("k{index} cannot be {bits:#x} as {kind}"));
+                    let kind = self.facts.show(kind);
+                    self.error(format!("k{index} cannot be {bits:#x} as `{kind}`"));
                 }
                 _ => {}
             }
         }
+        self.place = Place::Function(self.id);
     }
 
     fn check_sites(&mut self) {
@@ -177,18 +189,22 @@ impl FunctionChecker<'_, '_> {
         let mut starts = vec![false; function.code.len()];
         instructions(&function.code).for_each(|instruction| starts[instruction.pc] = true);
         for (index, region) in function.regions.iter().enumerate() {
+            self.place = Place::Region(self.id, index);
             self.check_region(index, region, &starts);
         }
         let Err(error) = Nesting::of(&function.regions) else { return };
-        self.error(match error {
-            NestingError::Empty(index) => format!("region {index} is empty"),
+        let (region, problem) = match error {
+            NestingError::Empty(index) => (index, format!("region {index} is empty")),
             NestingError::Overlap(one, other) => {
-                format!("regions {one} and {other} overlap, but neither contains the other")
+                let problem = "overlap, but neither contains the other";
+                (other, format!("regions {one} and {other} {problem}"))
             }
             NestingError::Order(inner, outer) => {
-                format!("region {inner} lies within region {outer}, but comes after it")
+                (inner, format!("region {inner} lies within region {outer}, but comes after it"))
             }
-        });
+        };
+        self.place = Place::Region(self.id, region);
+        self.error(problem);
     }
 
     fn check_region(&mut self, index: usize, region: &Region, starts: &[bool]) {

@@ -5,28 +5,23 @@ use std::collections::HashSet;
 use super::Facts;
 use super::report::{self, Place, Report};
 use crate::entities::{FunctionId, StringId};
-use crate::module::{Function, FunctionKind};
+use crate::module::{Function, FunctionKind, Import};
 use crate::types::RegisterType;
 
 pub(super) fn check(facts: &Facts, report: &mut Report) {
     check_name(facts, report);
     let mut imported = HashSet::new();
-    for import in &facts.module.imports {
-        check_text(facts, "imported module", Some(import.module), report);
-        check_text(facts, "requirement", import.requirement, report);
-        let requirement = import.requirement.map(|id| facts.module.string(id));
-        if let Some(text) = requirement.filter(|text| semver::VersionReq::parse(text).is_err()) {
-            let problem = format!("{} is no requirement of a version", report::quote(text));
-            report.error(Place::Module, problem);
-        }
-        for &id in &import.functions {
+    for (index, import) in facts.module.imports.iter().enumerate() {
+        check_import(facts, index, import, report);
+        for (number, &id) in import.functions.iter().enumerate() {
+            let place = Place::Imported(index, number);
             match facts.module.functions.get(id.index()) {
-                None => report
-                    .error(Place::Module, format!("an import names {id}, which does not exist")),
-                Some(_) if !imported.insert(id) => {
-                    report.error(Place::Function(id), "it is imported twice");
+                None => {
+                    let problem = format!("an import names {id}, which does not exist");
+                    report.error(place, problem);
                 }
-                Some(function) => check_signature(facts, id, function, report),
+                Some(_) if !imported.insert(id) => report.error(place, "it is imported twice"),
+                Some(function) => check_signature(facts, place, function, report),
             }
         }
     }
@@ -40,27 +35,36 @@ pub(super) fn check(facts: &Facts, report: &mut Report) {
 }
 
 fn check_name(facts: &Facts, report: &mut Report) {
-    check_text(facts, "name", facts.module.name, report);
-    check_text(facts, "version", facts.module.version, report);
+    check_text(facts, Place::Name, "name", facts.module.name, report);
+    check_text(facts, Place::Name, "version", facts.module.version, report);
     let version = facts.module.version.map(|id| facts.module.string(id));
     if let Some(text) = version.filter(|text| semver::Version::parse(text).is_err()) {
-        report.error(
-            Place::Module,
-            format!("{} is no version, such as `1.2.0`", report::quote(text)),
-        );
+        let problem = format!("{} is no version, such as `1.2.0`", report::quote(text));
+        report.error(Place::Name, problem);
     }
 }
 
-fn check_text(facts: &Facts, what: &str, id: Option<StringId>, report: &mut Report) {
+/// Whose import it is, and in which versions.
+fn check_import(facts: &Facts, index: usize, import: &Import, report: &mut Report) {
+    let place = Place::Import(index);
+    check_text(facts, place, "imported module", Some(import.module), report);
+    check_text(facts, place, "requirement", import.requirement, report);
+    let requirement = import.requirement.map(|id| facts.module.string(id));
+    if let Some(text) = requirement.filter(|text| semver::VersionReq::parse(text).is_err()) {
+        let problem = format!("{} is no requirement of a version", report::quote(text));
+        report.error(place, problem);
+    }
+}
+
+fn check_text(facts: &Facts, place: Place, what: &str, id: Option<StringId>, report: &mut Report) {
     if let Some(id) = id.filter(|id| facts.arity(*id).is_none()) {
-        report
-            .error(Place::Module, format!("the {what} is {id}, which does not exist or is empty"));
+        report.error(place, format!("the {what} is {id}, which does not exist or is empty"));
     }
 }
 
 /// An imported function is a signature, and nothing but that.
-fn check_signature(facts: &Facts, id: FunctionId, function: &Function, report: &mut Report) {
-    let mut error = |message: &str| report.error(Place::Function(id), message);
+fn check_signature(facts: &Facts, place: Place, function: &Function, report: &mut Report) {
+    let mut error = |message: &str| report.error(place, message);
     if !function.kind.is_linkable() {
         return error("functions of this kind cannot be imported");
     }
@@ -93,22 +97,22 @@ fn check_signature(facts: &Facts, id: FunctionId, function: &Function, report: &
 
 fn check_exports(facts: &Facts, report: &mut Report) {
     let mut names = HashSet::new();
-    for export in &facts.module.exports {
-        check_text(facts, "name of an export", Some(export.name), report);
+    for (index, export) in facts.module.exports.iter().enumerate() {
+        let place = Place::Export(index);
+        check_text(facts, place, "name of an export", Some(export.name), report);
         let name = facts.quote(export.name);
         if !names.insert(export.name) {
-            report.error(Place::Module, format!("{name} is exported twice"));
+            report.error(place, format!("{name} is exported twice"));
         }
         let id = export.function;
         match facts.module.functions.get(id.index()) {
-            None => {
-                report.error(Place::Module, format!("{name} exports {id}, which does not exist"))
-            }
+            None => report.error(place, format!("{name} exports {id}, which does not exist")),
             Some(function) if !function.kind.is_linkable() => {
-                report.error(Place::Function(id), "functions of this kind cannot be exported");
+                let kind = function.kind.name();
+                report.error(place, format!("{name} exports {id}, a {kind}, which cannot be"));
             }
             Some(function) if function.is_imported() => {
-                report.error(Place::Function(id), "what is imported cannot be exported");
+                report.error(place, format!("{name} exports {id}, which has no code here"));
             }
             Some(_) => {}
         }

@@ -73,16 +73,16 @@
 //!
 //! # Properties of typed code
 //!
-//! Elements, keys, values, parameters and results have the types that the tuple, list, map or
-//! function says; a tuple's index is one of its elements; `load_bytes` names a string.
+//! Elements, keys, values, parameters and results have the types that the tuple, list, map,
+//! function or process says; a tuple's index is one of its elements; `load_bytes` names a string.
 //!
 //! # Properties of types and links
 //!
 //! 25. A row of the type table refers to earlier rows only, and no two rows are equal. There are at
 //!     most 65,536 rows. A tuple has 1 to 255 elements; functions and processes have at most 255
 //!     parameters. Registers, constants and results have types that exist.
-//! 26. Tuples, lists and maps hold neither `any` nor a channel, an end of one, a barrier or a
-//!     bucket. No parameter of a process is `any`.
+//! 26. Tuples, lists and maps hold neither `any` nor what processes communicate by: a channel, an end
+//!     of one, a barrier or a bucket. No parameter of a process is `any`.
 //! 27. The keys of a map are totally ordered: numbers, and tuples and lists of ordered types.
 //! 28. Raw constants are of basic types.
 //! 29. Name and version, if any, and the names of imports and exports are not empty. Versions and
@@ -123,14 +123,15 @@ mod report;
 mod typed;
 mod types;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
-pub use report::VerifyError;
+pub use report::{Place, VerifyError};
 
 use crate::entities::{ClassId, FunctionId, StringId};
 use crate::module::{Module, selector_arity};
-use crate::types::{RegisterType, boxable_rows, ordered_rows};
-use report::{Place, Report};
+use crate::types::{RegisterType, boxable_rows, ordered_rows, short_texts};
+use report::Report;
 
 /// How far a module is believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,6 +172,8 @@ struct Facts<'a> {
     ordered: Vec<bool>,
     /// For each row of the type table whether there are objects for its values.
     boxable: Vec<bool>,
+    /// For each row of the type table its text, if that is short; once somebody asks.
+    texts: OnceCell<Vec<Option<String>>>,
 }
 
 impl<'a> Facts<'a> {
@@ -187,6 +190,7 @@ impl<'a> Facts<'a> {
             slots: slots.collect(),
             ordered: ordered_rows(&module.types),
             boxable: boxable_rows(&module.types),
+            texts: OnceCell::new(),
         }
     }
 
@@ -221,6 +225,13 @@ impl<'a> Facts<'a> {
 
     fn has_type(&self, kind: RegisterType) -> bool {
         kind.defined().is_none_or(|id| id.index() < self.module.types.len())
+    }
+
+    /// A type as errors show it.
+    fn show(&self, kind: RegisterType) -> String {
+        let texts = self.texts.get_or_init(|| short_texts(&self.module.types));
+        let text = kind.defined().and_then(|id| texts.get(id.index())).and_then(Option::as_deref);
+        text.map_or_else(|| kind.to_string(), str::to_owned)
     }
 
     /// The text of a string as errors quote it: not too much of it.

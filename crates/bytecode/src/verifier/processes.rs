@@ -1,6 +1,6 @@
 //! Properties 32 to 37: forks, rendezvous and choices.
 
-use super::report::{Place, Report};
+use super::report::{Place, Report, VerifyError};
 use crate::decode::{Instruction, instructions};
 use crate::entities::{FunctionId, Register};
 use crate::instructions::{Field, Opcode};
@@ -165,24 +165,45 @@ fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
                 ));
             }
         }
-        for (other, earlier) in fork.branches[..number].iter().enumerate() {
-            for register in (branch.results & earlier.results).iter() {
+    }
+    problems.extend(meetings(fork));
+    problems
+}
+
+/// Where branches of a fork meet, which would race: each register is looked at once per branch, however
+/// many branches there are.
+fn meetings(fork: &ForkMap) -> Vec<String> {
+    // For each register the first two branches that write it.
+    let mut writers: [[Option<usize>; 2]; RegisterSet::CAPACITY] =
+        [[None; 2]; RegisterSet::CAPACITY];
+    let mut problems = Vec::new();
+    for (number, branch) in fork.branches.iter().enumerate() {
+        for register in branch.results.iter() {
+            let places = &mut writers[register.index()];
+            if let Some(other) = places[0] {
                 problems.push(format!(
                     "branches {other} and {number} both write {register}: they would race"
                 ));
             }
-            let mut reads = |reader: usize,
-                             reads: RegisterSet,
-                             writer: usize,
-                             writes: RegisterSet| {
-                for register in (reads & writes).iter() {
-                    problems.push(format!(
-                        "branch {reader} reads {register}, which branch {writer} writes: they would race"
-                    ));
-                }
-            };
-            reads(number, branch.reads, other, earlier.results);
-            reads(other, earlier.reads, number, branch.results);
+            if let Some(place) = places.iter_mut().find(|place| place.is_none()) {
+                *place = Some(number);
+            }
+        }
+        if problems.len() >= VerifyError::MOST {
+            return problems;
+        }
+    }
+    for (reader, branch) in fork.branches.iter().enumerate() {
+        for register in branch.reads.iter() {
+            let mut others = writers[register.index()].iter().flatten();
+            if let Some(writer) = others.find(|writer| **writer != reader) {
+                problems.push(format!(
+                    "branch {reader} reads {register}, which branch {writer} writes: they would race"
+                ));
+            }
+        }
+        if problems.len() >= VerifyError::MOST {
+            break;
         }
     }
     problems

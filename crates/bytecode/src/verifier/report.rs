@@ -8,15 +8,11 @@ use crate::module::{LineEntry, Module};
 /// A property that does not hold, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
-    /// The class definition, if the error is in one.
-    pub class: Option<ClassId>,
-    /// The row of the type table, if the error is in one.
-    pub row: Option<TypeId>,
-    /// The function, if the error is in one.
+    /// What it is about.
+    pub place: Place,
+    /// The function, if it is about one or about an import of one.
     pub function: Option<FunctionId>,
-    /// The instruction, if the error is in one: the index of its first word.
-    pub pc: Option<usize>,
-    /// Where the instruction comes from, if the module says so.
+    /// Where the instruction comes from, if it is about one and the module says so.
     pub position: Option<LineEntry>,
     /// The name of the class or function.
     pub name: String,
@@ -27,17 +23,60 @@ pub struct VerifyError {
 impl VerifyError {
     /// How many errors are reported for one module at most.
     pub const MOST: usize = 20;
+
+    /// The class definition, if the error is in one.
+    pub fn class(&self) -> Option<ClassId> {
+        match self.place {
+            Place::Class(class) => Some(class),
+            _ => None,
+        }
+    }
+
+    /// The instruction, if the error is in one: the index of its first word.
+    pub fn pc(&self) -> Option<usize> {
+        match self.place {
+            Place::Instruction(_, pc) => Some(pc),
+            _ => None,
+        }
+    }
+}
+
+/// A part of a module that an error can be about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The module, or what does not belong to any of the other parts.
+    Module,
+    /// Its name and version.
+    Name,
+    /// A row of the type table.
+    Type(TypeId),
+    /// An import, by its index.
+    Import(usize),
+    /// A function that an import lists, by the indices of both.
+    Imported(usize, usize),
+    /// An export, by its index.
+    Export(usize),
+    /// A class definition.
+    Class(ClassId),
+    /// A function.
+    Function(FunctionId),
+    /// A constant of a function, by its index.
+    Constant(FunctionId, usize),
+    /// A region of a function, by its index.
+    Region(FunctionId, usize),
+    /// The instruction at a pc.
+    Instruction(FunctionId, usize),
 }
 
 impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.class, self.function, self.row) {
-            (Some(class), _, _) => write!(f, "{class} {}", self.name)?,
-            (_, Some(function), _) => write!(f, "{function} {}", self.name)?,
-            (_, _, Some(row)) => write!(f, "{row}")?,
+        match (self.place, self.function) {
+            (Place::Class(class), _) => write!(f, "{class} {}", self.name)?,
+            (Place::Type(row), _) => write!(f, "{row}")?,
+            (_, Some(function)) => write!(f, "{function} {}", self.name)?,
             _ => f.write_str("module")?,
         }
-        if let Some(pc) = self.pc {
+        if let Some(pc) = self.pc() {
             write!(f, " at pc {pc}")?;
         }
         if let Some(position) = self.position {
@@ -48,16 +87,6 @@ impl fmt::Display for VerifyError {
 }
 
 impl std::error::Error for VerifyError {}
-
-/// What an error is about.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    Module,
-    Type(TypeId),
-    Class(ClassId),
-    Function(FunctionId),
-    Instruction(FunctionId, usize),
-}
 
 /// Collects errors.
 pub(super) struct Report<'a> {
@@ -88,28 +117,36 @@ impl<'a> Report<'a> {
         if self.is_full() {
             return;
         }
-        let (class, function, pc) = match place {
-            Place::Module | Place::Type(_) => (None, None, None),
-            Place::Class(class) => (Some(class), None, None),
-            Place::Function(function) => (None, Some(function), None),
-            Place::Instruction(function, pc) => (None, Some(function), Some(pc)),
+        let function = self.function_at(place);
+        let body = function.and_then(|id| self.module.functions.get(id.index()));
+        let name = match place {
+            Place::Class(id) => self.module.classes.get(id.index()).map(|class| class.name),
+            _ => body.map(|body| body.name),
         };
-        let row = match place {
-            Place::Type(row) => Some(row),
+        let position = match place {
+            Place::Instruction(_, pc) => body.and_then(|body| body.position(pc)),
             _ => None,
         };
-        let body = function.and_then(|id| self.module.functions.get(id.index()));
-        let definition = class.and_then(|id| self.module.classes.get(id.index()));
-        let name = definition.map(|class| class.name).or(body.map(|body| body.name));
         self.errors.push(VerifyError {
-            class,
-            row,
+            place,
             function,
-            pc,
-            position: body.zip(pc).and_then(|(body, pc)| body.position(pc)),
+            position,
             name: name.map_or_else(String::new, |name| quote(self.module.string(name))),
             message: message.into(),
         });
+    }
+
+    fn function_at(&self, place: Place) -> Option<FunctionId> {
+        match place {
+            Place::Function(function)
+            | Place::Constant(function, _)
+            | Place::Region(function, _)
+            | Place::Instruction(function, _) => Some(function),
+            Place::Imported(import, index) => {
+                self.module.imports.get(import)?.functions.get(index).copied()
+            }
+            _ => None,
+        }
     }
 }
 

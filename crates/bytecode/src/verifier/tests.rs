@@ -415,36 +415,36 @@ fn property_9_raw_constants() {
     check_raw(
         "bool 0x2",
         expect![[r#"
-        fn0 `f`: k0 cannot be 0x2 as bool
-    "#]],
+            fn0 `f`: k0 cannot be 0x2 as `bool`
+        "#]],
     );
     check_raw(
         "i8 0x80",
         expect![[r#"
-        fn0 `f`: k0 cannot be 0x80 as i8
-    "#]],
+            fn0 `f`: k0 cannot be 0x80 as `i8`
+        "#]],
     );
     check_raw("i8 -128", expect![[""]]);
     check_raw(
         "u8 0x100",
         expect![[r#"
-        fn0 `f`: k0 cannot be 0x100 as u8
-    "#]],
+            fn0 `f`: k0 cannot be 0x100 as `u8`
+        "#]],
     );
     check_raw("i64 -1", expect![[""]]);
     check_raw("u32 4294967295", expect![[""]]);
     check_raw(
         "f32 0x100000000",
         expect![[r#"
-        fn0 `f`: k0 cannot be 0x100000000 as f32
-    "#]],
+            fn0 `f`: k0 cannot be 0x100000000 as `f32`
+        "#]],
     );
     check_raw("f32 0x7fc00000", expect![[""]]);
     check_raw(
         "any 0x0",
         expect![[r#"
-        fn0 `f`: k0 cannot be 0x0 as any
-    "#]],
+            fn0 `f`: k0 cannot be 0x0 as `any`
+        "#]],
     );
 }
 
@@ -1019,14 +1019,14 @@ fn property_19_callees_and_parts() {
     check_method(
         "move r3, r0\n move r4, r0\n call r1, r3, 2, fn2\n return r1",
         expect![[r#"
-        fn0 `test:` at pc 2: `call`: the arguments are not what fn2 takes
-    "#]],
+            fn0 `test:` at pc 2: `call`: r3 is `any`, but fn2 takes `i64`
+        "#]],
     );
     check_method(
         "move r3, r0\n call r1, r3, 1, fn0\n return r1",
         expect![[r#"
-        fn0 `test:` at pc 1: `call`: the arguments are not what fn0 takes
-    "#]],
+            fn0 `test:` at pc 1: `call`: fn0 takes 2 arguments, not 1
+        "#]],
     );
     check_method("move r3, r0\n move r4, r0\n call r1, r3, 2, fn0\n return r1", expect![[""]]);
     let typed = "function fn1 \"g\" (1) -> i64 {\n registers i64\n return r0\n }";
@@ -1042,8 +1042,8 @@ fn property_19_callees_and_parts() {
             "{caller}\n load_raw r4, f64 0.5\n call r0, r4, 1, fn1\n load_raw r3, bool true\n return r3\n }}\n{typed}"
         ),
         expect![[r#"
-        fn0 `f` at pc 1: `call`: the arguments are not what fn1 takes
-    "#]],
+            fn0 `f` at pc 1: `call`: r4 is `f64`, but fn1 takes `i64`
+        "#]],
     );
     check(
         &format!(

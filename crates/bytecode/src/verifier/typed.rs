@@ -5,8 +5,8 @@ use super::code::{Check, CodeChecker};
 use crate::decode::Instruction;
 use crate::entities::Register;
 use crate::instructions::{Field, Opcode, OperandKind};
-use crate::module::{Constant, FunctionKind};
-use crate::types::{RegisterType, TypeDefinition};
+use crate::module::{Constant, Function, FunctionKind};
+use crate::types::{RegisterType, TypeDefinition, text_of};
 
 impl CodeChecker<'_> {
     /// An instruction from `make_tuple` to `call_indirect`, whose registers follow the table's rules.
@@ -42,7 +42,8 @@ impl CodeChecker<'_> {
 
     fn definition(&self, register: Register) -> Result<&TypeDefinition, String> {
         let kind = self.register_type(register)?;
-        self.facts.module.definition(kind).ok_or_else(|| format!("{register} is `{kind}`"))
+        let definition = self.facts.module.definition(kind);
+        definition.ok_or_else(|| format!("{register} is `{}`", self.facts.show(kind)))
     }
 
     /// The type of a part of what is in a register: a tuple's element, a list's element, a map's key
@@ -50,12 +51,19 @@ impl CodeChecker<'_> {
     fn element(&self, register: Register, index: usize) -> Result<RegisterType, String> {
         let definition = self.definition(register)?;
         let part = definition.parts().nth(index);
-        part.ok_or_else(|| format!("{register} has {} elements", definition.parts().count()))
+        part.ok_or_else(|| match definition.parts().count() {
+            1 => format!("{register} has 1 element"),
+            count => format!("{register} has {count} elements"),
+        })
     }
 
     fn has(&self, register: Register, wanted: RegisterType) -> Check {
         let kind = self.register_type(register)?;
-        if kind == wanted { Ok(()) } else { Err(format!("{register} is `{kind}`, not `{wanted}`")) }
+        if kind == wanted {
+            return Ok(());
+        }
+        let [kind, wanted] = [kind, wanted].map(|kind| self.facts.show(kind));
+        Err(format!("{register} is `{kind}`, not `{wanted}`"))
     }
 
     /// The types of a run of registers.
@@ -66,12 +74,33 @@ impl CodeChecker<'_> {
 
     fn check_parts(&self, instruction: &Instruction) -> Check {
         let count = instruction.count().unwrap_or(0);
-        let given = self.run(instruction.register(Field::B), count)?;
-        match self.definition(instruction.register(Field::A))? {
-            TypeDefinition::Tuple(elements) if elements == given => Ok(()),
-            TypeDefinition::Tuple(_) => Err("the elements are not those of the tuple".into()),
-            TypeDefinition::List(element) if given.iter().all(|kind| kind == element) => Ok(()),
-            _ => Err("the elements are not those of the list".into()),
+        let start = instruction.register(Field::B);
+        let destination = instruction.register(Field::A);
+        // An empty list takes nothing from anywhere.
+        let given = if count == 0 { &[] } else { self.run(start, count)? };
+        match self.definition(destination)? {
+            TypeDefinition::Tuple(elements) if elements.len() != count => {
+                Err(format!("{destination} has {} elements, not {count}", elements.len()))
+            }
+            TypeDefinition::Tuple(elements) => {
+                self.check_elements(start, given, |place| elements[place])
+            }
+            TypeDefinition::List(element) => self.check_elements(start, given, |_| *element),
+            _ => Err(format!("{destination} is neither a tuple nor a list")),
+        }
+    }
+
+    /// The registers from `start` on have the types of the elements.
+    fn check_elements(
+        &self,
+        start: Register,
+        given: &[RegisterType],
+        element: impl Fn(usize) -> RegisterType,
+    ) -> Check {
+        let mut places = 0..given.len();
+        match places.find(|&place| given[place] != element(place)) {
+            None => Ok(()),
+            Some(place) => self.has(Register((start.index() + place) as u8), element(place)),
         }
     }
 
@@ -89,14 +118,37 @@ impl CodeChecker<'_> {
     fn check_function_value(&self, instruction: &Instruction, destination: Register) -> Check {
         let (id, function) = self.function_operand(instruction);
         let parameters = function.registers.get(..function.arguments()).unwrap_or_default();
-        let fits = match self.definition(destination)? {
-            TypeDefinition::Function { parameters: wanted, result } => {
-                function.kind == FunctionKind::Plain
-                    && (&wanted[..], *result) == (parameters, function.result)
+        let fits = match (self.definition(destination)?, function.kind) {
+            (TypeDefinition::Function { parameters: wanted, result }, FunctionKind::Plain) => {
+                (&wanted[..], *result) == (parameters, function.result)
+            }
+            (TypeDefinition::Process { parameters: wanted }, FunctionKind::Process) => {
+                wanted == parameters
             }
             _ => false,
         };
-        if fits { Ok(()) } else { Err(format!("{id} is not of the type of {destination}")) }
+        if fits {
+            return Ok(());
+        }
+        let wanted = self.facts.show(self.register_type(destination)?);
+        Err(format!("{id} is {}, not `{wanted}`", self.signature(function)))
+    }
+
+    /// The type that a function or process would have, or what kind of function it is.
+    fn signature(&self, function: &Function) -> String {
+        let parameters = function.registers.get(..function.arguments()).unwrap_or_default();
+        let parameters = parameters.to_vec();
+        let show = |kind| self.facts.show(kind);
+        let definition = match function.kind {
+            FunctionKind::Plain => TypeDefinition::Function { parameters, result: function.result },
+            FunctionKind::Process => TypeDefinition::Process { parameters },
+            kind => return format!("a {}", kind.name()),
+        };
+        const LONGEST: usize = 8;
+        match function.arguments() > LONGEST {
+            true => format!("a {} of {} parameters", function.kind.name(), function.arguments()),
+            false => format!("`{}`", text_of(&definition, show)),
+        }
     }
 
     fn check_indirect_call(
@@ -111,9 +163,8 @@ impl CodeChecker<'_> {
         let TypeDefinition::Function { parameters, result } = self.definition(function)? else {
             return Err(format!("{function} is no function"));
         };
-        if self.run(window, count)? != parameters {
-            return Err(format!("the arguments are not what {function} takes"));
-        }
-        self.has(destination, *result)
+        let given = self.run(window, count)?;
+        self.check_given(window.index(), given, &function.to_string(), parameters)?;
+        self.check_answer(destination, &function.to_string(), *result)
     }
 }

@@ -41,7 +41,10 @@ impl Checker<'_> {
     fn check(&self, id: TypeId, definition: &TypeDefinition) -> Result<(), String> {
         let later = |part: &RegisterType| part.defined().is_some_and(|part| part >= id);
         if let Some(part) = definition.parts().find(later) {
-            return Err(format!("{part} is no earlier type"));
+            return Err(match part.defined() == Some(id) {
+                true => format!("{part} contains itself"),
+                false => format!("{part} is no earlier type"),
+            });
         }
         let keyword = definition.keyword();
         let parts = match definition {
@@ -63,7 +66,8 @@ impl Checker<'_> {
         self.check_any(definition)?;
         match definition {
             TypeDefinition::Map(key, _) if !self.facts.is_ordered(*key) => {
-                Err(format!("the keys of a map are totally ordered, but {key} is not"))
+                let key = self.facts.show(*key);
+                Err(format!("the keys of a map are totally ordered, but `{key}` is not"))
             }
             _ => Ok(()),
         }
@@ -74,13 +78,11 @@ impl Checker<'_> {
         let primitive = |part: &RegisterType| {
             self.definition(*part).is_some_and(TypeDefinition::is_communication)
         };
-        match definition.parts().find(primitive) {
-            None => Ok(()),
-            Some(part) => {
-                let what = self.definition(part).map_or("", TypeDefinition::keyword);
-                Err(format!("a {} cannot hold {part}, a {what}", definition.keyword()))
-            }
-        }
+        let Some(part) = definition.parts().find(primitive) else { return Ok(()) };
+        let (keyword, part) = (definition.keyword(), self.facts.show(part));
+        Err(format!(
+            "a {keyword} cannot hold `{part}`: what processes communicate by cannot hide in other types"
+        ))
     }
 
     /// Objects belong to a vat, so they travel by themselves only.
@@ -88,7 +90,8 @@ impl Checker<'_> {
         let encloses =
             definition.is_container() || matches!(definition, TypeDefinition::Process { .. });
         if encloses && definition.parts().any(|part| part == RegisterType::Any) {
-            return Err(format!("a {} cannot take `any`", definition.keyword()));
+            let verb = if definition.is_container() { "hold" } else { "take" };
+            return Err(format!("a {} cannot {verb} `any`", definition.keyword()));
         }
         Ok(())
     }

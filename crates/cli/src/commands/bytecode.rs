@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use squall::compiler::{self, CompileProblem, FileKind, compile_newspeak};
+use squall::compiler::{Assembly, CompileProblem, FileKind, compile_newspeak};
 use squall_bytecode::disassembler::disassemble as disassemble_module;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
@@ -16,7 +16,7 @@ use crate::files::{self, Input};
 
 pub fn assemble(arguments: &Asm) -> Result<Exit, Exit> {
     let input = files::read(&arguments.file, &[FileKind::Assembly])?;
-    let module = load(&input)?;
+    let module = load(&input)?.into_module();
     let bytes = format::encode(&module).map_err(|error| {
         complain(&format!("{}: {error}", input.path));
         Exit::Invalid
@@ -35,7 +35,7 @@ fn beside(path: &str, kind: FileKind) -> PathBuf {
 }
 
 pub fn disassemble(arguments: &Disasm) -> Result<Exit, Exit> {
-    let module = load(&files::read(&arguments.file, &FileKind::ALL)?)?;
+    let module = load(&files::read(&arguments.file, &FileKind::ALL)?)?.into_module();
     print(&disassemble_module(&module));
     Ok(Exit::Success)
 }
@@ -45,51 +45,95 @@ pub fn verify(arguments: &Verify) -> Result<Exit, Exit> {
     for path in &arguments.files {
         let result = files::read(path, &FileKind::ALL)
             .and_then(|input| load(&input))
-            .map(|module| verify_one(path, &module, arguments.json));
+            .map(|loaded| verify_one(path, &loaded, arguments.json));
         exit = exit.and(result.unwrap_or_else(|exit| exit));
     }
     Ok(exit)
 }
 
-fn verify_one(path: &str, module: &Module, as_json: bool) -> Exit {
-    let errors = verifier::verify(module, Trust::Untrusted).err().unwrap_or_default();
-    for error in &errors {
-        match as_json {
-            true => print(&format!("{}\n", to_json(path, error))),
-            false => complain(&format!("{path}: {error}")),
+fn verify_one(path: &str, loaded: &Loaded, as_json: bool) -> Exit {
+    let Err(errors) = verifier::verify(loaded.module(), Trust::Untrusted) else {
+        return Exit::Success;
+    };
+    match loaded {
+        _ if as_json => errors.iter().for_each(|error| {
+            print(&format!("{}\n", to_json(path, loaded, error)));
+        }),
+        Loaded::Text(assembly) => print_error(&assembly.problem(&errors).render(colour())),
+        Loaded::Module(_) => {
+            errors.iter().for_each(|error| complain(&format!("{path}: {error}")));
         }
     }
-    if errors.is_empty() { Exit::Success } else { Exit::Invalid }
+    Exit::Invalid
 }
 
-fn to_json(path: &str, error: &VerifyError) -> serde_json::Value {
+fn to_json(path: &str, loaded: &Loaded, error: &VerifyError) -> serde_json::Value {
     json!({
         "file": path,
-        "class": error.class.map(|id| id.index()),
+        "class": error.class().map(|id| id.index()),
         "function": error.function.map(|id| id.index()),
         "name": error.name,
-        "pc": error.pc,
+        "pc": error.pc(),
         "line": error.position.map(|position| position.line),
         "column": error.position.map(|position| position.column),
         "message": error.message,
+        "text": text_place(loaded, error),
     })
 }
 
+/// Where the text form has what an error is about.
+fn text_place(loaded: &Loaded, error: &VerifyError) -> serde_json::Value {
+    let Loaded::Text(assembly) = loaded else { return serde_json::Value::Null };
+    let mistake = assembly.mistake(error);
+    let span = mistake.diagnostic.span;
+    match span.line {
+        0 => serde_json::Value::Null,
+        _ => json!({
+            "file": assembly.files()[mistake.file].name,
+            "line": span.line,
+            "column": span.column,
+            "length": span.length,
+        }),
+    }
+}
+
 /// The module in a file, not verified.
-fn load(input: &Input) -> Result<Module, Exit> {
+enum Loaded {
+    Module(Module),
+    /// With the text that it was assembled from.
+    Text(Box<Assembly>),
+}
+
+impl Loaded {
+    fn module(&self) -> &Module {
+        match self {
+            Loaded::Module(module) => module,
+            Loaded::Text(assembly) => &assembly.module,
+        }
+    }
+
+    fn into_module(self) -> Module {
+        match self {
+            Loaded::Module(module) => module,
+            Loaded::Text(assembly) => assembly.module,
+        }
+    }
+}
+
+fn load(input: &Input) -> Result<Loaded, Exit> {
     let path = &input.path;
     match input.kind {
         FileKind::Newspeak => {
             let module = compile_newspeak(input.source(), false).map_err(show)?;
-            Ok(module.module().clone())
+            Ok(Loaded::Module(module.module().clone()))
         }
-        FileKind::Binary => format::decode(&input.bytes).map_err(|error| {
+        FileKind::Binary => format::decode(&input.bytes).map(Loaded::Module).map_err(|error| {
             complain(&format!("{path}: {error}"));
             Exit::Invalid
         }),
-        FileKind::Assembly => {
-            compiler::assemble(path, &input.bytes, &files::read_included).map_err(show)
-        }
+        FileKind::Assembly => Assembly::of(path, &input.bytes, &files::read_included)
+            .map(|assembly| Loaded::Text(Box::new(assembly)))
+            .map_err(show),
     }
 }
 

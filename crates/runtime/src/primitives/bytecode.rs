@@ -62,7 +62,7 @@ fn load_granted(
     let loaded = outside(thread, || {
         let module = vm.program_module(&path)?;
         let checked = sandbox.map_or(Ok(()), |sandbox| check_grants(vm, module, &path, sandbox));
-        checked.map_err(|errors| CompileError::Invalid(linking::render(&errors)))?;
+        checked.map_err(|errors| CompileError::Invalid(linking::render(&*vm.host, &errors)))?;
         Ok(module)
     });
     match loaded {

@@ -17,7 +17,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("newChannel:", |thread, window| {
         answer(capacity(window.get(0)).and_then(|capacity| channels::make(thread, capacity)))
     }),
-    Primitive::effect("readChannel:", |thread, window| outcome(channels::read(thread, window))),
+    Primitive::effect("readChannel:", |thread, window| {
+        outcome(channels::read_object(thread, window))
+    }),
     Primitive::effect("channel:write:", write),
     Primitive::effect("poisonReading:", |thread, window| {
         answer(channels::poison(thread, window.get(0), End::Reading))
@@ -64,11 +66,7 @@ fn write(thread: &mut Thread, window: Window) -> Outcome {
     if !is_value(thread.vm, window.get(1)) {
         return arrays::not_a_value(thread, window.get(1)).into();
     }
-    match channels::element_for(thread, window.get(0), window.get(1)) {
-        Ok(element) => window.set(1, element),
-        Err(failure) => return failure.into(),
-    }
-    outcome(channels::write(thread, window))
+    outcome(channels::write_object(thread, window))
 }
 
 /// The third argument is nil for ever, or milliseconds.

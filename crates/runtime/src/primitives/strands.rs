@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use squall_heap::{Object, Word};
+use squall_heap::{Format, Object, Word};
 
 use super::channels::outcome;
 use super::{Primitive, answer, arrays};
@@ -71,6 +71,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         thread.strand().is_exposed.set(true);
         Outcome::Return(thread.strand().object.get())
     }),
+    Primitive::ordinary("activity:strand:", |thread, window| answer(set_strand(thread, window))),
     Primitive::ordinary("strandLocal", |thread, _| {
         Outcome::Return(thread.strand().object().slot(strand::slots::LOCAL))
     }),
@@ -80,6 +81,19 @@ pub static PRIMITIVES: &[Primitive] = &[
         Outcome::Return(Word::NIL)
     }),
 ];
+
+/// Notes a strand in the first slot of the object that stands for it. Nothing else assigns that, so this is part of
+/// no transaction: a transaction that started the strand, or that has looked at it, holds nobody up here.
+fn set_strand(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let strand = strand_object(window.get(1))?;
+    let has_slot = |activity: &Object| {
+        activity.layout().format() == Format::Slots && activity.layout().slot_count() > 0
+    };
+    let activity = window.get(0).as_object().filter(has_slot);
+    let activity = activity.ok_or(Failure::argument(window.get(0)))?;
+    activity.set_slot(&mut thread.mutator, 0, strand.word());
+    Ok(Word::NIL)
+}
 
 /// The strand object in a word.
 fn strand_object(word: Word) -> Result<Object, Failure> {

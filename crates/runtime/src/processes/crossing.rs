@@ -1,13 +1,14 @@
 //! Channels, their ends, barriers and buckets on their way between objects of the library and typed code.
 //!
 //! An object of the library holds in a slot what a register of typed code holds. What goes through a
-//! channel that both sides have must be the same on both: anything without a list or a map in it.
+//! channel that both sides have is something that there are objects for: see [`crate::channels`].
 
 use squall_heap::Word;
 
 use crate::behavior::SlotContent;
 use crate::channels;
 use crate::known;
+use crate::objects::string::make_string;
 use crate::outcome::Failure;
 use crate::thread::Thread;
 use crate::typed::types::{Shape, Type};
@@ -39,11 +40,26 @@ pub fn unwrapped(thread: &mut Thread, kind: Type, object: Word) -> Result<Word, 
     let inner = wrapping.slot(slot);
     let held = inner.as_object().ok_or(wrong)?;
     if let Shape::Channel(element) | Shape::Reader(element) | Shape::Writer(element) = kind.shape()
-        && (held.layout() != known::CHANNEL
-            || !element.is_plain()
-            || !channels::takes_type(thread, held, *element))
     {
-        return Err(wrong);
+        if held.layout() != known::CHANNEL {
+            return Err(wrong);
+        }
+        if !element.is_boxable() {
+            return Err(channels::not_for_objects(thread, *element)?);
+        }
+        if !channels::takes_type(thread, held, *element) {
+            return Err(other_type(thread, object, *element)?);
+        }
     }
     Ok(inner)
+}
+
+/// The channel of an object carries something else already, or what has no type.
+fn other_type(thread: &mut Thread, object: Word, wanted: Type) -> Result<Failure, Failure> {
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(object);
+    let wanted = make_string(thread, &format!("a channel of {}", wanted.text()));
+    let object = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    Ok(Failure::with("WrongChannel", object, wanted?))
 }

@@ -15,18 +15,19 @@ use crate::thread::Thread;
 use crate::unwind;
 use crate::vm::Vm;
 
-/// The kernel's class whose instances a fault stands for.
-fn class_name(fault: Fault) -> &'static str {
+/// The kernel's classes whose instances a fault stands for.
+fn class_names(fault: Fault) -> &'static [&'static str] {
     match fault {
-        Fault::Any => "Exception",
-        Fault::ZeroDivide => "ZeroDivide",
-        Fault::Overflow => "Overflow",
-        Fault::Poison => "ChannelPoisoned",
-        Fault::StackOverflow => "StackOverflow",
-        Fault::OutOfMemory => "OutOfMemory",
-        Fault::IndexError => "IndexOutOfBounds",
-        Fault::KeyError => "KeyNotFound",
-        Fault::Raised => "Raised",
+        Fault::Any => &["Exception"],
+        Fault::ZeroDivide => &["ZeroDivide"],
+        Fault::Overflow => &["Overflow"],
+        Fault::Poison => &["ChannelPoisoned"],
+        Fault::StackOverflow => &["StackOverflow"],
+        Fault::OutOfMemory => &["OutOfMemory"],
+        // The one is typed code's, the other one Newspeak's.
+        Fault::IndexError => &["IndexError", "IndexOutOfBounds"],
+        Fault::KeyError => &["KeyNotFound"],
+        Fault::Raised => &["Raised"],
     }
 }
 
@@ -41,7 +42,7 @@ fn of(behavior: &'static Behavior) -> Option<Fault> {
         |behavior| {
             let name = behavior.definition.name_text();
             let mut named = Fault::ALL.into_iter().filter(|fault| *fault != Fault::Any);
-            named.find(|fault| class_name(*fault) == name)
+            named.find(|fault| class_names(*fault).contains(&name))
         },
     )
 }

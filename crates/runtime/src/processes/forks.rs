@@ -274,7 +274,8 @@ fn results_at(function: &'static Function, pc: usize) -> Option<&'static BranchM
     let scopes = &function.scopes;
     let index = scopes.innermost(pc)?;
     let fork = &scopes.forks[scopes.scopes[index].fork?];
-    let number = fork.branches.iter().position(|&branch| branch == index)?;
+    // They are in the order of the code.
+    let number = fork.branches.binary_search(&index).ok()?;
     let map = function.frame_maps().fork(fork.pc)?;
     Some(&map.branches[number]).filter(|branch| !branch.results.is_empty())
 }

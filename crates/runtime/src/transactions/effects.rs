@@ -44,10 +44,10 @@ pub fn pending(thread: &mut Thread) -> Option<&mut Effects> {
     thread.transaction.as_deref_mut().map(|transaction| &mut transaction.effects)
 }
 
-/// The same, for output: an inevitable transaction writes at once.
+/// The same, for output: a transaction that cannot go back writes at once.
 pub fn pending_output(thread: &mut Thread) -> Option<&mut Effects> {
     let transaction = thread.transaction.as_deref_mut()?;
-    (!transaction.is_inevitable()).then_some(&mut transaction.effects)
+    (!transaction.has_effect()).then_some(&mut transaction.effects)
 }
 
 /// Writes the output of a transaction that has become inevitable. *GC point.*

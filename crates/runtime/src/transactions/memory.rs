@@ -75,7 +75,7 @@ impl Memory {
 /// The right to be inevitable, which one strand has at a time.
 impl Memory {
     /// Whether this strand has it.
-    pub(super) fn is_held_by(&self, strand: StrandRef) -> bool {
+    pub(crate) fn is_held_by(&self, strand: StrandRef) -> bool {
         self.holder.load(Ordering::Relaxed) == holder_of(strand)
     }
 

@@ -97,6 +97,8 @@ impl Transactions {
 
     /// The vat of a memory is gone, or has got another one.
     pub(crate) fn give_back(&self, memory: &'static Memory) {
+        // A strand that was lost may have had the right to be inevitable.
+        memory.pass_to(None);
         self.free.lock().push(memory);
     }
 

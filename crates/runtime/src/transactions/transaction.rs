@@ -6,8 +6,9 @@
 //! again. Before the conflict everything that the transaction has written was in its list of writes, and
 //! what it had sent or printed in its list of effects: they are emptied, and nothing has happened.
 //!
-//! Progress. A transaction that has lost `MANY` times begins as an inevitable one, which cannot lose.
-//! Strands that want that get it in the order in which they ask.
+//! Progress. A transaction that has lost `MANY` times begins as one that cannot lose, as an inevitable one does.
+//! Strands that want that get it in the order in which they ask. Until it has an effect beyond memory, it can still
+//! go back, and retry: nobody has seen anything of it.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
@@ -76,6 +77,8 @@ pub struct Transaction {
     losses: u32,
     /// Whether the alternative at the instruction that is executed next is the second one.
     takes_second: bool,
+    /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
+    has_effect: bool,
     /// When the attempt began, if that is measured, and how many attempts that stands for.
     begun: Option<(Instant, u64)>,
     /// The memory that it has.
@@ -103,6 +106,7 @@ impl Transaction {
             home: State::NONE,
             losses: 0,
             takes_second: false,
+            has_effect: false,
             begun: None,
             account: Account::new(&transactions.logs),
         })
@@ -110,9 +114,9 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Whether it cannot lose any more.
-    pub fn is_inevitable(&self) -> bool {
-        self.attempt.is_inevitable()
+    /// Whether it cannot go back any more.
+    pub fn has_effect(&self) -> bool {
+        self.has_effect
     }
 
     /// Whether it has memory that few others need.
@@ -139,7 +143,12 @@ impl Transaction {
         self.effects.clear();
         self.marks.clear();
         self.depth = 0;
-        self.takes_second = false;
+        (self.takes_second, self.has_effect) = (false, false);
+    }
+
+    /// Its strand is lost: what it has reserved is free again.
+    pub(crate) fn lose_strand(&mut self, memory: &Memory) {
+        self.attempt.release(&memory.space);
     }
 
     /// Shows the words to the collector.
@@ -189,7 +198,7 @@ pub fn try_commit(thread: &mut Thread) -> bool {
         return false;
     };
     let is_usual = transaction.depth == 1
-        && !transaction.is_inevitable()
+        && !transaction.attempt.is_inevitable()
         && transaction.effects.is_empty()
         && transaction.marks.is_empty()
         && !transaction.is_large()
@@ -521,7 +530,7 @@ fn cut_to(thread: &mut Thread, state: State) {
 /// progress does what cannot be undone. Otherwise says where execution goes on. *GC point.*
 pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
     match &thread.transaction {
-        Some(transaction) if !transaction.is_inevitable() => {}
+        Some(transaction) if !transaction.has_effect => {}
         _ => return Ok(()),
     }
     let memory = super::access::memory(thread);
@@ -529,14 +538,16 @@ pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), O
     if !memory.hold(strand) {
         return Err(sleepers::wait_for_right(thread, memory));
     }
-    let transaction = running(thread);
-    let Transaction { attempt, writes, .. } = transaction;
-    if let Err(conflict) = attempt.make_inevitable(&memory.space, writes.stripes()) {
-        // The right stays with the strand, so that it does not lose again.
-        lose(thread, conflict);
-        return Err(Outcome::Resume);
+    let Transaction { attempt, writes, .. } = running(thread);
+    if !attempt.is_inevitable() {
+        if let Err(conflict) = attempt.make_inevitable(&memory.space, writes.stripes()) {
+            // The right stays with the strand, so that it does not lose again.
+            lose(thread, conflict);
+            return Err(Outcome::Resume);
+        }
+        thread.tally.became_inevitable();
     }
-    thread.tally.became_inevitable();
+    running(thread).has_effect = true;
     thread.vm.transactions.statistics.note_inevitable(pc, Some(cause));
     effects::write_pending_output(thread);
     Ok(())
@@ -584,7 +595,7 @@ pub fn forget_mark(thread: &mut Thread, number: Word) -> Outcome {
 /// Undoes what was done since a mark, which is forgotten.
 pub fn go_back(thread: &mut Thread, number: Word) -> Outcome {
     let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
-    if transaction.is_inevitable() {
+    if transaction.has_effect {
         return Outcome::Return(Word::FALSE);
     }
     for mark in marks_from(transaction, number).into_iter().rev() {
@@ -609,7 +620,7 @@ fn undo(transaction: &mut Transaction, mark: Mark) {
 /// it has read is changed.
 pub fn retry(thread: &mut Thread) -> Outcome {
     let Some(transaction) = &mut thread.transaction else { return outside().into() };
-    if transaction.is_inevitable() {
+    if transaction.has_effect {
         return Failure::new("Inevitable").into();
     }
     while let Some(mark) = transaction.marks.pop() {
@@ -626,9 +637,22 @@ pub fn retry(thread: &mut Thread) -> Outcome {
     thread.tally.retried();
     let memory = super::access::memory(thread);
     let attempt = &running(thread).attempt;
+    if attempt.is_inevitable() {
+        return retry_as_ordinary(thread, memory);
+    }
     let (stripes, snapshot) = (attempt.stripes().collect(), attempt.snapshot());
     restart(thread, memory);
     sleepers::wait_for_change(thread, memory, stripes, snapshot)
+}
+
+/// A transaction that could not lose says `retry`: it has won, gives up the right to be inevitable, and begins anew like
+/// any other. So it remembers what it reads, and if it says `retry` again, it waits for a change of that.
+#[cold]
+fn retry_as_ordinary(thread: &mut Thread, memory: &'static Memory) -> Outcome {
+    restart(thread, memory);
+    running(thread).losses = 0;
+    sleepers::pass_right(thread, memory);
+    Outcome::Resume
 }
 
 /// There is no transaction to do this in.

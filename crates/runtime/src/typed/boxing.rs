@@ -230,7 +230,12 @@ impl<'t> Conversion<'t> {
                 let list = target.object_unchecked();
                 lists::set_bits(self.thread, list, index, element.storage(), bits);
             }
-            _ => target.object_unchecked().set_element(mutator, index, value),
+            _ => {
+                target.object_unchecked().set_element(mutator, index, value);
+                if !self.boxes && level.kind.elements()[index].is_list() {
+                    lists::share(value);
+                }
+            }
         }
         Ok(())
     }

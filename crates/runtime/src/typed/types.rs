@@ -5,6 +5,7 @@
 //! earlier ones, so a look-up compares addresses only and nothing here follows a type to its depth.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
@@ -21,6 +22,7 @@ struct Description {
     shape: Shape,
     storage: Storage,
     is_plain: bool,
+    is_boxable: bool,
 }
 
 /// How a type is made of others.
@@ -107,6 +109,12 @@ impl PartialEq for Type {
 
 impl Eq for Type {}
 
+impl fmt::Debug for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
 impl Hash for Type {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::ptr::from_ref(self.0).hash(state);
@@ -128,8 +136,15 @@ impl Type {
                 Shape::Tuple(elements) => elements.iter().all(|element| element.is_plain()),
                 _ => false,
             };
+            let is_boxable = match shape {
+                Shape::Basic(_) => true,
+                Shape::Tuple(elements) => elements.iter().all(|element| element.is_boxable()),
+                Shape::List(element) => element.is_boxable(),
+                Shape::Map(key, value) => key.is_boxable() && value.is_boxable(),
+                _ => false,
+            };
             let (shape, storage) = (shape.clone(), Storage::of(shape));
-            let description = Description { shape, storage, is_plain };
+            let description = Description { shape, storage, is_plain, is_boxable };
             Type(Box::leak(Box::new(description)))
         })
     }
@@ -190,6 +205,12 @@ impl Type {
         self.0.is_plain
     }
 
+    /// Whether there are objects for the values of this type: they are objects, numbers or booleans, or
+    /// containers of such.
+    pub fn is_boxable(self) -> bool {
+        self.0.is_boxable
+    }
+
     /// The types of a map's keys and values.
     pub fn entry(self) -> (Type, Type) {
         match self.shape() {
@@ -214,8 +235,12 @@ impl Type {
 
     /// The text form, cut off where it is deep or long.
     pub fn text(self) -> String {
-        const DEEPEST: usize = 6;
-        self.text_to(DEEPEST)
+        const DEEPEST: usize = 5;
+        const LONGEST: usize = 400;
+        // Deep and broad, it could be endless: the longest text that is short enough.
+        let texts = (1..=DEEPEST).rev().map(|depth| self.text_to(depth));
+        let mut short = texts.filter(|text| text.len() <= LONGEST);
+        short.next().unwrap_or_else(|| "…".into())
     }
 
     fn text_to(self, depth: usize) -> String {
@@ -238,6 +263,9 @@ impl Type {
             Shape::Writer(element) => format!("writer<{}>", element.text_to(depth)),
             Shape::Barrier => "barrier".into(),
             Shape::Bucket => "bucket".into(),
+            Shape::Function(parameters, result) if result.is_any() => {
+                format!("function({})", list(parameters))
+            }
             Shape::Function(parameters, result) => {
                 format!("function({}) -> {}", list(parameters), result.text_to(depth))
             }

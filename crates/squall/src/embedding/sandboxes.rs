@@ -59,7 +59,7 @@ impl Sandbox {
                 Err(_) => Ok(()),
             }
         })?;
-        checked.map_err(|errors| Error::Compile(render(&errors)))?;
+        checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))?;
         self.actor(&module)
     }
 

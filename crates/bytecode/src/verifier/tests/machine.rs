@@ -5,6 +5,9 @@
 //! instruction and in it. A tagged word that the frame maps do not report is stale from then on.
 //! Reading something stale, of the wrong type, or nothing at all means that the verifier or the
 //! maps are wrong.
+//!
+//! Branches of a fork run one after the other, each on a machine that has nothing but what the maps say
+//! that it reads. What they say that it leaves is what the machine around it has afterwards.
 
 use proptest::prelude::*;
 
@@ -13,9 +16,10 @@ use crate::decode::Instruction;
 use crate::entities::Register;
 use crate::format::{decode, encode, seal};
 use crate::instructions::{Opcode, OperandKind};
-use crate::liveness::FrameMaps;
+use crate::liveness::{BranchMap, ForkMap, FrameMaps};
 use crate::module::{Function, FunctionKind, RegionKind};
 use crate::register_set::RegisterSet;
+use crate::scopes::Scopes;
 use crate::testing::{Entropy, correct_module};
 use crate::types::{RegisterType, TypeRule};
 
@@ -32,6 +36,7 @@ const WORD: Content = Content::Word { kind: RegisterType::Any, stale: false };
 struct Machine<'a> {
     function: &'a Function,
     maps: &'a FrameMaps,
+    scopes: &'a Scopes,
     registers: Vec<Content>,
     pc: usize,
     has_marker: bool,
@@ -39,14 +44,14 @@ struct Machine<'a> {
 
 impl Machine<'_> {
     /// Runs until the function is left, or for long enough.
-    fn run(function: &Function, maps: &FrameMaps, random: &mut Entropy) {
+    fn run(function: &Function, maps: &FrameMaps, scopes: &Scopes, random: &mut Entropy) {
         let mut registers = vec![Content::Nothing; function.registers.len()];
         for (register, &kind) in
             registers.iter_mut().zip(&function.registers).take(function.arguments())
         {
             *register = fresh(kind);
         }
-        let mut machine = Machine { function, maps, registers, pc: 0, has_marker: false };
+        let mut machine = Machine { function, maps, scopes, registers, pc: 0, has_marker: false };
         for _ in 0..300 {
             if !machine.step(random) {
                 return;
@@ -60,6 +65,9 @@ impl Machine<'_> {
         let effects = instruction.effects();
         self.collect(self.maps.before(self.pc));
         effects.uses.iter().for_each(|register| self.read(register));
+        if let Some(fork) = self.maps.fork(self.pc) {
+            return self.fork(fork, &instruction, random);
+        }
         self.check_operands(&instruction);
         if let Some(window) = instruction.window() {
             self.destroy_from(usize::from(window.0) - 1);
@@ -77,6 +85,71 @@ impl Machine<'_> {
             return !jumps.is_empty() && self.go(jumps[0] as usize);
         }
         self.go(if jumped { jumps[way] as usize } else { instruction.next_pc() })
+    }
+
+    /// Runs the branches of a fork. They leave what they have defined, unless one ends with an exception.
+    fn fork(&mut self, fork: &ForkMap, instruction: &Instruction, random: &mut Entropy) -> bool {
+        let index = instruction.effects().defines;
+        fork.cleared.iter().for_each(|register| self.define(register));
+        self.collect(*self.maps.at(self.pc));
+        let mut has_failed = false;
+        for branch in &fork.branches {
+            for _ in 0..if fork.is_loop { random.below(3) } else { 1 } {
+                let Some(ending) = self.branch(branch, index, random) else { return false };
+                has_failed |= ending.is_none();
+                let left = ending.unwrap_or_else(|| vec![Content::Nothing; self.registers.len()]);
+                for register in branch.results.iter() {
+                    self.registers[register.index()] = left[register.index()];
+                }
+            }
+        }
+        let written = fork.branches.iter().fold(RegisterSet::EMPTY, |all, one| all | one.written);
+        let results = fork.branches.iter().fold(RegisterSet::EMPTY, |all, one| all | one.results);
+        let lost = if has_failed { written } else { written - results };
+        for register in lost.iter().chain(index) {
+            self.registers[register.index()] = Content::Nothing;
+        }
+        match has_failed {
+            true => self.raise(random),
+            false => self.go(fork.after),
+        }
+    }
+
+    /// Runs a branch: answers its registers at the end, or nothing inside if an exception ends it, or nothing
+    /// at all if it does not end.
+    fn branch(
+        &self,
+        branch: &BranchMap,
+        index: Option<Register>,
+        random: &mut Entropy,
+    ) -> Option<Option<Vec<Content>>> {
+        let registers = self.registers.iter().enumerate().map(|(number, content)| {
+            match branch.reads.contains(Register(number as u8)) {
+                true => *content,
+                false => Content::Nothing,
+            }
+        });
+        let mut machine = Machine { registers: registers.collect(), pc: branch.start, ..*self };
+        index.into_iter().for_each(|register| machine.define(register));
+        if random.one_in(8) {
+            return Some(None);
+        }
+        for _ in 0..300 {
+            let word = self.function.code[machine.pc];
+            if Opcode::of_word(word) == Some(Opcode::EndBranch) {
+                machine.collect(machine.maps.before(machine.pc));
+                branch.results.iter().for_each(|register| machine.read(register));
+                return Some(Some(machine.registers));
+            }
+            if !machine.step(random) {
+                return Some(None);
+            }
+        }
+        None
+    }
+
+    fn define(&mut self, register: Register) {
+        self.registers[register.index()] = fresh(self.function.registers[register.index()]);
     }
 
     fn go(&mut self, pc: usize) -> bool {
@@ -131,8 +204,11 @@ impl Machine<'_> {
         if let Some(ended) = instruction.effects().ends {
             self.registers[ended.index()] = Content::Nothing;
         }
-        if let Some(destination) = instruction.effects().defines {
-            let lost = instruction.opcode.defines_unless_jumping() && jumped;
+        let lost = match instruction.opcode {
+            Opcode::AltRead => !jumped,
+            opcode => opcode.defines_unless_jumping() && jumped,
+        };
+        for destination in instruction.effects().defined().iter() {
             let kind = self.function.registers[destination.index()];
             let content = if lost { Content::Nothing } else { fresh(kind) };
             self.registers[destination.index()] = content;
@@ -170,6 +246,7 @@ impl Machine<'_> {
     fn raise(&mut self, random: &mut Entropy) -> bool {
         let inside = |region: &&crate::module::Region| {
             (region.start as usize..region.end as usize).contains(&self.pc)
+                && self.scopes.reaches(region, self.pc)
         };
         let around: Vec<_> = self.function.regions.iter().filter(inside).cloned().collect();
         if around.is_empty() {
@@ -196,9 +273,9 @@ fn fresh(kind: RegisterType) -> Content {
 /// Runs each function of an accepted module several times.
 fn run_all(module: &Module, random: &mut Entropy) {
     for function in module.functions.iter().filter(|function| !function.is_imported()) {
-        let maps = FrameMaps::compute(function);
+        let (maps, scopes) = (FrameMaps::compute(function), Scopes::of(function));
         for _ in 0..4 {
-            Machine::run(function, &maps, random);
+            Machine::run(function, &maps, &scopes, random);
         }
         check_indices(function);
     }
@@ -245,11 +322,15 @@ proptest! {
 fn examples_run() {
     let choices: Vec<u8> =
         (0..4000u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    for text in crate::testing::seeds::manual_examples().into_iter().skip(1).chain([SUM]) {
-        // The machine is one strand, which does not know what branches leave behind.
-        if text.contains("end_branch") {
-            continue;
+    let manual = crate::testing::seeds::manual_examples().into_iter().skip(1).chain([SUM]);
+    let texts = manual.map(str::to_owned).chain(crate::reference::example_texts());
+    let mut forks = 0;
+    for text in texts {
+        forks += text.matches("end_branch").count();
+        for seed in 0..10 {
+            let choices = choices.iter().skip(seed * 100).copied().collect();
+            run_all(&module(&text), &mut Entropy::of(choices));
         }
-        run_all(&module(text), &mut Entropy::of(choices.clone()));
     }
+    assert!(forks > 4, "forks are among the examples");
 }

@@ -1,0 +1,50 @@
+//! What must hold of every module, and of every text: it survives its other form.
+
+use squall_bytecode::assembler::{assemble, format as lay_out};
+use squall_bytecode::disassembler::disassemble;
+use squall_bytecode::format;
+use squall_bytecode::module::Module;
+use squall_newspeak::{CompileOptions, Source, compile_source};
+
+/// The module in a file of any form, binary, assembly or Newspeak, if it is one.
+pub fn module_of(bytes: &[u8]) -> Option<Module> {
+    let mut sealed = bytes.to_vec();
+    format::seal(&mut sealed);
+    if let Ok(module) = format::decode(&sealed) {
+        return Some(module);
+    }
+    let text = std::str::from_utf8(bytes).ok()?;
+    assemble(text).ok().or_else(|| {
+        let source = Source::from_bytes("fuzz.ns", bytes);
+        compile_source(&source, &CompileOptions { trusted: false }).ok()
+    })
+}
+
+/// The binary form of a module and back, its text form and back, and that laid out anew: all the same.
+pub fn check(module: &Module) -> Result<(), String> {
+    let bytes = format::encode(module).map_err(|error| format!("it cannot be encoded: {error}"))?;
+    let decoded = format::decode(&bytes).map_err(|error| format!("it cannot be read: {error}"))?;
+    let text = disassemble(&decoded);
+    check_text(&text, &bytes)
+}
+
+/// A text stands for the module with this binary form, and so does what the formatter makes of it, which
+/// it leaves as it is.
+pub fn check_text(text: &str, bytes: &[u8]) -> Result<(), String> {
+    if encoded(text)? != bytes {
+        return Err(format!("the text is that of another module:\n{text}"));
+    }
+    let laid_out = lay_out(text).map_err(|problems| format!("{problems:?}\n{text}"))?;
+    if encoded(&laid_out)? != bytes {
+        return Err(format!("laid out, the text is that of another module:\n{laid_out}"));
+    }
+    match lay_out(&laid_out) {
+        Ok(again) if again == laid_out => Ok(()),
+        _ => Err(format!("laid out twice, the text is another one:\n{laid_out}")),
+    }
+}
+
+fn encoded(text: &str) -> Result<Vec<u8>, String> {
+    let module = assemble(text).map_err(|problems| format!("{}\n{text}", problems[0]))?;
+    format::encode(&module).map_err(|error| format!("{error}\n{text}"))
+}

@@ -1,0 +1,91 @@
+//! The fuzz targets that run code, with seeds in place of a fuzzer. There is one machine per process, so all of
+//! it is one test.
+//!
+//! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds, and `SQUALL_FUZZ_FIRST=M` goes on where M - 1
+//! times have ended; `SQUALL_FUZZ` has options for the machine.
+
+use std::path::Path;
+
+use squall::FileKind;
+use squall::embedding::{Error, Value};
+use squall_bytecode::assembler::assemble;
+use squall_bytecode::format;
+use squall_bytecode::module::Module;
+use squall_bytecode::verifier::{Trust, verify};
+use squall_fuzzing::choices::Choices;
+use squall_fuzzing::machine::Machine;
+use squall_fuzzing::mutation::damage_module;
+use squall_fuzzing::programs::evaluate::{Outcome, evaluate};
+use squall_fuzzing::programs::{generate, text};
+
+/// Damaged modules that run, and programs.
+const DAMAGED: u64 = 150;
+const PROGRAMS: u64 = 60;
+
+/// Folders with modules to be damaged.
+const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
+
+#[test]
+fn modules_run_in_one_machine() {
+    let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
+    let machine = Machine::start(&words).expect("the machine starts");
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let first = number("SQUALL_FUZZ_FIRST").unwrap_or(1);
+    let rounds = number("SQUALL_FUZZ_TIMES").map_or(0..1, |times| first..first + times);
+    let modules = modules();
+    for round in rounds {
+        for seed in round * PROGRAMS..(round + 1) * PROGRAMS {
+            agree(&machine, seed);
+        }
+        for seed in round * DAMAGED..(round + 1) * DAMAGED {
+            attack(&machine, &modules, seed);
+        }
+    }
+}
+
+fn modules() -> Vec<Module> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = MODULES.iter().flat_map(|folder| {
+        std::fs::read_dir(root.join(folder)).expect("the folder is there").flatten()
+    });
+    let mut paths: Vec<_> = files.map(|file| file.path()).collect();
+    paths.sort();
+    let texts = paths.into_iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    texts.filter_map(|text| assemble(&text).ok()).collect()
+}
+
+/// A damaged module does no harm.
+fn attack(machine: &Machine, modules: &[Module], seed: u64) {
+    let mut choices = Choices::Seed(seed);
+    let [own, donor] = [(); 2].map(|_| &modules[choices.below(modules.len())]);
+    for _ in 0..10 {
+        let mut module = own.clone();
+        damage_module(&mut choices, &mut module, donor);
+        if verify(&module, Trust::Untrusted).is_ok() {
+            let result = machine.attack(&module);
+            assert_eq!(result, Ok(()), "seed {seed}");
+            return;
+        }
+    }
+}
+
+/// A program answers what it must.
+fn agree(machine: &Machine, seed: u64) {
+    let program = generate::program(&mut Choices::Seed(seed), 30);
+    let arguments = text::arguments(0);
+    let expected = evaluate(&program, arguments);
+    if expected == Outcome::TooMuch {
+        return;
+    }
+    let written = text::module(std::slice::from_ref(&program));
+    let module = assemble(&written).expect("programs can be assembled");
+    let bytes = format::encode(&module).expect("programs can be encoded");
+    let found = machine.call(FileKind::Binary, &bytes, "0", arguments.map(Value::Integer).to_vec());
+    let agrees = match (&found, expected) {
+        (Ok(Value::Integer(answer)), Outcome::Answer(wanted)) => *answer == wanted,
+        (Ok(value), Outcome::Answer(wanted)) => machine.describe(value) == wanted.to_string(),
+        (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.name(),
+        _ => false,
+    };
+    assert!(agrees, "seed {seed}: {found:?} instead of {expected:?}\n{program:#?}\n{written}");
+}
