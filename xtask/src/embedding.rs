@@ -1,12 +1,13 @@
 //! `cargo xtask embedding`: the library for C under sanitizers.
 //!
 //! The examples in C and C++ and the tests of `crates/capi` are compiled with the sanitizers for addresses and for undefined
-//! behaviour, and run with a library that Rust's nightly compiler has built with the one for addresses as well: so use after free,
-//! double frees and accesses out of bounds are found in all native memory, that of the machine included. Objects of guests lie
-//! in the collector's own pages, which no sanitizer knows; the collector keeps these clear of where the sanitizers have their shadow.
+//! behaviour, and run with the library as it always is: all native memory comes from the sanitizer then, so what is freed twice, or not as a
+//! whole, is found on both sides, and wrong accesses are in C and C++. With `--toolchain nightly` the library is built with the
+//! sanitizer as well, which finds wrong accesses in Rust. Objects of guests lie in the collector's own pages, which no sanitizer
+//! knows; these are clear of where the sanitizer for addresses has its shadow.
 //!
 //! The sanitizer for data races wants all other addresses for itself, so a machine does not start with it: that is for what is done without
-//! one, values, lists, errors and options, by many native threads at once. The Rust side of that is built with it, too.
+//! one, values, lists, errors and options, by many native threads at once.
 //!
 //! Each program runs several times, since native threads differ from run to run.
 
@@ -24,13 +25,9 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5)]
     runs: u32,
 
-    /// The toolchain whose compiler knows sanitizers
-    #[arg(long, default_value = "nightly")]
-    toolchain: String,
-
-    /// Watch the programs only, with a library as it always is
-    #[arg(long)]
-    plain: bool,
+    /// A toolchain that knows sanitizers, to build the library with them
+    #[arg(long, value_name = "NAME")]
+    toolchain: Option<String>,
 }
 
 /// A program in C or C++, and what it prints if all is right.
@@ -72,8 +69,8 @@ const SANITIZERS: [Sanitizer; 2] = [
     Sanitizer {
         name: "thread",
         others: "",
-        // The standard library was built without it.
-        options: ("TSAN_OPTIONS", "ignore_noninstrumented_modules=0"),
+        // Rust's own means of synchronisation are unknown to it.
+        options: ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1"),
         programs: &[program("crates/capi/tests/border.c", "done")],
     },
 ];
@@ -102,9 +99,9 @@ impl Sanitizer {
 
     /// Builds the library; answers the folder in which it is.
     fn build_library(&self, arguments: &Arguments) -> Result<PathBuf, String> {
-        let folder = match arguments.plain {
-            true => build_plain()?,
-            false => self.build_watched(&arguments.toolchain)?,
+        let folder = match &arguments.toolchain {
+            Some(toolchain) => self.build_watched(toolchain)?,
+            None => build_plain()?,
         };
         let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
         let link = folder.join(format!("libsquall.so.{major}.{minor}"));

@@ -15,15 +15,15 @@ enum { THREADS = 8, ROUNDS = 50 };
 static const char GUEST[] =
     "class Guest usingPlatform: platform = Value (| private host = platform host. |)(\n"
     "  class Counter = (| count ::= 0. |)( public increment = ( count:: count + 1. ^ count ) )\n"
+    "  class Loop = ()( public loop = ( [ true ] whileTrue: [ ] ) )\n"
     "  public counter = ( ^ Counter new )\n"
     "  public back: x = ( ^ host call: 'back' with: {x} )\n"
     "  public guest = ( ^ Loop )\n"
-    "  class Loop = ()( public loop = ( [ true ] whileTrue: [ ] ) )\n"
     ")\n";
 
 static const char IMPORTER[] =
     "module \"user\" \"1.0.0\"\n"
-    "import \"host:twice\" \"^1\" { function $twice \"twice\" (i64) -> i64 }\n"
+    "import \"host:twice\" \"^1\" {\n    function $twice \"twice\" (i64) -> i64\n}\n"
     "export \"four\" $four\n"
     "function $four \"four\" (1) -> i64 {\n"
     "    registers i64, i64, any, i64\n"
