@@ -71,6 +71,11 @@ impl Space {
         (left.0 ^ right.0) as usize & (self.words.len() - 1) == 0
     }
 
+    /// The number below that of stripes which means the same.
+    pub fn own_number(&self, stripe: Stripe) -> Stripe {
+        Stripe(stripe.0 & (self.words.len() as u32 - 1))
+    }
+
     /// The word of a stripe when nobody has locked it; the holder gets on meanwhile.
     pub(crate) fn load_free(&self, stripe: Stripe) -> Word {
         let mut spins = 0;

@@ -10,8 +10,13 @@
 //! itself into the list, and then looks whether what it waits for has come meanwhile: who makes it come
 //! looks into the list afterwards.
 //!
+//! Very many may wait for a change, each of something else: they are found by the stripes that they have read. The others,
+//! and those who have read very much, are looked for among all of their kind.
+//!
 //! Whoever may wake the strands of the list is some strand that runs and can reach what they have read, which
 //! the collector cannot see; so they are roots.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use squall_heap::Word;
@@ -43,34 +48,117 @@ struct Sleeper {
     awaits: Awaited,
 }
 
-/// The list.
+/// The list. Sleepers have numbers, in the order in which they came.
 #[derive(Default)]
-pub struct Sleepers(Mutex<Vec<Sleeper>>);
+pub struct Sleepers(Mutex<List>);
+
+#[derive(Default)]
+struct List {
+    sleepers: BTreeMap<u64, Sleeper>,
+    /// Who waits for a change of few stripes, by memory and stripe: of very many sleepers, a change concerns few.
+    by_stripe: BTreeSet<(u64, Stripe, u64)>,
+    /// The others.
+    scanned: BTreeSet<u64>,
+    next: u64,
+    /// How many there were after those had been dropped that were ended while they waited.
+    dropped_at: usize,
+}
+
+/// Who waits for a change of more stripes is looked for among all.
+const FEW: usize = 256;
+
+impl List {
+    fn add(&mut self, sleeper: Sleeper) -> u64 {
+        const LEAST: usize = 16;
+        if self.sleepers.len() >= 2 * self.dropped_at.max(LEAST) {
+            self.drop_ended();
+        }
+        let number = self.next;
+        self.next += 1;
+        match sleeper.few_stripes() {
+            [] => _ = self.scanned.insert(number),
+            stripes => {
+                let key = sleeper.memory.key();
+                self.by_stripe.extend(stripes.iter().map(|&stripe| (key, stripe, number)));
+            }
+        }
+        self.sleepers.insert(number, sleeper);
+        number
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Sleeper> {
+        let sleeper = self.sleepers.remove(&number)?;
+        self.scanned.remove(&number);
+        for &stripe in sleeper.few_stripes() {
+            self.by_stripe.remove(&(sleeper.memory.key(), stripe, number));
+        }
+        Some(sleeper)
+    }
+
+    #[cold]
+    fn drop_ended(&mut self) {
+        let is_ended =
+            |(&number, sleeper): (&u64, &Sleeper)| (!sleeper.is_asleep()).then_some(number);
+        let ended: Vec<u64> = self.sleepers.iter().filter_map(is_ended).collect();
+        ended.into_iter().for_each(|number| _ = self.remove(number));
+        self.dropped_at = self.sleepers.len();
+    }
+
+    /// Removes sleepers, and claims them.
+    fn take(&mut self, numbers: Vec<u64>) -> Vec<StrandRef> {
+        let taken = numbers.into_iter().filter_map(|number| self.remove(number));
+        let claimed = taken.filter(|sleeper| sleeper.strand.claim(sleeper.ticket));
+        claimed.map(|sleeper| sleeper.strand).collect()
+    }
+
+    /// Those that are in no index and satisfy a condition.
+    fn scan(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> impl Iterator<Item = u64> {
+        self.scanned.iter().copied().filter(move |number| wakes(&self.sleepers[number]))
+    }
+
+    /// Those that wait for a change of one of these stripes of a memory, in the order in which they came.
+    fn awaiting_change(&self, memory: &Memory, changed: &[Stripe]) -> Vec<u64> {
+        let key = memory.key();
+        let is_changed =
+            |stripe: &Stripe| changed.iter().any(|&other| memory.space.is_same(*stripe, other));
+        let wide =
+            self.scan(|sleeper| sleeper.is_of(memory) && sleeper.stripes().iter().any(is_changed));
+        let mut numbers: Vec<u64> = wide.collect();
+        for stripe in changed.iter().map(|&stripe| memory.space.own_number(stripe)) {
+            let range = (key, stripe, 0)..=(key, stripe, u64::MAX);
+            numbers.extend(self.by_stripe.range(range).map(|(_, _, number)| number));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
 
 impl Sleepers {
-    fn add(&self, sleeper: Sleeper) {
-        let mut list = self.0.lock();
-        // Those that were ended while they waited.
-        list.retain(Sleeper::is_asleep);
-        list.push(sleeper);
+    fn add(&self, sleeper: Sleeper) -> u64 {
+        self.0.lock().add(sleeper)
     }
 
-    fn remove(&self, strand: StrandRef, ticket: u64) {
-        self.0.lock().retain(|sleeper| sleeper.strand != strand || sleeper.ticket != ticket);
+    fn remove(&self, number: u64) {
+        _ = self.0.lock().remove(number);
     }
 
-    /// Takes those that satisfy a condition, and claims them.
+    /// Takes those that wait for no change and satisfy a condition, and claims them.
     fn take(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> Vec<StrandRef> {
         let mut list = self.0.lock();
-        let taken: Vec<Sleeper> = list.extract_if(.., |sleeper| wakes(sleeper)).collect();
-        drop(list);
-        let claimed = taken.into_iter().filter(|sleeper| sleeper.strand.claim(sleeper.ticket));
-        claimed.map(|sleeper| sleeper.strand).collect()
+        let numbers = list.scan(|sleeper| sleeper.stripes().is_empty() && wakes(sleeper)).collect();
+        list.take(numbers)
+    }
+
+    fn take_changed(&self, memory: &Memory, changed: &[Stripe]) -> Vec<StrandRef> {
+        let mut list = self.0.lock();
+        let numbers = list.awaiting_change(memory, changed);
+        list.take(numbers)
     }
 
     /// Shows the objects of those that still wait to the collector.
     pub(super) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        for sleeper in self.0.lock().iter().filter(|sleeper| sleeper.is_asleep()) {
+        for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
             sleeper.strand.object.visit(visit);
         }
     }
@@ -84,24 +172,40 @@ impl Sleeper {
     fn is_of(&self, memory: &Memory) -> bool {
         std::ptr::eq(self.memory, memory)
     }
+
+    /// The stripes that it waits for.
+    fn stripes(&self) -> &[Stripe] {
+        match &self.awaits {
+            Awaited::Change(stripes) => stripes,
+            Awaited::Right | Awaited::End => &[],
+        }
+    }
+
+    /// The same, if it is found by them.
+    fn few_stripes(&self) -> &[Stripe] {
+        let stripes = self.stripes();
+        if stripes.len() <= FEW { stripes } else { &[] }
+    }
 }
 
-/// Parks the strand that runs before the instruction in the saved state; answers its ticket.
-fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> u64 {
+/// Where a strand sleeps: its ticket, and its number in the list.
+type Bed = (u64, u64);
+
+/// Parks the strand that runs before the instruction in the saved state.
+fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
     let what = if matches!(awaits, Awaited::Change(_)) { FOR_CHANGE } else { FOR_INEVITABLE };
     let strand = thread.strand();
     let ticket = waiting::park_before(thread, what);
-    thread.vm.transactions.sleepers.add(Sleeper { memory, strand, ticket, awaits });
-    ticket
+    let number = thread.vm.transactions.sleepers.add(Sleeper { memory, strand, ticket, awaits });
+    (ticket, number)
 }
 
 /// Undoes [`sleep`], for what was awaited has come; or the strand was woken already.
-fn wake_up(thread: &mut Thread, ticket: u64) -> Outcome {
-    let strand = thread.strand();
+fn wake_up(thread: &mut Thread, (ticket, number): Bed) -> Outcome {
     if !waiting::unpark(thread, ticket) {
         return Outcome::Park;
     }
-    thread.vm.transactions.sleepers.remove(strand, ticket);
+    thread.vm.transactions.sleepers.remove(number);
     Outcome::Resume
 }
 
@@ -109,24 +213,27 @@ fn wake_up(thread: &mut Thread, ticket: u64) -> Outcome {
 pub(super) fn wait_for_change(
     thread: &mut Thread,
     memory: &'static Memory,
-    stripes: Vec<Stripe>,
+    mut stripes: Vec<Stripe>,
     snapshot: u64,
 ) -> Outcome {
-    let ticket = sleep(thread, memory, Awaited::Change(stripes.clone()));
-    if memory.space.watch(&stripes, snapshot) { Outcome::Park } else { wake_up(thread, ticket) }
+    stripes.iter_mut().for_each(|stripe| *stripe = memory.space.own_number(*stripe));
+    stripes.sort_unstable();
+    stripes.dedup();
+    let bed = sleep(thread, memory, Awaited::Change(stripes.clone()));
+    if memory.space.watch(&stripes, snapshot) { Outcome::Park } else { wake_up(thread, bed) }
 }
 
 /// Waits until the strand has the right to be inevitable.
 pub(super) fn wait_for_right(thread: &mut Thread, memory: &'static Memory) -> Outcome {
     let strand = thread.strand();
-    let ticket = sleep(thread, memory, Awaited::Right);
-    if memory.hold(strand) { wake_up(thread, ticket) } else { Outcome::Park }
+    let bed = sleep(thread, memory, Awaited::Right);
+    if memory.hold(strand) { wake_up(thread, bed) } else { Outcome::Park }
 }
 
 /// Waits until the inevitable transaction has ended. Afterwards the saved state says where execution goes on.
 pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) {
-    let ticket = sleep(thread, memory, Awaited::End);
-    let outcome = if memory.is_held() { Outcome::Park } else { wake_up(thread, ticket) };
+    let bed = sleep(thread, memory, Awaited::End);
+    let outcome = if memory.is_held() { Outcome::Park } else { wake_up(thread, bed) };
     if matches!(outcome, Outcome::Park) {
         calls::stop(thread, Stop::Parked);
     }
@@ -135,14 +242,7 @@ pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) 
 /// Wakes the strands that wait for a change of one of these stripes, which have changed.
 #[cold]
 pub(super) fn wake_changed(thread: &mut Thread, memory: &Memory, changed: &[Stripe]) {
-    let is_changed =
-        |stripe: Stripe| changed.iter().any(|&changed| memory.space.is_same(stripe, changed));
-    let woken = thread.vm.transactions.sleepers.take(|sleeper| match &sleeper.awaits {
-        Awaited::Change(stripes) => {
-            sleeper.is_of(memory) && stripes.iter().any(|&stripe| is_changed(stripe))
-        }
-        _ => false,
-    });
+    let woken = thread.vm.transactions.sleepers.take_changed(memory, changed);
     wake(thread, woken);
 }
 
