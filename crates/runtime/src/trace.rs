@@ -139,7 +139,7 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
 }
 
 /// What was active when an exception was last signalled, as text; empty if that was not recorded. Before it comes
-/// what a message that was not understood [may have meant](meant).
+/// what a message that was not understood may have meant.
 pub fn recorded(vm: &Vm, exception: Word) -> String {
     let slot = trace_slot(vm, exception);
     let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
