@@ -80,8 +80,10 @@ pub struct BranchMap {
     pub reads: RegisterSet,
     /// What it writes.
     pub written: RegisterSet,
-    /// What it leaves to the frame around it.
+    /// What it defines for the frame around it. No other branch may.
     pub results: RegisterSet,
+    /// What it leaves there: those of its results that are still read.
+    pub left: RegisterSet,
 }
 
 /// Marks a word that starts no instruction.
@@ -134,23 +136,26 @@ impl FrameMaps {
     fn record_forks(&mut self, graph: &FlowGraph, initialisation: &Initialisation) {
         for fork in &graph.forks {
             let pc_of = |block: usize| graph.instructions[graph.blocks[block].first].pc;
+            // At the end of a branch, its register may hold a word that the collector has not looked at if
+            // nobody reads that any more.
+            let live_after = self.live_before[graph.blocks[fork.after].first];
             let branches = fork.branches.iter().map(|branch| {
                 let end = initialisation.after_block(branch.last).filter(|_| !fork.is_loop);
                 let results =
                     end.map_or(RegisterSet::EMPTY, |end| end.definitely & branch.shareable);
+                let left = results & live_after;
                 let first = graph.blocks[branch.first].first;
                 let (written, mut reads) = (branch.written, self.live_before[first]);
                 if let Some(index) = index_of(&graph.instructions[graph.blocks[fork.block].end - 1])
                 {
                     reads.remove(index);
                 }
-                BranchMap { start: pc_of(branch.first), reads, written, results }
+                BranchMap { start: pc_of(branch.first), reads, written, results, left }
             });
             let branches: Vec<BranchMap> = branches.collect();
             let index = graph.blocks[fork.block].end - 1;
-            let results =
-                branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.results);
-            let cleared = (results & self.tagged) - self.live_before[index];
+            let left = branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.left);
+            let cleared = (left & self.tagged) - self.live_before[index];
             self.traced_at[index] |= cleared;
             let (pc, after) = (graph.instructions[index].pc, pc_of(fork.after));
             self.forks.push(ForkMap { pc, after, is_loop: fork.is_loop, branches, cleared });

@@ -40,7 +40,7 @@ pub struct Function {
     pub constants: &'static [Constant],
     /// The type of each register.
     pub register_types: &'static [RegisterType],
-    /// The same, as the whole process knows them; none if all are `any`.
+    /// The same, as the whole process knows them.
     pub types: &'static [Type],
     /// The frame's size in words.
     pub frame_words: u32,

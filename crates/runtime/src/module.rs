@@ -118,10 +118,10 @@ impl LoadedModule {
         self.types.get_or_init(|| types::intern_table(self.bytecode.types()))
     }
 
-    /// The types of a function's registers, unless all are `any`.
+    /// The types of a function's registers.
     fn types_of(&self, function: &squall_bytecode::module::Function) -> &'static [Type] {
         if function.registers.iter().all(|kind| *kind == RegisterType::Any) {
-            return &[];
+            return types::untyped(function.registers.len());
         }
         let table = self.types();
         let all = function.registers.iter().map(|kind| types::of_register(*kind, table));

@@ -252,14 +252,14 @@ fn wait(thread: &mut Thread, join: Object) -> Outcome {
     Outcome::Park
 }
 
-/// The branch that stands at its `end_branch` leaves to its parent what it has defined.
+/// The branch that stands at its `end_branch` leaves to its parent what that will read.
 pub fn leave_results(thread: &mut Thread) {
     let here = thread.activation();
-    let Some(results) = results_at(here.function, here.pc) else { return };
+    let Some(branch) = results_at(here.function, here.pc) else { return };
     let Some(join) = thread.strand().object().slot(strand::slots::TASK).as_object() else { return };
     let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
     let frame = parent.state.get().frame;
-    for register in results.results.iter() {
+    for register in branch.left.iter() {
         let content = get(thread, register.index());
         // SAFETY: the parent is parked in the fork, and its frame is one of the same function. No other
         // branch writes the register, nor does anybody read it before the parent goes on.
@@ -277,7 +277,7 @@ fn results_at(function: &'static Function, pc: usize) -> Option<&'static BranchM
     // They are in the order of the code.
     let number = fork.branches.binary_search(&index).ok()?;
     let map = function.frame_maps().fork(fork.pc)?;
-    Some(&map.branches[number]).filter(|branch| !branch.results.is_empty())
+    Some(&map.branches[number]).filter(|branch| !branch.left.is_empty())
 }
 
 /// A branch has ended, whose task is this join.

@@ -87,7 +87,7 @@ const _: () = assert!((Opcode::JumpUnless as u8 | Opcode::LoopUnless as u8) & JU
 
 /// Replaces the opcodes of a verified function's instructions, where there is a form for them.
 pub fn specialise(function: &Function, types: &[Type], words: &mut [u32]) {
-    if types.is_empty() {
+    if types.iter().all(|kind| kind.is_any()) {
         return;
     }
     let all: Vec<Instruction> = instructions(&function.code).collect();

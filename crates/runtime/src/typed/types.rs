@@ -10,6 +10,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
+use squall_bytecode::register_set::RegisterSet;
 use squall_bytecode::types::{RegisterType, TypeDefinition};
 use squall_heap::Word;
 
@@ -282,6 +283,13 @@ pub fn intern_table(table: &[TypeDefinition]) -> Box<[Type]> {
         types.push(Type::of(shape));
     }
     types.into_boxed_slice()
+}
+
+/// The types of so many registers that are all `any`, as those of most functions are: all of these share them.
+pub fn untyped(registers: usize) -> &'static [Type] {
+    static UNTYPED: OnceLock<Vec<Type>> = OnceLock::new();
+    let all = UNTYPED.get_or_init(|| vec![Type::basic(RegisterType::Any); RegisterSet::CAPACITY]);
+    &all[..registers]
 }
 
 /// A register's type, by the types of its module.

@@ -98,13 +98,13 @@ impl Machine<'_> {
                 let Some(ending) = self.branch(branch, index, random) else { return false };
                 has_failed |= ending.is_none();
                 let left = ending.unwrap_or_else(|| vec![Content::Nothing; self.registers.len()]);
-                for register in branch.results.iter() {
+                for register in branch.left.iter() {
                     self.registers[register.index()] = left[register.index()];
                 }
             }
         }
         let written = fork.branches.iter().fold(RegisterSet::EMPTY, |all, one| all | one.written);
-        let results = fork.branches.iter().fold(RegisterSet::EMPTY, |all, one| all | one.results);
+        let results = fork.branches.iter().fold(RegisterSet::EMPTY, |all, one| all | one.left);
         let lost = if has_failed { written } else { written - results };
         for register in lost.iter().chain(index) {
             self.registers[register.index()] = Content::Nothing;
@@ -138,7 +138,7 @@ impl Machine<'_> {
             let word = self.function.code[machine.pc];
             if Opcode::of_word(word) == Some(Opcode::EndBranch) {
                 machine.collect(machine.maps.before(machine.pc));
-                branch.results.iter().for_each(|register| machine.read(register));
+                branch.left.iter().for_each(|register| machine.read(register));
                 return Some(Some(machine.registers));
             }
             if !machine.step(random) {
