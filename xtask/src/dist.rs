@@ -149,7 +149,8 @@ mod tests {
         output(compiler.args(flags.split_whitespace()).arg("-pthread"));
         let mut example = Command::new(&program);
         example.env("LD_LIBRARY_PATH", folder.join("lib"));
-        output(example.arg(root().join("examples/embedding/pipeline.ns")))
+        let files = ["pipeline.ns", "areas.sqasm"];
+        output(example.args(files.map(|name| root().join("examples/embedding").join(name))))
     }
 
     #[test]
