@@ -19,14 +19,6 @@ const MODULES: [(&str, &str); 4] = [
     ("fourth", include_str!("link/fourth.sqasm")),
 ];
 
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| {
-        let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
-        Machine::start(&words).expect("the machine starts")
-    })
-}
-
 fn modules() -> &'static [(String, Module)] {
     static ASSEMBLED: OnceLock<Vec<(String, Module)>> = OnceLock::new();
     ASSEMBLED.get_or_init(|| {
@@ -51,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let first = choices.below(files.len().max(1));
     files.rotate_left(first);
-    if let Err(problem) = machine().attack_linked(&files) {
+    if let Err(problem) = Machine::of_process().attack_linked(&files) {
         panic!("{problem}");
     }
 });

@@ -2,11 +2,7 @@
 //! plain evaluator says.
 #![no_main]
 
-use std::sync::OnceLock;
-
 use libfuzzer_sys::fuzz_target;
-use squall::FileKind;
-use squall::embedding::{Error, Value};
 use squall_bytecode::assembler::assemble;
 use squall_bytecode::format;
 use squall_bytecode::verifier::{Trust, verify};
@@ -19,18 +15,9 @@ use squall_fuzzing::programs::{generate, text};
 /// Steps of a program on its highest level, at most.
 const STEPS: usize = 30;
 
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| {
-        let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
-        Machine::start(&words).expect("the machine starts")
-    })
-}
-
 fuzz_target!(|bytes: &[u8]| {
     let program = generate::program(&mut Choices::Bytes(bytes), STEPS);
-    let arguments = text::arguments(0);
-    let expected = evaluate(&program, arguments);
+    let expected = evaluate(&program, text::arguments(0));
     let written = text::module(std::slice::from_ref(&program));
     let module = match assemble(&written) {
         Ok(module) => module,
@@ -46,16 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     }
     let binary = format::encode(&module).expect("its forms were checked");
-    let arguments = arguments.map(Value::Integer).to_vec();
-    let found = machine().call(FileKind::Binary, &binary, "0", arguments);
-    let agrees = match (&found, expected) {
-        (Ok(Value::Integer(answer)), Outcome::Answer(wanted)) => *answer == wanted,
-        // Integers of more than 61 bits are objects.
-        (Ok(Value::Object(_)), Outcome::Answer(wanted)) => {
-            found.as_ref().is_ok_and(|value| machine().describe(value) == wanted.to_string())
-        }
-        (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.name(),
-        _ => false,
-    };
-    assert!(agrees, "{found:?} instead of {expected:?}\n{written}");
+    if let Err(problem) = Machine::of_process().agrees(&binary, expected) {
+        panic!("{problem}\n{written}");
+    }
 });

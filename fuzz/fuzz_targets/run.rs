@@ -4,7 +4,6 @@
 #![no_main]
 
 use std::cell::RefCell;
-use std::sync::OnceLock;
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use squall_bytecode::format;
@@ -15,20 +14,12 @@ use squall_fuzzing::forms::module_of;
 use squall_fuzzing::machine::Machine;
 use squall_fuzzing::mutation::{damage_bytes, damage_module};
 
-fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| {
-        let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
-        Machine::start(&words).expect("the machine starts")
-    })
-}
-
 fuzz_target!(|bytes: &[u8]| {
     let Some(module) = module_of(bytes) else { return };
     if verify(&module, Trust::Untrusted).is_err() {
         return;
     }
-    if let Err(problem) = machine().attack(&module) {
+    if let Err(problem) = Machine::of_process().attack(&module) {
         panic!("{problem}");
     }
 });

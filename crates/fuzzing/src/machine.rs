@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,9 @@ use squall::{FileKind, Options, SchedulingPolicy, Surroundings};
 use squall_bytecode::format;
 use squall_bytecode::module::{Function, Module, selector_arity};
 use squall_bytecode::types::{RegisterType, TypeDefinition};
+
+use crate::programs::evaluate::Outcome;
+use crate::programs::text;
 
 /// The machine of this process.
 pub struct Machine {
@@ -58,17 +61,40 @@ const GRANTS: &[&str] = &["host:console", "host:clock"];
 const CALLED: usize = 8;
 
 impl Machine {
-    /// Starts the machine. The words are like options of `squall run`: `seed=7`, `workers=2`, `scheduler=peered`,
+    /// Starts it. The words are like options of `squall run`: `seed=7`, `workers=2`, `scheduler=peered`,
     /// `gc-stress=16`, `tiny-stacks`, `polls`.
-    pub fn start(words: &str) -> Result<Machine, String> {
+    fn start(words: &str) -> Result<Machine, String> {
         let files = Files::default();
         let vm = Vm::start(options(words)?, files.clone()).map_err(|error| error.to_string())?;
         Ok(Machine { vm, files, modules: AtomicUsize::new(0) })
     }
 
+    /// The machine, with the words in `SQUALL_FUZZ`; it is started if it was not.
+    pub fn of_process() -> &'static Machine {
+        static MACHINE: OnceLock<Machine> = OnceLock::new();
+        MACHINE.get_or_init(|| {
+            let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
+            Machine::start(&words).expect("the machine starts")
+        })
+    }
+
     /// How many modules have been loaded.
     pub fn modules(&self) -> usize {
         self.modules.load(Ordering::Relaxed)
+    }
+
+    /// Whether the first program of a module answers what the evaluator says. Answers what it has found instead.
+    pub fn agrees(&self, module: &[u8], expected: Outcome) -> Result<(), String> {
+        let arguments = text::arguments(0).map(Value::Integer).to_vec();
+        let found = self.call(FileKind::Binary, module, "0", arguments);
+        let agrees = match (&found, expected) {
+            (Ok(Value::Integer(answer)), Outcome::Answer(wanted)) => *answer == wanted,
+            // Integers of more than 61 bits are objects.
+            (Ok(value), Outcome::Answer(wanted)) => self.describe(value) == wanted.to_string(),
+            (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.name(),
+            _ => false,
+        };
+        if agrees { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
     }
 
     /// Loads a module whose file has this content, and calls one of its exports.

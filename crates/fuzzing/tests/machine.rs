@@ -6,8 +6,6 @@
 
 use std::path::Path;
 
-use squall::FileKind;
-use squall::embedding::{Error, Value};
 use squall_bytecode::assembler::assemble;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
@@ -27,18 +25,17 @@ const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/s
 
 #[test]
 fn modules_run_in_one_machine() {
-    let words = std::env::var("SQUALL_FUZZ").unwrap_or_default();
-    let machine = Machine::start(&words).expect("the machine starts");
+    let machine = Machine::of_process();
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let first = number("SQUALL_FUZZ_FIRST").unwrap_or(1);
     let rounds = number("SQUALL_FUZZ_TIMES").map_or(0..1, |times| first..first + times);
     let modules = modules();
     for round in rounds {
         for seed in round * PROGRAMS..(round + 1) * PROGRAMS {
-            agree(&machine, seed);
+            agree(machine, seed);
         }
         for seed in round * DAMAGED..(round + 1) * DAMAGED {
-            attack(&machine, &modules, seed);
+            attack(machine, &modules, seed);
         }
     }
 }
@@ -72,20 +69,13 @@ fn attack(machine: &Machine, modules: &[Module], seed: u64) {
 /// A program answers what it must.
 fn agree(machine: &Machine, seed: u64) {
     let program = generate::program(&mut Choices::Seed(seed), 30);
-    let arguments = text::arguments(0);
-    let expected = evaluate(&program, arguments);
+    let expected = evaluate(&program, text::arguments(0));
     if expected == Outcome::TooMuch {
         return;
     }
     let written = text::module(std::slice::from_ref(&program));
     let module = assemble(&written).expect("programs can be assembled");
     let bytes = format::encode(&module).expect("programs can be encoded");
-    let found = machine.call(FileKind::Binary, &bytes, "0", arguments.map(Value::Integer).to_vec());
-    let agrees = match (&found, expected) {
-        (Ok(Value::Integer(answer)), Outcome::Answer(wanted)) => *answer == wanted,
-        (Ok(value), Outcome::Answer(wanted)) => machine.describe(value) == wanted.to_string(),
-        (Err(Error::Exception { class, .. }), Outcome::Fault(fault)) => class == fault.name(),
-        _ => false,
-    };
-    assert!(agrees, "seed {seed}: {found:?} instead of {expected:?}\n{program:#?}\n{written}");
+    let found = machine.agrees(&bytes, expected);
+    assert_eq!(found, Ok(()), "seed {seed}\n{program:#?}\n{written}");
 }

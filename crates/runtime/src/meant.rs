@@ -43,10 +43,17 @@ fn is_librarys(definition: &Definition) -> bool {
     definition.module.bytecode.is_image()
 }
 
+/// The first member of this name in a class and its superclasses, and the class that has it.
+fn member_of(
+    class: &'static Behavior,
+    name: Symbol,
+) -> Option<(&'static Behavior, &'static Member)> {
+    class.chain().find_map(|owner| owner.member(name).map(|member| (owner, member)))
+}
+
 fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
     let selector = vm.symbol(selector);
-    let (owner, member) =
-        receiver.chain().find_map(|owner| owner.member(selector).map(|member| (owner, member)))?;
+    let (owner, member) = member_of(receiver, selector)?;
     let (text, class) = (vm.symbols().text(selector), owner.full_name());
     match member.visibility {
         Visibility::Private => Some(format!("#{text} of {class} is private")),
@@ -59,9 +66,7 @@ fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> O
 
 fn immutable_slot(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
     let name = selector.strip_suffix(':')?;
-    let reader = vm.symbol(name);
-    let (owner, member) =
-        receiver.chain().find_map(|owner| owner.member(reader).map(|member| (owner, member)))?;
+    let (owner, member) = member_of(receiver, vm.symbol(name))?;
     let is_slot = matches!(member.kind, MemberKind::SlotReader(_));
     let class = owner.full_name();
     is_slot

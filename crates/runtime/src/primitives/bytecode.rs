@@ -37,14 +37,12 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 /// The module in a file: its number. *GC point.*
 fn load(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    grants::check(thread, "bytecode", &text_argument(window.get(0))?)?;
     let sandbox = thread.sandbox;
     load_granted(thread, window, sandbox)
 }
 
 /// The same, of what the sandbox in the window's second word is to get. *GC point.*
 fn load_for(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    grants::check(thread, "bytecode", &text_argument(window.get(0))?)?;
     let sandbox = super::sandboxes::sandbox_argument(window.get(1))?;
     load_granted(thread, window, Some(sandbox))
 }
@@ -56,6 +54,7 @@ fn load_granted(
     sandbox: Option<SandboxRef>,
 ) -> Result<Word, Failure> {
     let path = text_argument(window.get(0))?;
+    grants::check(thread, "bytecode", &path)?;
     super::modules::check_permission(thread, &path)?;
     let vm = thread.vm;
     // Reading and verifying takes its time, and touches no object.
