@@ -96,7 +96,8 @@ pub unsafe extern "C" fn squall_sandbox_new(
 }
 
 /// An actor in the sandbox, whose root object is this value, such as the class of a module: a far reference to it, which
-/// `squall_call` sends messages to.
+/// `squall_call` sends messages to. A far reference is answered as it is, so what `squall_call` has answered may be given to this: a
+/// message to a value runs outside, whoever made the value.
 ///
 /// # Safety
 ///
@@ -115,7 +116,8 @@ pub unsafe extern "C" fn squall_sandbox_actor(
 }
 
 /// Loads a module for a sandbox, as `squall_load` does: a far reference to what that would answer, in an actor of the sandbox. If a
-/// module of bytecode imports a module of the host that the sandbox is not granted, that is an error with `SQUALL_CODE_COMPILE`.
+/// module imports a module of the host that the sandbox is not granted, that is an error with `SQUALL_CODE_COMPILE`. What the module
+/// runs to make its class runs in the sandbox.
 ///
 /// # Safety
 ///

@@ -129,7 +129,7 @@ impl Machine {
         for (name, bytes) in modules {
             let loaded = self.vm.call(&loader, "load:", &[Value::Text(path(name))]);
             if let (Ok(value), Ok(module)) = (loaded, format::decode(bytes)) {
-                self.attack_value(&value, &module)?;
+                self.attack_from(&module, move |sandbox| sandbox.actor(&value))?;
             }
         }
         files().clear();
@@ -140,27 +140,25 @@ impl Machine {
     pub fn attack(&self, module: &Module) -> Result<(), String> {
         let Ok(bytes) = format::encode(module) else { return Ok(()) };
         self.modules.fetch_add(1, Ordering::Relaxed);
-        match self.vm.load("hostile", FileKind::Binary, &bytes) {
-            Ok(value) => self.attack_value(&value, module),
-            // Imports that are not there, for instance.
-            Err(Error::Compile(_) | Error::Exception { .. }) => Ok(()),
-            Err(error) => Err(format!("it cannot be loaded: {error}")),
-        }
+        self.attack_from(module, move |sandbox| sandbox.load("hostile", FileKind::Binary, &bytes))
     }
 
-    fn attack_value(&self, value: &Value, module: &Module) -> Result<(), String> {
+    /// Does so with an actor that begins in a sandbox, if it does.
+    fn attack_from(
+        &self,
+        module: &Module,
+        begin: impl FnOnce(&Sandbox) -> Result<Value, Error> + Send + 'static,
+    ) -> Result<(), String> {
         let problem = |what: &str, error: Error| format!("{what}: {error}");
         let sandbox =
             self.vm.sandbox("fuzz", BUDGETS, GRANTS).map_err(|e| problem("no sandbox", e))?;
         let sandbox = Arc::new(sandbox);
-        let guarded = sandbox.clone();
-        let (value, module) = (value.clone(), module.clone());
-        let vm = self.vm.clone();
+        let (vm, module, guarded) = (self.vm.clone(), module.clone(), sandbox.clone());
         let run = move || {
-            // A class that is no value cannot be the root of an actor.
-            let Ok(actor) = guarded.actor(&value) else { return };
+            // Imports may not be there, for instance, and a class that is no value cannot be the root of an actor.
+            let Ok(actor) = begin(&guarded) else { return };
             match module.main_class {
-                Some(_) => send_messages(&vm, &actor, &module),
+                Some(_) => send_messages(&vm, &guarded, &actor, &module),
                 None => call_exports(&vm, &actor, &module),
             }
         };
@@ -282,7 +280,7 @@ fn example(module: &Module, kind: RegisterType, depth: usize) -> Value {
 }
 
 /// Makes an instance of a module's main class, and sends it messages.
-fn send_messages(vm: &Vm, actor: &Value, module: &Module) {
+fn send_messages(vm: &Vm, sandbox: &Sandbox, actor: &Value, module: &Module) {
     let Some(class) = module.main_class.and_then(|id| module.classes.get(id.index())) else {
         return;
     };
@@ -291,6 +289,8 @@ fn send_messages(vm: &Vm, actor: &Value, module: &Module) {
         vm.call(receiver, selector, &arguments)
     };
     let Ok(instance) = send(actor, module.string(class.factory_selector)) else { return };
+    // A value runs where it is sent a message, and this is not to run out here.
+    let Ok(instance) = sandbox.actor(&instance) else { return };
     for method in class.methods.iter().take(CALLED) {
         _ = send(&instance, module.string(method.selector));
     }

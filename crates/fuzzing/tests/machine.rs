@@ -23,13 +23,19 @@ const PROGRAMS: u64 = 60;
 /// Folders with modules to be damaged.
 const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
 
+/// Folders with modules that once did harm, to be run as they are.
+const FOUND: [&str; 2] = ["fuzz/seeds/run", "tests/language/sandboxes"];
+
 #[test]
 fn modules_run_in_one_machine() {
     let machine = Machine::of_process();
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let first = number("SQUALL_FUZZ_FIRST").unwrap_or(1);
     let rounds = number("SQUALL_FUZZ_TIMES").map_or(0..1, |times| first..first + times);
-    let modules = modules();
+    for (index, module) in modules(&FOUND).iter().enumerate() {
+        assert_eq!(machine.attack(module), Ok(()), "module {index} of {FOUND:?}");
+    }
+    let modules = modules(&MODULES);
     for round in rounds {
         for seed in round * PROGRAMS..(round + 1) * PROGRAMS {
             agree(machine, seed);
@@ -40,9 +46,9 @@ fn modules_run_in_one_machine() {
     }
 }
 
-fn modules() -> Vec<Module> {
+fn modules(folders: &[&str]) -> Vec<Module> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files = MODULES.iter().flat_map(|folder| {
+    let files = folders.iter().flat_map(|folder| {
         std::fs::read_dir(root.join(folder)).expect("the folder is there").flatten()
     });
     let mut paths: Vec<_> = files.map(|file| file.path()).collect();

@@ -10,7 +10,8 @@ use squall::{FileKind, Options, Surroundings};
 const MODULE: &str = r"
 class Guest usingPlatform: platform = Value (
 | private host      = platform host.
-  private processes = platform processes. |
+  private processes = platform processes.
+  private actors    = platform actors. |
 )(
   class Counter = (| count ::= 0. |)(
     public increment = ( count:: count + 1. ^ count )
@@ -33,6 +34,7 @@ class Guest usingPlatform: platform = Value (
   public array = ( ^ {1. 'two'. nil} )
   public block = ( ^ [:x | x + 1 ] )
   public promise = ( ^ platform_delay <-: value )
+  public broken = ( | pair = actors createPromisePair. | pair resolver error: 'broken'. ^ pair promise )
   public platform_delay = ( ^ [ 17 ] )
   public provided = ( ^ (host at: 'in') read )
   public loopClass = ( ^ Loop )
@@ -121,6 +123,7 @@ fn a_machine_inside_of_this_process() {
     exports_are_called(&vm);
     modules_of_the_host_are_imported(&vm);
     sandboxes_import_what_they_are_granted(&vm);
+    modules_run_where_they_are_loaded(&vm);
     calls_fail_with_reasons(&vm, &guest);
     many_native_threads_call(&vm, &guest);
     native_functions_are_called(&vm, &guest);
@@ -166,6 +169,9 @@ fn values_go_both_ways(vm: &Vm, guest: &Value) {
     assert_eq!(vm.evaluate(&block, &[Value::Integer(41)]), Ok(Value::Integer(42)));
     let promise = vm.call(guest, "promise", &[]).expect("a promise");
     assert_eq!(vm.wait_for(&promise), Ok(Value::Integer(17)));
+    let broken = vm.call(guest, "broken", &[]).expect("a promise");
+    let Err(Error::Exception { text: told, .. }) = vm.wait_for(&broken) else { panic!("it broke") };
+    assert!(told.contains("broken"), "{told}");
     let mut deep = Value::Nil;
     for _ in 0..200 {
         deep = Value::List(vec![deep]);
@@ -241,6 +247,27 @@ fn sandboxes_import_what_they_are_granted(vm: &Vm) {
     let Err(Error::Exception { class, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(class, "NotGranted");
     assert_eq!(vm.sandbox("x", Budgets::default(), &["nothing"]).err(), Some(Error::Argument));
+}
+
+/// A module whose class is long in the making.
+const ENDLESS: &str = include_str!("../../../tests/language/sandboxes/endless.sqasm");
+
+/// What a module runs to make its class runs in the sandbox, and what its values answer does if they are the roots of actors there.
+fn modules_run_where_they_are_loaded(vm: &Vm) {
+    let poor = Budgets { fuel: Some(20_000), ..Budgets::default() };
+    let sandbox = |name| vm.sandbox(name, poor, &[]).expect("a sandbox");
+    let loaded = sandbox("maker").load("endless.sqasm", FileKind::Assembly, ENDLESS.as_bytes());
+    assert!(matches!(loaded, Err(Error::SandboxEnded(_))), "{loaded:?}");
+    let source = "class Loop new = Value ()( public run = ( [ true ] whileTrue: [] ) public half = ( ^ 21 ) )";
+    let looping = sandbox("looper");
+    let class = looping.load("loop.ns", FileKind::Newspeak, source.as_bytes()).expect("it is fine");
+    let value = vm.call(&class, "new", &[]).expect("an instance");
+    let actor = looping.actor(&value).expect("an actor");
+    assert_eq!(
+        vm.call(&looping.actor(&actor).expect("itself"), "half", &[]),
+        Ok(Value::Integer(21))
+    );
+    assert!(matches!(vm.call(&actor, "run", &[]), Err(Error::SandboxEnded(_))));
 }
 
 fn calls_fail_with_reasons(vm: &Vm, guest: &Value) {

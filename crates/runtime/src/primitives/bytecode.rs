@@ -66,10 +66,7 @@ fn load_granted(
     });
     match loaded {
         Ok(module) => number_of(thread, module),
-        Err(CompileError::NotFound) => super::modules::not_found(thread, &path),
-        Err(CompileError::Invalid(diagnostics)) => {
-            super::modules::invalid(thread, &diagnostics, &path)
-        }
+        Err(error) => Err(super::modules::failure_for(thread, error, &path)),
     }
 }
 

@@ -1,13 +1,14 @@
 //! Modules: loading them, and the kernel's registry of those of the library.
 //!
 //! A module is compiled once, but each time it is asked for it answers a new class object, made by
-//! the accessor of its class, which is guest code: the outcome is a call of that.
+//! the accessor of its class, which is guest code: the outcome is a call of that. So one who does not trust the
+//! module has it compiled here, and the class made in a sandbox.
 
 use std::path::Path;
 
 use squall_heap::Word;
 
-use super::reflection::definition;
+use super::reflection::{definition, make_handle};
 use super::resources::denied;
 use super::{Primitive, answer};
 use crate::host::CompileError;
@@ -28,6 +29,16 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("loadModule:nextTo:", |thread, window| {
         match path_next_to(thread, window) {
             Ok(path) => load(thread, &path),
+            Err(failure) => failure.into(),
+        }
+    }),
+    Primitive::ordinary("definitionOfModule:", |thread, window| answer(define(thread, window))),
+    Primitive::ordinary("classOfModule:", |thread, window| {
+        match definition(thread.vm, window.get(0)) {
+            Ok(definition) => {
+                let module = definition.module.loaded();
+                make_class(thread, module, module.bytecode.path_text())
+            }
             Err(failure) => failure.into(),
         }
     }),
@@ -73,17 +84,29 @@ pub(super) fn check_permission(thread: &mut Thread, path: &str) -> Result<(), Fa
 
 /// Makes a class object of the module in a source file.
 fn load(thread: &mut Thread, path: &str) -> Outcome {
-    let allowed = grants::check(thread, "system", path);
-    if let Err(failure) = allowed.and_then(|()| check_permission(thread, path)) {
-        return failure.into();
+    match read(thread, path) {
+        Ok(module) => make_class(thread, module, path),
+        Err(failure) => failure.into(),
     }
+}
+
+/// A handle of the definition of the class of the module in a source file.
+fn define(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = text_argument(window.get(0))?;
+    let module = read(thread, &path)?;
+    match module.main_definition() {
+        Some(definition) => make_handle(thread, definition),
+        None => Err(without_class(thread, &path)),
+    }
+}
+
+/// The module in a source file, compiled. *GC point.*
+fn read(thread: &mut Thread, path: &str) -> Result<&'static LoadedModule, Failure> {
+    grants::check(thread, "system", path)?;
+    check_permission(thread, path)?;
     let vm = thread.vm;
     // Reading and compiling takes its time, and touches no object.
-    match outside(thread, || vm.program_module(path)) {
-        Ok(module) => make_class(thread, module, path),
-        Err(CompileError::NotFound) => answer(not_found(thread, path)),
-        Err(CompileError::Invalid(diagnostics)) => answer(invalid(thread, &diagnostics, path)),
-    }
+    outside(thread, || vm.program_module(path)).map_err(|error| failure_for(thread, error, path))
 }
 
 fn load_library(thread: &mut Thread, window: Window) -> Outcome {
@@ -94,7 +117,7 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
     let vm = thread.vm;
     match thread.mutator.native(|| vm.library_module(&name)) {
         Some(module) => make_class(thread, module, &name),
-        None => answer(not_found(thread, &name)),
+        None => not_found(thread, &name).into(),
     }
 }
 
@@ -102,24 +125,39 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
 fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) -> Outcome {
     let class = module.main_definition().map(|definition| definition.bytecode());
     let Some(accessor) = class.and_then(|class| class.accessor) else {
-        return answer(invalid(thread, "the module has no class", path));
+        return without_class(thread, path).into();
     };
     thread.message.clear();
     thread.message.push(Word::NIL);
     Outcome::Call(module.function(accessor))
 }
 
-pub(super) fn not_found(thread: &mut Thread, path: &str) -> Result<Word, Failure> {
-    let path = make_string(thread, path)?;
-    Err(Failure::with("ModuleNotFound", path, Word::NIL))
+/// The failure for a module that cannot be had. *GC point.*
+pub(super) fn failure_for(thread: &mut Thread, error: CompileError, path: &str) -> Failure {
+    match error {
+        CompileError::NotFound => not_found(thread, path),
+        CompileError::Invalid(diagnostics) => invalid(thread, &diagnostics, path),
+    }
 }
 
-pub(super) fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Result<Word, Failure> {
-    let diagnostics = make_string(thread, diagnostics)?;
+fn not_found(thread: &mut Thread, path: &str) -> Failure {
+    let path = make_string(thread, path);
+    path.map_or_else(|failure| failure, |path| Failure::with("ModuleNotFound", path, Word::NIL))
+}
+
+fn without_class(thread: &mut Thread, path: &str) -> Failure {
+    invalid(thread, "the module has no class", path)
+}
+
+fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Failure {
+    let diagnostics = match make_string(thread, diagnostics) {
+        Ok(diagnostics) => diagnostics,
+        Err(failure) => return failure,
+    };
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(diagnostics);
     let path = make_string(thread, path);
     let diagnostics = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
-    Err(Failure::with("CompileError", diagnostics, path?))
+    path.map_or_else(|failure| failure, |path| Failure::with("CompileError", diagnostics, path))
 }

@@ -58,7 +58,11 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// How many bits of a handle are the number within the module.
 const CLASS_BITS: u32 = 32;
 
-fn make_handle(thread: &mut Thread, definition: &'static Definition) -> Result<Word, Failure> {
+/// The handle of a definition. *GC point.*
+pub(super) fn make_handle(
+    thread: &mut Thread,
+    definition: &'static Definition,
+) -> Result<Word, Failure> {
     let number = thread.vm.module_number(definition.module.loaded()).unwrap_or(0);
     make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
 }

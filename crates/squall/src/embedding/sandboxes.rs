@@ -39,28 +39,34 @@ impl Vm {
 
 impl Sandbox {
     /// Makes an actor in the sandbox, whose root object is the value; answers a far reference to it. [`Vm::call`] sends
-    /// messages to that; if the sandbox ends before it has answered, that is [`Error::SandboxEnded`].
+    /// messages to that; if the sandbox ends before it has answered, that is [`Error::SandboxEnded`]. A far reference is answered
+    /// as it is, so what [`Vm::call`] has answered may be given to this: a message to a value runs outside, whoever made the value.
     pub fn actor(&self, value: &Value) -> Result<Value, Error> {
         let sandbox = Value::Object(self.object.clone());
         self.vm.ask("sandbox:actor:", &[sandbox, value.clone()])
     }
 
-    /// Loads a module for the sandbox, as [`Vm::load`] does; a module of bytecode that imports what the sandbox is not granted is
-    /// [`Error::Compile`]. Answers a far reference to what [`Vm::load`] would answer, in an actor of the sandbox.
+    /// Loads a module for the sandbox, as [`Vm::load`] does; a module that imports what the sandbox is not granted is
+    /// [`Error::Compile`]. Answers a far reference to what [`Vm::load`] would answer, in an actor of the sandbox. What a module
+    /// runs to make its class runs in the sandbox, which it does not with [`Vm::load`] and [`Sandbox::actor`].
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
-        let (module, key) = self.vm.load_keyed(path, kind, bytes)?;
-        let object = self.object.clone();
-        let checked = self.vm.do_inside(move |thread| {
-            let word = thread.vm.embedding.kept.word(&object);
-            let sandbox = SandboxRef::of_object(word.object_unchecked());
-            match thread.vm.program_module(&key) {
-                Ok(module) => check_grants(thread.vm, module, &key, sandbox),
-                // It has just been loaded.
-                Err(_) => Ok(()),
-            }
+        let prepared = self.vm.prepare(path, kind, bytes)?;
+        self.check_imports(prepared.key.clone())?;
+        if prepared.has_class {
+            let sandbox = Value::Object(self.object.clone());
+            let loader = self.vm.ask("sandbox:loader:", &[sandbox, Value::Text(prepared.key)])?;
+            return self.vm.call(&loader, "load", &[]);
+        }
+        self.actor(&self.vm.load_prepared(&prepared)?)
+    }
+
+    fn check_imports(&self, key: String) -> Result<(), Error> {
+        let checked = self.inspect(move |vm, sandbox| match vm.program_module(&key) {
+            Ok(module) => check_grants(vm, module, &key, sandbox),
+            // Who loads it is told.
+            Err(_) => Ok(()),
         })?;
-        checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))?;
-        self.actor(&module)
+        checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))
     }
 
     /// Ends it; whether it was not over.

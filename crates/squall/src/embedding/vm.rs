@@ -14,7 +14,7 @@ use squall_runtime::fences;
 use squall_runtime::thread::Thread;
 
 use super::{Error, Value};
-use crate::compiler::{FileKind, RunnableModule, module_from_bytes};
+use crate::compiler::{FileKind, module_from_bytes};
 use crate::host::Embedding;
 use crate::machine::Machine;
 use crate::options::Options;
@@ -36,6 +36,14 @@ struct Running {
     modules: AtomicU64,
     platform: Value,
     host: Value,
+}
+
+/// A module that the machine knows, but has not loaded.
+pub(super) struct Prepared {
+    /// What the machine knows it by.
+    pub key: String,
+    /// Whether what is loaded of it is a class.
+    pub has_class: bool,
 }
 
 /// How large the native stack of the machine's first native thread may become.
@@ -101,16 +109,16 @@ impl Vm {
     /// Loads a module. Answers its class, which has no authority; or, for bytecode without one, what its exports are
     /// called with ([`Vm::call_export`]). The path is what traces and diagnostics call it.
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
-        self.load_keyed(path, kind, bytes).map(|(module, _)| module)
+        self.load_prepared(&self.prepare(path, kind, bytes)?)
     }
 
-    /// The same, and what the machine knows the module by.
-    pub(super) fn load_keyed(
+    /// Has the machine know a module, of which nothing runs yet.
+    pub(super) fn prepare(
         &self,
         path: &str,
         kind: FileKind,
         bytes: &[u8],
-    ) -> Result<(Value, String), Error> {
+    ) -> Result<Prepared, Error> {
         let module = match kind {
             FileKind::Newspeak => crate::compiler::compile_newspeak(
                 Source::from_bytes(path, bytes),
@@ -118,16 +126,19 @@ impl Vm {
             ),
             kind => module_from_bytes(path, kind, bytes, self.0.verify_all),
         };
-        self.load_module(module?)
+        let (module, number) = (module?, self.0.modules.fetch_add(1, Ordering::Relaxed));
+        let prepared = Prepared {
+            key: format!("host:{number}"),
+            has_class: module.module().main_class.is_some(),
+        };
+        self.0.embedding.prepared.lock().insert(prepared.key.clone(), module.into_module());
+        Ok(prepared)
     }
 
-    fn load_module(&self, module: RunnableModule) -> Result<(Value, String), Error> {
-        let number = self.0.modules.fetch_add(1, Ordering::Relaxed);
-        let key = format!("host:{number}");
-        let selector = if module.module().main_class.is_some() { "load:" } else { "bytecode:" };
-        self.0.embedding.prepared.lock().insert(key.clone(), module.into_module());
-        let loaded = self.ask(selector, &[Value::Text(key.clone())])?;
-        Ok((loaded, key))
+    /// Loads what was prepared.
+    pub(super) fn load_prepared(&self, prepared: &Prepared) -> Result<Value, Error> {
+        let selector = if prepared.has_class { "load:" } else { "bytecode:" };
+        self.ask(selector, &[Value::Text(prepared.key.clone())])
     }
 
     /// Sends a message to a guest object, and waits for the answer. It reaches public and protected methods. If the
