@@ -17,7 +17,9 @@ fuzz_target!(|bytes: &[u8]| {
     for function in &module.functions {
         let maps = FrameMaps::compute(function);
         for pc in 0..=function.code.len() {
-            assert!(maps.before(pc).includes(maps.at(pc)));
+            let (before, at) = (maps.before(pc), maps.at(pc));
+            // In a fork, there is what its branches have defined; of what is not verified, maps mean nothing.
+            assert!(before.includes(at) || maps.fork(pc).is_some() || trusted.is_err());
         }
     }
 });
