@@ -298,9 +298,8 @@ fn exported(
     wanted: &Signature,
 ) -> Result<FunctionId, Problem> {
     let text = &provider.bytecode;
-    let export = text.exports().iter().find(|export| text.string(export.name) == name);
     let missing = || Problem::from("the module does not export it".to_owned());
-    let id = export.ok_or_else(missing)?.function;
+    let id = text.exports()[provider.export(name).ok_or_else(missing)?].function;
     let found = Signature::of(provider, text.function(id));
     if found == *wanted {
         return Ok(id);

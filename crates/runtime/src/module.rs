@@ -11,6 +11,7 @@
 //! functions are linked apart, and refer to the variant. It belongs to a *view* of the module: of the
 //! same text, in which this definition and what is nested in it are others.
 
+use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -44,6 +45,8 @@ pub struct LoadedModule {
     table: &'static SymbolTable,
     /// The rows of the type table, interned.
     types: OnceLock<Box<[Type]>>,
+    /// The exports by their names.
+    exports: OnceLock<HashMap<&'static str, usize>>,
     /// Set when somebody begins to look for what it imports.
     is_linked: AtomicBool,
     /// Of a view, the definition that it has a variant of, which is none itself.
@@ -61,6 +64,7 @@ impl LoadedModule {
             bytecode,
             table,
             types: OnceLock::new(),
+            exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
             seen: None,
         }))
@@ -76,6 +80,7 @@ impl LoadedModule {
             bytecode,
             table,
             types: OnceLock::new(),
+            exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
             seen: Some(definition),
         }))
@@ -147,6 +152,16 @@ impl LoadedModule {
     /// The definition that loading the module answers.
     pub fn main_definition(&'static self) -> Option<&'static Definition> {
         self.bytecode.main_class().map(|id| self.definition(id))
+    }
+
+    /// The index of the export of that name.
+    pub fn export(&self, name: &str) -> Option<usize> {
+        let text = self.bytecode;
+        let exports = self.exports.get_or_init(|| {
+            let names = text.exports().iter().map(|export| text.string(export.name));
+            names.enumerate().map(|(index, name)| (name, index)).collect()
+        });
+        exports.get(name).copied()
     }
 
     /// Every function that was linked so far.

@@ -4,7 +4,6 @@
 //! answers objects ([`squall_bytecode::adapters`]).
 
 use squall_bytecode::adapters::{self, Adapter};
-use squall_bytecode::module::Module;
 use squall_bytecode::types::TypeDefinition;
 use squall_heap::Word;
 
@@ -99,16 +98,14 @@ fn exports(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 /// The index of the export with the name in a word.
-fn export(text: &Module, name: Word) -> Result<usize, Failure> {
-    let wanted = text_argument(name)?;
-    let found = text.exports.iter().position(|export| text.string(export.name) == wanted);
-    found.ok_or(Failure::argument(name))
+fn export(module: &LoadedModule, name: Word) -> Result<usize, Failure> {
+    module.export(&text_argument(name)?).ok_or(Failure::argument(name))
 }
 
 fn takes_arguments(window: Window) -> Result<Word, Failure> {
     let module = module(window.get(1))?;
     let text = module.bytecode.whole();
-    let function = text.exports[export(&text, window.get(0))?].function;
+    let function = text.exports[export(module, window.get(0))?].function;
     Ok(Word::from_bool(text.functions[function.index()].parameters > 0))
 }
 
@@ -116,7 +113,7 @@ fn takes_arguments(window: Window) -> Result<Word, Failure> {
 fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let module = module(window.get(0))?;
     let text = module.bytecode.whole();
-    let index = export(&text, window.get(1))?;
+    let index = export(module, window.get(1))?;
     let adapter = if window.get(3) == Word::TRUE { Adapter::Spawn } else { Adapter::Call };
     let first = module.bytecode.first_adapter().ok_or(Failure::argument(window.get(1)))?;
     let function = module.function(adapters::id(first, index, adapter));
@@ -139,7 +136,7 @@ fn result_end(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let module = module(window.get(1))?;
     let text = module.bytecode.whole();
     let result =
-        text.functions[text.exports[export(&text, window.get(0))?].function.index()].result;
+        text.functions[text.exports[export(module, window.get(0))?].function.index()].result;
     let end = match text.definition(result) {
         Some(TypeDefinition::Reader(_)) => "reading",
         Some(TypeDefinition::Writer(_)) => "writing",
