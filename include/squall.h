@@ -541,6 +541,13 @@ squall_error *squall_options_set_budgets(squall_options *options, const squall_b
 squall_error *squall_options_add_argument(squall_options *options, const char *argument);
 
 /**
+ * Adds a folder, whose path ends with a NUL, to those in which modules are looked for that others import. The first one that has the
+ * module counts. Modules that are loaded from memory look in the working directory before.
+ */
+squall_error *squall_options_add_module_folder(squall_options *options,
+                                               const char *path);
+
+/**
  * Where standard output and standard error output go; nowhere for null. The data is given to the functions, and must live
  * as long as the machine.
  */

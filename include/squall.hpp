@@ -169,6 +169,10 @@ public:
     options &argument(const std::string &argument) {
         return set(squall_options_add_argument(get(), argument.c_str()));
     }
+    // A folder in which modules are looked for that others import.
+    options &module_folder(const std::string &path) {
+        return set(squall_options_add_module_folder(get(), path.c_str()));
+    }
     // Where standard output and standard error output go: to functions of a text, or nowhere. They throw nothing.
     options &output(std::function<void(std::string_view)> output,
                     std::function<void(std::string_view)> errors = nullptr) {

@@ -200,6 +200,25 @@ pub unsafe extern "C" fn squall_options_add_argument(
     })
 }
 
+/// Adds a folder, whose path ends with a NUL, to those in which modules are looked for that others import. The first one that has the
+/// module counts. Modules that are loaded from memory look in the working directory before.
+///
+/// # Safety
+///
+/// It does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn squall_options_add_module_folder(
+    options: *mut squall_options,
+    path: *const c_char,
+) -> *mut squall_error {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let path = unsafe { text::required(path) }?;
+        handles::get(options)?.choices.lock().options.module_path.push(path.into());
+        Ok(())
+    })
+}
+
 /// Where standard output and standard error output go; nowhere for null. The data is given to the functions, and must live
 /// as long as the machine.
 #[unsafe(no_mangle)]

@@ -249,15 +249,47 @@ static void *wait_for_end(void *data) {
     return NULL;
 }
 
-int main(void) {
+/* Imports from a folder of the search path. */
+static void imports(squall_vm *vm) {
+    static const char text[] = "import \"powers\" \"^1\" {\n function $square \"square\" (i64) -> i64\n}\n"
+                               "export \"nine\" $nine\n"
+                               "function $nine \"nine\" (0) -> i64 {\n registers i64, any, i64\n"
+                               " load_raw r2, i64 3\n call r0, r2, 1, $square\n return r0\n}\n";
+    squall_value *module, *answer;
+    int64_t nine;
+    well(squall_load(vm, "importer", SQUALL_FORMAT_ASSEMBLY, text, sizeof text - 1, &module));
+    well(squall_call_export(vm, module, "nine", NULL, 0, &answer));
+    well(squall_value_integer(answer, &nine));
+    is(nine == 900);
+    squall_value_free(answer);
+    squall_value_free(module);
+}
+
+/* Options with the folder of modules that the tests of linking share, seen from an example's file. */
+static squall_options *with_modules(const char *example) {
+    char path[4096];
+    const char *end = strrchr(example, '/');
+    squall_options *options = squall_options_new();
+    is(end != NULL);
+    snprintf(path, sizeof path, "%.*s/../../tests/bytecode/link/shared", (int)(end - example), example);
+    expect(squall_options_add_module_folder(options, NULL), SQUALL_CODE_ARGUMENT);
+    well(squall_options_add_module_folder(options, path));
+    return options;
+}
+
+int main(int count, char **arguments) {
+    squall_options *options;
     squall_vm *vm, *second;
     squall_reader *reader, *idle;
     squall_value *end;
     pthread_t waiting;
     int32_t code;
     without_machine();
-    well(squall_start(NULL, &vm));
+    options = with_modules(count > 1 ? arguments[1] : "");
+    well(squall_start(options, &vm));
+    squall_options_free(options);
     expect(squall_start(NULL, &second), SQUALL_CODE_ALREADY_STARTED);
+    imports(vm);
     with_machine(vm);
     well(squall_channel_from_guest(vm, 0, &reader, &end));
     well(squall_reader_of(vm, end, &idle));
