@@ -48,7 +48,7 @@ pub struct Arguments {
 /// A fuzz target.
 struct Target {
     name: &'static str,
-    /// Folders with inputs to begin with.
+    /// Folders with inputs to begin with; where an input is a series of choices, any will do.
     seeds: &'static [&'static str],
     dictionary: Option<&'static str>,
     /// The most bytes of an input.
@@ -78,7 +78,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         name: "programs",
-        seeds: &["fuzz/seeds/programs"],
+        seeds: &[],
         dictionary: None,
         longest: 2048,
         share: 6,
@@ -86,7 +86,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         name: "link",
-        seeds: &["fuzz/seeds/link"],
+        seeds: &[],
         dictionary: None,
         longest: 256,
         share: 2,
@@ -258,8 +258,7 @@ fn round_of(binary: &Path, target: &Target, words: &str, time: Duration, report:
     }
     let mut command = Command::new(binary);
     command.current_dir(root()).arg(corpus);
-    let seeds = target.seeds.iter().filter(|folder| root().join(folder).is_dir());
-    command.args(seeds);
+    command.args(target.seeds);
     command.arg(format!("-artifact_prefix={}/", artifacts.display()));
     command.arg(format!("-max_total_time={}", time.as_secs()));
     command.arg(format!("-max_len={}", target.longest));
