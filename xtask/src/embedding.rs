@@ -3,11 +3,12 @@
 //! The examples in C and C++ and the tests of `crates/capi` are compiled with the sanitizers for addresses and for undefined
 //! behaviour, and run with the library as it always is: all native memory comes from the sanitizer then, so what is freed twice, or not as a
 //! whole, is found on both sides, and wrong accesses are in C and C++. With `--toolchain nightly` the library is built with the
-//! sanitizer as well, which finds wrong accesses in Rust. Objects of guests lie in the collector's own pages, which no sanitizer
+//! sanitizer for addresses as well, which finds wrong accesses in Rust. Objects of guests lie in the collector's own pages, which no sanitizer
 //! knows; these are clear of where the sanitizer for addresses has its shadow.
 //!
 //! The sanitizer for data races wants all other addresses for itself, so a machine does not start with it: that is for what is done without
-//! one, values, lists, errors and options, by many native threads at once.
+//! one, values, lists, errors and options, by many native threads at once. It would want Rust's standard library to be built with it, too, so
+//! the library is never.
 //!
 //! Each program runs several times, since native threads differ from run to run.
 
@@ -45,6 +46,8 @@ const fn program(source: &'static str, last: &'static str) -> Program {
 struct Sanitizer {
     /// What the compilers call it.
     name: &'static str,
+    /// Whether it can watch the library while Rust's standard library is as it always is.
+    watches_library: bool,
     /// What those for C get beside it.
     others: &'static str,
     /// Its options, in the environment.
@@ -55,6 +58,7 @@ struct Sanitizer {
 const SANITIZERS: [Sanitizer; 2] = [
     Sanitizer {
         name: "address",
+        watches_library: true,
         others: ",undefined",
         // What only guests' objects lead to is no leak.
         options: ("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"),
@@ -68,6 +72,7 @@ const SANITIZERS: [Sanitizer; 2] = [
     },
     Sanitizer {
         name: "thread",
+        watches_library: false,
         others: "",
         // Rust's own means of synchronisation are unknown to it.
         options: ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1"),
@@ -99,7 +104,7 @@ impl Sanitizer {
 
     /// Builds the library; answers the folder in which it is.
     fn build_library(&self, arguments: &Arguments) -> Result<PathBuf, String> {
-        let folder = match &arguments.toolchain {
+        let folder = match arguments.toolchain.as_ref().filter(|_| self.watches_library) {
             Some(toolchain) => self.build_watched(toolchain)?,
             None => build_plain()?,
         };
