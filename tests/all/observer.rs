@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use libtest_mimic::Trial;
 
@@ -37,7 +38,7 @@ class Spinning usingPlatform: platform = Value (
 )
 ";
 
-/// Waits for everything that there is outside.
+/// Waits for everything that there is outside. It keeps both sides of its connection, which would end with a collection.
 const WAITING: &str = "\
 class Waiting usingPlatform: platform = Value (
 | private net        = platform net.
@@ -45,9 +46,9 @@ class Waiting usingPlatform: platform = Value (
   private scheduling = platform scheduling. |
 )(
   public main: args = (
-    | listener = net listenAt: '127.0.0.1' port: 0. client child datagrams |
+    | listener = net listenAt: '127.0.0.1' port: 0. client served child datagrams |
     client:: net connectTo: '127.0.0.1' port: listener port.
-    listener accept.
+    served:: listener accept.
     child:: os start: { 'cat' }.
     datagrams:: net datagramsAt: '127.0.0.1' port: 0.
     scheduling fork: [ listener accept ].
@@ -57,6 +58,7 @@ class Waiting usingPlatform: platform = Value (
     scheduling fork: [ datagrams receive ].
     'waits' println.
     (os signals: { #hangup }) next.
+    served close.
     ^ 0
   )
 )
@@ -100,19 +102,38 @@ fn describe(text: &str, flags: &[&str], parts: &[&str]) -> std::io::Result<()> {
     result
 }
 
-/// Asks twice, since the program is to go on after the first time.
+/// How often a program is asked that does not say what it is to say.
+const MOST: usize = 300;
+
+/// Asks again until all has been said twice, since the program may not wait yet, and is to go on after the first time.
 fn observe(program: &mut Child, parts: &[&str]) -> std::io::Result<()> {
     let mut output = BufReader::new(program.stdout.take().expect("it is piped")).lines();
-    let mut error = BufReader::new(program.stderr.take().expect("it is piped")).lines();
+    let error = BufReader::new(program.stderr.take().expect("it is piped")).lines();
     output.next().transpose()?;
-    for _ in 0..2 {
-        let dump = squall().arg("dump").arg(program.id().to_string()).status()?;
-        assert!(dump.success());
-        for part in parts {
-            // The test fails by the end of the output, when somebody ends it.
-            let line = error.find(|line| line.as_ref().is_ok_and(|line| line.contains(part)));
-            line.ok_or_else(|| std::io::Error::other(format!("nothing says {part:?}")))??;
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || tell.send(find(error, &[parts, parts].concat())));
+        for _ in 0..MOST {
+            let dump = squall().arg("dump").arg(program.id().to_string()).status()?;
+            assert!(dump.success());
+            if let Ok(found) = told.recv_timeout(Duration::from_millis(100)) {
+                return found;
+            }
         }
+        // What it says ends with it.
+        program.kill()?;
+        told.recv().map_err(std::io::Error::other)?
+    })
+}
+
+/// Looks for parts of lines, in this order.
+fn find(
+    mut lines: impl Iterator<Item = std::io::Result<String>>,
+    parts: &[&str],
+) -> std::io::Result<()> {
+    for part in parts {
+        let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(part)));
+        line.ok_or_else(|| std::io::Error::other(format!("nothing says {part:?}")))??;
     }
     Ok(())
 }

@@ -231,10 +231,18 @@ fn start(
     let words = thread.message.len();
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), words) };
-    let message = messages::make(thread, kind, Word::NIL, window)?;
-    thread.message.clear();
-    thread.message.push(message.word());
-    strand::make(thread, vat, model, size)
+    let depth = thread.mutator.root_depth();
+    if let Some(vat) = vat {
+        // A vat without a strand is a root only for a while.
+        thread.mutator.push_root(vat.object.get());
+    }
+    let made = messages::make(thread, kind, Word::NIL, window).and_then(|message| {
+        thread.message.clear();
+        thread.message.push(message.word());
+        strand::make(thread, vat, model, size)
+    });
+    thread.mutator.truncate_roots(depth);
+    made
 }
 
 fn set_priority(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

@@ -34,19 +34,38 @@ pub fn send_eventually(
     }
     let target = address(thread, here, window)?;
     let depth = thread.mutator.root_depth();
+    keep(thread, target);
+    let sent = send_to(thread, (here, target), site, window, wants_result);
+    thread.mutator.truncate_roots(depth);
+    sent
+}
+
+/// Roots the vat that a window was [addressed](address) to: the far reference that kept it is not there any more.
+fn keep(thread: &mut Thread, target: Option<VatRef>) {
+    if let Some(target) = target {
+        thread.mutator.push_root(target.object.get());
+    }
+}
+
+/// Sends the message in the window, which is addressed; the roots that it leaves are the caller's to drop. *GC point.*
+fn send_to(
+    thread: &mut Thread,
+    (here, target): (VatRef, Option<VatRef>),
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) -> Result<Outcome, Failure> {
     let result = match wants_result {
         true => make(thread, here, origins::origin_of(Some(site)))?.word(),
         false => Word::NIL,
     };
     let kept = thread.mutator.push_root(result);
-    let sent = make_and_post(thread, (here, target), site, result, window);
+    make_and_post(thread, (here, target), site, result, window)?;
     let target = target.or_else(|| vat_behind(window.get(0)));
     let target = target.filter(|&target| target != here && target.is_bounded());
-    let waiter = target.map(|_| waiting::own_waiter(thread)).transpose();
+    let waiter = target.map(|_| waiting::own_waiter(thread)).transpose()?;
     let result = thread.mutator.get(kept);
-    thread.mutator.truncate_roots(depth);
-    sent?;
-    Ok(match (target, waiter?) {
+    Ok(match (target, waiter) {
         (Some(target), Some(waiter)) => target.wait_for_room(thread, waiter, result),
         _ => Outcome::Return(result),
     })
@@ -69,7 +88,7 @@ fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<V
 }
 
 /// Posts the message in the window, from the first vat to the second, to which it was [addressed](address),
-/// or to wherever its receiver is. *GC point.*
+/// or to wherever its receiver is. The caller keeps that vat. *GC point.*
 fn make_and_post(
     thread: &mut Thread,
     (here, target): (VatRef, Option<VatRef>),
@@ -109,10 +128,13 @@ fn defer(
 pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     // A strand that was in a transaction has a vat.
     let Ok(here) = vat::current(thread) else { return };
+    let depth = thread.mutator.root_depth();
     let sent = address(thread, here, window).and_then(|target| {
+        keep(thread, target);
         let result = thread.message[0];
         make_and_post(thread, (here, target), site, result, window)
     });
+    thread.mutator.truncate_roots(depth);
     if let Err(failure) = sent {
         debug_assert!(failure.reason == "OutOfMemory");
         let (error, result) = (thread.vm.roots.out_of_memory.get(), thread.message[0]);
