@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
@@ -110,20 +111,28 @@ fn observe(program: &mut Child, parts: &[&str]) -> std::io::Result<()> {
     let mut output = BufReader::new(program.stdout.take().expect("it is piped")).lines();
     let error = BufReader::new(program.stderr.take().expect("it is piped")).lines();
     output.next().transpose()?;
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || tell.send(find(error, &[parts, parts].concat())));
-        for _ in 0..MOST {
-            let dump = squall().arg("dump").arg(program.id().to_string()).status()?;
-            assert!(dump.success());
-            if let Ok(found) = told.recv_timeout(Duration::from_millis(100)) {
-                return found;
-            }
-        }
-        // What it says ends with it.
+        let asked = ask(program.id(), &told);
+        // What it says ends with it, and so does the search.
         program.kill()?;
-        told.recv().map_err(std::io::Error::other)?
+        asked?.map_or_else(|| told.recv().map_err(std::io::Error::other)?, Ok)
     })
+}
+
+/// Asks the program until it is known what it has said, if that is soon.
+fn ask(program: u32, told: &Receiver<std::io::Result<()>>) -> std::io::Result<Option<()>> {
+    for _ in 0..MOST {
+        let dump = squall().arg("dump").arg(program.to_string()).status()?;
+        if !dump.success() {
+            return Err(std::io::Error::other(format!("it cannot be asked: {dump}")));
+        }
+        if let Ok(found) = told.recv_timeout(Duration::from_millis(100)) {
+            return found.map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// Looks for parts of lines, in this order.

@@ -23,7 +23,7 @@ const PROGRAMS: u64 = 60;
 /// Folders with modules to be damaged.
 const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
 
-/// Folders with modules that once did harm, to be run as they are.
+/// Folders with modules that are run as they are: those that once did harm, and those about sandboxes.
 const FOUND: [&str; 2] = ["fuzz/seeds/run", "tests/language/sandboxes"];
 
 #[test]
