@@ -162,6 +162,9 @@ impl Mutator {
     fn reserve(&mut self, size: usize) -> Option<Object> {
         self.collect_for_stress();
         self.meter(size)?;
+        if self.heap.sizing.must_compact() {
+            self.collect(CollectionKind::Full);
+        }
         if size > LARGE_OBJECT {
             self.make_room_for(size)?;
         } else if self.heap.sizing.must_check() && !self.overcommits {
@@ -177,15 +180,23 @@ impl Mutator {
         let fits =
             |mutator: &Mutator| mutator.heap.sizing.fits(crate::collector::used_bytes(), size);
         if !fits(self) {
-            self.collect(CollectionKind::Full);
+            self.collect_fully();
         }
         fits(self).then_some(())
     }
 
     /// Collects, and says whether that left memory.
     fn make_room(&mut self) -> Option<()> {
-        self.collect(CollectionKind::Full);
+        self.collect_fully();
         (!self.heap.sizing.report_exhaustion()).then_some(())
+    }
+
+    /// Collects, and compacts if that shows it to be necessary.
+    fn collect_fully(&mut self) {
+        self.collect(CollectionKind::Full);
+        if self.heap.sizing.must_compact() {
+            self.collect(CollectionKind::Full);
+        }
     }
 
     fn collect_for_stress(&mut self) {

@@ -39,7 +39,7 @@ struct Record {
     before: usize,
     /// Bytes in use after the last collection.
     used: usize,
-    /// Bytes in use after the last full collection.
+    /// Bytes of the objects that lived at the last full collection.
     live: usize,
 }
 
@@ -169,12 +169,12 @@ impl Heap {
         self.record().began = Some(Instant::now());
     }
 
-    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
-        self.sizing.collection_ended(kind, used);
+    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize, live: usize) {
+        self.sizing.collection_ended(kind, used, live);
         let mut record = self.record();
         record.used = used;
         if kind == CollectionKind::Full {
-            record.live = used;
+            record.live = live;
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 /// The choices at a heap's creation. The defaults suit an interactive program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeapOptions {
-    /// The most bytes the heap may take; `None` for three quarters of the machine's memory.
+    /// The most bytes the heap may take, and a third more during a compaction; `None` for three quarters of the machine's memory.
     pub max_heap: Option<usize>,
     /// How many bytes are allocated between two nursery collections: about 4 MiB keep pauses near a
     /// millisecond, 32 MiB give throughput. Reduced to an eighth of a small `max_heap`.

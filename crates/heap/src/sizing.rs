@@ -21,6 +21,12 @@
 //! mark again, exhaustion is forgotten. Until they are above it, the limit is such that a full
 //! collection happens when the soft mark is reached: otherwise the first one could happen beyond
 //! the hard mark, and leave no room for handlers.
+//!
+//! Memory is used in blocks, and each collection that finds survivors leaves some that hold little. The next full one frees the
+//! blocks that have become empty, but no others: unless blocks are *compacted*, a program that keeps one object of each nursery
+//! pays for a block each. So a full collection that leaves memory *sparse* is followed by one that moves everything that lives into
+//! new blocks, if there is room for both. For that time the heap may be a third larger than the maximum. All other full collections
+//! leave objects where they are, which takes half the time.
 
 use crate::options::CollectionKind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -39,8 +45,10 @@ const MIN_NURSERIES: usize = 8;
 const NURSERY_FRACTION: usize = 16;
 /// The room for the handlers of exhaustion is at least this fraction of the maximum.
 const HANDLER_FRACTION: usize = 16;
-/// A compaction needs no more than this fraction of the maximum for its copies.
-const COMPACTION_FRACTION: usize = 32;
+/// Memory is sparse if, beside the objects and a nursery, more is used than this fraction of the objects' bytes.
+const SPARSE_FRACTION: usize = 2;
+/// A compaction may use this fraction of the maximum beyond that. The default maximum is three quarters of the machine's memory.
+const COMPACTION_FRACTION: usize = 3;
 
 /// The sizing policy of a heap, in bytes. All fields are hints or change while mutators stand
 /// still, so that relaxed accesses suffice.
@@ -52,6 +60,8 @@ pub(crate) struct Sizing {
     /// Bytes of large objects whose allocation waits for a collection.
     pending: AtomicUsize,
     pressure: AtomicU8,
+    /// Whether the next full collection is to compact: the last one, which did not, has left memory sparse.
+    must_compact: AtomicBool,
     /// Whether exhaustion was reported since survivors were last below the soft mark.
     reported: AtomicBool,
 }
@@ -76,6 +86,7 @@ impl Sizing {
             limit: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
+            must_compact: AtomicBool::new(false),
             reported: AtomicBool::new(false),
         };
         sizing.set_limit_for(0, MIN_LIMIT.max(maximum / FIRST_LIMIT_FRACTION));
@@ -99,6 +110,14 @@ impl Sizing {
         self.pending.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// A collection is about to trace. A full one moves as much as there is room for below the limit.
+    pub(crate) fn collection_traces(&self, kind: CollectionKind) {
+        if kind == CollectionKind::Full {
+            let limit = if self.must_compact() { self.highest() } else { 0 };
+            self.limit.store(limit, Ordering::Relaxed);
+        }
+    }
+
     /// A collection is about to release memory.
     pub(crate) fn collection_releases(&self, kind: CollectionKind) {
         if kind == CollectionKind::Full {
@@ -106,15 +125,18 @@ impl Sizing {
         }
     }
 
-    /// A collection has ended, with `used` bytes surviving.
-    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize) {
+    /// A collection has ended, with `used` bytes surviving. If it was a full one, `live` of them are those of objects.
+    pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize, live: usize) {
         // The collector announces small allocations, too. Who still has to wait announces his again.
         let pending = self.pending.swap(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
             return;
         }
-        let wanted = used.saturating_add(pending);
-        self.set_limit_for(wanted, MIN_LIMIT);
+        let has_compacted = self.must_compact();
+        let is_sparse = used > live + live / SPARSE_FRACTION + self.nursery;
+        let has_room = used + live + self.copy_reserve() <= self.highest();
+        self.must_compact.store(is_sparse && has_room && !has_compacted, Ordering::Relaxed);
+        self.set_limit_for(used.saturating_add(pending), MIN_LIMIT);
         let pressure = if used > self.hard_mark() {
             Pressure::Exhausted
         } else if used > self.soft_mark() {
@@ -124,6 +146,12 @@ impl Sizing {
             Pressure::Low
         };
         self.pressure.store(pressure as u8, Ordering::Relaxed);
+    }
+
+    /// Whether there is to be another full collection, one that compacts.
+    #[inline]
+    pub(crate) fn must_compact(&self) -> bool {
+        self.must_compact.load(Ordering::Relaxed)
     }
 
     /// Whether an allocation has to make sure, by a full collection, that there is memory.
@@ -180,10 +208,14 @@ impl Sizing {
         self.hard_mark() - (self.maximum / HANDLER_FRACTION).max(2 * self.nursery)
     }
 
-    /// What the collector sets aside: it collects everything when no two nurseries and the copies
-    /// of a compaction fit below the limit any more.
+    /// What the collector sets aside: it collects everything when no two nurseries fit below the limit any more.
     fn copy_reserve(&self) -> usize {
-        2 * self.nursery + self.maximum / COMPACTION_FRACTION
+        2 * self.nursery
+    }
+
+    /// How large the heap may be during a compaction.
+    fn highest(&self) -> usize {
+        self.maximum.saturating_add(self.maximum / COMPACTION_FRACTION)
     }
 }
 
@@ -197,7 +229,7 @@ mod tests {
         let sizing = Sizing::new(maximum, 4 * MIB);
         for &used in survivors {
             sizing.collection_releases(CollectionKind::Full);
-            sizing.collection_ended(CollectionKind::Full, used);
+            sizing.collection_ended(CollectionKind::Full, used, used);
         }
         sizing
     }
@@ -208,7 +240,7 @@ mod tests {
         assert_eq!(after_full_collections(1024 * MIB, &[5 * MIB]).limit(), 64 * MIB);
         assert_eq!(after_full_collections(1024 * MIB, &[100 * MIB]).limit(), 300 * MIB);
         assert_eq!(after_full_collections(1024 * MIB, &[500 * MIB]).limit(), 960 * MIB);
-        assert_eq!(after_full_collections(1024 * MIB, &[930 * MIB]).limit(), 1024 * MIB);
+        assert_eq!(after_full_collections(1024 * MIB, &[960 * MIB]).limit(), 1024 * MIB);
         assert_eq!(after_full_collections(16 * MIB, &[]).limit(), 14 * MIB);
     }
 
@@ -216,7 +248,7 @@ mod tests {
     fn the_limit_leaves_room_for_nurseries() {
         let sizing = Sizing::new(1024 * MIB, 32 * MIB);
         assert_eq!(sizing.limit(), 256 * MIB);
-        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB, 10 * MIB);
         assert_eq!(sizing.limit(), 266 * MIB);
     }
 
@@ -224,7 +256,7 @@ mod tests {
     fn a_pending_large_object_counts_as_a_survivor() {
         let sizing = after_full_collections(1024 * MIB, &[]);
         sizing.allocation_pends(50 * MIB);
-        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB, 10 * MIB);
         assert_eq!(sizing.limit(), 180 * MIB);
     }
 
@@ -233,9 +265,9 @@ mod tests {
         let sizing = after_full_collections(1024 * MIB, &[10 * MIB]);
         for _ in 0..1000 {
             sizing.allocation_pends(MIB);
-            sizing.collection_ended(CollectionKind::Nursery, 10 * MIB);
+            sizing.collection_ended(CollectionKind::Nursery, 10 * MIB, 10 * MIB);
         }
-        sizing.collection_ended(CollectionKind::Full, 30 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 30 * MIB, 30 * MIB);
         assert_eq!(sizing.limit(), 90 * MIB);
     }
 
@@ -256,19 +288,19 @@ mod tests {
 
     #[test]
     fn high_pressure_is_reported_once_until_it_falls() {
-        let sizing = after_full_collections(128 * MIB, &[112 * MIB]);
+        let sizing = after_full_collections(128 * MIB, &[115 * MIB]);
         assert!(sizing.must_check());
         assert!(sizing.report_exhaustion());
         assert!(!sizing.must_check());
         assert!(!sizing.report_exhaustion());
-        sizing.collection_ended(CollectionKind::Full, 10 * MIB);
-        sizing.collection_ended(CollectionKind::Full, 112 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 10 * MIB, 10 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 115 * MIB, 115 * MIB);
         assert!(sizing.report_exhaustion());
     }
 
     #[test]
     fn exhaustion_is_reported_every_time() {
-        let sizing = after_full_collections(128 * MIB, &[117 * MIB]);
+        let sizing = after_full_collections(128 * MIB, &[121 * MIB]);
         for _ in 0..3 {
             assert!(sizing.must_check());
             assert!(sizing.report_exhaustion());
@@ -278,8 +310,50 @@ mod tests {
     #[test]
     fn large_objects_fit_below_the_hard_mark() {
         let sizing = after_full_collections(128 * MIB, &[]);
-        assert!(sizing.fits(100 * MIB, 16 * MIB));
-        assert!(!sizing.fits(100 * MIB, 17 * MIB));
+        assert!(sizing.fits(100 * MIB, 20 * MIB));
+        assert!(!sizing.fits(100 * MIB, 21 * MIB));
         assert!(!sizing.fits(0, usize::MAX));
+    }
+
+    /// Whether a full collection that leaves this much is followed by one that compacts.
+    fn compacts(used: usize, live: usize) -> bool {
+        let sizing = after_full_collections(1024 * MIB, &[]);
+        sizing.collection_ended(CollectionKind::Full, used, live);
+        sizing.must_compact()
+    }
+
+    #[test]
+    fn sparse_memory_is_compacted() {
+        assert!(!compacts(4 * MIB, 0), "a nursery's worth is not much");
+        assert!(compacts(5 * MIB, 0));
+        assert!(!compacts(154 * MIB, 100 * MIB));
+        assert!(compacts(155 * MIB, 100 * MIB));
+    }
+
+    #[test]
+    fn memory_is_compacted_if_there_is_room_for_a_third_more() {
+        assert!(compacts(900 * MIB, 457 * MIB));
+        assert!(!compacts(900 * MIB, 458 * MIB));
+    }
+
+    #[test]
+    fn only_a_compaction_has_room_to_move_objects() {
+        let sizing = after_full_collections(900 * MIB, &[]);
+        sizing.collection_traces(CollectionKind::Nursery);
+        assert_eq!(sizing.limit(), 64 * MIB);
+        sizing.collection_traces(CollectionKind::Full);
+        assert_eq!(sizing.limit(), 0);
+        sizing.collection_ended(CollectionKind::Full, 60 * MIB, MIB);
+        sizing.collection_traces(CollectionKind::Full);
+        assert_eq!(sizing.limit(), 1200 * MIB);
+    }
+
+    #[test]
+    fn there_are_no_two_compactions_in_a_row() {
+        let sizing = after_full_collections(1024 * MIB, &[]);
+        for must_compact in [true, false, true] {
+            sizing.collection_ended(CollectionKind::Full, 60 * MIB, MIB);
+            assert_eq!(sizing.must_compact(), must_compact);
+        }
     }
 }

@@ -17,7 +17,7 @@ pub struct HeapStatistics {
     pub allocated_bytes: u64,
     /// Bytes in use now, free memory inside used blocks included.
     pub used_bytes: usize,
-    /// Bytes in use after the last full collection; zero before the first.
+    /// Bytes of the objects that lived at the last full collection; zero before the first.
     pub live_bytes: usize,
     /// The size to which the heap may grow before the next full collection.
     pub heap_bytes: usize,

@@ -20,6 +20,7 @@ impl mmtk::vm::Collection<Binding> for Collection {
         let heap = heap();
         heap.stop_begins();
         heap.safepoints.stop();
+        heap.sizing.collection_traces(current_kind());
         for record in heap.safepoints.participants() {
             // SAFETY: all mutators are away, and none can leave.
             visit(unsafe { mmtk_mutator(record) });

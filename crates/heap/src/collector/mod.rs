@@ -1,5 +1,5 @@
 //! The binding to the collector, MMTk with the plan GenImmix: a copying nursery and an old
-//! generation of blocks and lines that is marked, and compacted where it pays (Blackburn and
+//! generation of blocks and lines that is marked, and compacted when it is sparse (Blackburn and
 //! McKinley, "Immix", PLDI 2008). Nothing outside this folder names an `mmtk::` type.
 //!
 //! MMTk calls back through traits of associated functions, without a receiver: the process has one
@@ -72,8 +72,10 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
         // Weak references and finalisation are ours.
         & options.no_reference_types.set(true)
         & options.no_finalizer.set(true)
-        // Every full collection compacts, so that what it leaves is what the program needs.
-        & options.immix_always_defrag.set(true);
+        // How much a full collection moves is said by the limit that it finds: what there is room for, from any block. By itself
+        // MMTk would choose blocks with several holes, and never those of which only the beginning was used.
+        & options.immix_defrag_every_block.set(true)
+        & options.immix_defrag_headroom_percent.set(0);
     assert!(accepted, "the heap's options are checked before they come here");
     builder.set_vm_layout(layout());
     let instance = memory_manager::mmtk_init::<Binding>(&builder);

@@ -7,7 +7,7 @@
 
 use super::slot::WordSlot;
 use super::worker::{Worker, trace_ahead, trace_slot};
-use super::{Binding, Tracer, current_kind, heap, object};
+use super::{Binding, LARGE_OBJECT, Tracer, current_kind, heap, object};
 use crate::layout::Format;
 use crate::mutator::RecordPointer;
 use crate::object::{CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Object, WORD_BYTES};
@@ -15,6 +15,7 @@ use crate::options::CollectionKind;
 use crate::word::Word;
 use mmtk::scheduler::GCWorker;
 use mmtk::util::ObjectReference;
+use mmtk::util::constants::BYTES_IN_PAGE;
 use mmtk::util::opaque_pointer::VMWorkerThread;
 use mmtk::vm::{ObjectTracer, ObjectTracerContext, RootsWorkFactory, SlotVisitor};
 use mmtk::{Mutator, MutatorContext};
@@ -52,10 +53,19 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         reference: ObjectReference,
         tracer: &mut T,
     ) {
-        if Worker::of(thread).is_some_and(Worker::is_narrow) {
-            trace_ahead(object(reference), tracer, |object, visit| for_each_slot(object, visit));
+        let object = object(reference);
+        let Some(worker) = Worker::of(thread) else {
+            for_each_slot(object, |slot| trace_slot(slot, tracer));
+            return;
+        };
+        if worker.is_narrow() {
+            trace_ahead(object, tracer, |object, visit| {
+                for_each_slot(object, visit);
+            });
+            worker.traced(occupied_bytes(object.size()));
         } else {
-            for_each_slot(object(reference), |slot| trace_slot(slot, tracer));
+            let size = for_each_slot(object, |slot| trace_slot(slot, tracer));
+            worker.traced(occupied_bytes(size));
         }
     }
 
@@ -104,17 +114,26 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
     fn prepare_for_roots_re_scanning() {}
 }
 
-/// Visits the slots of `object` that hold it strongly, its class first.
+/// The bytes that an object of this size occupies: large ones have pages of their own.
 #[inline(always)]
-fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) {
+fn occupied_bytes(size: usize) -> usize {
+    if size > LARGE_OBJECT { size.next_multiple_of(BYTES_IN_PAGE) } else { size }
+}
+
+/// Visits the slots of `object` that hold something strongly, its class first. Answers the size of the object in bytes.
+#[inline(always)]
+fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) -> usize {
     let address = object.address();
     visit(WordSlot::at(address + CLASS_OFFSET));
     let layout = object.layout();
     let (first, count) = match layout.format() {
         Format::Slots => (FIRST_SLOT_OFFSET, layout.slot_count()),
         Format::Array => (FIRST_ELEMENT_OFFSET, object.length()),
-        Format::Bytes | Format::Raw => return,
-        Format::WeakArray | Format::Ephemeron => return heap().weak.discover(object),
+        Format::Bytes | Format::Raw => return object.size(),
+        Format::WeakArray | Format::Ephemeron => {
+            heap().weak.discover(object);
+            return object.size();
+        }
         Format::Strand => {
             heap().roots().visit_frames(object, &mut |word| {
                 visit(WordSlot::at(std::ptr::from_mut(word) as usize));
@@ -125,6 +144,7 @@ fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) {
     for index in 0..count {
         visit(WordSlot::at(address + first + index * WORD_BYTES));
     }
+    first + count * WORD_BYTES
 }
 
 fn scan_mutator_roots(

@@ -1,6 +1,6 @@
 //! The trigger: tells MMTk when to collect, by the sizing policy of [`crate::sizing`].
 
-use super::{Binding, current_kind, heap, scanning, start_threads};
+use super::{Binding, current_kind, heap, scanning, start_threads, worker};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
@@ -58,6 +58,6 @@ impl GCTriggerPolicy<Binding> for Trigger {
 
     fn on_gc_end(&self, mmtk: &'static MMTK<Binding>) {
         let used = mmtk.get_plan().get_used_pages() * PAGE_BYTES;
-        heap().collection_ended(current_kind(), used);
+        heap().collection_ended(current_kind(), used, worker::take_traced_bytes());
     }
 }

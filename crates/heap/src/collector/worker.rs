@@ -20,6 +20,8 @@ use mmtk::util::opaque_pointer::{OpaquePointer, VMThread, VMWorkerThread};
 use mmtk::vm::ObjectTracer;
 use mmtk::vm::slot::Slot;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// What a collector thread knows of the packet it works on. Accessed by that thread only.
 pub(super) struct Worker {
@@ -27,7 +29,14 @@ pub(super) struct Worker {
     announced: Cell<u32>,
     /// Whether the packet is narrow.
     is_narrow: Cell<bool>,
+    /// What this thread has traced.
+    traced: &'static Traced,
 }
+
+/// The bytes of the objects that a thread has traced in the collection under way. Only that thread adds, so it need not do so
+/// atomically; when all have come to an end, they are read and reset.
+#[repr(align(64))]
+struct Traced(AtomicUsize);
 
 /// Packets of at most so many objects are narrow.
 const NARROW: u32 = 4;
@@ -35,6 +44,15 @@ const NARROW: u32 = 4;
 const MAX_AHEAD: usize = 1024;
 /// How many objects wait to be traced ahead. Those beyond wait for their packet.
 const MAX_WAITING: usize = 32;
+
+/// What the threads have traced, an element for each.
+static TRACED: Mutex<Vec<&'static Traced>> = Mutex::new(Vec::new());
+
+/// Adds up what was traced in the collection that ends, and begins anew.
+pub(super) fn take_traced_bytes() -> usize {
+    let all = TRACED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.iter().map(|traced| traced.0.swap(0, Ordering::Relaxed)).sum()
+}
 
 /// The lowest bit of the address by which MMTk knows a thread: set for collector threads, and not
 /// for mutators, whose address is that of a record.
@@ -70,7 +88,9 @@ impl Drop for AbortOnDrop {
 
 impl Worker {
     fn new() -> Worker {
-        Worker { announced: Cell::new(0), is_narrow: Cell::new(false) }
+        let traced: &'static Traced = Box::leak(Box::new(Traced(AtomicUsize::new(0))));
+        TRACED.lock().unwrap_or_else(PoisonError::into_inner).push(traced);
+        Worker { announced: Cell::new(0), is_narrow: Cell::new(false), traced }
     }
 
     fn thread(&'static self) -> VMWorkerThread {
@@ -91,6 +111,13 @@ impl Worker {
     #[inline(always)]
     pub(super) fn announce(&self) {
         self.announced.set(self.announced.get() + 1);
+    }
+
+    /// An object of the packet has been traced; it occupies so many bytes.
+    #[inline(always)]
+    pub(super) fn traced(&self, bytes: usize) {
+        let Traced(sum) = self.traced;
+        sum.store(sum.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 
     /// Whether the object that is to be traced now is of a narrow packet.

@@ -14,6 +14,7 @@ pub const CASES: &[Case] = &[
     case("large_objects_are_collected_for_large_objects", large_objects_are_collected),
     case("growing_arrays_exhaust_a_heap", growing_arrays_exhaust_a_heap),
     case("fragmented_memory_is_compacted", fragmented_memory_is_compacted),
+    case("survivors_of_many_nurseries_share_blocks", survivors_of_many_nurseries_share_blocks),
     case("several_mutators_exhaust_a_heap", several_mutators_exhaust_a_heap),
 ];
 
@@ -169,6 +170,25 @@ fn fragmented_memory_is_compacted() {
     for index in 0..100_000 {
         let element = object(&mutator, kept).element(index).as_object().expect("a pair");
         assert_eq!(element.slot(0), integer(index * 10));
+    }
+}
+
+/// Each nursery leaves a small object and one that is not, and that is all that the program needs.
+fn survivors_of_many_nurseries_share_blocks() {
+    let mut mutator = start_limited(32 << 20);
+    let kept = rooted_array(&mut mutator, ARRAY, 8_000);
+    for index in 0..4_000 {
+        let small = pair(&mut mutator, integer(index), Word::NIL).word();
+        object(&mutator, kept).set_element(&mut mutator, 2 * index, small);
+        let medium = mutator.allocate_bytes(BYTES, NO_CLASS, 1000).expect("there is memory").word();
+        object(&mutator, kept).set_element(&mut mutator, 2 * index + 1, medium);
+        mutator.collect(CollectionKind::Nursery);
+    }
+    let used = mutator.heap().statistics().used_bytes;
+    assert!(used < 24 << 20, "4.2 MB of objects in {used} bytes");
+    for index in 0..4_000 {
+        let element = object(&mutator, kept).element(2 * index).as_object().expect("a pair");
+        assert_eq!(element.slot(0), integer(index));
     }
 }
 
