@@ -21,7 +21,7 @@ use std::path::Path;
 
 use libtest_mimic::Trial;
 
-use crate::process::{Run, compare};
+use crate::process::{Run, compare, is_under_stress};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = crate::trials_in("tests/language", "ns", run);
@@ -110,7 +110,7 @@ impl Expectations {
 
     /// Runs the program once for each of its schedules.
     fn judge_all(&self, path: &str) -> Result<(), String> {
-        let is_under_stress = std::env::var_os("SQUALL_STRESS").is_some();
+        let is_under_stress = is_under_stress();
         if is_under_stress && self.avoids_stress {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use libtest_mimic::Trial;
 
-use crate::process::Run;
+use crate::process::{Run, is_under_stress};
 
 /// A limit: the program of a size, the largest size, and what is said about the next one.
 struct Limit {
@@ -297,9 +297,17 @@ fn million(wait: &str) -> String {
 }
 
 fn branches() -> Result<(), String> {
-    run(&million("sync r2"), &[], 7, "")?;
+    // A million collections would take minutes.
+    let rarely = is_under_stress().then_some("--gc-stress=64");
+    let of = |wait: &str, options: &[&str], exit, said| {
+        let options: Vec<&str> = options.iter().copied().chain(rarely).collect();
+        run(&million(wait), &options, exit, said)
+    };
+    of("sync r2", &[], 7, "")?;
     // With a seed, an hour is over as soon as nobody does anything else.
-    run(&million("sleep r4"), &["--seed=1", "--max-heap=64M"], 9, "")
+    of("sleep r4", &["--seed=1", "--max-heap=64M"], 9, "")?;
+    // Here those that there are wait for those that there cannot be.
+    of("sync r2", &["--max-heap=64M"], 1, "branches of its par, to signal OutOfMemory")
 }
 
 /// Each with a line of its own: who verifies them looks at pairs of them only where they meet.

@@ -36,6 +36,11 @@ pub struct Run {
     pub patience: Duration,
 }
 
+/// Whether the machines under test are made to suffer.
+pub fn is_under_stress() -> bool {
+    std::env::var_os("SQUALL_STRESS").is_some()
+}
+
 /// Longer than this, no process runs: machines under stress are slow.
 const PATIENCE: Duration = Duration::from_secs(300);
 

@@ -210,7 +210,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
         let waits_for = match vm.timers.describe_awaited(strand) {
             Some(resource) => format!("for {resource}"),
-            None => waits_for(&vm.strands, strand),
+            None => waits_for(vm, strand),
         };
         _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
     } else if strand.standing.get() == Standing::New {
@@ -235,7 +235,8 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
 }
 
 /// What a strand waits for, with its preposition.
-fn waits_for(strands: &Strands, strand: StrandRef) -> String {
+fn waits_for(vm: &Vm, strand: StrandRef) -> String {
+    let strands = &vm.strands;
     let what = strand.object().slot(slots::WAITS_FOR);
     let Some(object) = what.as_object() else {
         return match (what, inevitable(strands, strand)) {
@@ -257,15 +258,26 @@ fn waits_for(strands: &Strands, strand: StrandRef) -> String {
             Some(strand) => format!("for a mutex that {} holds", name(strands, strand)),
             None => "for a mutex whose holder has ended".into(),
         },
-        known::JOIN => match forks::remaining(object) {
-            1 => "for the last branch of its par".into(),
-            count => format!("for {count} branches of its par"),
-        },
+        known::JOIN => waits_for_branches(vm, object),
         known::VAT => "for room in the mailbox of an actor".into(),
         layout => match kind_of(layout) {
             Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
             None => "for one of several channels".into(),
         },
+    }
+}
+
+/// Whoever waits for one of those that remain might be waiting for the one that has failed, or was never made.
+fn waits_for_branches(vm: &Vm, join: Object) -> String {
+    let branches = match forks::remaining(join) {
+        1 => "for the last branch of its par".to_owned(),
+        count => format!("for {count} branches of its par"),
+    };
+    match forks::exception(join) {
+        Some(exception) => {
+            format!("{branches}, to signal {}", trace::describe_exception(vm, exception))
+        }
+        None => branches,
     }
 }
 

@@ -15,8 +15,10 @@ use squall_heap::Word;
 
 use crate::behavior::SlotContent;
 use crate::function::{Function, Site};
+use crate::isolation;
 use crate::known::{self, KnownClass};
 use crate::meant;
+use crate::objects::string;
 use crate::stack::Activation;
 use crate::strand::StrandRef;
 use crate::thread::Thread;
@@ -180,6 +182,18 @@ fn render_places<'f>(
     }
     if hidden.is_some_and(|hidden| hidden < 0) {
         text.push_str("  …\n");
+    }
+}
+
+/// An exception in a few words, without running guest code.
+pub fn describe_exception(vm: &Vm, exception: Word) -> String {
+    let exception = isolation::far_reference(exception).map_or(exception, isolation::final_target);
+    if let Some(text) = string::Text::of(exception) {
+        return text.to_rust();
+    }
+    match vm.behavior_of_layout(known::layout_of(exception)) {
+        Some(behavior) => behavior.name().to_owned(),
+        None => "an object without a class".to_owned(),
     }
 }
 

@@ -307,6 +307,12 @@ pub fn remaining(join: Object) -> i64 {
     join.slot(REMAINING).as_small_integer().unwrap_or(0)
 }
 
+/// The exception that the parent of a join will signal, as far as is known.
+pub fn exception(join: Object) -> Option<Word> {
+    let failure = join.slot(FAILURE);
+    (failure != Word::NIL && failure != Word::FALSE).then_some(failure)
+}
+
 fn set_remaining(thread: &mut Thread, join: Object, count: i64) {
     let count = Word::from_small_integer_unchecked(count);
     join.set_slot(&mut thread.mutator, REMAINING, count);

@@ -11,9 +11,6 @@ use squall_heap::{Object, Word};
 
 use super::{RECORDED, slots};
 use crate::function::Site;
-use crate::isolation;
-use crate::known;
-use crate::objects::string;
 use crate::thread::Thread;
 use crate::trace;
 use crate::vm::Vm;
@@ -78,7 +75,7 @@ pub fn report_unhandled(vm: &Vm) {
     let record = vm.unhandled.0.lock();
     let mut text = String::new();
     for promise in record.kept.iter().filter_map(|kept| kept.as_object()) {
-        let error = describe(vm, promise.slot(slots::OUTCOME));
+        let error = trace::describe_exception(vm, promise.slot(slots::OUTCOME));
         _ = writeln!(text, "broken promise nobody handled: {error}{}", place(promise));
     }
     if record.others > 0 {
@@ -86,18 +83,6 @@ pub fn report_unhandled(vm: &Vm) {
     }
     if !text.is_empty() {
         vm.host.write_error(&text);
-    }
-}
-
-/// An error in a few words, without running guest code.
-fn describe(vm: &Vm, error: Word) -> String {
-    let error = isolation::far_reference(error).map_or(error, isolation::final_target);
-    if let Some(text) = string::Text::of(error) {
-        return text.to_rust();
-    }
-    match vm.behavior_of_layout(known::layout_of(error)) {
-        Some(behavior) => behavior.name().to_owned(),
-        None => "an object without a class".to_owned(),
     }
 }
 
