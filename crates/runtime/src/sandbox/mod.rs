@@ -251,12 +251,12 @@ impl SandboxRef {
         ]
     }
 
-    /// A vat or a sandbox in it has been made.
+    /// A vat or a sandbox in it has been made, or its end is to be dealt with.
     pub(crate) fn add_member(self) {
         self.0.members.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A vat or a sandbox in it is dead.
+    /// A vat or a sandbox in it is dead, or its end was dealt with.
     pub(crate) fn remove_member(self) {
         self.0.members.fetch_sub(1, Ordering::Relaxed);
     }
@@ -500,7 +500,12 @@ pub fn terminate(vm: &'static Vm, sandbox: SandboxRef) -> bool {
 fn end(vm: &'static Vm, sandbox: SandboxRef, reason: Reason, report: String) -> bool {
     let ended = sandbox.end(reason, report);
     if ended {
-        errands::leave(vm, move |thread| clear(thread, sandbox));
+        // The errand counts as a member: nothing else may refer to the sandbox any more.
+        sandbox.add_member();
+        errands::leave(vm, move |thread| {
+            clear(thread, sandbox);
+            sandbox.remove_member();
+        });
     }
     ended
 }
