@@ -12,7 +12,7 @@ use crate::collector::LARGE_OBJECT;
 use crate::layout::{Format, LayoutId};
 use crate::mutator::Mutator;
 use crate::object::{self, MAX_LENGTH, Object};
-use crate::options::CollectionKind;
+use crate::options::{CollectionKind, Stress};
 use crate::word::Word;
 
 /// No object without a length is large.
@@ -200,13 +200,18 @@ impl Mutator {
     }
 
     fn collect_for_stress(&mut self) {
-        let Some(stress) = self.heap.stress else {
+        let Some(Stress { every, full }) = self.heap.stress else {
             return;
         };
-        self.until_stress -= 1;
-        if self.until_stress == 0 {
-            self.until_stress = stress.every;
-            self.collect(stress.kind);
+        self.stressed += 1;
+        if self.stressed % u64::from(every) != 0 {
+            return;
+        }
+        if full != 0 && self.stressed / u64::from(every) % u64::from(full) == 0 {
+            self.heap.sizing.compact_next();
+            self.collect(CollectionKind::Full);
+        } else {
+            self.collect(CollectionKind::Nursery);
         }
     }
 }

@@ -28,8 +28,8 @@ pub struct Mutator {
     record: RecordPointer,
     pub(crate) binding: MutatorBinding,
     pub(crate) heap: &'static Heap,
-    /// Allocations until the next stress collection.
-    pub(crate) until_stress: u32,
+    /// How many allocations there were, if some of them are to collect.
+    pub(crate) stressed: u64,
     /// Whether allocations may go beyond the heap's limit.
     pub(crate) overcommits: bool,
     /// Slots of large arrays remembered since the collection with this number.
@@ -83,7 +83,7 @@ impl Mutator {
             record,
             binding,
             heap,
-            until_stress: heap.stress.map_or(0, |stress| stress.every),
+            stressed: 0,
             overcommits: false,
             remembered: Remembered::default(),
             meter: Meter::default(),

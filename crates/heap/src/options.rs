@@ -21,8 +21,8 @@ pub struct HeapOptions {
 pub struct Stress {
     /// Collect at one of so many allocations; 1 for every one.
     pub every: u32,
-    /// Which kind of collection.
-    pub kind: CollectionKind,
+    /// One of so many of these collections is full, and moves everything; 1 for all, 0 for none.
+    pub full: u32,
 }
 
 /// How much a collection collects.

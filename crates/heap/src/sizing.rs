@@ -154,6 +154,11 @@ impl Sizing {
         self.must_compact.load(Ordering::Relaxed)
     }
 
+    /// Has the next full collection compact.
+    pub(crate) fn compact_next(&self) {
+        self.must_compact.store(true, Ordering::Relaxed);
+    }
+
     /// Whether an allocation has to make sure, by a full collection, that there is memory.
     #[inline]
     pub(crate) fn must_check(&self) -> bool {

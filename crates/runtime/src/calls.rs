@@ -503,8 +503,8 @@ fn arguments_array(
     selector: Symbol,
     window: Window,
 ) -> Result<(Word, Word, Word), Failure> {
-    let class = thread.vm.known_class(KnownClass::Array);
     string::symbol_object(thread, selector)?;
+    let class = thread.vm.known_class(KnownClass::Array);
     let count = window.len() - 1;
     let array = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
     for index in 0..count {

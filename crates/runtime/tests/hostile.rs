@@ -175,7 +175,7 @@ fn primitives_survive_any_argument() {
     let options = VmOptions {
         heap: HeapOptions {
             max_heap: Some(256 << 20),
-            stress: Some(Stress { every: 500, kind: CollectionKind::Nursery }),
+            stress: Some(Stress { every: 500, full: 4 }),
             ..HeapOptions::default()
         },
         max_stack_words: 1 << 20,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use squall_heap::{CollectionKind, HeapOptions, Stress};
+use squall_heap::{HeapOptions, Stress};
 pub use squall_runtime::foreign::LinkedLibrary;
 use squall_runtime::permissions::Permissions;
 use squall_runtime::sandbox::Budgets;
@@ -61,10 +61,14 @@ impl Default for Options {
     }
 }
 
+/// One of so many collections under stress is full: they take longer, and only they find what has died among strands, vats and sandboxes,
+/// and move what is old.
+const FULL_UNDER_STRESS: u32 = 256;
+
 impl Options {
     /// Collects at every so many allocations.
     pub fn stress_collector(&mut self, every: u32) {
-        self.heap.stress = Some(Stress { every, kind: CollectionKind::Nursery });
+        self.heap.stress = Some(Stress { every, full: FULL_UNDER_STRESS });
     }
 
     /// The part of the options that the runtime wants to know.

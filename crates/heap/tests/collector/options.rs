@@ -10,9 +10,9 @@ pub const CASES: &[Case] = &[
     case("defaults_fit_the_machine", defaults_fit_the_machine),
     case("one_collector_thread_is_enough", one_collector_thread_is_enough),
     case("the_nursery_decides_how_often", the_nursery_decides_how_often),
-    case("stress_collects_at_every_allocation", || stress(1, CollectionKind::Nursery)),
-    case("stress_collects_at_every_fifth_allocation", || stress(5, CollectionKind::Nursery)),
-    case("stress_collects_fully", || stress(3, CollectionKind::Full)),
+    case("stress_collects_at_every_allocation", || stress(1, 0)),
+    case("stress_collects_at_every_fifth_allocation_and_fully_at_some", || stress(5, 4)),
+    case("stress_collects_fully", || stress(3, 1)),
 ];
 
 fn a_second_heap_is_refused() {
@@ -32,7 +32,7 @@ fn senseless_options_are_refused() {
     refused(HeapOptions { max_heap: Some(1), ..options() }, HeapError::HeapTooSmall);
     refused(HeapOptions { nursery_bytes: 0, ..options() }, HeapError::NurseryTooSmall);
     refused(HeapOptions { gc_threads: Some(0), ..options() }, HeapError::NoThreads);
-    let stress = Some(Stress { every: 0, kind: CollectionKind::Full });
+    let stress = Some(Stress { every: 0, full: 1 });
     refused(HeapOptions { stress, ..options() }, HeapError::NoStressInterval);
     // None of these was the one heap of the process.
     start();
@@ -65,14 +65,14 @@ fn the_nursery_decides_how_often() {
     assert!((28..=36).contains(&collections), "{collections} for 32 MB");
 }
 
-fn stress(every: u32, kind: CollectionKind) {
-    let options = HeapOptions { stress: Some(Stress { every, kind }), ..HeapOptions::default() };
+fn stress(every: u32, full: u32) {
+    let options = HeapOptions { stress: Some(Stress { every, full }), ..HeapOptions::default() };
     let mut mutator = start_with(options);
     for allocation in 1..=100 {
         mutator.allocate_slots(PAIR, NO_CLASS).unwrap();
         assert_eq!(mutator.heap().collections(), allocation / u64::from(every));
     }
     let statistics = mutator.heap().statistics();
-    let (nursery, full) = (statistics.nursery.count, statistics.full.count);
-    assert_eq!(if kind == CollectionKind::Full { nursery } else { full }, 0);
+    let collections = 100 / u64::from(every);
+    assert_eq!(statistics.full.count, collections.checked_div(u64::from(full)).unwrap_or(0));
 }

@@ -73,9 +73,9 @@ static STRESS: OnceLock<Option<Stress>> = OnceLock::new();
 /// Chooses the stress that [`heap_with`] adds to the options.
 pub fn set_mode(mode: &str) {
     let stress = match mode {
-        "stress-nursery" => Some(Stress { every: 1, kind: CollectionKind::Nursery }),
-        "stress-full" => Some(Stress { every: 1, kind: CollectionKind::Full }),
-        "stress-some" => Some(Stress { every: 7, kind: CollectionKind::Nursery }),
+        "stress-nursery" => Some(Stress { every: 1, full: 0 }),
+        "stress-full" => Some(Stress { every: 1, full: 1 }),
+        "stress-some" => Some(Stress { every: 7, full: 5 }),
         _ => None,
     };
     STRESS.set(stress).unwrap();
