@@ -204,10 +204,11 @@ impl Mutator {
             return;
         };
         self.stressed += 1;
-        if self.stressed % u64::from(every) != 0 {
+        if !self.stressed.is_multiple_of(u64::from(every)) {
             return;
         }
-        if full != 0 && self.stressed / u64::from(every) % u64::from(full) == 0 {
+        // Of zero, there are no multiples but itself.
+        if (self.stressed / u64::from(every)).is_multiple_of(u64::from(full)) {
             self.heap.sizing.compact_next();
             self.collect(CollectionKind::Full);
         } else {
