@@ -162,9 +162,7 @@ impl Mutator {
     fn reserve(&mut self, size: usize) -> Option<Object> {
         self.collect_for_stress();
         self.meter(size)?;
-        if self.heap.sizing.must_compact() {
-            self.collect(CollectionKind::Full);
-        }
+        self.compact_if_sparse();
         if size > LARGE_OBJECT {
             self.make_room_for(size)?;
         } else if self.heap.sizing.must_check() && !self.overcommits {
@@ -194,6 +192,11 @@ impl Mutator {
     /// Collects, and compacts if that shows it to be necessary.
     fn collect_fully(&mut self) {
         self.collect(CollectionKind::Full);
+        self.compact_if_sparse();
+    }
+
+    /// Collects once more if the last full collection has left memory sparse.
+    fn compact_if_sparse(&mut self) {
         if self.heap.sizing.must_compact() {
             self.collect(CollectionKind::Full);
         }

@@ -26,7 +26,7 @@
 //! blocks that have become empty, but no others: unless blocks are *compacted*, a program that keeps one object of each nursery
 //! pays for a block each. So a full collection that leaves memory *sparse* is followed by one that moves everything that lives into
 //! new blocks, if there is room for both. For that time the heap may be a third larger than the maximum. All other full collections
-//! leave objects where they are, which takes half the time.
+//! leave objects where they are, which takes no memory and less time.
 
 use crate::options::CollectionKind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};

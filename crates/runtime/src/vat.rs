@@ -784,6 +784,12 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     Ok(vat)
 }
 
+/// Roots a vat until the caller drops the root. One that has neither strands nor messages, and that nothing refers to yet or any
+/// more, is a root by itself only until the next collection.
+pub fn keep(thread: &mut Thread, vat: VatRef) {
+    thread.mutator.push_root(vat.object.get());
+}
+
 /// The vat that the running strand belongs to; the worker owns it if the strand is exclusive.
 /// *GC point.*
 pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {

@@ -54,17 +54,14 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         tracer: &mut T,
     ) {
         let object = object(reference);
-        let Some(worker) = Worker::of(thread) else {
-            for_each_slot(object, |slot| trace_slot(slot, tracer));
-            return;
-        };
-        if worker.is_narrow() {
-            trace_ahead(object, tracer, |object, visit| {
-                for_each_slot(object, visit);
-            });
-            worker.traced(occupied_bytes(object.size()));
+        let worker = Worker::of(thread);
+        let size = if worker.is_some_and(Worker::is_narrow) {
+            trace_ahead(object, tracer, |object, visit| _ = for_each_slot(object, visit));
+            object.size()
         } else {
-            let size = for_each_slot(object, |slot| trace_slot(slot, tracer));
+            for_each_slot(object, |slot| trace_slot(slot, tracer))
+        };
+        if let Some(worker) = worker {
             worker.traced(occupied_bytes(size));
         }
     }

@@ -218,8 +218,7 @@ fn put_message(thread: &mut Thread, call: &Call) -> Result<VatRef, Failure> {
             isolation::vat_of(far)
         }
     };
-    // A vat without a strand is a root only for a while.
-    thread.mutator.push_root(vat.object.get());
+    vat::keep(thread, vat);
     let mut words = vec![receiver];
     for argument in &call.arguments {
         let word = value::to_guest(thread, argument, vat)?;

@@ -78,9 +78,8 @@ fn create_actor(
         early::hold(thread, key, Held::Vat(vat));
     }
     vat.object().initialize_slot(vat::slots::ROOM, capacity);
-    // A vat is a root until the next collection; the far reference must find it after that, too.
     let depth = thread.mutator.root_depth();
-    thread.mutator.push_root(vat.object.get());
+    vat::keep(thread, vat);
     let far = make_far_reference(thread, window.get(0), vat);
     thread.mutator.truncate_roots(depth);
     far
@@ -103,8 +102,7 @@ pub(super) fn create_actor_in(
         if let Gift::Early(key) = gift {
             early::hold(thread, key, Held::Vat(vat));
         }
-        // A vat is a root until the next collection; the far reference must find it after that, too.
-        thread.mutator.push_root(vat.object.get());
+        vat::keep(thread, vat);
         let value = thread.mutator.get(value);
         make_far_reference(thread, value, vat)
     });

@@ -191,8 +191,7 @@ fn isolate(thread: &mut Thread) -> Result<Option<VatRef>, Failure> {
     }
     let from = vat::current(thread)?;
     let to = vat::make(thread)?;
-    // A vat without a strand is a root only for a while.
-    thread.mutator.push_root(to.object.get());
+    vat::keep(thread, to);
     let wrapped = (1..thread.message.len()).try_for_each(|index| {
         thread.message[index] = isolation::wrap(thread, thread.message[index], from, to)?;
         Ok(())
@@ -232,10 +231,7 @@ fn start(
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), words) };
     let depth = thread.mutator.root_depth();
-    if let Some(vat) = vat {
-        // A vat without a strand is a root only for a while.
-        thread.mutator.push_root(vat.object.get());
-    }
+    vat.into_iter().for_each(|vat| vat::keep(thread, vat));
     let made = messages::make(thread, kind, Word::NIL, window).and_then(|message| {
         thread.message.clear();
         thread.message.push(message.word());

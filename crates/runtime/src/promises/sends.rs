@@ -34,17 +34,11 @@ pub fn send_eventually(
     }
     let target = address(thread, here, window)?;
     let depth = thread.mutator.root_depth();
-    keep(thread, target);
+    // The far reference that kept it is not in the window any more.
+    target.into_iter().for_each(|target| vat::keep(thread, target));
     let sent = send_to(thread, (here, target), site, window, wants_result);
     thread.mutator.truncate_roots(depth);
     sent
-}
-
-/// Roots the vat that a window was [addressed](address) to: the far reference that kept it is not there any more.
-fn keep(thread: &mut Thread, target: Option<VatRef>) {
-    if let Some(target) = target {
-        thread.mutator.push_root(target.object.get());
-    }
 }
 
 /// Sends the message in the window, which is addressed; the roots that it leaves are the caller's to drop. *GC point.*
@@ -130,7 +124,7 @@ pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     let Ok(here) = vat::current(thread) else { return };
     let depth = thread.mutator.root_depth();
     let sent = address(thread, here, window).and_then(|target| {
-        keep(thread, target);
+        target.into_iter().for_each(|target| vat::keep(thread, target));
         let result = thread.message[0];
         make_and_post(thread, (here, target), site, result, window)
     });
