@@ -11,6 +11,7 @@
 //! Each rule answers the places where it is broken.
 
 mod architecture;
+mod imports;
 mod length;
 mod text;
 
@@ -39,6 +40,7 @@ fn findings() -> Vec<Finding> {
         findings.extend(text::check(file));
         findings.extend(architecture::check(file));
     }
+    findings.extend(imports::check(&files));
     findings.extend(length::check(&files));
     findings
 }
