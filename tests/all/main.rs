@@ -13,6 +13,7 @@
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
+//! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -32,6 +33,7 @@ mod language;
 mod limits;
 mod native_threads;
 mod observer;
+mod output;
 mod postgres;
 mod process;
 mod schedulers;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
     trials.extend(limits::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
+    trials.extend(output::trials());
     trials.extend(postgres::trials());
     trials.extend(schedulers::trials());
     trials.extend(typed::trials());

@@ -21,8 +21,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// Says that it is about to spin, and does so for ever, while another strand waits, which it has let run
-/// that far. What it says is written out when nothing else is to be done, or when something goes to the
-/// error output, as `halt` sees to.
+/// that far.
 const SPINNING: &str = "\
 class Spinning usingPlatform: platform = Value (
 | private scheduling = platform scheduling.
@@ -33,7 +32,6 @@ class Spinning usingPlatform: platform = Value (
     scheduling fork: [ channel in read ].
     scheduling yield.
     'spins' println.
-    self halt.
     [ true ] whileTrue: [ channel out ].
   )
 )

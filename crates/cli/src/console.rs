@@ -1,11 +1,16 @@
-//! Standard output and error: buffering, colours, broken pipes.
+//! Standard output and error: buffering, colours, broken pipes, ends by signals.
 //!
 //! Output is collected and written in large pieces, except on a terminal, where somebody waits for
-//! it. Whatever goes to the standard error output is preceded by the output so far, so that both
+//! it. It is written when there is much of it, when the machine is idle, and at the latest after [`DELAY`],
+//! by a thread that is started with the first output and sleeps while nothing is left to write. What was
+//! written before a signal ends the process is written out by then.
+//!
+//! Whatever goes to the standard error output is preceded by the output so far, so that both
 //! read in the right order where they meet.
 
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
 use squall::Surroundings;
 use squall_newspeak::diagnostics::render::Colour;
@@ -15,29 +20,60 @@ use crate::exit::Exit;
 /// Output is written when there is this much of it.
 const BUFFER_BYTES: usize = 32 << 10;
 
+/// How long output may wait while the machine is busy.
+const DELAY: Duration = Duration::from_millis(20);
+
 /// The process's standard output and error.
 pub struct Console {
-    buffer: Mutex<Vec<u8>>,
+    output: Arc<Output>,
     is_terminal: bool,
+    has_begun: Once,
+}
+
+/// Output that was not written yet.
+#[derive(Default)]
+struct Output {
+    buffer: Mutex<Buffer>,
+    /// For the thread that writes what has waited: there is something.
+    has_bytes: Condvar,
+}
+
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    /// Whether that thread has to be told when something is to be written.
+    sleeps: bool,
 }
 
 impl Console {
     /// The console of this process.
     pub fn new() -> Console {
-        Console { buffer: Mutex::default(), is_terminal: stdout().is_terminal() }
+        let is_terminal = stdout().is_terminal();
+        Console { output: Arc::default(), is_terminal, has_begun: Once::new() }
     }
 
-    fn buffer(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Has output written that waits, for as long as the process lives and when a signal ends it.
+    fn begin(&self) {
+        let output = self.output.clone();
+        let writer = std::thread::Builder::new().name("output".into());
+        // Without the thread output is written as before, but for the delay.
+        _ = writer.spawn(move || write_what_waits(&output));
+        flush_at_signals(self.output.clone());
     }
 }
 
 impl Surroundings for Console {
     fn write_output(&self, text: &str) {
-        let mut buffer = self.buffer();
-        buffer.extend_from_slice(text.as_bytes());
-        if self.is_terminal || buffer.len() >= BUFFER_BYTES {
-            write_out(&mut buffer);
+        if !self.is_terminal {
+            self.has_begun.call_once(|| self.begin());
+        }
+        let mut buffer = self.output.buffer();
+        buffer.bytes.extend_from_slice(text.as_bytes());
+        if self.is_terminal || buffer.bytes.len() >= BUFFER_BYTES {
+            write_out(&mut buffer.bytes);
+        } else if std::mem::take(&mut buffer.sleeps) {
+            drop(buffer);
+            self.output.has_bytes.notify_one();
         }
     }
 
@@ -48,7 +84,7 @@ impl Surroundings for Console {
     }
 
     fn flush(&self) {
-        write_out(&mut self.buffer());
+        self.output.flush();
     }
 
     fn abandon(&self, code: i32) {
@@ -59,6 +95,55 @@ impl Surroundings for Console {
     fn read_module(&self, path: &str) -> std::io::Result<Vec<u8>> {
         std::fs::read(path)
     }
+}
+
+impl Output {
+    fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn flush(&self) {
+        write_out(&mut self.buffer().bytes);
+    }
+
+    /// Blocks until there is something to write.
+    fn wait(&self) {
+        let mut buffer = self.buffer();
+        while buffer.bytes.is_empty() {
+            buffer.sleeps = true;
+            buffer = self.has_bytes.wait(buffer).unwrap_or_else(PoisonError::into_inner);
+        }
+        buffer.sleeps = false;
+    }
+}
+
+/// Writes what has waited for [`DELAY`], for ever. It is woken once per delay at most.
+fn write_what_waits(output: &Output) {
+    loop {
+        output.wait();
+        std::thread::sleep(DELAY);
+        output.flush();
+    }
+}
+
+/// Has output written when a signal is about to end the process.
+#[cfg(unix)]
+fn flush_at_signals(output: Arc<Output>) {
+    // Without handlers signals end the process at once.
+    _ = squall_system::signals::before_the_end(&ignored_signals(), move || output.flush());
+}
+
+/// There are no such signals here.
+#[cfg(not(unix))]
+fn flush_at_signals(_: Arc<Output>) {}
+
+/// The signals that the process was started to ignore, as those in the background of a shell's script are.
+#[cfg(unix)]
+fn ignored_signals() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    (1..=64).filter(|signal| mask >> (signal - 1) & 1 != 0).collect()
 }
 
 fn write_out(buffer: &mut Vec<u8>) {

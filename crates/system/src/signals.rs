@@ -1,64 +1,63 @@
-//! Signals that a program looks at, to end in good order.
+//! Signals that ask the process to end: a program may look at them, to end in good order; the embedder
+//! may do something before they have their usual effect.
 //!
-//! The handler sets a flag and writes a byte into a pipe, which is all that a handler may do; the pipe is
-//! a source like others. The first signal of a kind is the program's; those after it have their usual
-//! effect, and so have all when the program does not look any more.
+//! One thread takes them all, so there is one place that decides what a signal means, and nothing has to be
+//! done in a handler. If somebody *watches* for a signal, the first one of its kind goes to the watchers, whose
+//! watch for that kind is over. Otherwise it has its usual effect: what the embedder wants done is done,
+//! for [`LAST_WAIT`] at most, and the process ends by the signal's default action.
+//!
+//! The thread is started when somebody first watches or wants something done before the end; until then the
+//! process has no handlers. A watch is a source for the poller, by a pipe into which the thread writes.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::{flag, low_level};
+use signal_hook::iterator::{Handle, Signals as Arrivals};
+use signal_hook::low_level;
 
 use crate::poller::{Poller, READING, Registration};
-
-/// Signals that the program looks at.
-pub struct Signals {
-    /// Dropped before the descriptor.
-    registration: Registration,
-    pipe: UnixStream,
-    watched: Vec<Watched>,
-}
-
-struct Watched {
-    /// Which of [`NAMES`] it is.
-    index: usize,
-    has_come: Arc<AtomicBool>,
-    actions: [SigId; 2],
-}
 
 /// The signals by name.
 const NAMES: [(&str, i32); 3] = [("terminate", SIGTERM), ("interrupt", SIGINT), ("hangup", SIGHUP)];
 
+/// How long what is to be done before the end may take: a pipe may be full that nobody reads.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// Signals that a program looks at.
+pub struct Signals {
+    /// Dropped before the descriptor.
+    registration: Registration,
+    watch: Arc<Watch>,
+}
+
+/// What the thread and a program that looks at signals share.
+struct Watch {
+    /// The program's end of the pipe, and the thread's.
+    pipe: (UnixStream, UnixStream),
+    /// Which of [`NAMES`] have come.
+    have_come: [AtomicBool; NAMES.len()],
+}
+
 impl Signals {
     /// Looks at the signals with these names from now on.
     pub fn open(poller: &Poller, names: &[String]) -> io::Result<Signals> {
-        let (pipe, handlers_end) = UnixStream::pair()?;
-        pipe.set_nonblocking(true)?;
-        handlers_end.set_nonblocking(true)?;
-        let registration = poller.register(&pipe, READING)?;
-        let mut signals = Signals { registration, pipe, watched: Vec::new() };
+        let pipe = UnixStream::pair()?;
+        pipe.0.set_nonblocking(true)?;
+        pipe.1.set_nonblocking(true)?;
+        let registration = poller.register(&pipe.0, READING)?;
+        let watch = Arc::new(Watch { pipe, have_come: Default::default() });
+        let signals = Signals { registration, watch };
         for name in names {
-            signals.watch(name, handlers_end.try_clone()?)?;
+            let index = NAMES.iter().position(|(known, _)| known == name);
+            desk()?.watch(index.ok_or(io::ErrorKind::InvalidInput)?, &signals.watch)?;
         }
         Ok(signals)
-    }
-
-    fn watch(&mut self, name: &str, handlers_end: UnixStream) -> io::Result<()> {
-        let index = NAMES.iter().position(|(known, _)| *known == name);
-        let index = index.ok_or(io::ErrorKind::InvalidInput)?;
-        let signal = NAMES[index].1;
-        has_usual_effect(index)?.store(false, Ordering::Release);
-        let has_come = Arc::new(AtomicBool::new(false));
-        // In this order: who reads the byte finds the flag.
-        let flag = flag::register(signal, has_come.clone())?;
-        let byte = low_level::pipe::register(signal, handlers_end)?;
-        self.watched.push(Watched { index, has_come, actions: [flag, byte] });
-        Ok(())
     }
 
     pub(crate) fn registration(&self) -> &Registration {
@@ -71,39 +70,115 @@ impl Signals {
             return Ok(name);
         }
         // Signals that come quickly are one.
-        _ = (&self.pipe).read(&mut [0; 64])?;
+        _ = (&self.watch.pipe.0).read(&mut [0; 64])?;
         self.flagged().ok_or(io::ErrorKind::WouldBlock.into())
     }
 
     fn flagged(&self) -> Option<&'static str> {
-        let has_come = |watched: &&Watched| watched.has_come.swap(false, Ordering::AcqRel);
-        self.watched.iter().find(has_come).map(|watched| NAMES[watched.index].0)
+        let mut flags = self.watch.have_come.iter();
+        let index = flags.position(|flag| flag.swap(false, Ordering::AcqRel))?;
+        Some(NAMES[index].0)
     }
-}
-
-/// Whether the signal with this place in [`NAMES`] has its usual effect the next time: that itself sets it.
-fn has_usual_effect(index: usize) -> io::Result<&'static Arc<AtomicBool>> {
-    static FLAGS: [OnceLock<Arc<AtomicBool>>; NAMES.len()] =
-        [const { OnceLock::new() }; NAMES.len()];
-    static STARTING: Mutex<()> = Mutex::new(());
-    let _guard = STARTING.lock();
-    if FLAGS[index].get().is_none() {
-        let flag = Arc::new(AtomicBool::new(true));
-        // In this order: the signal that sets the flag does not find it set.
-        flag::register_conditional_default(NAMES[index].1, flag.clone())?;
-        flag::register(NAMES[index].1, flag.clone())?;
-        _ = FLAGS[index].set(flag);
-    }
-    Ok(FLAGS[index].get().expect("it was set"))
 }
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        for Watched { index, actions, .. } in &self.watched {
-            if let Ok(flag) = has_usual_effect(*index) {
-                flag.store(true, Ordering::Release);
-            }
-            actions.iter().for_each(|action| _ = low_level::unregister(*action));
+        if let Ok(desk) = desk() {
+            desk.forget(&self.watch);
         }
+    }
+}
+
+/// Does `work` before a signal ends the process. Signals that the process was started to ignore
+/// are left alone: their numbers are in `ignored`.
+pub fn before_the_end(ignored: &[i32], work: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
+    let desk = desk()?;
+    desk.state.lock().last_work = Some(Arc::new(work));
+    let handled = NAMES.iter().map(|(_, signal)| *signal);
+    handled.filter(|signal| !ignored.contains(signal)).try_for_each(|signal| desk.handle(signal))
+}
+
+/// Where signals arrive.
+struct Desk {
+    handle: Handle,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Who watches for each of [`NAMES`].
+    watches: [Vec<Arc<Watch>>; NAMES.len()],
+    /// What is done before a signal ends the process.
+    last_work: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+/// The process's one desk, with its thread.
+fn desk() -> io::Result<&'static Desk> {
+    static DESK: OnceLock<&Desk> = OnceLock::new();
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _guard = OPENING.lock();
+    if let Some(desk) = DESK.get() {
+        return Ok(desk);
+    }
+    let mut arrivals = Arrivals::new(&[] as &[i32])?;
+    let desk = Desk { handle: arrivals.handle(), state: Mutex::default() };
+    let desk: &'static Desk = Box::leak(Box::new(desk));
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(move || arrivals.forever().for_each(|signal| desk.take(signal)))?;
+    // Last: without the thread nothing may be handled.
+    Ok(*DESK.get_or_init(|| desk))
+}
+
+impl Desk {
+    fn handle(&self, signal: i32) -> io::Result<()> {
+        self.handle.add_signal(signal)
+    }
+
+    fn watch(&self, index: usize, watch: &Arc<Watch>) -> io::Result<()> {
+        // In this order: a signal that comes in between finds who watches.
+        self.state.lock().watches[index].push(watch.clone());
+        self.handle(NAMES[index].1)
+    }
+
+    fn forget(&self, watch: &Arc<Watch>) {
+        let mut state = self.state.lock();
+        state.watches.iter_mut().for_each(|list| list.retain(|other| !Arc::ptr_eq(other, watch)));
+    }
+
+    /// Called by the thread: a signal has come.
+    fn take(&self, signal: i32) {
+        let Some(index) = NAMES.iter().position(|(_, known)| *known == signal) else { return };
+        let mut state = self.state.lock();
+        let watches = std::mem::take(&mut state.watches[index]);
+        if !watches.is_empty() {
+            return watches.iter().for_each(|watch| watch.tell(index));
+        }
+        let last_work = state.last_work.clone();
+        drop(state);
+        if let Some(work) = last_work {
+            do_in_time(move || work());
+        }
+        _ = low_level::emulate_default_handler(signal);
+    }
+}
+
+impl Watch {
+    fn tell(&self, index: usize) {
+        // In this order: who reads the byte finds the flag. A pipe that is full wakes its reader as well.
+        self.have_come[index].store(true, Ordering::Release);
+        _ = (&self.pipe.1).write(&[1]);
+    }
+}
+
+/// Waits for `work` as long as [`LAST_WAIT`].
+fn do_in_time(work: impl FnOnce() + Send + 'static) {
+    let (tell, told) = channel();
+    let thread = std::thread::Builder::new().name("last-work".into());
+    let begun = thread.spawn(move || {
+        work();
+        _ = tell.send(());
+    });
+    if begun.is_ok() {
+        _ = told.recv_timeout(LAST_WAIT);
     }
 }

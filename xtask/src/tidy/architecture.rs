@@ -42,7 +42,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-fuzzing", &["squall", "squall-bytecode", "squall-newspeak"]),
     ("squall-sqlite", &["squall-foreign"]),
     ("squall-capi", &["squall"]),
-    ("squall-cli", &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite"]),
+    (
+        "squall-cli",
+        &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite", "squall-system"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,132 @@
+//! What a program has written comes through a pipe: soon, though the program never has a rest, and before a
+//! signal ends it, which then has its usual effect.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Failed, Trial};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Writes a line, and is busy for ever.
+const BUSY: &str = "\
+class Busy usingPlatform: platform = Value ()(
+  public main: args = (
+    'a line' println.
+    [ true ] whileTrue: [ ].
+  )
+)
+";
+
+/// Writes lines, sends itself the signal that is its argument, and is busy for ever.
+const SIGNALLED: &str = "\
+class Signalled usingPlatform: platform = Value (
+| private library = platform ffi Library process.
+  private kill    = library function: 'int kill(int, int)'.
+  private getpid  = library function: 'int getpid(void)'. |
+)(
+  public main: args = (
+    | process = getpid value. |
+    1 to: 100 do: [:line | line println ].
+    kill value: process with: (args at: 2) asInteger.
+    [ true ] whileTrue: [ ].
+  )
+)
+";
+
+pub fn trials() -> Vec<Trial> {
+    let at_signal = |signal| move || ends_by(signal);
+    vec![
+        Trial::test("output/while_a_program_is_busy", while_busy),
+        Trial::test("output/at_an_interrupt", at_signal(Signal::SIGINT)),
+        Trial::test("output/at_termination", at_signal(Signal::SIGTERM)),
+        Trial::test("output/at_a_hangup", at_signal(Signal::SIGHUP)),
+        Trial::test("output/a_signal_that_is_ignored", ignored),
+    ]
+}
+
+/// Somebody who reads has the line while the program goes on.
+fn while_busy() -> Result<(), Failed> {
+    let (mut program, _file) = start(squall(), BUSY, &[])?;
+    let mut line = String::new();
+    // Without the line, this ends with the program, when that is stopped.
+    stop_later(&program);
+    BufReader::new(program.stdout.take().expect("it is piped")).read_line(&mut line)?;
+    let goes_on = program.try_wait()?.is_none();
+    program.kill()?;
+    program.wait()?;
+    match (line.as_str(), goes_on) {
+        ("a line\n", true) => Ok(()),
+        _ => Err(format!("read {line:?}; the program went on: {goes_on}").into()),
+    }
+}
+
+/// A program that this signal ends has written everything, and ends as others do.
+fn ends_by(signal: Signal) -> Result<(), Failed> {
+    let number = (signal as i32).to_string();
+    let (program, _file) = start(squall(), SIGNALLED, &[&number])?;
+    stop_later(&program);
+    let ended = program.wait_with_output()?;
+    let lines: Vec<String> = (1..=100).map(|line| line.to_string()).collect();
+    let written = String::from_utf8_lossy(&ended.stdout);
+    if !written.lines().eq(&lines) {
+        return Err(format!("written: {written:?}").into());
+    }
+    match ended.status.signal() == Some(signal as i32) {
+        true => Ok(()),
+        false => Err(format!("it ended with {}", ended.status).into()),
+    }
+}
+
+/// A process that was started to ignore a signal does so.
+fn ignored() -> Result<(), Failed> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_squall")]);
+    let (mut program, _file) = start(shell, BUSY, &[])?;
+    stop_later(&program);
+    let mut output = BufReader::new(program.stdout.take().expect("it is piped"));
+    output.read_line(&mut String::new())?;
+    let process = Pid::from_raw(program.id() as i32);
+    kill(process, Signal::SIGINT)?;
+    kill(process, Signal::SIGTERM)?;
+    match program.wait()?.signal() == Some(Signal::SIGTERM as i32) {
+        true => Ok(()),
+        false => Err("it did not ignore the signal".into()),
+    }
+}
+
+fn squall() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_squall"))
+}
+
+/// Runs a program with this text, and these arguments. The file is there as long as the program needs it.
+fn start(
+    mut command: Command,
+    text: &str,
+    arguments: &[&str],
+) -> std::io::Result<(Child, tempfile::NamedTempFile)> {
+    let mut file = tempfile::Builder::new().suffix(".ns").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    command.args(["run", "--allow-ffi"]).arg(file.path()).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    Ok((command.spawn()?, file))
+}
+
+/// How long a program may take to do what is expected of it.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Kills a program that is there for too long.
+fn stop_later(program: &Child) {
+    let process = Pid::from_raw(program.id() as i32);
+    let begin = Instant::now();
+    std::thread::spawn(move || {
+        while kill(process, None).is_ok() {
+            if begin.elapsed() > PATIENCE {
+                _ = kill(process, Signal::SIGKILL);
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+}
