@@ -11,11 +11,12 @@ use squall::SchedulingPolicy;
 use crate::language;
 
 /// Programs in which much depends on who runs when: what waits, who helps, what a stall is, and who blocks.
-const SELECTION: [&str; 14] = [
+const SELECTION: [&str; 15] = [
     "actors/mailboxes",
     "actors/timers",
     "deadlocks/channel",
     "deadlocks/lost_at_end",
+    "deadlocks/lost_at_end_of_threads",
     "litmus/publication",
     "native_threads/blocking",
     "native_threads/mixed",

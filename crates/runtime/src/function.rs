@@ -163,7 +163,7 @@ impl Function {
     /// Which registers the collector must trace at each pc.
     pub fn frame_maps(&self) -> &FrameMaps {
         self.frame_maps.get_or_init(|| match self.is_main() {
-            // What `main:` had, it has until it returns: see `stalls::look_once_more`.
+            // What `main:` had, it has until it returns: see `stalls::main_returned`.
             true => FrameMaps::compute_keeping(self.bytecode()),
             false => FrameMaps::compute(self.bytecode()),
         })
@@ -180,14 +180,12 @@ impl Function {
         method.is_some_and(|method| bytecode.string(method.selector) == MAIN)
     }
 
-    /// The registers that hold words wherever the function returns; nothing if one cannot tell from
-    /// where it does.
+    /// The registers that hold words wherever the function returns by itself; nothing if it does not.
     pub fn words_at_return(&self) -> Option<RegisterSet> {
         let code = &self.bytecode().code;
         let all = instructions(code).filter(|instruction| instruction.opcode == Opcode::Return);
         let words = all.map(|instruction| self.frame_maps().before(instruction.pc));
-        // With a home, blocks may return from anywhere.
-        words.reduce(|all, words| all & words).filter(|_| self.home.is_none())
+        words.reduce(|all, words| all & words)
     }
 }
 

@@ -205,8 +205,9 @@ fn run_main(thread: &mut Thread) {
 fn end_program(thread: &mut Thread) {
     let answer = begin_step(thread, Role::Other);
     thread.message.extend([thread.vm.roots.platform.get(), answer]);
-    if answer.is_small_integer() {
-        stalls::look_once_more(thread);
+    match answer.is_small_integer() {
+        true => stalls::main_returned(thread),
+        false => stalls::forget_main(thread.vm),
     }
     send(thread, "finishWith:");
 }
@@ -214,6 +215,7 @@ fn end_program(thread: &mut Thread) {
 /// Has the kernel report the exception that has ended a program. *GC point.*
 fn fail_program(thread: &mut Thread) {
     let exception = begin_step(thread, Role::Other);
+    stalls::forget_main(thread.vm);
     thread.message.extend([thread.vm.roots.kernel.get(), exception]);
     send(thread, "uncaught:");
 }

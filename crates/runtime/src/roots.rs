@@ -211,6 +211,7 @@ unsafe impl RootSource for Roots {
         }
         self.visit_native_threads(kind, visit);
         self.vm.timers.visit(visit);
+        self.vm.stalls.visit(visit);
         self.vm.early.visit(visit);
         self.vm.embedder.visit(visit);
         self.vm.unhandled.visit(visit);

@@ -14,6 +14,7 @@ use std::fmt::Write;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, LayoutId, Object, Word};
 
+use crate::function::Function;
 use crate::known;
 use crate::locks;
 use crate::processes::forks;
@@ -43,6 +44,8 @@ pub struct Stalls(Mutex<Lost>);
 struct Lost {
     count: usize,
     descriptions: Vec<String>,
+    /// What `main:` could have used when it returned, if that is known: it counts as had until the program ends.
+    had: Option<Vec<Word>>,
     /// Whether strands that get lost are of no interest any more.
     is_closed: bool,
 }
@@ -66,9 +69,16 @@ impl Stalls {
         text
     }
 
-    /// The program's end is near: what is left alone from now on was not lost.
+    /// The program's end is near. What is left alone from now on was not lost, unless it is known what `main:`
+    /// had.
     pub fn close(&self) {
-        self.0.lock().is_closed = true;
+        let mut inner = self.0.lock();
+        inner.is_closed = inner.had.is_none();
+    }
+
+    /// Shows what `main:` had to the collector, which stands for all mutators.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        self.0.lock().had.iter_mut().flatten().for_each(visit);
     }
 
     /// The collector found strands that nothing can wake. What they refer to may be gone.
@@ -100,31 +110,53 @@ impl Stalls {
     }
 }
 
-/// Looks for strands that were lost while the program ran, now that `main:` has returned: so they are
-/// reported if no collection has found them before. Whatever `main:` could have used until it returned
-/// counts as something that somebody has. The stack is empty but for what `main:` has left there.
-/// *GC point.*
-pub fn look_once_more(thread: &mut Thread) {
+/// Notes what `main:` had, which has returned by the end of its text. The stack is empty but for what
+/// `main:` has left there.
+pub fn main_returned(thread: &mut Thread) {
     let vm = thread.vm;
-    if !vm.strands.all().iter().any(|strand| strand.is_parked()) {
-        return;
-    }
     let Some(main) = vm.main_method.get() else { return };
     let Some(words) = main.words_at_return() else { return };
+    let mut inner = vm.stalls.0.lock();
     let frame = thread.stack().base();
     let end = frame.wrapping_add(main.frame_words as usize);
-    if end as usize > thread.stack().limit() {
-        // The frame was elsewhere.
+    if inner.had.is_some() || end as usize > thread.stack().limit() {
+        // A block has returned for it, or the frame was elsewhere.
         return;
     }
-    let depth = thread.message.len();
     // SAFETY: the frame that begins an empty stack was that of `main:`. By the maps of that function,
     // which were those of all collections, these registers held words when it returned, and nothing was
     // called since.
     let words = words.iter().map(|register| unsafe { frame.add(register.index()).read() });
-    thread.message.extend(words);
-    thread.mutator.collect(CollectionKind::Full);
-    thread.message.truncate(depth);
+    inner.had = Some(words.collect());
+}
+
+/// Notes what `main:` had, if this is its activation, which a block or an exception leaves.
+pub fn main_left(thread: &mut Thread, activation: Activation) {
+    let function: &Function = activation.function;
+    let is_main = thread.vm.main_method.get().is_some_and(|main| std::ptr::eq(*main, function));
+    if is_main && activation.frame == thread.stack().base() {
+        let words = function.frame_maps().at(activation.pc).iter();
+        // SAFETY: the live map has these registers initialised with words.
+        let words = words.map(|register| unsafe { activation.register(register.index()).read() });
+        thread.vm.stalls.0.lock().had = Some(words.collect());
+    }
+}
+
+/// What `main:` had is of no interest: it has answered a promise, and the program goes on.
+pub fn forget_main(vm: &Vm) {
+    vm.stalls.0.lock().had = None;
+}
+
+/// Looks for lost strands once more, now that the program ends: so they are reported if no collection has found
+/// them before. Whatever `main:` could have used when it returned counts as something that somebody has, and so does
+/// what waits for a time. *GC point.*
+pub fn look_once_more(thread: &mut Thread) {
+    let vm = thread.vm;
+    let is_worth_it = vm.stalls.0.lock().had.is_some();
+    if is_worth_it && vm.strands.all().iter().any(|strand| strand.is_parked()) {
+        thread.mutator.collect(CollectionKind::Full);
+    }
+    vm.stalls.0.lock().is_closed = true;
 }
 
 /// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of

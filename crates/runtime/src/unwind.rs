@@ -31,6 +31,7 @@ use crate::outcome::{Failure, Outcome};
 use crate::processes::faults;
 use crate::sandbox::{self, metering};
 use crate::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
+use crate::stalls;
 use crate::strand::{Role, slots};
 use crate::thread::{State, Stop, Thread, Window, allocated};
 use crate::trace;
@@ -268,6 +269,7 @@ fn release_writers(thread: &mut Thread, activation: Activation, handler: Option<
 /// Records that an activation is not active any more.
 pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
     release_writers(thread, activation, None);
+    stalls::main_left(thread, activation);
     let function = activation.function;
     let Some(home) = function.home else { return };
     if function.frame_maps().at(activation.pc).contains(home) {

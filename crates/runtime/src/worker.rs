@@ -20,6 +20,7 @@ use crate::processes::forks;
 use crate::promises;
 use crate::sandbox::{self, SandboxRef, metering};
 use crate::stack::{CHUNK_HEADER, callback_site, halt_code};
+use crate::stalls;
 use crate::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Stop, Thread, Window};
 use crate::timers::{self, TimerKey};
@@ -577,6 +578,7 @@ impl Hooks<TimerKey> for WorkerHooks {
             if work(&mut thread, |_| false) == Finished::Stalled
                 && let Some(code) = vm.ended.near_code()
             {
+                stalls::look_once_more(&mut thread);
                 vm.end(code);
             }
         });

@@ -14,6 +14,7 @@ use squall_runtime::module::LoadedModule;
 use squall_runtime::objects::string;
 use squall_runtime::promises;
 use squall_runtime::sandbox;
+use squall_runtime::stalls;
 use squall_runtime::strands;
 use squall_runtime::thread::Thread;
 use squall_runtime::vm::Vm;
@@ -124,6 +125,7 @@ impl Machine {
                 INTERNAL_ERROR
             }
         };
+        stalls::look_once_more(&mut self.thread);
         promises::report_unhandled(self.vm);
         self.vm.host.flush();
         self.vm.stalls.report_lost(self.vm);
