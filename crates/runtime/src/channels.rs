@@ -14,9 +14,9 @@
 //! whether the type is the same when he has it; what he reads after that, in his own strand
 //! ([`Delivery::Element`]).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use smallvec::SmallVec;
 use squall_bytecode::instructions::Opcode;
 use squall_heap::{Object, Word};
 
@@ -485,9 +485,6 @@ pub enum Patience {
     Endless,
 }
 
-/// Where a fair choice begins to look. What it is does not matter, as long as it changes.
-static TURN: AtomicUsize = AtomicUsize::new(0);
-
 /// What comes of a choice.
 pub enum Chosen {
     /// The strand waits, or the choice failed.
@@ -502,7 +499,7 @@ pub enum Chosen {
 /// index, from 1, and the element; or nil if patience ends. The window's first word is the array of
 /// channels. *GC point.*
 ///
-/// Of several that are ready, a fair choice takes each in its turn, the other kind the first.
+/// Of several that are ready, a fair choice takes any with the same probability, the other kind the first.
 pub fn choose(
     thread: &mut Thread,
     window: Window,
@@ -542,9 +539,8 @@ pub fn choose_in_message(
     patience: Patience,
 ) -> Result<Chosen, Failure> {
     let count = prepare_choice(thread)?;
-    let start = if is_fair { TURN.fetch_add(1, Ordering::Relaxed) } else { 0 };
-    let order = (0..count).map(|index| (start + index) % count.max(1));
-    for index in order.clone() {
+    let order = order_of_choice(thread, count, is_fair);
+    for &index in &order {
         let channel = thread.message[1 + 2 * index].object_unchecked();
         waiting::lock(&mut thread.mutator, channel);
         match try_read(thread, channel) {
@@ -565,7 +561,7 @@ pub fn choose_in_message(
     // Who waits for a time only, waits for a number.
     let waits_for = if count == 0 { index_word(0) } else { thread.message[0] };
     let ticket = waiting::park(thread, waits_for);
-    for index in order {
+    for &index in &order {
         let channel = thread.message[1 + 2 * index].object_unchecked();
         let waiter = thread.message[2 + 2 * index].object_unchecked();
         waiting::lock(&mut thread.mutator, channel);
@@ -585,6 +581,19 @@ pub fn choose_in_message(
         timers::wake_after(thread, timer, strand, ticket, Word::NIL);
     }
     Ok(Chosen::Outcome(Outcome::Park))
+}
+
+/// In which order a choice looks at so many channels. A fair one shuffles them (Durstenfeld, "Algorithm 235",
+/// CACM 1964): whoever chooses gets each of those that are ready as often in the end, whatever others choose in
+/// between, and needs not remember what it has chosen before.
+fn order_of_choice(thread: &mut Thread, count: usize, is_fair: bool) -> SmallVec<[usize; 8]> {
+    let mut order: SmallVec<[usize; 8]> = (0..count).collect();
+    if is_fair {
+        for last in (1..count).rev() {
+            order.swap(last, (thread.random() % (last as u64 + 1)) as usize);
+        }
+    }
+    order
 }
 
 /// Checks the channels in the thread's message; makes the pair for the result, and a waiter for each.
