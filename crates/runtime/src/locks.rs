@@ -7,8 +7,11 @@
 //! |---|---|
 //! | mutex | how often the holder has locked it |
 //! | semaphore | how many may still pass |
-//! | barrier | how many are enrolled and have not arrived; the holder slot has how many are enrolled |
+//! | barrier | how many are enrolled and have not arrived, at most; the holder slot has how many are enrolled |
 //! | condition, bucket | nothing |
+//!
+//! Whoever is ended while it waits at a barrier has not arrived. Nobody notes that when it happens, so the barrier
+//! counts those who wait before it opens.
 //!
 //! A mutex goes from hand to hand: who unlocks it gives it to the first who waits, so nobody starves.
 
@@ -258,7 +261,10 @@ pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
     let waiter = waiting::own_waiter(thread)?;
     let barrier = lock_object(window.get(0))?;
     waiting::lock(&mut thread.mutator, barrier);
-    let missing = number(barrier, NUMBER) - 1;
+    let mut missing = number(barrier, NUMBER) - 1;
+    if missing <= 0 {
+        missing = count_missing(barrier) - 1;
+    }
     if missing <= 0 {
         open_barrier(thread, barrier);
         return Ok(Outcome::Return(Word::NIL));
@@ -274,7 +280,11 @@ pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
 pub fn enrol(thread: &mut Thread, word: Word, change: i64) -> Result<Word, Failure> {
     let barrier = lock_object(word)?;
     waiting::lock(&mut thread.mutator, barrier);
-    let (enrolled, missing) = (number(barrier, HOLDER) + change, number(barrier, NUMBER) + change);
+    let enrolled = number(barrier, HOLDER) + change;
+    let mut missing = number(barrier, NUMBER) + change;
+    if missing <= 0 {
+        missing = count_missing(barrier) + change;
+    }
     if enrolled < 0 || missing < 0 {
         waiting::unlock(&mut thread.mutator, barrier);
         return Err(Failure::new("NotHolder"));
@@ -287,6 +297,11 @@ pub fn enrol(thread: &mut Thread, word: Word, change: i64) -> Result<Word, Failu
         waiting::unlock(&mut thread.mutator, barrier);
     }
     Ok(Word::NIL)
+}
+
+/// How many are enrolled at a locked barrier and do not wait there.
+fn count_missing(barrier: Object) -> i64 {
+    number(barrier, HOLDER) - waiting::count_waiters(barrier, WAITERS) as i64
 }
 
 /// Lets everybody at a locked barrier go on, and unlocks it.

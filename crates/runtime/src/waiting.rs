@@ -244,6 +244,11 @@ pub fn has_waiters(object: Object, queue: usize) -> bool {
     waiters(object.slot(queue)).any(|waiter| !is_stale(waiter))
 }
 
+/// How many waiters that are not stale are in the queue in this slot of a locked object.
+pub fn count_waiters(object: Object, queue: usize) -> usize {
+    waiters(object.slot(queue)).filter(|&waiter| !is_stale(waiter)).count()
+}
+
 /// Whether the wait of a waiter in a queue is over.
 fn is_stale(waiter: Object) -> bool {
     strand_of(waiter).is_none_or(|strand| strand.current_ticket() != ticket_of(waiter))
