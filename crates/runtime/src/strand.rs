@@ -42,7 +42,7 @@ use crate::outcome::Failure;
 use crate::roots::RootWord;
 use crate::sandbox::{Sandbox, SandboxRef, metering};
 use crate::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
-use crate::thread::{State, Thread, allocated};
+use crate::thread::{State, Stop, Thread, allocated};
 use crate::transactions::Transaction;
 use crate::typed::Type;
 use crate::vat::VatRef;
@@ -119,7 +119,6 @@ pub enum Model {
 
 /// How a strand that is resumed goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
 pub enum Standing {
     /// It begins with its message.
     New,
@@ -127,6 +126,8 @@ pub enum Standing {
     InCall,
     /// Before an instruction, none being in progress.
     BeforeInstruction,
+    /// It has stopped like this, with the value in its object, which the owner of its vat is to see to.
+    Stopped(Stop),
 }
 
 /// The largest word for how a strand ended: no strand is at an address like that.
@@ -344,6 +345,12 @@ impl StrandRef {
     pub fn result(self) -> Word {
         // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
         unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
+    }
+
+    /// Replaces the [result](StrandRef::result), under the same conditions.
+    pub fn set_result(self, value: Word) {
+        // SAFETY: as for `result`.
+        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).write(value) };
     }
 
     /// Takes a new ticket and is parked with it; the state must have been saved.
@@ -812,6 +819,12 @@ pub fn free(thread: &mut Thread, strand: StrandRef) {
     if pool.len() > 2 * BATCH {
         thread.vm.strands.give_back(size, pool.drain(BATCH..));
     }
+}
+
+/// Ends a strand that was made and never was ready, so that nobody has heard of it.
+pub fn forget(thread: &mut Thread, strand: StrandRef) {
+    set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
+    free(thread, strand);
 }
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.

@@ -56,6 +56,15 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     Word::TRUE
 }
 
+/// Ends the strand of this object as guest code asks for it: at once, if it is the one that asks. Answers whether it
+/// had not ended.
+pub fn terminate_or_end(thread: &mut Thread, object: Object) -> Outcome {
+    match StrandRef::of_object(object) {
+        Some(strand) if thread.running_strand() == Some(strand) => unwind::end_at_once(thread),
+        _ => Outcome::Return(terminate(thread, object)),
+    }
+}
+
 /// Makes a strand that runs come to its next poll.
 fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
     if thread.running_strand() == Some(strand) {

@@ -76,14 +76,19 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
 
 /// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
+    let outcome = end_at_once(thread);
+    let site = exit_site();
+    calls::finish(thread, site, outcome);
+}
+
+/// As [`kill`], from the call in progress.
+pub fn end_at_once(thread: &mut Thread) -> Outcome {
     transaction::abandon(thread);
     thread.strand().is_killed.store(false, Ordering::Relaxed);
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
     let error =
         thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
-    let outcome = unwind(thread, Destination::End(Stop::Killed), error);
-    let site = exit_site();
-    calls::finish(thread, site, outcome);
+    unwind(thread, Destination::End(Stop::Killed), error)
 }
 
 /// Whether an `ensure:` block runs. A strand is not ended at a poll inside one, for it might be all that

@@ -29,16 +29,16 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("sleep:", sleep),
     Primitive::ordinary("yield", |_, _| Outcome::Yield(Word::NIL)),
     Primitive::effect("spawnParallel:with:", |thread, window| {
-        answer(spawn_parallel(thread, window, Word::NIL))
-    }),
-    Primitive::effect("spawnParallel:with:on:", |thread, window| {
-        answer(spawn_parallel(thread, window, window.get(2)))
+        answer(spawn(thread, window, 0, PARALLEL))
     }),
     Primitive::effect("spawnExclusive:with:priority:", |thread, window| {
-        answer(spawn_exclusive(thread, window, Word::NIL))
+        answer(spawn_exclusive(thread, window))
     }),
-    Primitive::effect("spawnExclusive:with:priority:on:", |thread, window| {
-        answer(spawn_exclusive(thread, window, window.get(3)))
+    Primitive::effect("activity:spawnParallel:with:on:", |thread, window| {
+        answer(start_parallel(thread, window))
+    }),
+    Primitive::effect("activity:spawnExclusive:with:priority:on:", |thread, window| {
+        answer(start_exclusive(thread, window))
     }),
     Primitive::effect("spawnProcess:with:", |thread, window| {
         answer(spawn_process(thread, window, Word::NIL))
@@ -55,7 +55,8 @@ pub static PRIMITIVES: &[Primitive] = &[
         )
     }),
     Primitive::effect("strandTerminate:", |thread, window| {
-        answer(strand_object(window.get(0)).map(|strand| strands::terminate(thread, strand)))
+        let strand = strand_object(window.get(0));
+        outcome(strand.map(|strand| strands::terminate_or_end(thread, strand)))
     }),
     Primitive::effect("strandSuspend:", |thread, window| {
         outcome(strand_object(window.get(0)).map(|strand| strands::suspend(thread, strand)))
@@ -71,7 +72,6 @@ pub static PRIMITIVES: &[Primitive] = &[
         thread.strand().is_exposed.set(true);
         Outcome::Return(thread.strand().object.get())
     }),
-    Primitive::ordinary("activity:strand:", |thread, window| answer(set_strand(thread, window))),
     Primitive::ordinary("strandLocal", |thread, _| {
         Outcome::Return(thread.strand().object().slot(strand::slots::LOCAL))
     }),
@@ -82,63 +82,106 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
-/// Notes a strand in the first slot of the object that stands for it. Nothing else assigns that, so this is part of
-/// no transaction: a transaction that started the strand, or that has looked at it, holds nobody up here.
-fn set_strand(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let strand = strand_object(window.get(1))?;
-    let has_slot = |activity: &Object| {
-        activity.layout().format() == Format::Slots && activity.layout().slot_count() > 0
-    };
-    let activity = window.get(0).as_object().filter(has_slot);
-    let activity = activity.ok_or(Failure::argument(window.get(0)))?;
-    activity.set_slot(&mut thread.mutator, 0, strand.word());
-    Ok(Word::NIL)
-}
-
 /// The strand object in a word.
 fn strand_object(word: Word) -> Result<Object, Failure> {
     let object = word.as_object().filter(|object| object.layout() == known::STRAND);
     object.ok_or(Failure::argument(word))
 }
 
-/// Starts a strand of this vat that evaluates the closure in the window's first word with the
-/// elements of the array in the second. *GC point.*
-fn spawn(
-    thread: &mut Thread,
-    window: Window,
+/// What a strand is to be that evaluates a closure.
+#[derive(Clone, Copy)]
+struct Kind {
     model: Model,
     priority: u8,
     home: Home,
-) -> Result<Word, Failure> {
-    let closure = window.get(0);
+}
+
+const PARALLEL: Kind =
+    Kind { model: Model::Parallel, priority: ORDINARY_PRIORITY, home: Home::ANYWHERE };
+
+/// Starts a strand of this vat that evaluates the closure in the window's word with this index, with the
+/// elements of the array behind it. *GC point.*
+fn spawn(thread: &mut Thread, window: Window, index: usize, kind: Kind) -> Result<Word, Failure> {
+    let strand = make_evaluating(thread, window, index, kind)?;
+    waiting::make_ready(thread, strand, Place::Last);
+    Ok(strand.object.get())
+}
+
+/// Starts a green thread. *GC point.*
+fn spawn_exclusive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let priority = priority_argument(window.get(2))?;
+    spawn(thread, window, 0, Kind { model: Model::Exclusive, priority, home: Home::ANYWHERE })
+}
+
+/// Starts the activity in the window's first word as a thread, on this native thread if that is not nil.
+/// *GC point.*
+fn start_parallel(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let home = home_argument(thread, window.get(3))?;
+    start_activity(thread, window, Kind { home, ..PARALLEL })
+}
+
+/// Starts the activity in the window's first word as a green thread, on this native thread if that is not nil.
+/// *GC point.*
+fn start_exclusive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let priority = priority_argument(window.get(3))?;
+    let home = home_argument(thread, window.get(4))?;
+    start_activity(thread, window, Kind { model: Model::Exclusive, priority, home })
+}
+
+/// Starts the strand of an activity, unless it has one; whether it had none. Of several who start it at the same
+/// time, one does: whoever puts its strand into the activity's first slot, before the strand is ready.
+///
+/// Nothing else assigns that slot, so this is part of no transaction: a transaction that started the strand, or
+/// that has looked at it, holds nobody up here. *GC point.*
+fn start_activity(thread: &mut Thread, window: Window, kind: Kind) -> Result<Word, Failure> {
+    if activity(window.get(0))?.slot(ACTIVITY_STRAND) != Word::NIL {
+        return Ok(Word::FALSE);
+    }
+    let strand = make_evaluating(thread, window, 1, kind)?;
+    let activity = activity(window.get(0))?;
+    let word = strand.object.get();
+    let mutator = &mut thread.mutator;
+    if activity.compare_exchange_slot(mutator, ACTIVITY_STRAND, Word::NIL, word).is_err() {
+        strand::forget(thread, strand);
+        return Ok(Word::FALSE);
+    }
+    waiting::make_ready(thread, strand, Place::Last);
+    Ok(Word::TRUE)
+}
+
+/// The slot in which an activity has its strand, or nil.
+const ACTIVITY_STRAND: usize = 0;
+
+/// The object that stands for a strand, in a word.
+fn activity(word: Word) -> Result<Object, Failure> {
+    let has_slot = |activity: &Object| {
+        activity.layout().format() == Format::Slots && activity.layout().slot_count() > 0
+    };
+    word.as_object().filter(has_slot).ok_or(Failure::argument(word))
+}
+
+/// Makes a strand of this vat, to be made ready, that evaluates the closure in the window's word with this index,
+/// with the elements of the array behind it. *GC point.*
+fn make_evaluating(
+    thread: &mut Thread,
+    window: Window,
+    index: usize,
+    kind: Kind,
+) -> Result<StrandRef, Failure> {
+    let closure = window.get(index);
     let function = block::closure(closure).map(block::closure_function);
     let function = function.ok_or(Failure::argument(closure))?;
-    if function.arguments as usize != 1 + argument_count(window.get(1))? {
+    if function.arguments as usize != 1 + argument_count(window.get(index + 1))? {
         return Err(Failure::argument(closure));
     }
     let vat = vat::current(thread)?;
     let size = strand::size_for(function.frame_words as usize);
-    fill_message(thread, window.get(0), window.get(1))?;
-    let strand = start(thread, Word::NIL, Some(vat), model, size)?;
-    strand.priority.set(priority);
-    strand.affinity.bind(home);
+    fill_message(thread, window.get(index), window.get(index + 1))?;
+    let strand = make_strand(thread, Word::NIL, Some(vat), kind.model, size)?;
+    strand.priority.set(kind.priority);
+    strand.affinity.bind(kind.home);
     strand.origin.set(trace::call_of_library(thread));
-    let object = strand.object.get();
-    waiting::make_ready(thread, strand, Place::Last);
-    Ok(object)
-}
-
-/// Starts a thread, on this native thread if that is not nil. *GC point.*
-fn spawn_parallel(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
-    let home = home_argument(thread, place)?;
-    spawn(thread, window, Model::Parallel, ORDINARY_PRIORITY, home)
-}
-
-/// Starts a green thread, on this native thread if that is not nil. *GC point.*
-fn spawn_exclusive(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
-    let priority = priority_argument(window.get(2))?;
-    let home = home_argument(thread, place)?;
-    spawn(thread, window, Model::Exclusive, priority, home)
+    Ok(strand)
 }
 
 fn priority_argument(word: Word) -> Result<u8, Failure> {
@@ -171,7 +214,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     let size = strand::size_for(factory.frame_words.max(called) as usize);
     fill_message(thread, window.get(0), window.get(1))?;
     let vat = isolate(thread)?;
-    let strand = start(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
+    let strand = make_strand(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     strand.affinity.bind(home);
     strand.origin.set(trace::call_of_library(thread));
     match gift {
@@ -220,7 +263,7 @@ fn fill_message(thread: &mut Thread, receiver: Word, arguments: Word) -> Result<
 }
 
 /// Makes a strand that begins with the thread's message. *GC point.*
-fn start(
+fn make_strand(
     thread: &mut Thread,
     kind: Word,
     vat: Option<VatRef>,

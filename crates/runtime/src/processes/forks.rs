@@ -187,8 +187,7 @@ fn begin_branch(
 /// Frees a branch that was not begun.
 fn forget(thread: &mut Thread, strand: StrandRef) {
     take_from_list(thread, strand.object());
-    strand::set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
-    strand::free(thread, strand);
+    strand::forget(thread, strand);
 }
 
 fn add_to_list(thread: &mut Thread, join: Object, branch: Object) {
