@@ -280,12 +280,16 @@ fn displace(thread: &mut Thread) {
         preempt(thread);
     }
     match thread.stop {
-        Stop::Preempted => thread.stop = Stop::Displaced,
         // Who waits for the end of what C has called sees to it.
-        Stop::Crossed => {}
-        // The strand has ended, which only its vat's owner may see to.
-        _ => worker::regain_vat(thread),
+        Stop::Crossed => return,
+        Stop::Preempted => {}
+        Stop::Switched => {
+            thread.state = thread.resumption;
+            preempt(thread);
+        }
+        stop => worker::stop_later(thread, stop),
     }
+    thread.stop = Stop::Displaced;
 }
 
 fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {

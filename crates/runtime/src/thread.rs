@@ -411,7 +411,7 @@ impl Thread {
         alone::enter(self, vat.and_then(|vat| vat.memory()));
         self.is_guarded = self.memory.is_some();
         if self.is_guarded {
-            self.plain_in.store(0, Ordering::Relaxed);
+            self.leave_plain();
         }
     }
 
@@ -443,7 +443,7 @@ impl Thread {
         self.strand = None;
         self.state = State::NONE;
         self.window = Window::NONE;
-        self.plain_in.store(0, Ordering::Release);
+        self.leave_plain();
         // What is done between strands, on behalf of a vat, is plain.
         self.is_guarded = false;
         alone::leave(self);
@@ -452,6 +452,13 @@ impl Thread {
             strand.transaction.set(Some(transaction));
         }
         strand
+    }
+
+    /// From now on nobody's objects are accessed bare here: somebody may wait for that (`guarding.rs`).
+    #[inline]
+    pub fn leave_plain(&self) {
+        self.plain_in.store(0, Ordering::Release);
+        self.vm.transactions.became_guarded.tell();
     }
 
     /// The activation the tier is in, if there is one. The state must be saved.

@@ -382,21 +382,46 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
 
 /// Runs the strand until it stops.
 fn resume(thread: &mut Thread, strand: StrandRef) {
-    let begins = strand.standing.get() == Standing::New;
+    let standing = strand.standing.get();
     enter(thread, strand);
-    if begins {
-        thread.start_state();
-        match strand.object().slot(strand::slots::TASK).as_object() {
-            Some(message) => messages::begin(thread, message),
-            None => thread.state.pc = halt_code(),
-        }
-    }
-    end_if_killed(thread, strand);
     let tier = thread.vm.tier;
-    tier.run(thread);
+    if let Standing::Stopped(stop) = standing {
+        stop_again(thread, strand, stop);
+    } else {
+        if standing == Standing::New {
+            begin(thread, strand);
+        }
+        end_if_killed(thread, strand);
+        tier.run(thread);
+    }
     while messages::next_step(thread) {
         tier.run(thread);
     }
+}
+
+/// Begins with the strand's message.
+fn begin(thread: &mut Thread, strand: StrandRef) {
+    thread.start_state();
+    match strand.object().slot(strand::slots::TASK).as_object() {
+        Some(message) => messages::begin(thread, message),
+        None => thread.state.pc = halt_code(),
+    }
+}
+
+/// Notes how a strand stops, and with what, whose vat was given away while it was outside: only the vat's owner may
+/// see to its end.
+pub fn stop_later(thread: &mut Thread, stop: Stop) {
+    let strand = thread.strand();
+    let value = strand.result();
+    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    calls::preempt(thread);
+    strand.standing.set(Standing::Stopped(stop));
+}
+
+/// The second half of [`stop_later`], by the vat's owner.
+fn stop_again(thread: &mut Thread, strand: StrandRef, stop: Stop) {
+    strand.set_result(strand.object().slot(strand::slots::VALUE));
+    thread.stop = stop;
 }
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
@@ -523,7 +548,7 @@ pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
 pub fn go_outside(thread: &mut Thread) {
     let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
     thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
-    thread.plain_in.store(0, Ordering::Release);
+    thread.leave_plain();
     let Thread { mutator, worker, .. } = thread;
     mutator.enter_native();
     worker.go_outside();
@@ -550,15 +575,6 @@ pub fn come_back(thread: &mut Thread) {
 #[inline]
 pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
     strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive)
-}
-
-/// Waits until the vat of the strand that runs here is nobody's, and owns it again. *GC point.*
-pub fn regain_vat(thread: &mut Thread) {
-    let (vat, worker) = (thread.strand().vat.get(), thread.worker_index());
-    while vat.is_some_and(|vat| !vat.reclaim(worker)) {
-        thread.mutator.native(std::thread::yield_now);
-    }
-    thread.is_displaced = false;
 }
 
 /// How large the native stacks of workers may become. C needs some, and callbacks nest on them.

@@ -14,7 +14,6 @@
 //! execution goes on, be it at the begin of the transaction or, after a wait, at this very access.
 
 use std::sync::atomic::{Ordering, fence};
-use std::time::Duration;
 
 use squall_heap::{Object, Word};
 use squall_transactions::Stripe;
@@ -190,9 +189,8 @@ fn wait_outside(
     let roots = [object.word(), value].map(|word| thread.mutator.push_root(word));
     let vm = thread.vm;
     worker::outside(thread, || {
-        while memory.is_held() && vm.ended.code().is_none() {
-            std::thread::sleep(Duration::from_micros(100));
-        }
+        let event = &vm.transactions.right_passed;
+        event.wait_until(|| !memory.is_held() || vm.ended.code().is_some());
     });
     let [object, value] = roots.map(|root| thread.mutator.get(root));
     thread.mutator.truncate_roots(depth);

@@ -7,15 +7,13 @@
 //! 2. it stops all threads for a moment, so that from then on who begins to run a strand, or comes back from
 //!    outside, finds the memory, and who has begun before has said so in
 //!    [`Thread::plain_in`](crate::thread::Thread::plain_in);
-//! 3. it asks every thread that runs a strand of the vat with bare accesses to poll, again and again, until
-//!    there is none;
-//! 4. a thread that polls and finds a memory goes on with guarded accesses.
+//! 3. it asks every thread that runs a strand of the vat with bare accesses to poll, and waits until there is none;
+//! 4. a thread that polls and finds a memory goes on with guarded accesses. Whoever does so, or ceases to run a
+//!    strand, [tells](Thread::leave_plain) the one that waits.
 //!
 //! A thread whose strand is outside, in the system or in C, accesses nothing, and looks when it comes back. If
 //! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
 //! step*, and changes when C returns to it.
-
-use std::sync::atomic::Ordering;
 
 use super::alone;
 use super::memory::Memory;
@@ -32,12 +30,12 @@ pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
     }
     let vat = vat::current(thread)?;
     let memory = vat.make_memory(thread.vm);
-    thread.plain_in.store(0, Ordering::Release);
-    let heap = thread.vm.heap;
-    thread.mutator.native(|| heap.while_stopped(|| {}));
-    while thread.vm.asks_plain_threads(vat) {
-        thread.mutator.native(std::thread::yield_now);
-    }
+    thread.leave_plain();
+    let vm = thread.vm;
+    thread.mutator.native(|| {
+        vm.heap.while_stopped(|| {});
+        vm.transactions.became_guarded.wait_until(|| !vm.asks_plain_threads(vat));
+    });
     alone::enter(thread, Some(memory));
     Ok(memory)
 }
@@ -63,7 +61,7 @@ pub fn guard(thread: &mut Thread) {
     let vat = thread.strand().vat.get();
     alone::enter(thread, vat.and_then(|vat| vat.memory()));
     thread.is_guarded = thread.memory.is_some();
-    thread.plain_in.store(0, Ordering::Release);
+    thread.leave_plain();
     thread.resumption = thread.state;
     calls::stop(thread, Stop::Switched);
 }

@@ -41,6 +41,7 @@
 pub mod access;
 pub mod alone;
 pub mod effects;
+pub mod events;
 pub mod guarding;
 pub mod logs;
 pub mod memory;
@@ -53,6 +54,7 @@ use parking_lot::Mutex;
 use squall_heap::Word;
 use squall_transactions::Presence;
 
+use events::Event;
 use logs::{Account, Logs};
 use memory::Memory;
 use sleepers::Sleepers;
@@ -71,6 +73,10 @@ pub struct Transactions {
     pub sleepers: Sleepers,
     /// What has happened so far.
     pub statistics: Statistics,
+    /// A thread has ceased to access a vat's objects bare: see [`guarding`].
+    pub became_guarded: Event,
+    /// The right to be inevitable was passed on, or the program has ended.
+    pub right_passed: Event,
     /// Memories whose vats are gone.
     free: Mutex<Vec<&'static Memory>>,
     /// The presences of all threads, by their keys.
@@ -84,6 +90,8 @@ impl Transactions {
             logs: Logs::new(bytes),
             sleepers: Sleepers::default(),
             statistics: Statistics::default(),
+            became_guarded: Event::default(),
+            right_passed: Event::default(),
             free: Mutex::default(),
             presences: Mutex::default(),
         }

@@ -262,6 +262,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
         }
     };
     memory.pass_to(next.first().copied());
+    thread.vm.transactions.right_passed.tell();
     wake(thread, next);
     // Whoever asks for the right from now on and does not get it finds that somebody has it.
     let sleepers = &thread.vm.transactions.sleepers;
