@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`instructions`] | **the** instruction table: every other part derives from it |
+//! | [`codes`] | operation codes at run time: instructions, their forms, and what no module contains |
 //! | [`entities`] | typed indices: registers, functions, classes, sites, constants |
 //! | [`types`] | register types |
 //! | [`module`] | functions, class definitions, sites, constants: a module in memory |
@@ -25,6 +26,7 @@
 pub mod adapters;
 pub mod assembler;
 pub mod builder;
+pub mod codes;
 pub mod decode;
 pub mod disassembler;
 pub mod entities;

@@ -6,12 +6,12 @@
 
 use std::sync::atomic::Ordering;
 
+use squall_bytecode::codes::general;
 use squall_heap::{TAG_BITS, Word};
 use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::primitives::Shape;
 
-use crate::code::general;
 use crate::machine::{Machine, a, b, bc_signed, c};
 
 /// An operator with a number as result.

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
+use squall_bytecode::codes::{general, observed_forms};
 use squall_bytecode::entities::FunctionId;
 use squall_heap::{LayoutId, Word};
 use squall_runtime::calls;
@@ -20,7 +21,6 @@ use squall_runtime::transactions::access::Slot;
 use squall_runtime::transactions::transaction;
 use squall_runtime::unwind;
 
-use crate::code::{self, general};
 use crate::machine::{Machine, a, b, c};
 use crate::specialise;
 
@@ -369,7 +369,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// evaluated, or there is a jump past the cleanup for unwindings, and a return.
     #[inline(always)]
     fn go_on(&mut self) {
-        if self.word(0) as u8 == code::SEND0_EVALUATE {
+        if self.word(0) as u8 == observed_forms::SEND0_EVALUATE {
             return self.send0_evaluate(self.word(0));
         }
         if self.word(0) as u8 == general::Jump {

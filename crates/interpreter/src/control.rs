@@ -1,5 +1,6 @@
 //! Values and control: moves, constants, variables, branches and loops.
 
+use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;
 use squall_heap::Word;
 use squall_runtime::calls;
@@ -8,7 +9,6 @@ use squall_runtime::objects::{block, number, string};
 use squall_runtime::outcome::Failure;
 use squall_runtime::thread::Thread;
 
-use crate::code;
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
 
 /// Values.
@@ -37,7 +37,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn load_constant(&mut self, word: u32) {
         let pc = self.pc;
         self.slowly(|thread| match make_constant(thread, bc(word)) {
-            Ok(()) => crate::machine::specialise_at(pc, code::LOAD_OBJECT),
+            Ok(()) => crate::machine::specialise_at(pc, observed_forms::LOAD_OBJECT),
             Err(failure) => calls::fail_here(thread, failure),
         });
     }

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`dispatch`] | the loop: one line per instruction |
 //! | [`machine`] | the interpreter's registers, and access to operands |
-//! | [`code`] | operation codes, with the specialised forms |
 //! | `arithmetic`, `calls`, `composite`, `control`, `objects`, `processes`, `typed` | the handlers |
 //! | `specialise` | chooses a specialised form after a miss |
 //!
@@ -13,7 +12,6 @@
 
 mod arithmetic;
 mod calls;
-pub mod code;
 mod composite;
 mod control;
 pub mod dispatch;

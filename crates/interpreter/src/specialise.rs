@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use squall_bytecode::codes::{general, observed_forms};
 use squall_bytecode::decode::instructions;
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as SiteDescription;
@@ -15,7 +16,6 @@ use squall_runtime::primitives::Shape;
 use squall_runtime::thread::Thread;
 
 use crate::arithmetic::is_branch_on;
-use crate::code::{self, general};
 use crate::machine::{a, c, specialise_at};
 
 /// Rewrites the send in the state for the entry that its lookup found.
@@ -30,17 +30,17 @@ pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
     match entry.action {
         Action::LoadSlot(index) if general == general::Send0 => {
             remember_slot(site, entry, index);
-            specialise_at(pc, code::SEND0_SLOT);
+            specialise_at(pc, observed_forms::SEND0_SLOT);
         }
         Action::LoadConstantSlot(index) => {
             remember_slot(site, entry, index | CONSTANT);
             if general == general::Send0 {
-                specialise_at(pc, code::SEND0_SLOT);
+                specialise_at(pc, observed_forms::SEND0_SLOT);
             }
         }
         Action::StoreSlot(index) if general == general::Send1 => {
             remember_slot(site, entry, index);
-            specialise_at(pc, code::SEND1_SLOT);
+            specialise_at(pc, observed_forms::SEND1_SLOT);
         }
         Action::LoadSlot(index) | Action::StoreSlot(index) => remember_slot(site, entry, index),
         Action::Method(_) => specialise_method(pc, general),
@@ -80,19 +80,19 @@ fn remember_slot(site: &Site, entry: &CacheEntry, index: u32) {
 
 fn specialise_method(pc: *const AtomicU32, general: u8) {
     match general {
-        general::Send0 => specialise_at(pc, code::SEND0_METHOD),
-        general::Send1 => specialise_at(pc, code::SEND1_METHOD),
-        general::Send2 => specialise_at(pc, code::SEND2_METHOD),
-        general::Send => specialise_at(pc, code::SEND_METHOD),
+        general::Send0 => specialise_at(pc, observed_forms::SEND0_METHOD),
+        general::Send1 => specialise_at(pc, observed_forms::SEND1_METHOD),
+        general::Send2 => specialise_at(pc, observed_forms::SEND2_METHOD),
+        general::Send => specialise_at(pc, observed_forms::SEND_METHOD),
         _ => {}
     }
 }
 
 fn specialise_evaluation(pc: *const AtomicU32, general: u8) {
     match general {
-        general::Send0 => specialise_at(pc, code::SEND0_EVALUATE),
-        general::Send1 => specialise_at(pc, code::SEND1_EVALUATE),
-        general::Send2 => specialise_at(pc, code::SEND2_EVALUATE),
+        general::Send0 => specialise_at(pc, observed_forms::SEND0_EVALUATE),
+        general::Send1 => specialise_at(pc, observed_forms::SEND1_EVALUATE),
+        general::Send2 => specialise_at(pc, observed_forms::SEND2_EVALUATE),
         _ => {}
     }
 }
@@ -107,7 +107,7 @@ fn specialise_operator(site: &'static Site, general: u8) {
     let selector = function.module.bytecode.string(*selector);
     let pc = &raw const function.code[site.pc as usize];
     if general == general::Send2 && selector == "at:put:" {
-        return specialise_at(pc, code::ARRAY_AT_PUT);
+        return specialise_at(pc, observed_forms::ARRAY_AT_PUT);
     }
     if general != general::Send1 {
         return;
@@ -125,27 +125,27 @@ fn specialise_operator(site: &'static Site, general: u8) {
 
 fn comparison(selector: &str) -> Option<(u8, u8)> {
     Some(match selector {
-        "<" => (code::LESS, code::LESS_BRANCH),
-        "<=" => (code::LESS_OR_EQUAL, code::LESS_OR_EQUAL_BRANCH),
-        ">" => (code::GREATER, code::GREATER_BRANCH),
-        ">=" => (code::GREATER_OR_EQUAL, code::GREATER_OR_EQUAL_BRANCH),
-        "=" => (code::EQUAL, code::EQUAL_BRANCH),
-        "<>" | "~=" => (code::NOT_EQUAL, code::NOT_EQUAL_BRANCH),
-        "==" => (code::IDENTICAL, code::IDENTICAL_BRANCH),
+        "<" => (observed_forms::LESS, observed_forms::LESS_BRANCH),
+        "<=" => (observed_forms::LESS_OR_EQUAL, observed_forms::LESS_OR_EQUAL_BRANCH),
+        ">" => (observed_forms::GREATER, observed_forms::GREATER_BRANCH),
+        ">=" => (observed_forms::GREATER_OR_EQUAL, observed_forms::GREATER_OR_EQUAL_BRANCH),
+        "=" => (observed_forms::EQUAL, observed_forms::EQUAL_BRANCH),
+        "<>" | "~=" => (observed_forms::NOT_EQUAL, observed_forms::NOT_EQUAL_BRANCH),
+        "==" => (observed_forms::IDENTICAL, observed_forms::IDENTICAL_BRANCH),
         _ => return None,
     })
 }
 
 fn operator(selector: &str) -> Option<u8> {
     Some(match selector {
-        "+" => code::ADD,
-        "-" => code::SUBTRACT,
-        "*" => code::MULTIPLY,
-        "/" => code::QUOTIENT,
-        "//" => code::DIVIDE,
-        "%" => code::MODULO,
-        "&" => code::BIT_AND,
-        "at:" => code::ARRAY_AT,
+        "+" => observed_forms::ADD,
+        "-" => observed_forms::SUBTRACT,
+        "*" => observed_forms::MULTIPLY,
+        "/" => observed_forms::QUOTIENT,
+        "//" => observed_forms::DIVIDE,
+        "%" => observed_forms::MODULO,
+        "&" => observed_forms::BIT_AND,
+        "at:" => observed_forms::ARRAY_AT,
         _ => return None,
     })
 }
@@ -153,8 +153,8 @@ fn operator(selector: &str) -> Option<u8> {
 /// Makes a `load_integer` of the right operand, directly before, do the operation as well.
 fn fuse_integer(site: &'static Site, operator: u8) {
     let fused = match operator {
-        code::ADD => code::LOAD_INTEGER_ADD,
-        code::SUBTRACT => code::LOAD_INTEGER_SUBTRACT,
+        observed_forms::ADD => observed_forms::LOAD_INTEGER_ADD,
+        observed_forms::SUBTRACT => observed_forms::LOAD_INTEGER_SUBTRACT,
         _ => return,
     };
     let function = site.function();

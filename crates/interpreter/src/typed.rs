@@ -164,7 +164,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
-/// The forms for one type: see [`squall_runtime::typed::specialise`].
+/// The forms for one type: see [`squall_bytecode::codes::typed_forms`].
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn whole(&mut self, word: u32, operate: impl Fn(u64, u64) -> u64) {

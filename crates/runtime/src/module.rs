@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
+use squall_bytecode::codes::internal::NOT_LINKED;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, StringId};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind, SiteRule};
@@ -29,7 +30,6 @@ use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
 use crate::primitives;
 use crate::processes::links;
-use crate::stack::NOT_LINKED;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
 use crate::typed::specialise::specialise;

@@ -29,17 +29,10 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
 use squall_heap::Word;
 
 use crate::function::{Function, Site};
-
-/// The instruction that ends a strand.
-pub const HALT: u8 = 254;
-/// The instruction that completes a return across chunks.
-pub const LEAVE_CHUNK: u8 = 255;
-
-/// The instruction of an imported function that nobody has provided.
-pub const NOT_LINKED: u8 = 250;
 
 /// Words before the first frame of a chunk that belong to the calling convention, the site word
 /// included.

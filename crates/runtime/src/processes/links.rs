@@ -4,19 +4,13 @@
 //! other calls, and, in the place of an opcode, what is left to do when the result is there: the strand
 //! goes on at that word. While it waits, it stands at the instruction itself.
 
+use squall_bytecode::codes::internal::{ACCEPTED, CHOSEN, RECEIVED};
 use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::{Field, Opcode, OperandKind};
 use squall_bytecode::module::Function;
 use squall_bytecode::scopes::Scopes;
 
 use crate::function::{NOWHERE, Site};
-
-/// The destination holds what was read, as a word, and its type is another.
-pub const RECEIVED: u8 = 251;
-/// The destination holds a pair of a writer and what was read.
-pub const ACCEPTED: u8 = 252;
-/// An `alt` was woken.
-pub const CHOSEN: u8 = 253;
 
 /// The index of the site in a link word.
 #[inline(always)]

@@ -1,83 +1,16 @@
 //! Typed instructions specialised by the types of their registers, when a function is linked.
 //!
-//! A form has the operands and the length of the instruction that it stands for. A comparison that
-//! is followed by a jump on its result does that jump as well, and an addition the loop's end that
-//! follows it; the words of what follows stay, for those who jump to it.
+//! The forms are in [`squall_bytecode::codes::typed_forms`].
 //!
 //! One form is no matter of speed: `move` of a list has to mark it, see [`crate::typed`].
 
+use squall_bytecode::codes::typed_forms::*;
 use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::module::Function;
 use squall_bytecode::types::RegisterType;
 
 use super::types::{Storage, Type};
-
-/// Declares the codes of the forms.
-macro_rules! forms {
-    ($($(#[doc = $doc:literal])* $code:literal $name:ident;)*) => {
-        $($(#[doc = $doc])* pub const $name: u8 = $code;)*
-    };
-}
-
-forms! {
-    /// `move` of a list.
-    122 MOVE_LIST;
-    /// `add` of 64-bit integers.
-    123 ADD_64;
-    /// `sub` of 64-bit integers.
-    124 SUBTRACT_64;
-    /// `mul` of 64-bit integers.
-    125 MULTIPLY_64;
-    /// `add` of `f64`.
-    126 ADD_F64;
-    /// `sub` of `f64`.
-    127 SUBTRACT_F64;
-    /// `mul` of `f64`.
-    180 MULTIPLY_F64;
-    /// `div` of `f64`.
-    181 DIVIDE_F64;
-    /// `add` of `i32`.
-    182 ADD_I32;
-    /// `sub` of `i32`.
-    183 SUBTRACT_I32;
-    /// `lt` of integers but `u64`.
-    184 LESS_SIGNED;
-    /// `le` of integers but `u64`.
-    185 LESS_OR_EQUAL_SIGNED;
-    /// `eq` of integers and booleans.
-    186 EQUAL_BITS;
-    /// `ne` of integers and booleans.
-    187 NOT_EQUAL_BITS;
-    /// `LESS_SIGNED` and a jump.
-    188 LESS_SIGNED_JUMP;
-    /// `LESS_OR_EQUAL_SIGNED` and a jump.
-    189 LESS_OR_EQUAL_SIGNED_JUMP;
-    /// `EQUAL_BITS` and a jump.
-    190 EQUAL_BITS_JUMP;
-    /// `NOT_EQUAL_BITS` and a jump.
-    191 NOT_EQUAL_BITS_JUMP;
-    /// `LESS_SIGNED` and a jump backwards.
-    192 LESS_SIGNED_LOOP;
-    /// `LESS_OR_EQUAL_SIGNED` and a jump backwards.
-    193 LESS_OR_EQUAL_SIGNED_LOOP;
-    /// `EQUAL_BITS` and a jump backwards.
-    194 EQUAL_BITS_LOOP;
-    /// `NOT_EQUAL_BITS` and a jump backwards.
-    195 NOT_EQUAL_BITS_LOOP;
-    /// `list_get` of elements of 64 bits.
-    196 LIST_GET_64;
-    /// `list_set` of elements of 64 bits.
-    197 LIST_SET_64;
-    /// `lt` of `f64`, and a jump.
-    198 LESS_F64_JUMP;
-    /// `le` of `f64`, and a jump.
-    199 LESS_OR_EQUAL_F64_JUMP;
-    /// `ADD_64`, and the `LESS_SIGNED_LOOP` after it.
-    244 ADD_64_LESS_LOOP;
-    /// `ADD_64`, and the `loop` after it.
-    245 ADD_64_LOOP;
-}
 
 /// Jumps on a condition whose codes are odd are those that jump if it holds.
 pub const JUMPS_IF: u8 = 1;
