@@ -9,7 +9,7 @@ use squall_heap::Word;
 use squall_runtime::calls;
 use squall_runtime::function::Function;
 use squall_runtime::objects::string::make_string;
-use squall_runtime::outcome::Failure;
+use squall_runtime::outcome::{Failure, FailureReason};
 use squall_runtime::thread::Thread;
 use squall_runtime::typed::types::{Storage, Type};
 use squall_runtime::typed::{Registers, boxing, lists, maps, position, tuples};
@@ -298,7 +298,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn fail_unlinked(&mut self) {
         self.slowly(|thread| {
             let failure = match make_string(thread, "calling a function that was not linked") {
-                Ok(what) => Failure::with("NotSupported", what, Word::NIL),
+                Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
                 Err(failure) => failure,
             };
             calls::fail_here(thread, failure);

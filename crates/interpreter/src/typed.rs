@@ -5,7 +5,7 @@
 
 use squall_bytecode::types::RegisterType;
 use squall_runtime::calls;
-use squall_runtime::outcome::Failure;
+use squall_runtime::outcome::{Failure, FailureReason};
 use squall_runtime::typed::compare::compare_bits;
 use squall_runtime::typed::scalars::{basic_to_word, normalize, unbox};
 use squall_runtime::typed::specialise::JUMPS_IF;
@@ -53,7 +53,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 self.set_raw(a(word), result);
                 self.jump(1);
             }
-            None => self.slowly(|thread| calls::fail_here(thread, Failure::new("ZeroDivide"))),
+            None => self
+                .slowly(|thread| calls::fail_here(thread, Failure::new(FailureReason::ZeroDivide))),
         }
     }
 
@@ -296,18 +297,18 @@ fn checked(
     kind: RegisterType,
     left: u64,
     right: u64,
-) -> Result<u64, &'static str> {
+) -> Result<u64, FailureReason> {
     let [left, right] = [left, right].map(|bits| whole_number(kind, bits));
     let result = match operation {
         Operation::Add => Some(left + right),
         Operation::Subtract => Some(left - right),
         Operation::Multiply => left.checked_mul(right),
         Operation::Negate => Some(-left),
-        _ if right == 0 => return Err("ZeroDivide"),
+        _ if right == 0 => return Err(FailureReason::ZeroDivide),
         // No other operation has a checked form.
         _ => Some(left / right),
     };
-    result.and_then(|result| fitting(kind, result)).ok_or("Overflow")
+    result.and_then(|result| fitting(kind, result)).ok_or(FailureReason::Overflow)
 }
 
 /// The integer that a register of an integer type holds.

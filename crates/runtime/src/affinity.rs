@@ -28,7 +28,7 @@ use squall_scheduler::WorkerId;
 
 use crate::fences;
 use crate::objects::string::make_string;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::vm::Vm;
@@ -328,7 +328,7 @@ pub fn is_here(thread: &Thread, native_thread: Word) -> bool {
 /// The failure for something that is not supported. *GC point.*
 pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
     match make_string(thread, what) {
-        Ok(what) => Failure::with("NotSupported", what, Word::NIL),
+        Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
         Err(failure) => failure,
     }
 }

@@ -39,7 +39,7 @@ impl std::error::Error for BootError {}
 
 impl From<Failure> for BootError {
     fn from(failure: Failure) -> BootError {
-        BootError(format!("{} while booting", failure.reason))
+        BootError(format!("{:?} while booting", failure.reason))
     }
 }
 

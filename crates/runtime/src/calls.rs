@@ -17,7 +17,7 @@ use crate::function::{Function, NOWHERE, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::primitives::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
@@ -124,7 +124,7 @@ pub fn enter(
                 thread.reset_limit();
                 frame
             }
-            Err(_) => return fail(thread, site, Failure::new("StackOverflow")),
+            Err(_) => return fail(thread, site, Failure::new(FailureReason::StackOverflow)),
         }
     };
     thread.window = Window::NONE;
@@ -346,7 +346,11 @@ pub fn evaluate(thread: &mut Thread, site: &'static Site, window: Window) {
     let function = block::closure_function(closure);
     if function.arguments as usize != window.len() {
         let given = Word::from_small_integer_unchecked(window.len() as i64 - 1);
-        return fail(thread, site, Failure::with("ArgumentCount", window.get(0), given));
+        return fail(
+            thread,
+            site,
+            Failure::with(FailureReason::ArgumentCount, window.get(0), given),
+        );
     }
     enter(thread, site, function, window);
 }
@@ -420,20 +424,19 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     }
     let roots = &thread.vm.roots;
     match failure.reason {
-        "OutOfMemory" => return signal_prepared(thread, site, &roots.out_of_memory),
-        "StackOverflow" => return signal_prepared(thread, site, &roots.stack_overflow),
+        FailureReason::OutOfMemory => return signal_prepared(thread, site, &roots.out_of_memory),
+        FailureReason::StackOverflow => {
+            return signal_prepared(thread, site, &roots.stack_overflow);
+        }
         _ => {}
     }
+    let selector = failure.reason.selector();
+    let details = [failure.first, failure.second].map(|detail| presentable(thread, detail));
+    let arguments = details.into_iter().take(selector.matches(':').count());
     let kernel = thread.vm.roots.kernel.get();
-    let (first, second) = (presentable(thread, failure.first), presentable(thread, failure.second));
     thread.message.clear();
-    thread.message.extend([kernel, Word::NIL, first, second]);
-    let reason = thread.vm.symbol(failure.reason);
-    match string::symbol_object(thread, reason) {
-        Ok(symbol) => thread.message[1] = symbol,
-        Err(_) => return fatal(thread, "out of memory while reporting a failure"),
-    }
-    let selector = thread.vm.symbol("signalFailure:with:with:");
+    thread.message.extend([kernel].into_iter().chain(arguments));
+    let selector = thread.vm.symbol(selector);
     send_message(thread, site, selector, Visibility::Protected);
 }
 

@@ -23,7 +23,7 @@ use squall_heap::{Object, Word};
 use crate::function::Site;
 use crate::known::{self, KnownClass};
 use crate::objects::string::make_string;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::sandbox::metering;
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
@@ -143,7 +143,7 @@ fn object_for(thread: &mut Thread, kind: Option<Type>, element: Word) -> Result<
 pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failure> {
     let what =
         make_string(thread, &format!("sending objects through a channel of {}", kind.text()))?;
-    Ok(Failure::with("NotSupported", what, Word::NIL))
+    Ok(Failure::with(FailureReason::NotSupported, what, Word::NIL))
 }
 
 /// What a strand that has waited to read finds, if it knows no types: an element, or the pair of a choice
@@ -234,7 +234,7 @@ pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Fail
                 Some(converted) => window.set(1, converted),
                 None => {
                     let wanted = make_string(thread, &element.text())?;
-                    return Err(Failure::with("WrongElement", window.get(1), wanted));
+                    return Err(Failure::with(FailureReason::WrongElement, window.get(1), wanted));
                 }
             }
         }
@@ -341,7 +341,7 @@ fn wait(
 fn answer(look: Look, channel: Object) -> Outcome {
     match look {
         Look::Done(value) => Outcome::Return(value),
-        _ => Failure::with("Poisoned", channel.word(), Word::NIL).into(),
+        _ => Failure::with(FailureReason::Poisoned, channel.word(), Word::NIL).into(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::known::{self, FIRST_FREE_NUMBER, KnownClass};
 use crate::lookup::ClassPath;
 use crate::module::Definition;
 use crate::objects::string;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::{Thread, Window, allocated};
 use crate::values::{captures_values, counts_as_value};
 use crate::vm::Vm;
@@ -124,7 +124,11 @@ pub fn make_class(
     };
     let travels = behavior.is_value || behavior.is_transfer;
     if travels && !(counts_as_value(vm, parts.get(0)) && captures_values(vm, parts.get(1))) {
-        return Err(Failure::with("NotAValue", vm.name_word(thread, definition.name)?, Word::NIL));
+        return Err(Failure::with(
+            FailureReason::NotAValue,
+            vm.name_word(thread, definition.name)?,
+            Word::NIL,
+        ));
     }
     let mixins = mixin_array(thread, parts)?;
     let mut scope = thread.mutator.scope();
@@ -186,11 +190,11 @@ fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
 /// Why a class object cannot be made. It names the class, as there is no object. *GC point.*
 fn class_fault(thread: &mut Thread, definition: &Definition, fault: BehaviorFault) -> Failure {
     let reason = match fault {
-        BehaviorFault::ValueAndTransfer => "TransferObjectsCannotBeValues",
-        BehaviorFault::MutableValue => "NotAValue",
+        BehaviorFault::ValueAndTransfer => FailureReason::TransferObjectsCannotBeValues,
+        BehaviorFault::MutableValue => FailureReason::NotAValue,
         // To signal another exception, its class might have to be made first.
         BehaviorFault::TooMany => return Failure::out_of_memory(),
-        BehaviorFault::SlotsInVmFormat | BehaviorFault::TooLarge => "NotSupported",
+        BehaviorFault::SlotsInVmFormat | BehaviorFault::TooLarge => FailureReason::NotSupported,
     };
     let name = definition.name_text();
     let detail = match fault {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use squall_heap::{LayoutId, Object, Word};
 
 use crate::known::{self, KnownClass};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::strand::Delivery;
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
@@ -139,7 +139,7 @@ pub fn unlock_mutex(thread: &mut Thread, word: Word, times: i64) -> Result<Word,
     let depth = number(mutex, NUMBER) - times;
     if depth < 0 || mutex.slot(HOLDER) != me {
         waiting::unlock(&mut thread.mutator, mutex);
-        return Err(Failure::new("NotHolder"));
+        return Err(Failure::new(FailureReason::NotHolder));
     }
     set_number(thread, mutex, NUMBER, depth);
     let mut next = None;
@@ -182,7 +182,7 @@ pub fn await_condition(
     lock_object(window.get(0))?;
     let depth = depth_of_mutex(thread, window.get(1))?.as_small_integer().unwrap_or(0);
     if depth == 0 {
-        return Err(Failure::new("NotHolder"));
+        return Err(Failure::new(FailureReason::NotHolder));
     }
     let waiter = waiting::own_waiter(thread)?;
     let (condition, mutex) = (window.get(0).object_unchecked(), window.get(1));
@@ -287,7 +287,7 @@ pub fn enrol(thread: &mut Thread, word: Word, change: i64) -> Result<Word, Failu
     }
     if enrolled < 0 || missing < 0 {
         waiting::unlock(&mut thread.mutator, barrier);
-        return Err(Failure::new("NotHolder"));
+        return Err(Failure::new(FailureReason::NotHolder));
     }
     set_number(thread, barrier, HOLDER, enrolled);
     set_number(thread, barrier, NUMBER, missing);

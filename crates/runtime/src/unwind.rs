@@ -214,8 +214,9 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
     }
     match destination {
         Destination::End(reason) => end(thread, reason, value),
-        // The others are found on the stack, so the walk cannot miss them.
-        _ => Failure::new("LostUnwind").into(),
+        _ => {
+            unreachable!("an unwinding's destination is an activation that was found on this stack")
+        }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::classes::{behavior_of, captures, enclosing, is_of_travellers};
 use crate::early::{self, EarlyKey};
 use crate::foreign;
 use crate::known;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
 use crate::vm::Vm;
 
@@ -269,7 +269,8 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     // The instance of a module's class need be no value, unless somebody has it.
     let must_pass = behavior.is_value || was_given_away;
     if must_pass && !(counts(around) && contents(behavior, object).all(counts)) {
-        let reason = if was_given_away { "GivenAway" } else { "NotAValue" };
+        let reason =
+            if was_given_away { FailureReason::GivenAway } else { FailureReason::NotAValue };
         return Err(Failure::with(reason, object.class(), Word::NIL));
     }
     _ = object.set_flag(CHECKED);

@@ -15,7 +15,7 @@ use crate::channels;
 use crate::embedding::errands;
 use crate::foreign::{anchor, requests};
 use crate::messages;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::processes::forks;
 use crate::promises;
 use crate::sandbox::{self, SandboxRef, metering};
@@ -478,7 +478,9 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
             let outcome = unwind::signal(thread, value);
             calls::finish(thread, site, outcome);
         }
-        Delivery::Poison => calls::fail(thread, site, Failure::with("Poisoned", value, Word::NIL)),
+        Delivery::Poison => {
+            calls::fail(thread, site, Failure::with(FailureReason::Poisoned, value, Word::NIL))
+        }
         Delivery::Kill => {}
     }
 }
@@ -651,7 +653,7 @@ pub fn run_function(
     strand::free(thread, strand);
     match stop {
         Stop::Returned => Ok(value),
-        _ => Err(Failure::new("NotSupported")),
+        _ => Err(Failure::new(FailureReason::NotSupported)),
     }
 }
 
@@ -681,7 +683,7 @@ fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
     vm.embedder.begin();
     let message = messages::make(thread, kind, promises::EMBEDDER, window)?;
-    let vat = vm.main_vat().ok_or(Failure::new("NotSupported"))?;
+    let vat = vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     vat.post(thread, message);
     Ok(work(thread, |vm| vm.embedder.is_done()))
 }

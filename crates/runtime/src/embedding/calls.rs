@@ -29,7 +29,7 @@ use super::value::{self, Value};
 use crate::isolation;
 use crate::known;
 use crate::messages;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::sandbox::SandboxRef;
 use crate::strand::{self, ANY_SIZE, Ending, Model, StrandRef};
 use crate::strands;
@@ -194,9 +194,9 @@ pub fn begin(thread: &mut Thread, call: Call) {
         .and_then(|&vat| start(thread, &selector, vat, place, answer.clone(), None));
     if let Err(failure) = begun {
         let refusal = match failure.reason {
-            "OutOfMemory" => Refusal::OutOfMemory,
+            FailureReason::OutOfMemory => Refusal::OutOfMemory,
             // There may be no strand more in the vat's sandbox.
-            _ if failure.is_elsewhere() => terminated(vat.ok()),
+            FailureReason::Elsewhere => terminated(vat.ok()),
             _ => Refusal::Argument,
         };
         // Who does not wait any more does not hear it.
@@ -206,7 +206,7 @@ pub fn begin(thread: &mut Thread, call: Call) {
 
 /// Puts receiver and arguments into the thread's message. Answers the vat where they may be used. *GC point.*
 fn put_message(thread: &mut Thread, call: &Call) -> Result<VatRef, Failure> {
-    let main = thread.vm.main_vat().ok_or(Failure::new("NotSupported"))?;
+    let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let receiver = value::to_guest(thread, &call.receiver, main)?;
     let receiver = thread.mutator.push_root(receiver);
     let far = isolation::far_reference(thread.mutator.get(receiver));

@@ -14,7 +14,7 @@ use squall_heap::Word;
 
 use super::value::{self, Value};
 use crate::objects::string::{make_string, text_argument};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::vat;
@@ -136,7 +136,7 @@ pub fn has_function(thread: &mut Thread, window: Window) -> Result<Word, Failure
 /// What the kernel signals a `HostError` for. *GC point.*
 fn failure(thread: &mut Thread, text: &str) -> Failure {
     match make_string(thread, text) {
-        Ok(text) => Failure::with("HostError", text, Word::NIL),
+        Ok(text) => Failure::with(FailureReason::Host, text, Word::NIL),
         Err(failure) => failure,
     }
 }

@@ -10,7 +10,7 @@ use crate::isolation;
 use crate::known;
 use crate::objects::number::{Number, make_double, make_integer};
 use crate::objects::string::{Text, make_string};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::primitives::arrays::make_value_array_of;
 use crate::thread::Thread;
 use crate::vat::VatRef;
@@ -40,7 +40,7 @@ const MAX_DEPTH: usize = 100;
 
 /// What native code gets for an object of a vat. *GC point.*
 pub fn to_native(thread: &mut Thread, word: Word, from: VatRef) -> Result<Value, Failure> {
-    let main = thread.vm.main_vat().ok_or(Failure::new("NotSupported"))?;
+    let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let word = match from == main {
         true => word,
         false => isolation::wrap(thread, word, from, main)?,
@@ -80,7 +80,7 @@ fn native(thread: &Thread, word: Word, depth: usize) -> Value {
 
 /// What a vat gets for a native value. *GC point.*
 pub fn to_guest(thread: &mut Thread, value: &Value, to: VatRef) -> Result<Word, Failure> {
-    let main = thread.vm.main_vat().ok_or(Failure::new("NotSupported"))?;
+    let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let Value::Object(object) = value else { return make(thread, value, 0) };
     let word = thread.vm.embedding.kept.word(object);
     match to == main {

@@ -32,7 +32,7 @@ use super::convert::{self, Encoded};
 use super::{Body, KnownType, requests, slots};
 use crate::calls;
 use crate::function::Site;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::roots::RootWord;
 use crate::stack::{CHUNK_RESULT, callback_site};
 use crate::strand::StrandRef;
@@ -80,7 +80,7 @@ enum Problem {
     /// There is no more room on the native stack.
     TooDeep,
     /// The heap is full.
-    Failure(&'static str),
+    Failure(FailureReason),
     /// The program has ended.
     Ended,
 }
@@ -188,7 +188,7 @@ impl Callout {
                 unwind::resume_crossing(thread, crossing)
             }
             Some(Problem::Mistake(reason, text)) => super::failure(thread, reason, &text).into(),
-            Some(Problem::TooDeep) => Failure::new("StackOverflow").into(),
+            Some(Problem::TooDeep) => Failure::new(FailureReason::StackOverflow).into(),
             Some(Problem::Failure(reason)) => Failure::new(reason).into(),
             Some(Problem::Ended) | None => {
                 Outcome::Exit(thread.vm.ended.code().unwrap_or_default())
@@ -341,7 +341,7 @@ fn evaluate(
     put_message(thread, callback, frame)?;
     let site = caller.call_site.expect("C was called by a primitive");
     let header = thread.stack().enter_callback(caller.state.frame, site);
-    let header = header.map_err(|_| Problem::Failure("StackOverflow"))?;
+    let header = header.map_err(|_| Problem::Failure(FailureReason::StackOverflow))?;
     thread.reset_limit();
     thread.window = Window::NONE;
     thread.stop = Stop::Returned;

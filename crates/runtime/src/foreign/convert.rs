@@ -20,7 +20,7 @@ use crate::classes::behavior_of_class;
 use crate::known;
 use crate::objects::number::{Number, make_big, make_double, make_integer};
 use crate::objects::string::{Text, Width};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::{Thread, allocated};
 use crate::values::SHARED;
 use crate::vm::Vm;
@@ -154,7 +154,7 @@ pub fn to_guest(
         Value::Pointer(address) => make_pointer(thread, address),
         Value::Record(bytes) => make_record(thread, bytes, of()),
         // These come from guests only.
-        Value::Memory(_) | Value::Text(_) => Err(Failure::new("NotSupported")),
+        Value::Memory(_) | Value::Text(_) => Err(Failure::new(FailureReason::NotSupported)),
     }
 }
 

@@ -40,7 +40,7 @@ use squall_heap::{CollectionKind, Format, Object, Tracer, Word};
 
 use crate::known::{self, KnownClass};
 use crate::objects::string::{make_string, symbol_object};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::roots::RootWord;
 use crate::sandbox::grants;
 use crate::thread::{Thread, allocated};
@@ -328,7 +328,7 @@ pub fn failure(thread: &mut Thread, reason: &'static str, text: &str) -> Failure
         Err(failure) => return failure,
     };
     match reason {
-        Ok((reason, text)) => Failure::with("ForeignError", reason, text),
+        Ok((reason, text)) => Failure::with(FailureReason::Foreign, reason, text),
         Err(failure) => failure,
     }
 }
@@ -345,7 +345,7 @@ pub fn check_permission(thread: &mut Thread, what: &str) -> Result<(), Failure> 
     let flag = make_string(thread, "--allow-ffi");
     made = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
-    Err(Failure::with("PermissionDenied", flag?, made))
+    Err(Failure::with(FailureReason::PermissionDenied, flag?, made))
 }
 
 /// The reason for which memory could not be used.

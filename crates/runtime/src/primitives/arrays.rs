@@ -11,7 +11,7 @@ use crate::behavior::Behavior;
 use crate::classes::behavior_of_class;
 use crate::known::{self, KnownClass};
 use crate::objects::number::{Number, size_argument};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::thread::{Thread, Window, allocated};
 use crate::transactions::access;
 use crate::values::counts_as_value;
@@ -232,5 +232,5 @@ pub fn not_a_value(thread: &Thread, object: Word) -> Failure {
         Some(_) => object,
         None => thread.class_of(object),
     };
-    Failure::with("NotAValue", class, Word::NIL)
+    Failure::with(FailureReason::NotAValue, class, Word::NIL)
 }

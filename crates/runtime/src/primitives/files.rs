@@ -25,7 +25,7 @@ use squall_system::errors::is_shortage;
 use super::{Primitive, answer, arrays, resources};
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -110,13 +110,15 @@ fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
     if thread.vm.options.permissions.allows_file(Path::new(&path)) {
         return Ok(path);
     }
-    Err(described(thread, "PermissionDenied", &path, |thread| make_string(thread, "--allow-files")))
+    Err(described(thread, FailureReason::PermissionDenied, &path, |thread| {
+        make_string(thread, "--allow-files")
+    }))
 }
 
 /// A failure about a path, whose first detail is made after the text of the path. *GC point.*
 fn described(
     thread: &mut Thread,
-    reason: &'static str,
+    reason: FailureReason,
     path: &str,
     detail: impl FnOnce(&mut Thread) -> Result<Word, Failure>,
 ) -> Failure {
@@ -142,7 +144,7 @@ fn attempt<R>(
     work: impl FnOnce() -> io::Result<R>,
 ) -> Result<R, Failure> {
     outside(thread, work).map_err(|error| {
-        described(thread, "IOError", path, |thread| {
+        described(thread, FailureReason::File, path, |thread| {
             let reason = thread.vm.symbol(reason_of(error.kind()));
             symbol_object(thread, reason)
         })

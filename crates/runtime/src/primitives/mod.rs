@@ -40,7 +40,7 @@ use std::sync::OnceLock;
 
 use squall_heap::Word;
 
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::thread::{Thread, Window};
 
 /// A primitive.
@@ -134,7 +134,7 @@ fn answer(result: Result<Word, Failure>) -> Outcome {
 }
 
 fn unknown(_: &mut Thread, _: Window) -> Outcome {
-    Failure::new("UnknownPrimitive").into()
+    Failure::new(FailureReason::UnknownPrimitive).into()
 }
 
 #[cfg(test)]

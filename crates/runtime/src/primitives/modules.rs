@@ -14,7 +14,7 @@ use super::{Primitive, answer};
 use crate::host::CompileError;
 use crate::module::LoadedModule;
 use crate::objects::string::{Text, make_string, text_argument};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::sandbox::grants;
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};
@@ -142,7 +142,10 @@ pub(super) fn failure_for(thread: &mut Thread, error: CompileError, path: &str) 
 
 fn not_found(thread: &mut Thread, path: &str) -> Failure {
     let path = make_string(thread, path);
-    path.map_or_else(|failure| failure, |path| Failure::with("ModuleNotFound", path, Word::NIL))
+    path.map_or_else(
+        |failure| failure,
+        |path| Failure::with(FailureReason::ModuleNotFound, path, Word::NIL),
+    )
 }
 
 fn without_class(thread: &mut Thread, path: &str) -> Failure {
@@ -159,5 +162,8 @@ fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Failure {
     let path = make_string(thread, path);
     let diagnostics = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
-    path.map_or_else(|failure| failure, |path| Failure::with("CompileError", diagnostics, path))
+    path.map_or_else(
+        |failure| failure,
+        |path| Failure::with(FailureReason::Compile, diagnostics, path),
+    )
 }

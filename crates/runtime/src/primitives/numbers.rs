@@ -11,7 +11,7 @@ use super::arithmetic::{self, Computed, Fault};
 use super::{Primitive, answer, decimal};
 use crate::objects::number::{Number, make_double, make_integer, make_number};
 use crate::objects::string::{make_string, text_argument};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -138,7 +138,7 @@ fn conclude(thread: &mut Thread, window: Window, result: Computed) -> Result<Wor
 #[cold]
 fn failure(window: Window, fault: Fault) -> Failure {
     match fault {
-        Fault::ZeroDivide => Failure::new("ZeroDivide"),
+        Fault::ZeroDivide => Failure::new(FailureReason::ZeroDivide),
         Fault::TooLarge => Failure::out_of_memory(),
         Fault::Operand(index) => Failure::argument(window.get(index)),
     }

@@ -10,7 +10,7 @@ use crate::isolation::{self, far_reference, make_far_reference};
 use crate::known;
 use crate::messages;
 use crate::objects::block;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::promises;
 use crate::sandbox::{SandboxRef, metering};
 use crate::thread::{Thread, Window};
@@ -70,7 +70,7 @@ fn create_actor(
     let value = window.get(0);
     let gift = values::give_away(thread.vm, value);
     if matches!(gift, Gift::Refused) {
-        return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
+        return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;
     vat.home.set(home);
@@ -93,7 +93,7 @@ pub(super) fn create_actor_in(
 ) -> Result<Word, Failure> {
     let gift = values::give_away(thread.vm, value);
     if matches!(gift, Gift::Refused) {
-        return Err(Failure::with("NotAValue", thread.class_of(value), Word::NIL));
+        return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
     }
     let depth = thread.mutator.root_depth();
     let value = thread.mutator.push_root(value);

@@ -22,7 +22,7 @@ use super::strands::duration_argument;
 use super::{Primitive, answer};
 use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::thread::{Thread, Window};
 use crate::timers::{self, Awaited};
 use crate::waiting;
@@ -47,10 +47,10 @@ pub(super) enum Field {
 }
 
 impl Field {
-    fn reason(self) -> &'static str {
+    fn reason(self) -> FailureReason {
         match self {
-            Field::Network => "NetworkError",
-            Field::Processes => "ProcessError",
+            Field::Network => FailureReason::Network,
+            Field::Processes => FailureReason::Process,
         }
     }
 
@@ -80,10 +80,10 @@ pub(super) fn explained(thread: &mut Thread, field: Field, reason: &str, text: &
 
 /// The program may not do this without the flag. *GC point.*
 pub(super) fn denied(thread: &mut Thread, flag: &str, what: &str) -> Failure {
-    described(thread, "PermissionDenied", flag, what)
+    described(thread, FailureReason::PermissionDenied, flag, what)
 }
 
-fn described(thread: &mut Thread, kind: &'static str, first: &str, second: &str) -> Failure {
+fn described(thread: &mut Thread, kind: FailureReason, first: &str, second: &str) -> Failure {
     let second = match make_string(thread, second) {
         Ok(text) => text,
         Err(failure) => return failure,

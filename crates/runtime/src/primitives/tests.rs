@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::all;
+use crate::outcome::FailureReason;
 
 /// Messages to `vmMirror` that the compiler makes exception regions of.
 const REGIONS: [&str; 2] = ["try:catching:with:", "try:finally:"];
@@ -50,6 +51,28 @@ fn the_page_lists_exactly_what_there_is() {
     let missing: Vec<_> = listed.difference(&names).collect();
     assert!(undocumented.is_empty(), "not in PRIMITIVES.md: {undocumented:#?}");
     assert!(missing.is_empty(), "only in PRIMITIVES.md: {missing:#?}");
+}
+
+#[test]
+fn the_kernel_has_a_method_for_each_reason_to_fail_and_the_page_a_row() {
+    let (kernel, page) =
+        (read(&library().join("Kernel.ns")), read(&library().join("PRIMITIVES.md")));
+    for (reason, selector) in FailureReason::SIGNALLED {
+        let is_defined = kernel.lines().any(|line| {
+            let pattern = line.strip_prefix("  ").unwrap_or_default().split(" = (").next();
+            pattern.is_some_and(|pattern| selector_of_pattern(pattern) == *selector)
+        });
+        assert!(is_defined, "{reason:?}: Kernel.ns has no method {selector}");
+        assert!(
+            page.contains(&format!("| `{selector}` |")),
+            "PRIMITIVES.md: no row for {selector}"
+        );
+    }
+}
+
+/// The selector of a method's pattern such as `signalIndexError: index size: size`.
+fn selector_of_pattern(pattern: &str) -> String {
+    pattern.split_whitespace().step_by(2).collect()
 }
 
 /// The selectors in the first column of the tables whose head says `primitive`.

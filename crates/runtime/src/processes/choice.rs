@@ -15,7 +15,7 @@ use super::{duration, perform};
 use crate::calls;
 use crate::channels::{self, Chosen, Patience};
 use crate::function::{Function, Site};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::thread::Thread;
 
 /// A guard that counts.
@@ -72,7 +72,7 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
             count += 1;
         }
         if count == 0 {
-            return Err(Failure::new("NoGuard"));
+            return Err(Failure::new(FailureReason::NoAlternative));
         }
         Ok(match channels::choose_in_message(thread, is_fair, patience)? {
             Chosen::Outcome(outcome) => outcome,
@@ -120,7 +120,7 @@ fn take(thread: &mut Thread, read: Option<(usize, Word)>) {
         }
     };
     let Some(guard) = guard else {
-        return calls::fail_here(thread, Failure::new("NoGuard"));
+        return calls::fail_here(thread, Failure::new(FailureReason::NoAlternative));
     };
     if let Some((_, value)) = read {
         registers::set_word(thread, guard.instruction.register(Field::A).index(), value);

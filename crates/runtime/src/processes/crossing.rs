@@ -9,7 +9,7 @@ use crate::behavior::SlotContent;
 use crate::channels;
 use crate::known;
 use crate::objects::string::make_string;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
 use crate::typed::types::{Shape, Type};
 
@@ -61,5 +61,5 @@ fn other_type(thread: &mut Thread, object: Word, wanted: Type) -> Result<Failure
     let wanted = make_string(thread, &format!("a channel of {}", wanted.text()));
     let object = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
-    Ok(Failure::with("WrongChannel", object, wanted?))
+    Ok(Failure::with(FailureReason::WrongChannel, object, wanted?))
 }

@@ -10,7 +10,7 @@ use super::registers;
 use crate::behavior::{Behavior, SlotContent};
 use crate::calls;
 use crate::known;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
 use crate::unwind;
 use crate::vm::Vm;
@@ -65,7 +65,7 @@ pub fn raise(thread: &mut Thread, register: usize) {
         let outcome = unwind::signal(thread, word);
         return calls::finish(thread, site, outcome);
     }
-    calls::fail_here(thread, Failure::with("Raised", word, Word::NIL));
+    calls::fail_here(thread, Failure::with(FailureReason::Raised, word, Word::NIL));
 }
 
 /// Whether exceptions are what this is: those have a place for their trace.

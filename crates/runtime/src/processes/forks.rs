@@ -24,7 +24,7 @@ use super::{begin_at, make_strand, place_frame};
 use crate::calls;
 use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::stack::Activation;
 use crate::strand::{self, Delivery, Ending, Role, StrandRef};
 use crate::strands;
@@ -130,7 +130,7 @@ fn fork(
     }
     let here = thread.activation();
     let Some(map) = here.function.frame_maps().fork(here.pc) else {
-        return Failure::new("NotSupported").into();
+        return Failure::new(FailureReason::NotSupported).into();
     };
     for register in map.cleared.iter() {
         set(thread, register.index(), Word::NIL);

@@ -27,7 +27,7 @@ use crate::channels::{self, End};
 use crate::function::{Function, NOWHERE, Site};
 use crate::known;
 use crate::locks;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::primitives::arrays::not_a_value;
 use crate::stack::{CHUNK_HEADER, exit_site};
 use crate::strand::{self, Model, Role, Standing, StrandRef};
@@ -217,7 +217,7 @@ fn place_frame(strand: StrandRef, function: &Function) -> Result<*mut Word, Fail
     let bottom = base.wrapping_sub(CHUNK_HEADER);
     stack
         .grow(bottom, exit_site(), std::iter::empty(), size)
-        .map_err(|_| Failure::new("StackOverflow"))
+        .map_err(|_| Failure::new(FailureReason::StackOverflow))
 }
 
 /// Lets a new strand go on at a place in a function, with this frame.

@@ -9,7 +9,7 @@ use crate::function::Site;
 use crate::isolation::{self, far_reference};
 use crate::known;
 use crate::messages;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::sandbox::metering;
 use crate::strand::Ending;
 use crate::thread::{Thread, Window};
@@ -130,7 +130,7 @@ pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
     });
     thread.mutator.truncate_roots(depth);
     if let Err(failure) = sent {
-        debug_assert!(failure.reason == "OutOfMemory");
+        debug_assert!(failure.reason == FailureReason::OutOfMemory);
         let (error, result) = (thread.vm.roots.out_of_memory.get(), thread.message[0]);
         settle_result(thread, Some(here), result, Ending::Failed, error);
     }

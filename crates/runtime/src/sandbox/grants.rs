@@ -28,7 +28,7 @@ use squall_heap::Word;
 use super::SandboxRef;
 use crate::linking::HOST_PREFIX;
 use crate::objects::string::make_string;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
 
 /// The names of what can be granted, beside the modules of the host.
@@ -112,7 +112,7 @@ fn failure(thread: &mut Thread, module: &str, what: &str) -> Failure {
     });
     thread.mutator.truncate_roots(depth);
     match texts {
-        Ok((module, what)) => Failure::with("NotGranted", module, what),
+        Ok((module, what)) => Failure::with(FailureReason::NotGranted, module, what),
         Err(failure) => failure,
     }
 }

@@ -27,7 +27,7 @@ use super::writes::{self, Writes};
 use super::{Account, Transactions};
 use crate::calls;
 use crate::function::Function;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::stack::Activation;
 use crate::strand::StrandRef;
 use crate::thread::{State, Thread};
@@ -621,7 +621,7 @@ fn undo(transaction: &mut Transaction, mark: Mark) {
 pub fn retry(thread: &mut Thread) -> Outcome {
     let Some(transaction) = &mut thread.transaction else { return outside().into() };
     if transaction.has_effect {
-        return Failure::new("Inevitable").into();
+        return Failure::new(FailureReason::Inevitable).into();
     }
     while let Some(mark) = transaction.marks.pop() {
         let choice = mark.choice;
@@ -657,5 +657,5 @@ fn retry_as_ordinary(thread: &mut Thread, memory: &'static Memory) -> Outcome {
 
 /// There is no transaction to do this in.
 fn outside() -> Failure {
-    Failure::new("NoTransaction")
+    Failure::new(FailureReason::NoTransaction)
 }

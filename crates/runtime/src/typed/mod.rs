@@ -38,7 +38,7 @@ pub mod types;
 
 use squall_heap::Word;
 
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
 pub use types::Type;
 
@@ -89,7 +89,7 @@ impl Registers {
 #[cold]
 pub fn index_error(index: i64, length: usize) -> Failure {
     let word = |value| Word::from_small_integer(value).unwrap_or(Word::NIL);
-    Failure::with("IndexError", word(index), word(length as i64))
+    Failure::with(FailureReason::IndexError, word(index), word(length as i64))
 }
 
 /// The position that an index names among `length` elements.
