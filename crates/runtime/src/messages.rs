@@ -26,7 +26,7 @@ use crate::primitives::system::arguments;
 use crate::promises::EMBEDDER;
 use crate::stack::exit_site;
 use crate::stalls;
-use crate::strand::{Role, slots};
+use crate::strand::{Delivery, Role, slots};
 use crate::thread::{Stop, Thread, Window, allocated};
 
 /// The next message in the mailbox, or nil.
@@ -80,6 +80,11 @@ fn allocate_slowly(
     Ok((message, scope.get(kind), scope.get(result)))
 }
 
+/// The message in a word, if it is one.
+pub fn message(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| object.layout() == known::MESSAGE)
+}
+
 /// The kind of a message that is sent at a site.
 pub fn site_kind(site: &'static Site) -> Word {
     // Sites are aligned, so that the address is the bits of a small integer.
@@ -99,6 +104,13 @@ pub fn begin(thread: &mut Thread, message: Object) {
     strand.object().set_slot(&mut thread.mutator, slots::TASK, task);
     if task == EMBEDDER {
         thread.vm.strands.set_main(strand);
+    }
+    if strand.delivery.get() == Delivery::Kill {
+        // It has waited to begin again, and is to end instead.
+        return;
+    }
+    if thread.is_guarded {
+        keep(thread, message);
     }
     if is_process {
         strand.role.set(Role::Maker);
@@ -125,6 +137,27 @@ pub fn begin(thread: &mut Thread, message: Object) {
         }
         None => calls::fail(thread, exit_site(), Failure::argument(kind)),
     }
+}
+
+/// Keeps the message that the strand begins with, as long as it has no activation: an assignment that has to wait
+/// may give it [back](hand_back).
+fn keep(thread: &mut Thread, message: Object) {
+    thread.strand().object().set_slot(&mut thread.mutator, slots::VALUE, message.word());
+}
+
+/// The running strand, which has no activation yet, is to begin again with the message that it has begun with.
+pub fn hand_back(thread: &mut Thread) {
+    let object = thread.strand().object();
+    let message = object.slot(slots::VALUE);
+    debug_assert!(self::message(message).is_some());
+    object.set_slot(&mut thread.mutator, slots::TASK, message);
+}
+
+/// Undoes [`hand_back`]: the strand goes on at once.
+pub fn take_again(thread: &mut Thread) {
+    let object = thread.strand().object();
+    let result = object.slot(slots::TASK).object_unchecked().element(RESULT);
+    object.set_slot(&mut thread.mutator, slots::TASK, result);
 }
 
 /// Begins the next step of the thread's strand, which has stopped; whether there is one. *GC point.*
@@ -198,7 +231,23 @@ fn run_main(thread: &mut Thread) {
             _ = thread.vm.main_method.set(main);
         }
     }
+    if thread.is_guarded
+        && let Err(failure) = keep_main(thread)
+    {
+        return calls::fail(thread, exit_site(), failure);
+    }
     send(thread, MAIN);
+}
+
+/// Keeps a message that does what the one in the thread's message does: `main:` may be an assignment. *GC point.*
+fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
+    let kind = thread.vm.name_word(thread, thread.vm.symbol(MAIN))?;
+    let result = thread.strand().object().slot(slots::TASK);
+    // SAFETY: the message is not changed before its words were copied.
+    let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
+    let message = make(thread, kind, result, window)?;
+    keep(thread, message);
+    Ok(())
 }
 
 /// Has the platform deal with what `main:` has answered: the third step of a program. *GC point.*

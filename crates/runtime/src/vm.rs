@@ -227,7 +227,6 @@ impl Vm {
         for thread in self.threads.lock().iter() {
             thread.ask_to_poll();
         }
-        self.transactions.right_passed.tell();
         self.foreign.end();
         self.embedding.end();
         if std::thread::current().id() != self.embedder_thread {

@@ -110,6 +110,12 @@ pub fn park_before(thread: &mut Thread, waits_for: Word) -> u64 {
     park_standing(thread, waits_for, Standing::BeforeInstruction)
 }
 
+/// Parks the running strand, which has its message [back](crate::messages::hand_back) and begins with it again.
+/// Otherwise as [`park`].
+pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::New)
+}
+
 fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u64 {
     let strand = thread.strand();
     strand::touch(thread, strand);

@@ -84,12 +84,17 @@ pub fn awaited(promise: Object) -> Option<Object> {
 }
 
 fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
-    let has_begun = |strand: StrandRef| strand.standing.get() != Standing::New;
-    let is_result = |strand: StrandRef| strand.object().slot(slots::TASK) == promise.word();
-    if let Some(&strand) = strands.iter().find(|&&strand| has_begun(strand) && is_result(strand)) {
+    let settles = |message: Object| message.element(messages::RESULT) == promise.word();
+    let is_result = |strand: StrandRef| {
+        let task = strand.object().slot(slots::TASK);
+        match strand.standing.get() {
+            Standing::New => messages::message(task).is_some_and(settles),
+            _ => task == promise.word(),
+        }
+    };
+    if let Some(&strand) = strands.iter().find(|&&strand| is_result(strand)) {
         return Settler::Strand(strand);
     }
-    let settles = |message: Object| message.element(messages::RESULT) == promise.word();
     let vat = vats.iter().find(|vat| vat.messages().any(settles));
     match vat.map(|vat| (vat.turn.get(), vat.has_lost_turn())) {
         Some((Some(turn), _)) => Settler::After(turn),

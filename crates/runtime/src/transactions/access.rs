@@ -12,6 +12,9 @@
 //!
 //! What answers `None`, `false` or [`Failure::elsewhere`] did not happen: the saved state says where
 //! execution goes on, be it at the begin of the transaction or, after a wait, at this very access.
+//!
+//! No access is a GC point: a strand that has to wait is parked, and makes the access again when it goes on.
+//! So the words that a caller has read before an access are good after it.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -22,7 +25,6 @@ use super::memory::{Memory, stripe_of_element, stripe_of_slots, stripes_of_eleme
 use super::sleepers;
 use crate::outcome::Failure;
 use crate::thread::{Thread, allocated};
-use crate::worker;
 
 /// A place in an object that guests can write.
 pub trait Place: Copy {
@@ -158,43 +160,17 @@ pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word
     {
         return true;
     }
-    match memory.space.write(stripe, || place.store(thread, object, value)) {
-        Ok(is_watched) => {
-            if is_watched {
-                sleepers::wake_changed(thread, memory, &[stripe]);
-            }
-            true
+    let is_watched = loop {
+        match memory.space.write(stripe, || place.store(thread, object, value)) {
+            Ok(is_watched) => break is_watched,
+            Err(_) if sleepers::wait_for_inevitable(thread, memory) => return false,
+            Err(_) => {}
         }
-        Err(_) if thread.innermost().is_none() => {
-            let (object, value) = wait_outside(thread, memory, object, value);
-            store(thread, object, place, value)
-        }
-        Err(_) => {
-            sleepers::wait_for_inevitable(thread, memory);
-            false
-        }
+    };
+    if is_watched {
+        sleepers::wake_changed(thread, memory, &[stripe]);
     }
-}
-
-/// Waits for the end of an inevitable transaction in a turn that consists of an assignment, so that there is no
-/// instruction that could be executed again. Answers the words, which may have moved. *GC point.*
-#[cold]
-fn wait_outside(
-    thread: &mut Thread,
-    memory: &'static Memory,
-    object: Object,
-    value: Word,
-) -> (Object, Word) {
-    let depth = thread.mutator.root_depth();
-    let roots = [object.word(), value].map(|word| thread.mutator.push_root(word));
-    let vm = thread.vm;
-    worker::outside(thread, || {
-        let event = &vm.transactions.right_passed;
-        event.wait_until(|| !memory.is_held() || vm.ended.code().is_some());
-    });
-    let [object, value] = roots.map(|root| thread.mutator.get(root));
-    thread.mutator.truncate_roots(depth);
-    (object.object_unchecked(), value)
+    true
 }
 
 /// The memory of the guarded vat whose strand runs.
@@ -345,22 +321,23 @@ fn store_range(
     array: Object,
     start: usize,
     count: usize,
-    store: impl FnOnce(&mut Thread),
+    store: impl Fn(&mut Thread),
 ) -> Result<(), Failure> {
     let memory = memory(thread);
     let mut stripes = stripes_of_elements(array, start, count);
     let (pc, strand) = (thread.state.pc as usize, thread.strand());
     stripes.iter().for_each(|&stripe| memory.set_writer(stripe, pc, strand));
-    match memory.space.write_all(&mut stripes, || store(thread)) {
-        Ok(is_watched) => {
-            if is_watched {
-                sleepers::wake_changed(thread, memory, &stripes);
+    let is_watched = loop {
+        match memory.space.write_all(&mut stripes, || store(thread)) {
+            Ok(is_watched) => break is_watched,
+            Err(_) if sleepers::wait_for_inevitable(thread, memory) => {
+                return Err(Failure::elsewhere());
             }
-            Ok(())
+            Err(_) => {}
         }
-        Err(_) => {
-            sleepers::wait_for_inevitable(thread, memory);
-            Err(Failure::elsewhere())
-        }
+    };
+    if is_watched {
+        sleepers::wake_changed(thread, memory, &stripes);
     }
+    Ok(())
 }

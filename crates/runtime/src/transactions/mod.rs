@@ -75,8 +75,6 @@ pub struct Transactions {
     pub statistics: Statistics,
     /// A thread has ceased to access a vat's objects bare: see [`guarding`].
     pub became_guarded: Event,
-    /// The right to be inevitable was passed on, or the program has ended.
-    pub right_passed: Event,
     /// Memories whose vats are gone.
     free: Mutex<Vec<&'static Memory>>,
     /// The presences of all threads, by their keys.
@@ -91,7 +89,6 @@ impl Transactions {
             sleepers: Sleepers::default(),
             statistics: Statistics::default(),
             became_guarded: Event::default(),
-            right_passed: Event::default(),
             free: Mutex::default(),
             presences: Mutex::default(),
         }

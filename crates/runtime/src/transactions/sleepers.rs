@@ -6,7 +6,8 @@
 //! | the right to be inevitable | another strand has it | that one, when its transaction has ended; in the order in which they came |
 //! | the end of the inevitable transaction | it wants to write what that has read | the same |
 //!
-//! A strand is parked *before* the instruction in its saved state, which it executes again. It parks, puts
+//! A strand is parked *before* the instruction in its saved state, which it executes again; a turn that consists of
+//! one assignment has no instruction, and begins anew with its message. The strand parks, puts
 //! itself into the list, and then looks whether what it waits for has come meanwhile: who makes it come
 //! looks into the list afterwards.
 //!
@@ -24,6 +25,7 @@ use squall_transactions::Stripe;
 
 use super::memory::Memory;
 use crate::calls;
+use crate::messages;
 use crate::outcome::Outcome;
 use crate::strand::{Delivery, StrandRef};
 use crate::thread::{Stop, Thread};
@@ -191,11 +193,16 @@ impl Sleeper {
 /// Where a strand sleeps: its ticket, and its number in the list.
 type Bed = (u64, u64);
 
-/// Parks the strand that runs before the instruction in the saved state.
+/// Parks the strand that runs before the instruction in the saved state, or before its begin.
 fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
     let what = if matches!(awaits, Awaited::Change(_)) { FOR_CHANGE } else { FOR_INEVITABLE };
     let strand = thread.strand();
-    let ticket = waiting::park_before(thread, what);
+    let ticket = if thread.innermost().is_some() {
+        waiting::park_before(thread, what)
+    } else {
+        messages::hand_back(thread);
+        waiting::park_to_begin(thread, what)
+    };
     let number = thread.vm.transactions.sleepers.add(Sleeper { memory, strand, ticket, awaits });
     (ticket, number)
 }
@@ -206,6 +213,9 @@ fn wake_up(thread: &mut Thread, (ticket, number): Bed) -> Outcome {
         return Outcome::Park;
     }
     thread.vm.transactions.sleepers.remove(number);
+    if thread.innermost().is_none() {
+        messages::take_again(thread);
+    }
     Outcome::Resume
 }
 
@@ -230,13 +240,16 @@ pub(super) fn wait_for_right(thread: &mut Thread, memory: &'static Memory) -> Ou
     if memory.hold(strand) { wake_up(thread, bed) } else { Outcome::Park }
 }
 
-/// Waits until the inevitable transaction has ended. Afterwards the saved state says where execution goes on.
-pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) {
+/// Parks the strand until the inevitable transaction has ended, unless it has by now; whether it is parked. No GC
+/// point.
+pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) -> bool {
     let bed = sleep(thread, memory, Awaited::End);
     let outcome = if memory.is_held() { Outcome::Park } else { wake_up(thread, bed) };
-    if matches!(outcome, Outcome::Park) {
+    let is_parked = matches!(outcome, Outcome::Park);
+    if is_parked {
         calls::stop(thread, Stop::Parked);
     }
+    is_parked
 }
 
 /// Wakes the strands that wait for a change of one of these stripes, which have changed.
@@ -262,7 +275,6 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
         }
     };
     memory.pass_to(next.first().copied());
-    thread.vm.transactions.right_passed.tell();
     wake(thread, next);
     // Whoever asks for the right from now on and does not get it finds that somebody has it.
     let sleepers = &thread.vm.transactions.sleepers;

@@ -496,7 +496,7 @@ pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
     thread.vm.transactions.statistics.note_conflict(memory, written, &conflict);
     restart(thread, memory);
     match conflict {
-        Conflict::Reserved(_) => sleepers::wait_for_inevitable(thread, memory),
+        Conflict::Reserved(_) => _ = sleepers::wait_for_inevitable(thread, memory),
         _ if losses >= SEVERAL => {
             thread.yields = true;
             calls::preempt(thread);
