@@ -24,6 +24,11 @@
 #include <stdint.h>
 
 /**
+ * As much as it likes.
+ */
+#define SQUALL_UNLIMITED UINT64_MAX
+
+/**
  * The program may read and write files.
  */
 #define SQUALL_ALLOW_FILES 1
@@ -42,11 +47,6 @@
  * The program may start processes of the operating system.
  */
 #define SQUALL_ALLOW_PROCESSES 8
-
-/**
- * As much as it likes.
- */
-#define SQUALL_UNLIMITED UINT64_MAX
 
 /**
  * Kinds of errors.

@@ -1,22 +1,36 @@
 //! Ends of channels for native threads.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::errors::{Problem, caught, guarded, squall_error};
-use crate::handles;
-use crate::squall_vm;
+use machine::embedding::{Reader, Writer};
+
+use crate::errors::{caught, guarded, squall_error};
+use crate::handles::{self, Handle, Kind};
+use crate::problem::Problem;
 use crate::text;
 use crate::values::{handle, squall_value, value};
+use crate::vm::squall_vm;
 
 /// The end of a channel to read from. Who gets one frees it.
 pub struct squall_reader {
     _incomplete: [u8; 0],
 }
 
+impl Handle for squall_reader {
+    type Entry = Reader;
+    const KIND: Kind = Kind::Reader;
+    const NAME: &'static str = "squall_reader";
+}
+
 /// The end of a channel to write to. Who gets one frees it.
 pub struct squall_writer {
     _incomplete: [u8; 0],
+}
+
+impl Handle for squall_writer {
+    type Entry = Writer;
+    const KIND: Kind = Kind::Writer;
+    const NAME: &'static str = "squall_writer";
 }
 
 /// A channel to guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
@@ -37,7 +51,7 @@ pub unsafe extern "C" fn squall_channel_to_guest(
         // SAFETY: the caller's promise.
         unsafe {
             text::put(reading_end, handle(guest))?;
-            text::put(writer, handles::new::<squall_writer>(Arc::new(native)))
+            text::put(writer, handles::new::<squall_writer>(native))
         }
     })
 }
@@ -60,7 +74,7 @@ pub unsafe extern "C" fn squall_channel_from_guest(
         // SAFETY: the caller's promise.
         unsafe {
             text::put(writing_end, handle(guest))?;
-            text::put(reader, handles::new::<squall_reader>(Arc::new(native)))
+            text::put(reader, handles::new::<squall_reader>(native))
         }
     })
 }
@@ -79,7 +93,7 @@ pub unsafe extern "C" fn squall_reader_of(
     guarded(|| {
         let native = handles::get(vm)?.reader(value(end)?);
         // SAFETY: the caller's promise.
-        unsafe { text::put(reader, handles::new::<squall_reader>(Arc::new(native))) }
+        unsafe { text::put(reader, handles::new::<squall_reader>(native)) }
     })
 }
 
@@ -97,7 +111,7 @@ pub unsafe extern "C" fn squall_writer_of(
     guarded(|| {
         let native = handles::get(vm)?.writer(value(end)?);
         // SAFETY: the caller's promise.
-        unsafe { text::put(writer, handles::new::<squall_writer>(Arc::new(native))) }
+        unsafe { text::put(writer, handles::new::<squall_writer>(native)) }
     })
 }
 

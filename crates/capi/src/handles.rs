@@ -13,89 +13,40 @@
 //!
 //! The table's lock is held to look something up, and never while anything is done with it.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use machine::embedding::{Reader, Sandbox, Vm, Writer};
 use parking_lot::RwLock;
 
-use crate::errors::{Problem, squall_error};
-use crate::machine_options::{OptionsEntry, squall_options};
-use crate::values::{ValueEntry, squall_value};
-use crate::{squall_reader, squall_sandbox, squall_vm, squall_writer};
+use crate::problem::Problem;
 
-/// What a handle stands for.
-#[derive(Clone)]
-pub enum Content {
+/// Kinds of handles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
     /// The machine.
-    Vm(Vm),
+    Vm = 1,
     /// A value.
-    Value(Arc<ValueEntry>),
+    Value = 2,
     /// An error.
-    Error(Arc<crate::errors::ErrorEntry>),
+    Error = 3,
     /// Options.
-    Options(Arc<OptionsEntry>),
+    Options = 4,
     /// An end to read from.
-    Reader(Arc<Reader>),
+    Reader = 5,
     /// An end to write to.
-    Writer(Arc<Writer>),
+    Writer = 6,
     /// A sandbox.
-    Sandbox(Sandbox),
+    Sandbox = 7,
 }
 
-impl Content {
-    fn kind(&self) -> u64 {
-        match self {
-            Content::Vm(_) => 1,
-            Content::Value(_) => 2,
-            Content::Error(_) => 3,
-            Content::Options(_) => 4,
-            Content::Reader(_) => 5,
-            Content::Writer(_) => 6,
-            Content::Sandbox(_) => 7,
-        }
-    }
-}
-
-/// A type of handles.
+/// A type of handles. Each has a kind and an entry of its own.
 pub trait Handle: Sized {
     /// What one stands for.
-    type Entry: Clone;
+    type Entry: Any + Send + Sync;
+    /// What its bits say.
+    const KIND: Kind;
     /// What such handles are called.
     const NAME: &'static str;
-    /// The entry in a content of this kind.
-    fn entry(content: &Content) -> Option<&Self::Entry>;
-    /// The content with an entry.
-    fn content(entry: Self::Entry) -> Content;
-}
-
-macro_rules! handles {
-    ($($handle:ty: $variant:ident($entry:ty), $name:literal;)*) => {
-        $(impl Handle for $handle {
-            type Entry = $entry;
-            const NAME: &'static str = $name;
-
-            fn entry(content: &Content) -> Option<&$entry> {
-                match content {
-                    Content::$variant(entry) => Some(entry),
-                    _ => None,
-                }
-            }
-
-            fn content(entry: $entry) -> Content {
-                Content::$variant(entry)
-            }
-        })*
-    };
-}
-
-handles! {
-    squall_vm: Vm(Vm), "squall_vm";
-    squall_value: Value(Arc<ValueEntry>), "squall_value";
-    squall_error: Error(Arc<crate::errors::ErrorEntry>), "squall_error";
-    squall_options: Options(Arc<OptionsEntry>), "squall_options";
-    squall_reader: Reader(Arc<Reader>), "squall_reader";
-    squall_writer: Writer(Arc<Writer>), "squall_writer";
-    squall_sandbox: Sandbox(Sandbox), "squall_sandbox";
 }
 
 static TABLE: RwLock<Table> = RwLock::new(Table { places: Vec::new(), free: Vec::new() });
@@ -107,7 +58,7 @@ struct Table {
 
 struct Place {
     generation: u64,
-    content: Option<Content>,
+    entry: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 const KIND_BITS: u32 = 4;
@@ -116,41 +67,36 @@ const GENERATIONS: u64 = 1 << (64 - PLACE_BITS - KIND_BITS);
 
 /// A new handle.
 pub fn new<H: Handle>(entry: H::Entry) -> *mut H {
-    let content = H::content(entry);
-    let kind = content.kind();
     let mut table = TABLE.write();
     let index = table.free.pop().unwrap_or_else(|| {
-        table.places.push(Place { generation: 1, content: None });
+        table.places.push(Place { generation: 1, entry: None });
         table.places.len() - 1
     });
     let place = &mut table.places[index];
-    place.content = Some(content);
-    let bits =
-        place.generation << (PLACE_BITS + KIND_BITS) | (index as u64 + 1) << KIND_BITS | kind;
+    place.entry = Some(Arc::new(entry));
+    let bits = place.generation << (PLACE_BITS + KIND_BITS)
+        | (index as u64 + 1) << KIND_BITS
+        | H::KIND as u64;
     std::ptr::without_provenance_mut(bits as usize)
 }
 
-/// Where a handle leads, if it is one.
-fn place_of<H>(handle: *const H) -> Option<(usize, u64)> {
-    let bits = handle.addr() as u64;
-    let index = bits >> KIND_BITS & ((1 << PLACE_BITS) - 1);
-    Some((usize::try_from(index.checked_sub(1)?).ok()?, bits))
-}
-
 impl Table {
-    fn content<H: Handle>(&self, handle: *const H) -> Option<(usize, &H::Entry)> {
-        let (index, bits) = place_of(handle)?;
+    /// Where a handle leads, and what it stands for, if it is one.
+    fn find<H: Handle>(&self, handle: *const H) -> Option<(usize, Arc<H::Entry>)> {
+        let bits = handle.addr() as u64;
+        let index = bits >> KIND_BITS & ((1 << PLACE_BITS) - 1);
+        let index = usize::try_from(index.checked_sub(1)?).ok()?;
         let place = self.places.get(index)?;
-        let content = place.content.as_ref()?;
         let is_this = bits >> (PLACE_BITS + KIND_BITS) == place.generation
-            && bits & ((1 << KIND_BITS) - 1) == content.kind();
-        Some((index, H::entry(content).filter(|_| is_this)?))
+            && bits & ((1 << KIND_BITS) - 1) == H::KIND as u64;
+        let entry = place.entry.clone().filter(|_| is_this)?;
+        Some((index, entry.downcast().ok()?))
     }
 }
 
 /// What a handle stands for.
-pub fn get<H: Handle>(handle: *const H) -> Result<H::Entry, Problem> {
-    let found = TABLE.read().content(handle).map(|(_, entry)| entry.clone());
+pub fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Entry>, Problem> {
+    let found = TABLE.read().find(handle).map(|(_, entry)| entry);
     found.ok_or_else(|| match handle.is_null() {
         true => Problem::handle(format!("a null pointer is no {}", H::NAME)),
         false => Problem::handle(format!("{handle:p} is no {}, or was freed", H::NAME)),
@@ -158,12 +104,13 @@ pub fn get<H: Handle>(handle: *const H) -> Result<H::Entry, Problem> {
 }
 
 /// Frees a handle; what is none is left alone. Answers what it has stood for, which is dropped without the table's lock.
-pub fn free<H: Handle>(handle: *const H) -> Option<Content> {
+pub fn free<H: Handle>(handle: *const H) -> Option<Arc<H::Entry>> {
     let mut table = TABLE.write();
-    let (index, _) = table.content(handle)?;
+    let (index, entry) = table.find(handle)?;
     let place = &mut table.places[index];
-    let content = place.content.take();
+    // The last reference is the caller's.
+    place.entry = None;
     place.generation = (place.generation + 1) % GENERATIONS;
     table.free.push(index);
-    content
+    Some(entry)
 }

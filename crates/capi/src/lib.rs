@@ -2,323 +2,34 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | this one | the machine: starting, loading, calls |
+//! | [`vm`] | the machine: starting, loading, calls |
 //! | [`modules`] | functions of the embedder's |
-//! | [`values`] | values |
 //! | [`channels`] | ends of channels |
 //! | [`sandboxes`] | sandboxes |
-//! | [`machine_options`] | what can be chosen |
-//! | [`errors`] | errors |
-//! | [`handles`] | what C has in place of objects |
+//! | [`machine_options`] | what can be chosen when the machine starts |
+//! | [`budgets`] | how much a sandbox or a program may use |
+//! | [`values`] | values |
+//! | [`errors`] | errors for C, and the way out of each function |
 //! | [`text`] | text and memory from C |
+//! | [`handles`] | what C has in place of objects |
+//! | [`problem`] | what went wrong, and its code |
+//!
+//! Each uses those below it only.
 //!
 //! Invariants: no function unwinds into C; no handle is followed as a pointer; `unsafe` is where memory of C's is read or
 //! written, or a function of C's is called, by what the header asks of the caller.
 #![allow(non_camel_case_types, reason = "these are the names that C gets")]
 
+// The header has the functions in the order of these lines: the machine first.
+pub mod vm;
+
+pub mod budgets;
 pub mod channels;
 pub mod errors;
 pub mod handles;
 pub mod machine_options;
 pub mod modules;
+pub mod problem;
 pub mod sandboxes;
 pub mod text;
 pub mod values;
-
-use std::ffi::c_char;
-
-use machine::FileKind;
-use machine::embedding::{Value, Vm};
-
-pub use channels::{squall_reader, squall_writer};
-use errors::{Problem, caught, guarded, squall_error};
-use machine_options::squall_options;
-pub use sandboxes::squall_sandbox;
-use values::{handle, squall_value, value};
-
-/// The machine of this process.
-pub struct squall_vm {
-    _incomplete: [u8; 0],
-}
-
-/// Forms of modules.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum squall_format {
-    /// Newspeak source.
-    Newspeak = 0,
-    /// The text form of bytecode.
-    Assembly = 1,
-    /// The binary form of bytecode.
-    Binary = 2,
-}
-
-/// The version of the library.
-#[unsafe(no_mangle)]
-pub extern "C" fn squall_version() -> *const c_char {
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
-}
-
-/// Starts the machine of this process; with null for options, as it is by default. There is one per process,
-/// ever: a second start is an error with `SQUALL_CODE_ALREADY_STARTED`.
-///
-/// # Safety
-///
-/// `vm` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_start(
-    options: *const squall_options,
-    vm: *mut *mut squall_vm,
-) -> *mut squall_error {
-    guarded(|| {
-        if vm.is_null() {
-            return Err(Problem::argument("the place for the machine is a null pointer"));
-        }
-        let entry = match options.is_null() {
-            true => Default::default(),
-            false => handles::get(options)?,
-        };
-        let (options, outside) = entry.parts();
-        let started = Vm::start(options, outside)?;
-        // SAFETY: the caller's promise.
-        unsafe { text::put(vm, handles::new::<squall_vm>(started)) }
-    })
-}
-
-/// Ends the machine, unless it has ended: who waits for an answer gets an error with `SQUALL_CODE_ENDED`. The exit code is another
-/// one if the machine had ended before; `exit_code` may be null.
-///
-/// # Safety
-///
-/// `exit_code` is null or leads to a place for it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_end(
-    vm: *mut squall_vm,
-    code: i32,
-    exit_code: *mut i32,
-) -> *mut squall_error {
-    guarded(|| {
-        let code = handles::get(vm)?.end(code);
-        if exit_code.is_null() {
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe { text::put(exit_code, code) }
-    })
-}
-
-/// Frees the handle of the machine. If no end of a channel and no sandbox is left that needs it, it ends.
-#[unsafe(no_mangle)]
-pub extern "C" fn squall_vm_free(vm: *mut squall_vm) {
-    drop(caught(|| Ok(handles::free(vm))));
-}
-
-/// The platform object: all the authority that the options allow.
-///
-/// # Safety
-///
-/// `platform` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_platform(
-    vm: *mut squall_vm,
-    platform: *mut *mut squall_value,
-) -> *mut squall_error {
-    // SAFETY: the caller's promise.
-    guarded(|| unsafe { text::put(platform, handle(handles::get(vm)?.platform().clone())) })
-}
-
-/// Loads a module from so many bytes: its class, which has no authority; or, of bytecode without one, what
-/// `squall_call_export` takes. The path, which ends with a NUL, is what traces
-/// and diagnostics call it. `format` is a `squall_format`.
-///
-/// # Safety
-///
-/// The path does; `bytes` leads to as many; `class_object` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_load(
-    vm: *mut squall_vm,
-    path: *const c_char,
-    format: u32,
-    bytes: *const c_char,
-    length: usize,
-    class_object: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let (path, bytes) =
-            unsafe { (text::required(path)?, text::elements(bytes.cast::<u8>(), length)?) };
-        let class = handles::get(vm)?.load(&path, file_kind(format)?, bytes)?;
-        // SAFETY: the caller's promise.
-        unsafe { text::put(class_object, handle(class)) }
-    })
-}
-
-/// The form of modules with this number. C may pass any, which would not do for a Rust `enum`.
-fn file_kind(format: u32) -> Result<FileKind, Problem> {
-    const FORMATS: [(squall_format, FileKind); 3] = [
-        (squall_format::Newspeak, FileKind::Newspeak),
-        (squall_format::Assembly, FileKind::Assembly),
-        (squall_format::Binary, FileKind::Binary),
-    ];
-    let kind = FORMATS.iter().find(|(known, _)| *known as u32 == format);
-    kind.map(|(_, kind)| *kind).ok_or_else(|| Problem::argument("there is no such format"))
-}
-
-/// Sends a message with so many arguments, and waits for the answer. The selector ends with a NUL. `answer` may be null.
-///
-/// # Safety
-///
-/// The selector does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_call(
-    vm: *mut squall_vm,
-    receiver: *const squall_value,
-    selector: *const c_char,
-    arguments: *const *const squall_value,
-    count: usize,
-    answer: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let (selector, arguments) =
-            unsafe { (text::required(selector)?, text::elements(arguments, count)?) };
-        let arguments = values::values(arguments)?;
-        let answered = handles::get(vm)?.call(&value(receiver)?, &selector, &arguments)?;
-        // SAFETY: the caller's promise.
-        unsafe { put_answer(answer, answered) }
-    })
-}
-
-/// Calls what a module of bytecode without a class exports under a name, which ends with a NUL, and waits for its end. `answer` may
-/// be null.
-///
-/// # Safety
-///
-/// The name does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_call_export(
-    vm: *mut squall_vm,
-    module: *const squall_value,
-    name: *const c_char,
-    arguments: *const *const squall_value,
-    count: usize,
-    answer: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let (name, arguments) =
-            unsafe { (text::required(name)?, text::elements(arguments, count)?) };
-        let arguments = values::values(arguments)?;
-        let answered = handles::get(vm)?.call_export(&value(module)?, &name, &arguments)?;
-        // SAFETY: the caller's promise.
-        unsafe { put_answer(answer, answered) }
-    })
-}
-
-/// Evaluates a block with up to three arguments, and waits for the answer. `answer` may be null.
-///
-/// # Safety
-///
-/// `arguments` leads to as many handles; `answer` is null or leads to a place for one.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_evaluate(
-    vm: *mut squall_vm,
-    block: *const squall_value,
-    arguments: *const *const squall_value,
-    count: usize,
-    answer: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let arguments = values::values(unsafe { text::elements(arguments, count) }?)?;
-        let answered = handles::get(vm)?.evaluate(&value(block)?, &arguments)?;
-        // SAFETY: the caller's promise.
-        unsafe { put_answer(answer, answered) }
-    })
-}
-
-/// Waits for what a promise is resolved with; any other value is answered at once. `answer` may be null.
-///
-/// # Safety
-///
-/// `answer` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_wait_for(
-    vm: *mut squall_vm,
-    promise: *const squall_value,
-    answer: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        let answered = handles::get(vm)?.wait_for(&value(promise)?)?;
-        // SAFETY: the caller's promise.
-        unsafe { put_answer(answer, answered) }
-    })
-}
-
-/// Writes an answer, if it is wanted.
-///
-/// # Safety
-///
-/// The pointer is null or leads to a place for a handle.
-unsafe fn put_answer(place: *mut *mut squall_value, answer: Value) -> Result<(), Problem> {
-    match place.is_null() {
-        true => Ok(()),
-        // SAFETY: the caller's promise.
-        false => unsafe { text::put(place, handle(answer)) },
-    }
-}
-
-/// The text that an object answers to `asString`.
-///
-/// # Safety
-///
-/// `text` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_describe(
-    vm: *mut squall_vm,
-    object: *const squall_value,
-    text: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        let found = handles::get(vm)?.describe(&value(object)?)?;
-        // SAFETY: the caller's promise.
-        unsafe { text::put(text, handle(Value::Text(found))) }
-    })
-}
-
-/// The elements of a collection, as they are now: a list.
-///
-/// # Safety
-///
-/// `list` is null or leads to a place for a handle.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_elements(
-    vm: *mut squall_vm,
-    collection: *const squall_value,
-    list: *mut *mut squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        let found = handles::get(vm)?.elements(&value(collection)?)?;
-        // SAFETY: the caller's promise.
-        unsafe { text::put(list, handle(Value::List(found))) }
-    })
-}
-
-/// Lets guest code find a value in `platform host`. The name ends with a NUL.
-///
-/// # Safety
-///
-/// The name does.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn squall_provide(
-    vm: *mut squall_vm,
-    name: *const c_char,
-    provided: *const squall_value,
-) -> *mut squall_error {
-    guarded(|| {
-        // SAFETY: the caller's promise.
-        let name = unsafe { text::required(name) }?;
-        handles::get(vm)?.provide(&name, value(provided)?);
-        Ok(())
-    })
-}

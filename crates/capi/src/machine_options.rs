@@ -1,15 +1,14 @@
 //! What can be chosen when a machine starts.
 
 use std::ffi::{c_char, c_void};
-use std::sync::Arc;
 
 use machine::embedding::Budgets;
 use machine::{Options, Permissions, Surroundings};
 use parking_lot::Mutex;
 
-use crate::errors::{guarded, squall_error};
-use crate::handles;
-use crate::sandboxes::squall_budgets;
+use crate::budgets::squall_budgets;
+use crate::errors::{caught, guarded, squall_error};
+use crate::handles::{self, Handle, Kind};
 use crate::text;
 
 /// What can be chosen when a machine starts. Who makes them frees them.
@@ -34,6 +33,12 @@ pub type squall_writer_function =
 #[derive(Default)]
 pub struct OptionsEntry {
     choices: Mutex<Choices>,
+}
+
+impl Handle for squall_options {
+    type Entry = OptionsEntry;
+    const KIND: Kind = Kind::Options;
+    const NAME: &'static str = "squall_options";
 }
 
 #[derive(Clone, Default)]
@@ -100,13 +105,13 @@ impl OptionsEntry {
 /// New options: no authority, no output, everything else as it is by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_new() -> *mut squall_options {
-    handles::new::<squall_options>(Arc::default())
+    handles::new::<squall_options>(OptionsEntry::default())
 }
 
 /// Frees options. Null is nothing to free.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_free(options: *mut squall_options) {
-    drop(crate::errors::caught(|| Ok(handles::free(options))));
+    drop(caught(|| Ok(handles::free(options))));
 }
 
 fn change(options: *mut squall_options, work: impl FnOnce(&mut Choices)) -> *mut squall_error {

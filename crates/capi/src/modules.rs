@@ -6,11 +6,12 @@ use std::ptr::null_mut;
 
 use machine::embedding::{HostModule, Value};
 
-use crate::errors::{self, Problem, guarded, squall_error};
+use crate::errors::{self, guarded, squall_error};
 use crate::handles;
-use crate::squall_vm;
+use crate::problem::Problem;
 use crate::text;
 use crate::values::{handle, squall_value, value};
+use crate::vm::squall_vm;
 
 /// A function of the embedder's. It answers a new value, which is taken over, or null for `nil`; or, if it fails, puts a new
 /// error, which is taken over, at `error`. The arguments belong to the caller. It is called on any native thread of the machine's,

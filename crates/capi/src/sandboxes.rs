@@ -2,13 +2,14 @@
 
 use std::ffi::c_char;
 
-use machine::embedding::{Budgets, Reason, Value};
+use machine::embedding::{Budgets, Reason, Sandbox, Value};
 
+use crate::budgets::squall_budgets;
 use crate::errors::{caught, guarded, squall_error};
-use crate::handles;
+use crate::handles::{self, Handle, Kind};
 use crate::text;
 use crate::values::{handle, squall_value, value};
-use crate::{file_kind, squall_vm};
+use crate::vm::{file_kind, squall_vm};
 
 /// A sandbox: what its actors do, and all that they start, has budgets. Who gets one frees the handle, which does not
 /// end the sandbox.
@@ -16,34 +17,10 @@ pub struct squall_sandbox {
     _incomplete: [u8; 0],
 }
 
-/// As much as it likes.
-pub const SQUALL_UNLIMITED: u64 = u64::MAX;
-
-/// What a sandbox may use; `SQUALL_UNLIMITED` for as much as it likes.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct squall_budgets {
-    /// Calls and turns of loops.
-    pub fuel: u64,
-    /// Bytes that are reachable from the sandbox.
-    pub heap: u64,
-    /// Strands at a time: turns, processes, threads.
-    pub strands: u64,
-    /// Eventual sends and writes to channels.
-    pub messages: u64,
-}
-
-impl squall_budgets {
-    /// The same, for the machine.
-    pub fn budgets(&self) -> Budgets {
-        let budget = |amount: u64| (amount != SQUALL_UNLIMITED).then_some(amount);
-        Budgets {
-            fuel: budget(self.fuel),
-            heap: budget(self.heap),
-            strands: budget(self.strands),
-            messages: budget(self.messages),
-        }
-    }
+impl Handle for squall_sandbox {
+    type Entry = Sandbox;
+    const KIND: Kind = Kind::Sandbox;
+    const NAME: &'static str = "squall_sandbox";
 }
 
 /// Why a sandbox is over.

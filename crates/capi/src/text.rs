@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::errors::Problem;
+use crate::problem::Problem;
 
 /// The text up to the NUL.
 ///

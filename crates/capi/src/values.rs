@@ -1,12 +1,13 @@
 //! Values.
 
 use std::ffi::c_char;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use machine::embedding::Value;
 
-use crate::errors::{Problem, guarded, squall_code, squall_error};
-use crate::handles;
+use crate::errors::{caught, guarded, squall_error};
+use crate::handles::{self, Handle, Kind};
+use crate::problem::{Problem, squall_code};
 use crate::text;
 
 /// A number, a text, a list, or an object of the machine, which it keeps alive. Who gets one frees it.
@@ -41,9 +42,15 @@ pub struct ValueEntry {
     text: OnceLock<Vec<u8>>,
 }
 
+impl Handle for squall_value {
+    type Entry = ValueEntry;
+    const KIND: Kind = Kind::Value;
+    const NAME: &'static str = "squall_value";
+}
+
 /// A handle for a value.
 pub fn handle(value: Value) -> *mut squall_value {
-    handles::new::<squall_value>(Arc::new(ValueEntry { value, text: OnceLock::new() }))
+    handles::new::<squall_value>(ValueEntry { value, text: OnceLock::new() })
 }
 
 /// The value behind a handle.
@@ -141,13 +148,13 @@ pub unsafe extern "C" fn squall_value_copy(
 /// Frees a handle of a value. Null is nothing to free.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_value_free(value: *mut squall_value) {
-    drop(crate::errors::caught(|| Ok(handles::free(value))));
+    drop(caught(|| Ok(handles::free(value))));
 }
 
 /// The kind of a value; `SQUALL_KIND_NIL` for what is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_value_kind(value: *const squall_value) -> squall_kind {
-    let value = crate::errors::caught(|| self::value(value));
+    let value = caught(|| self::value(value));
     match value.unwrap_or_default() {
         Value::Nil => squall_kind::Nil,
         Value::Boolean(_) => squall_kind::Boolean,
