@@ -8,12 +8,13 @@
 //!
 //! | module | what it is about |
 //! |---|---|
-//! | [`poller`] | readiness, waits, and the thread that waits for the system |
 //! | [`resources`] | what is open, by numbers that are never used twice |
-//! | [`stream`] | streams of bytes: connections and pipes |
-//! | [`tls`] | connections that are encrypted |
 //! | [`tcp`], [`udp`], [`names`] | listening, connecting, datagrams, addresses of hosts |
 //! | [`process`], [`signals`] | processes of the system, and what it tells this one |
+//! | [`stream`] | streams of bytes: connections and pipes |
+//! | [`tls`] | connections that are encrypted |
+//! | `descriptor` | a stream's socket or pipe |
+//! | [`poller`] | readiness, waits, and the thread that waits for the system |
 //! | [`http`] | the heads of HTTP messages |
 //! | [`errors`] | what went wrong, in words |
 //!
@@ -23,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod descriptor;
 pub mod errors;
 pub mod http;
 pub mod names;

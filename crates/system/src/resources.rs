@@ -5,10 +5,8 @@
 //! last user drops it.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -68,24 +66,6 @@ impl Resource {
             Resource::Child(child) => format!("the end of process {}", child.id()),
             Resource::Signals(_) => "a signal".to_owned(),
             Resource::TlsClient(_) | Resource::TlsServer(_) => "nothing".to_owned(),
-        }
-    }
-}
-
-/// What a stream leads to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Peer {
-    /// The other end of a connection.
-    Address(SocketAddr),
-    /// A process at the other end of a pipe.
-    Process(u32),
-}
-
-impl fmt::Display for Peer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Peer::Address(address) => address.fmt(f),
-            Peer::Process(id) => write!(f, "process {id}"),
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a stream that is encrypted was so from its first byte that the program has seen.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -10,17 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io as system;
 
+use crate::descriptor::Descriptor;
 use crate::poller::{BOTH, Direction, Poller, READING, Registration, WRITING};
-use crate::resources::Peer;
-use crate::tls::Session;
+use crate::tls::{Handshake, Session};
 
 /// A stream.
 pub struct Stream {
     /// Dropped before the descriptor.
     registration: Registration,
-    io: Io,
+    descriptor: Descriptor,
     peer: Peer,
     /// Set once the connection is encrypted.
     session: OnceLock<Mutex<Session>>,
@@ -28,41 +28,22 @@ pub struct Stream {
     is_connecting: AtomicBool,
 }
 
-/// The descriptor.
-pub(crate) enum Io {
-    Socket(TcpStream),
-    Pipe(OwnedFd),
-}
-
-impl Read for &Io {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Io::Socket(socket) => (&*socket).read(bytes),
-            Io::Pipe(pipe) => Ok(system::read(pipe, bytes)?),
-        }
-    }
-}
-
-impl Write for &Io {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Io::Socket(socket) => (&*socket).write(bytes),
-            Io::Pipe(pipe) => Ok(system::write(pipe, bytes)?),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// What encrypting a connection needs next.
+/// What a stream leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Handshake {
-    /// Nothing: it is done.
-    Done,
-    /// That one waits for this.
-    Needs(Direction),
+pub enum Peer {
+    /// The other end of a connection.
+    Address(SocketAddr),
+    /// A process at the other end of a pipe.
+    Process(u32),
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Peer::Address(address) => address.fmt(f),
+            Peer::Process(id) => write!(f, "process {id}"),
+        }
+    }
 }
 
 impl Stream {
@@ -76,7 +57,7 @@ impl Stream {
         let registration = poller.register(&socket, BOTH)?;
         Ok(Stream {
             registration,
-            io: Io::Socket(socket),
+            descriptor: Descriptor::Socket(socket),
             peer: Peer::Address(peer),
             session: OnceLock::new(),
             is_connecting: AtomicBool::new(is_connecting),
@@ -94,7 +75,7 @@ impl Stream {
         let interest = if direction == Direction::Read { READING } else { WRITING };
         Ok(Stream {
             registration: poller.register(&pipe, interest)?,
-            io: Io::Pipe(pipe),
+            descriptor: Descriptor::Pipe(pipe),
             peer: Peer::Process(process),
             session: OnceLock::new(),
             is_connecting: AtomicBool::new(false),
@@ -127,9 +108,9 @@ impl Stream {
     }
 
     fn socket(&self) -> io::Result<&TcpStream> {
-        match &self.io {
-            Io::Socket(socket) => Ok(socket),
-            Io::Pipe(_) => Err(ErrorKind::Unsupported.into()),
+        match &self.descriptor {
+            Descriptor::Socket(socket) => Ok(socket),
+            Descriptor::Pipe(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
 
@@ -152,23 +133,23 @@ impl Stream {
     /// Reads what is there; 0 at the end.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         retried(|| match self.session.get() {
-            Some(session) => session.lock().read(&self.io, bytes),
-            None => (&self.io).read(bytes),
+            Some(session) => session.lock().read(&self.descriptor, bytes),
+            None => (&self.descriptor).read(bytes),
         })
     }
 
     /// Writes as much as there is room for. After `WouldBlock`, the same bytes are to be written again.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         retried(|| match self.session.get() {
-            Some(session) => session.lock().write(&self.io, bytes),
-            None => (&self.io).write(bytes),
+            Some(session) => session.lock().write(&self.descriptor, bytes),
+            None => (&self.descriptor).write(bytes),
         })
     }
 
     /// Says that nothing more will be written; the other direction stays as it is.
     pub fn shutdown_write(&self) -> io::Result<()> {
         if let Some(session) = self.session.get() {
-            retried(|| session.lock().end_writing(&self.io))?;
+            retried(|| session.lock().end_writing(&self.descriptor))?;
         }
         match self.socket()?.shutdown(Shutdown::Write) {
             // The other side was quicker.
@@ -180,7 +161,7 @@ impl Stream {
     /// Says goodbye, if that can be done at once. Dropping the stream then closes it.
     pub fn part(&self) {
         if let Some(session) = self.session.get() {
-            _ = session.lock().end_writing(&self.io);
+            _ = session.lock().end_writing(&self.descriptor);
         }
     }
 
@@ -204,7 +185,7 @@ impl Stream {
     /// Goes on with the agreement about the encryption.
     pub fn shake_hands(&self) -> io::Result<Handshake> {
         let session = self.session.get().ok_or(ErrorKind::NotConnected)?;
-        session.lock().shake_hands(&self.io)
+        session.lock().shake_hands(&self.descriptor)
     }
 }
 

@@ -13,8 +13,8 @@ use rustls::{
     ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection,
 };
 
+use crate::descriptor::Descriptor;
 use crate::poller::Direction;
-use crate::stream::{Handshake, Io};
 
 /// How much is encrypted before it is sent.
 const CHUNK: usize = 16 * 1024;
@@ -24,6 +24,15 @@ pub struct Session {
     connection: Connection,
     /// How many bytes of a write the session has, that were not seen to be sent yet.
     accepted: usize,
+}
+
+/// What encrypting a connection needs next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Handshake {
+    /// Nothing: it is done.
+    Done,
+    /// That one waits for this.
+    Needs(Direction),
 }
 
 /// Whom to trust: those that the system trusts, or who is named in a text with certificates in PEM.
@@ -109,7 +118,7 @@ impl Session {
         Ok(Session { connection: Connection::Server(connection), accepted: 0 })
     }
 
-    pub(crate) fn shake_hands(&mut self, socket: &Io) -> io::Result<Handshake> {
+    pub(crate) fn shake_hands(&mut self, socket: &Descriptor) -> io::Result<Handshake> {
         while self.connection.is_handshaking() || self.connection.wants_write() {
             let (step, direction) = match self.connection.wants_write() {
                 true => (self.connection.write_tls(&mut { socket }), Direction::Write),
@@ -129,7 +138,7 @@ impl Session {
     }
 
     /// Gets encrypted bytes from the socket; 0 at the end.
-    fn receive(&mut self, socket: &Io) -> io::Result<usize> {
+    fn receive(&mut self, socket: &Descriptor) -> io::Result<usize> {
         let count = self.connection.read_tls(&mut { socket })?;
         if let Err(error) = self.connection.process_new_packets() {
             // The other side should know why.
@@ -139,7 +148,7 @@ impl Session {
         Ok(count)
     }
 
-    pub(crate) fn read(&mut self, socket: &Io, bytes: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, socket: &Descriptor, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.connection.reader().read(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -154,7 +163,7 @@ impl Session {
         }
     }
 
-    pub(crate) fn write(&mut self, socket: &Io, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn write(&mut self, socket: &Descriptor, bytes: &[u8]) -> io::Result<usize> {
         if self.accepted == 0 {
             self.send(socket)?;
             let count = bytes.len().min(CHUNK);
@@ -165,14 +174,14 @@ impl Session {
     }
 
     /// Sends what the session has.
-    fn send(&mut self, socket: &Io) -> io::Result<()> {
+    fn send(&mut self, socket: &Descriptor) -> io::Result<()> {
         while self.connection.wants_write() {
             self.connection.write_tls(&mut { socket })?;
         }
         Ok(())
     }
 
-    pub(crate) fn end_writing(&mut self, socket: &Io) -> io::Result<()> {
+    pub(crate) fn end_writing(&mut self, socket: &Descriptor) -> io::Result<()> {
         self.connection.send_close_notify();
         self.send(socket)
     }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use squall_heap::Word;
 use squall_system::names;
 use squall_system::poller::Direction;
-use squall_system::resources::{Peer, Resource};
-use squall_system::stream::{Handshake, Stream};
+use squall_system::resources::Resource;
+use squall_system::stream::{Peer, Stream};
 use squall_system::tcp::{self, Listener};
-use squall_system::tls::{self, Session};
+use squall_system::tls::{self, Handshake, Session};
 use squall_system::udp::{Datagrams, LONGEST};
 
 use super::resources::{

@@ -14,7 +14,8 @@ use std::time::Duration;
 use squall_heap::{CollectionKind, Word};
 use squall_system::errors;
 use squall_system::poller::{Direction, Poller, Source};
-use squall_system::resources::{Peer, Resource};
+use squall_system::resources::Resource;
+use squall_system::stream::Peer;
 
 use super::channels::outcome;
 use super::files::close_dropped;
