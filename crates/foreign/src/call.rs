@@ -48,12 +48,14 @@ use plan::{Plan, Route, Slot};
 pub use space::CallSpace;
 use space::CopyError;
 
+use crate::address::Address;
 use crate::errno::Errno;
-use crate::library::Library;
+use crate::library::{Library, LibraryError};
 use crate::memory::MemoryError;
-use crate::signature::{MOST_PARAMETERS, Parameter, Signature};
+use crate::types::Mismatch;
+use crate::types::{MOST_PARAMETERS, Parameter, Signature};
 use crate::types::{Primitive, Scalar, Type, TypeError};
-use crate::value::{Address, Mismatch, Value};
+use crate::value::Value;
 
 /// The most arguments of a call, surplus ones of variadic functions included.
 pub const MOST_ARGUMENTS: usize = MOST_PARAMETERS;
@@ -96,11 +98,8 @@ pub struct CompletedCall<'s, 'm> {
 /// Why a function cannot be called, or not in this way.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallError {
-    /// The library of the function has been closed.
-    Closed {
-        /// Its name.
-        library: String,
-    },
+    /// The library of the function has no such function, or has been closed.
+    Library(LibraryError),
     /// There are too few or too many arguments.
     Arity {
         /// The function's declaration.
@@ -154,6 +153,14 @@ struct Area<'s, 'm> {
     words: *mut u64,
     /// Ours alone as long as this lives, but shared with pointers into it.
     space: &'s CallSpace<'m>,
+}
+
+impl Library {
+    /// The function of this name, to be called with this signature.
+    pub fn function(&self, name: &str, signature: &Signature) -> Result<Function, CallError> {
+        let address = self.symbol(name).map_err(CallError::Library)?;
+        Function::new(name, address, signature, Some(self.clone()))
+    }
 }
 
 impl Function {
@@ -259,7 +266,7 @@ impl Function {
     #[cold]
     fn closed(&self) -> CallError {
         let library = self.library.as_ref().map_or("", |library| library.name());
-        CallError::Closed { library: library.to_owned() }
+        CallError::Library(LibraryError::Closed { library: library.to_owned() })
     }
 
     #[cold]
@@ -522,7 +529,7 @@ impl fmt::Debug for Function {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CallError::Closed { library } => write!(f, "the library `{library}` has been closed"),
+            CallError::Library(error) => error.fmt(f),
             CallError::Arity { function, expected, given } => {
                 write!(f, "`{function}` takes {expected} arguments, but {given} are given")
             }

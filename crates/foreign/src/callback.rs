@@ -29,10 +29,10 @@ use std::sync::{Mutex, PoisonError};
 use closure::Closure;
 pub use closure::{CallbackAnswer, CallbackFrame, LINGERING};
 
+use crate::address::Address;
 use crate::call::{CallError, Form, Interface};
-use crate::signature::Signature;
+use crate::types::Signature;
 use crate::types::Type;
-use crate::value::Address;
 
 /// What a callback does.
 pub(crate) type Handler = Box<dyn Fn(&mut CallbackFrame<'_>) + Send + Sync>;

@@ -53,7 +53,7 @@ use std::sync::Arc;
 
 pub use error::DeclarationError;
 
-use crate::signature::Signature;
+use crate::types::Signature;
 use crate::types::{Kind, RecordKind, Tag, Type};
 use parser::Parser;
 

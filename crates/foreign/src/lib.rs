@@ -20,16 +20,16 @@
 //!
 //! | module | what it is about | unsafe code |
 //! |---|---|---|
-//! | `types` | C's types, sizes and offsets | |
-//! | `signature` | what a function takes and answers | |
 //! | `declarations` | C declarations as text | |
-//! | `value` | values on their way into C and back, and which fit which type | |
-//! | `library` | loading libraries, finding symbols, closing | the loader |
-//! | `call` | functions, in three steps: prepare, invoke, read the result | the jump, and the words it loads |
 //! | `callback` | C function pointers that lead to Rust | libffi's closures |
+//! | `call` | functions, in three steps: prepare, invoke, read the result | the jump, and the words it loads |
+//! | `library` | loading libraries, finding symbols, closing | the loader |
+//! | `value` | values on their way into C and back, and which fit which type | |
 //! | `memory` | native memory with bounds and lifetimes | accesses, in one file |
 //! | `pins` | who uses what somebody may release | |
 //! | `errno` | C's `errno` | its place |
+//! | `address` | addresses | |
+//! | `types` | C's types, sizes and offsets; what a function takes and answers | |
 //!
 //! What C does, nobody checks: a wrong declaration or a wrong address crashes the process, or worse. Everything
 //! on this side is an error value: wrong number and kinds of arguments, numbers out of range, missing
@@ -40,6 +40,7 @@
 #[cfg(not(target_endian = "little"))]
 compile_error!("words in memory are taken to begin with their lowest byte");
 
+mod address;
 mod call;
 mod callback;
 mod declarations;
@@ -47,11 +48,11 @@ mod errno;
 mod library;
 mod memory;
 mod pins;
-mod signature;
 mod sync;
 mod types;
 mod value;
 
+pub use address::Address;
 pub use call::{
     CallError, CallSpace, CompletedCall, Function, LARGEST_BY_VALUE, LightCall, LightResult,
     MOST_ARGUMENTS, PreparedCall,
@@ -60,12 +61,11 @@ pub use callback::{Callback, CallbackAnswer, CallbackError, CallbackFrame, LINGE
 pub use declarations::{Declaration, DeclarationError, Declarations, Meaning};
 pub use library::{GREATEST_VERSION, Library, LibraryError, LinkedFunction};
 pub use memory::{Access, Keeper, MemoryError, NativeMemory, Retired, allocated_memory, text_at};
-pub use signature::{MOST_PARAMETERS, Parameter, Signature};
 pub use types::{
-    Array, Enumeration, Field, Kind, Layout, MOST_LEVELS, MOST_PARTS, Primitive, Record,
-    RecordKind, Scalar, Tag, Type, TypeError,
+    Array, Enumeration, Field, Kind, Layout, MOST_LEVELS, MOST_PARAMETERS, MOST_PARTS, Mismatch,
+    Parameter, Primitive, Record, RecordKind, Scalar, Signature, Tag, Type, TypeError,
 };
-pub use value::{Address, Mismatch, Value};
+pub use value::Value;
 
 /// What threads may share.
 const _: () = {

@@ -1,10 +1,11 @@
 //! Libraries: finding them, and finding things in them.
 //!
 //! Loading is the platform's `dlopen`, symbols are looked up with `dlsym`. A library that is linked into the program
-//! is a table of functions instead ([`Library::linked`]), and is used in the same way.
+//! is a table of functions instead ([`Library::linked`]), and is used in the same way. Functions that can be called are made in
+//! `call.rs`.
 //!
 //! **Closing.** [`Library::close`] is at once and for all: whatever is asked of a closed library, or of a function
-//! from it, answers that it is closed. The platform unmaps its code later, when the last [`Function`] from it
+//! from it, answers that it is closed. The platform unmaps its code later, when the last [`Function`](crate::Function) from it
 //! is forgotten and no memory of it is borrowed. So calls that are under way when somebody closes the library
 //! return, and a call costs no more than a look at a flag.
 
@@ -15,11 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libloading::os::unix as platform;
 
-use crate::call::{CallError, Function};
+use crate::address::Address;
 use crate::memory::NativeMemory;
-use crate::signature::Signature;
 use crate::types::{Type, TypeError};
-use crate::value::Address;
 
 /// A loaded library. Copies are the same one.
 #[derive(Clone)]
@@ -64,8 +63,6 @@ pub enum LibraryError {
         /// The missing name.
         symbol: String,
     },
-    /// A function that cannot be called.
-    Function(CallError),
     /// A variable that cannot be used.
     Variable(TypeError),
 }
@@ -137,13 +134,6 @@ impl Library {
         let missing =
             || LibraryError::MissingSymbol { library: library(), symbol: symbol.to_owned() };
         self.0.symbols.find(symbol).filter(|found| !found.is_null()).ok_or_else(missing)
-    }
-
-    /// The function of this name, to be called with this signature.
-    pub fn function(&self, name: &str, signature: &Signature) -> Result<Function, LibraryError> {
-        let address = self.symbol(name)?;
-        let function = Function::new(name, address, signature, Some(self.clone()));
-        function.map_err(LibraryError::Function)
     }
 
     /// The memory of the variable of this name.
@@ -229,7 +219,6 @@ impl fmt::Display for LibraryError {
             LibraryError::MissingSymbol { library, symbol } => {
                 write!(f, "there is no `{symbol}` in `{library}`")
             }
-            LibraryError::Function(error) => error.fmt(f),
             LibraryError::Variable(error) => error.fmt(f),
         }
     }

@@ -32,8 +32,8 @@ pub(crate) use block::Pin;
 use block::{Block, Origin};
 pub use block::{Keeper, allocated_memory};
 
-use crate::types::Primitive;
-use crate::value::{Address, Mismatch, Value};
+use crate::address::Address;
+use crate::types::{Mismatch, Primitive};
 
 /// A part of a block of native memory.
 #[derive(Clone)]
@@ -190,21 +190,6 @@ impl NativeMemory {
         Ok(Access { address: address.0, length: self.length, _pin: None })
     }
 
-    /// The value at an offset.
-    pub fn read(&self, offset: usize, primitive: Primitive) -> Result<Value<'static>, MemoryError> {
-        self.access()?.read(offset, primitive)
-    }
-
-    /// Changes the value at an offset.
-    pub fn write(
-        &self,
-        offset: usize,
-        primitive: Primitive,
-        value: Value<'_>,
-    ) -> Result<(), MemoryError> {
-        self.access()?.write(offset, primitive, value)
-    }
-
     /// Copies from an offset.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<(), MemoryError> {
         self.access()?.read_bytes(offset, into)
@@ -228,30 +213,25 @@ impl NativeMemory {
 }
 
 impl Access<'_> {
-    /// The value at an offset.
+    /// The word that holds the primitive at an offset.
     #[inline]
-    pub fn read(&self, offset: usize, primitive: Primitive) -> Result<Value<'static>, MemoryError> {
+    pub(crate) fn load(&self, offset: usize, primitive: Primitive) -> Result<u64, MemoryError> {
         let start = bounded(offset, primitive.size(), self.length)?;
         // SAFETY: it is within the block, which is there as long as this is.
-        Ok(primitive.decode(unsafe { raw::load(self.address + start, primitive) }))
+        Ok(unsafe { raw::load(self.address + start, primitive) })
     }
 
-    /// Changes the value at an offset. Memory as a value is written as its address, and is kept by
-    /// nobody for that.
+    /// Changes the primitive at an offset, if there is room for it, to the one that a word holds.
     #[inline]
-    pub fn write(
+    pub(crate) fn store(
         &self,
         offset: usize,
         primitive: Primitive,
-        value: Value<'_>,
+        word: impl FnOnce() -> Result<u64, MemoryError>,
     ) -> Result<(), MemoryError> {
         let start = bounded(offset, primitive.size(), self.length)?;
-        let value = match value {
-            Value::Memory(memory) => Value::Pointer(memory.address()?),
-            _ => value,
-        };
-        let word = primitive.encode(value).map_err(MemoryError::Value)?;
-        // SAFETY: as in `read`.
+        let word = word()?;
+        // SAFETY: as in `load`.
         unsafe { raw::store(self.address + start, primitive, word) };
         Ok(())
     }
@@ -259,7 +239,7 @@ impl Access<'_> {
     /// Copies from an offset.
     pub fn read_bytes(&self, offset: usize, into: &mut [u8]) -> Result<(), MemoryError> {
         let start = bounded(offset, into.len(), self.length)?;
-        // SAFETY: as in `read`.
+        // SAFETY: as in `load`.
         unsafe { raw::copy_out(self.address + start, into) };
         Ok(())
     }
@@ -267,7 +247,7 @@ impl Access<'_> {
     /// Copies to an offset.
     pub fn write_bytes(&self, offset: usize, from: &[u8]) -> Result<(), MemoryError> {
         let start = bounded(offset, from.len(), self.length)?;
-        // SAFETY: as in `read`.
+        // SAFETY: as in `load`.
         unsafe { raw::copy_in(self.address + start, from) };
         Ok(())
     }
@@ -275,7 +255,7 @@ impl Access<'_> {
     /// The length of the string at an offset: the bytes before the first NUL.
     pub fn text_length(&self, offset: usize) -> Result<usize, MemoryError> {
         let start = bounded(offset, 0, self.length)?;
-        // SAFETY: as in `read`, up to the end.
+        // SAFETY: as in `load`, up to the end.
         let found = unsafe { raw::find_zero(self.address + start, self.length - start) };
         found.ok_or(MemoryError::Unterminated { offset })
     }

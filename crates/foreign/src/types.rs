@@ -13,18 +13,20 @@
 
 mod display;
 mod layout;
+mod mismatch;
 mod record;
 mod scalar;
+mod signature;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use display::function as display_function;
 pub use layout::Layout;
+pub use mismatch::Mismatch;
 pub use record::{Field, Record, RecordKind};
 pub use scalar::{Primitive, Scalar};
-
-use crate::Signature;
+pub use signature::{MOST_PARAMETERS, Parameter, Signature};
 
 /// The levels of the deepest type.
 pub const MOST_LEVELS: u16 = 64;

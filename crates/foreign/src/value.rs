@@ -5,10 +5,9 @@
 //! half. Going in, nothing is lost silently: an integer must be in the range of its type. The only
 //! rounding is that of a `double` to the next `float`.
 
-use std::fmt;
-
-use crate::memory::NativeMemory;
-use crate::types::Primitive;
+use crate::address::Address;
+use crate::memory::{Access, MemoryError, NativeMemory};
+use crate::types::{Mismatch, Primitive};
 
 /// A value that is passed to C, or comes from it.
 #[derive(Clone, Copy, Debug)]
@@ -32,51 +31,6 @@ pub enum Value<'a> {
     Text(&'a [u8]),
     /// The bytes of a structure or union.
     Record(&'a [u8]),
-}
-
-/// An address in the process. Who uses it answers for what is there.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct Address(pub usize);
-
-/// Why a value is none of a type.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Mismatch {
-    /// It is of the wrong kind altogether; this is what it is.
-    Kind(&'static str),
-    /// It is an integer outside of the range from the one to the other.
-    Range {
-        /// The integer.
-        value: i128,
-        /// The least one that fits.
-        least: i64,
-        /// The greatest one that fits.
-        greatest: u64,
-    },
-    /// It is an integer that no floating-point number of this type equals.
-    Inexact(i128),
-    /// It is a number that a `float` cannot have.
-    Magnitude(f64),
-    /// It is a structure with this number of bytes instead of that.
-    Size {
-        /// How many there are.
-        given: usize,
-        /// How many there should be.
-        expected: usize,
-    },
-    /// It is memory that has been released.
-    Released,
-    /// It is a string with a NUL inside, which C would take for its end.
-    InnerNul,
-}
-
-impl Address {
-    /// The address of nothing.
-    pub const NULL: Address = Address(0);
-
-    /// Whether it is the address of nothing.
-    pub fn is_null(self) -> bool {
-        self == Address::NULL
-    }
 }
 
 impl Primitive {
@@ -170,6 +124,49 @@ impl Primitive {
     }
 }
 
+impl NativeMemory {
+    /// The value at an offset.
+    pub fn read(&self, offset: usize, primitive: Primitive) -> Result<Value<'static>, MemoryError> {
+        self.access()?.read(offset, primitive)
+    }
+
+    /// Changes the value at an offset.
+    pub fn write(
+        &self,
+        offset: usize,
+        primitive: Primitive,
+        value: Value<'_>,
+    ) -> Result<(), MemoryError> {
+        self.access()?.write(offset, primitive, value)
+    }
+}
+
+impl Access<'_> {
+    /// The value at an offset.
+    #[inline]
+    pub fn read(&self, offset: usize, primitive: Primitive) -> Result<Value<'static>, MemoryError> {
+        Ok(primitive.decode(self.load(offset, primitive)?))
+    }
+
+    /// Changes the value at an offset. Memory as a value is written as its address, and is kept by
+    /// nobody for that.
+    #[inline]
+    pub fn write(
+        &self,
+        offset: usize,
+        primitive: Primitive,
+        value: Value<'_>,
+    ) -> Result<(), MemoryError> {
+        self.store(offset, primitive, || {
+            let value = match value {
+                Value::Memory(memory) => Value::Pointer(memory.address()?),
+                _ => value,
+            };
+            primitive.encode(value).map_err(MemoryError::Value)
+        })
+    }
+}
+
 /// Rounds to a `float`. What is finite must stay so.
 fn encode_float(number: f64) -> Result<u64, Mismatch> {
     let rounded = number as f32;
@@ -218,32 +215,6 @@ impl PartialEq for Value<'_> {
         }
     }
 }
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#x}", self.0)
-    }
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Mismatch::Kind(kind) => write!(f, "{kind} cannot be passed as this type"),
-            Mismatch::Range { value, least, greatest } => {
-                write!(f, "{value} is not between {least} and {greatest}")
-            }
-            Mismatch::Inexact(value) => write!(f, "no number of this type equals {value}"),
-            Mismatch::Magnitude(value) => write!(f, "{value:e} is too large for a float"),
-            Mismatch::Size { given, expected } => {
-                write!(f, "the structure has {expected} bytes, but {given} are given")
-            }
-            Mismatch::Released => write!(f, "this memory has been released"),
-            Mismatch::InnerNul => write!(f, "the string contains a NUL, which would end it"),
-        }
-    }
-}
-
-impl std::error::Error for Mismatch {}
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,11 @@
 use super::form::Form;
 use super::plan::Route;
 use super::{Function, registers};
+use crate::address::Address;
 use crate::errno::Errno;
 use crate::library::Library;
 use crate::types::Primitive;
-use crate::value::{Address, Value};
+use crate::value::Value;
 
 /// A light call whose arguments are being put in place, then made.
 pub struct LightCall<'s, const N: usize> {

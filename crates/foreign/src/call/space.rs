@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 
 use smallvec::SmallVec;
 
+use crate::address::Address;
 use crate::memory::{MemoryError, NativeMemory, Pin};
-use crate::value::{Address, Mismatch};
+use crate::types::Mismatch;
 
 /// Words that need no allocation: enough for all calls through registers, and most others.
 const INLINE: usize = 64;

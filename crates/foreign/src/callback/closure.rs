@@ -31,12 +31,14 @@ use std::sync::{Mutex, PoisonError};
 use libffi_sys as ffi;
 
 use super::{Blueprint, Handler};
+use crate::address::Address;
 use crate::call::Form;
 use crate::errno::Errno;
 use crate::pins::{Pins, Unpinned};
-use crate::signature::Signature;
+use crate::types::Mismatch;
 use crate::types::Primitive;
-use crate::value::{Address, Mismatch, Value};
+use crate::types::Signature;
+use crate::value::Value;
 
 /// How many released callbacks stay callable.
 pub const LINGERING: usize = 1024;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::*;
 use crate::call::{CallSpace, Function};
 use crate::declarations::Declarations;
-use crate::value::{Mismatch, Value};
+use crate::types::Mismatch;
+use crate::value::Value;
 
 fn signature(text: &str) -> Signature {
     Declarations::new().parse_function(text).expect("it is a function").1

@@ -10,8 +10,8 @@ use super::error::Problem;
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::specifiers::{QUALIFIERS, is_keyword};
-use crate::signature::{MOST_PARAMETERS, Parameter, Signature};
 use crate::types::{self, Kind, Type, TypeError};
+use crate::types::{MOST_PARAMETERS, Parameter, Signature};
 
 /// A name, if there is one, and the levels of its type around it.
 pub(super) struct Declarator<'t> {

@@ -10,7 +10,7 @@ use super::error::Problem;
 use super::lexer::{Token, TokenKind, tokens};
 use super::scope::Scope;
 use super::{Declaration, Declarations, Meaning};
-use crate::signature::Signature;
+use crate::types::Signature;
 use crate::types::{Kind, Tag, Type, TypeError};
 
 /// How deeply brackets, braces and operators may be nested.

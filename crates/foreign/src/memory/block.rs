@@ -7,8 +7,8 @@ use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::address::Address;
 use crate::pins::{Pins, Unpinned};
-use crate::value::Address;
 
 /// A piece of memory outside of Rust's.
 pub(super) struct Block {

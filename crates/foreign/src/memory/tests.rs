@@ -6,6 +6,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
+use crate::value::Value;
 
 fn allocated(size: usize) -> NativeMemory {
     NativeMemory::allocate(size).expect("there is memory")

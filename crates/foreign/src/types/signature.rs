@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::types::{Kind, Type, TypeError, display_function};
+use super::{Kind, Type, TypeError, display_function};
 
 /// The most parameters of a function, which is what C compilers are required to accept.
 pub const MOST_PARAMETERS: usize = 127;

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use squall_foreign::{
-    Address, CallError, CallSpace, Declarations, Function, Library, LibraryError, Value,
-};
+use squall_foreign::{Address, CallError, CallSpace, Declarations, Function, Library, Value};
 
 pub struct Fixture {
     pub library: Library,
@@ -55,7 +53,7 @@ impl Fixture {
         self.find(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    pub fn find(&self, name: &str) -> Result<Function, LibraryError> {
+    pub fn find(&self, name: &str) -> Result<Function, CallError> {
         let signature = self.header.function(name).expect("library.h declares it");
         self.library.function(name, signature)
     }

@@ -254,7 +254,7 @@ fn leaf_called_back(thread: &mut Thread, function: &Function) -> Failure {
 #[cold]
 pub fn call_failure(thread: &mut Thread, error: &CallError) -> Failure {
     let reason = match error {
-        CallError::Closed { .. } => "Closed",
+        CallError::Library(error) => super::library_reason(error),
         CallError::Arity { .. } | CallError::TooMany => "Arity",
         CallError::Memory(error) => super::memory_reason(error),
         CallError::Argument { mismatch: squall_foreign::Mismatch::Released, .. } => "Released",

@@ -360,6 +360,17 @@ pub fn memory_reason(error: &squall_foreign::MemoryError) -> &'static str {
     }
 }
 
+/// The name of what is wrong with a library, or with what it should have.
+pub fn library_reason(error: &squall_foreign::LibraryError) -> &'static str {
+    use squall_foreign::LibraryError;
+    match error {
+        LibraryError::NotLoaded { .. } => "NotLoaded",
+        LibraryError::Closed { .. } => "Closed",
+        LibraryError::MissingSymbol { .. } => "MissingSymbol",
+        LibraryError::Variable(_) => "Declaration",
+    }
+}
+
 /// The failure for memory that could not be used. *GC point.*
 #[cold]
 pub fn memory_failure(thread: &mut Thread, error: &squall_foreign::MemoryError) -> Failure {

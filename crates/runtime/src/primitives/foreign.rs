@@ -192,7 +192,7 @@ fn function(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     };
     let function = match library.library.function(&name, &signature) {
         Ok(function) => function,
-        Err(error) => return Err(library_failure(thread, &error)),
+        Err(error) => return Err(callouts::call_failure(thread, &error)),
     };
     make_function(
         thread,
@@ -483,12 +483,5 @@ pub fn declaration_failure(thread: &mut Thread, error: &DeclarationError, text: 
 
 /// The failure for something that a library does not have. *GC point.*
 fn library_failure(thread: &mut Thread, error: &LibraryError) -> Failure {
-    let reason = match error {
-        LibraryError::NotLoaded { .. } => "NotLoaded",
-        LibraryError::Closed { .. } => "Closed",
-        LibraryError::MissingSymbol { .. } => "MissingSymbol",
-        LibraryError::Function(error) => return callouts::call_failure(thread, error),
-        LibraryError::Variable(_) => "Declaration",
-    };
-    foreign::failure(thread, reason, &error.to_string())
+    foreign::failure(thread, foreign::library_reason(error), &error.to_string())
 }
