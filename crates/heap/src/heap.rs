@@ -1,15 +1,15 @@
-//! The heap of the process: its creation, its mutators, and what the runtime can ask of it.
+//! The heap of the process: what mutators and the collector share, and what each side asks of it.
+//!
+//! How it is created, and how threads attach to it, is in `process.rs`, above both sides.
 
-use crate::collector;
-use crate::mutator::{Mutator, RecordPointer};
-use crate::object::Object;
-use crate::options::{CollectionKind, HeapError, HeapOptions, Stress};
+use crate::options::{CollectionKind, HeapError, Stress};
+use crate::record::RecordPointer;
+use crate::representation::{Object, Word};
 use crate::roots::RootSource;
-use crate::safepoint::Safepoints;
+use crate::safepoint::{Participant, Safepoints, Status};
 use crate::sizing::Sizing;
 use crate::statistics::{CollectionReport, HeapStatistics, Pauses};
 use crate::weak::{Finalizable, WeakObjects};
-use crate::word::Word;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,6 @@ pub struct Heap {
     pub(crate) sizing: Sizing,
     pub(crate) weak: WeakObjects,
     pub(crate) stress: Option<Stress>,
-    threads: usize,
     roots: OnceLock<Box<dyn RootSource>>,
     nursery_collections: AtomicU64,
     full_collections: AtomicU64,
@@ -46,51 +45,35 @@ struct Record {
 static HEAP: OnceLock<Heap> = OnceLock::new();
 
 impl Heap {
-    /// Creates the heap. The collector's threads start with the first collection.
-    pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {
-        let maximum = options.max_heap.unwrap_or_else(default_max_heap);
-        let threads = options.gc_threads.unwrap_or_else(default_threads);
-        check(&options, maximum, threads)?;
+    /// Keeps the heap of the process; there can be no other one afterwards.
+    pub(crate) fn store(
+        maximum: usize,
+        nursery: usize,
+        stress: Option<Stress>,
+    ) -> Result<&'static Heap, HeapError> {
         let heap = Heap {
             safepoints: Safepoints::new(),
-            sizing: Sizing::new(maximum, options.nursery_bytes),
+            sizing: Sizing::new(maximum, nursery),
             weak: WeakObjects::new(),
-            stress: options.stress,
-            threads,
+            stress,
             roots: OnceLock::new(),
             nursery_collections: AtomicU64::new(0),
             full_collections: AtomicU64::new(0),
             record: Mutex::new(Record::new()),
         };
         HEAP.set(heap).map_err(|_| HeapError::AlreadyCreated)?;
-        let heap = Heap::of_process();
-        collector::create(heap.threads, &heap.sizing);
-        Ok(heap)
+        Ok(Heap::of_process())
     }
 
-    /// The heap of the process, if it has been created.
-    pub fn get() -> Option<&'static Heap> {
-        HEAP.get().filter(|_| collector::is_created())
+    /// The heap that [`Heap::store`] keeps.
+    pub(crate) fn stored() -> Option<&'static Heap> {
+        HEAP.get()
     }
 
     /// Registers the runtime. Only the first call has an effect; it must precede the first
     /// allocation. Answers whether this was the first call.
     pub fn set_root_source(&self, source: Box<dyn RootSource>) -> bool {
         self.roots.set(source).is_ok()
-    }
-
-    /// Attaches the calling thread as a mutator. `context` is what the root source gets to know it
-    /// by. Waits for the end of a collection under way.
-    ///
-    /// # Safety
-    ///
-    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`]
-    /// that points to an object, and no [`Object`], that was obtained before a GC point of this
-    /// mutator is used after it, unless it was read again from a root; objects are accessed only
-    /// while an attached mutator runs, that is, not in native sections; slots and elements are
-    /// accessed within their bounds and according to the object's format.
-    pub unsafe fn attach(&'static self, context: usize) -> Mutator {
-        Mutator::attach(self, context)
     }
 
     /// Runs `work` while all mutators stand at safepoints or are in native sections, so that it may read
@@ -122,21 +105,6 @@ impl Heap {
     /// still: whoever keeps something derived from addresses can compare this number.
     pub fn collections(&self) -> u64 {
         self.nursery_collections.load(Ordering::Relaxed) + self.full_collections()
-    }
-
-    /// What the collector did so far.
-    pub fn statistics(&self) -> HeapStatistics {
-        let used_bytes = collector::used_bytes();
-        let record = self.record();
-        HeapStatistics {
-            nursery: record.nursery.summary(),
-            full: record.full.summary(),
-            allocated_bytes: record.allocated + used_bytes.saturating_sub(record.used) as u64,
-            used_bytes,
-            live_bytes: record.live,
-            heap_bytes: self.sizing.limit(),
-            max_heap_bytes: self.sizing.maximum(),
-        }
     }
 }
 
@@ -196,6 +164,20 @@ impl Heap {
         self.roots().collected(&CollectionReport { kind, pause, bytes_before, bytes_after });
     }
 
+    /// What the collector did so far, when so many bytes are in use.
+    pub(crate) fn statistics_with(&self, used_bytes: usize) -> HeapStatistics {
+        let record = self.record();
+        HeapStatistics {
+            nursery: record.nursery.summary(),
+            full: record.full.summary(),
+            allocated_bytes: record.allocated + used_bytes.saturating_sub(record.used) as u64,
+            used_bytes,
+            live_bytes: record.live,
+            heap_bytes: self.sizing.limit(),
+            max_heap_bytes: self.sizing.maximum(),
+        }
+    }
+
     fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -227,34 +209,16 @@ unsafe impl RootSource for NoRoots {
     fn stop_ended(&self, _: usize) {}
 }
 
-fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), HeapError> {
-    if maximum < HeapOptions::MIN_MAX_HEAP {
-        return Err(HeapError::HeapTooSmall);
+impl Participant for RecordPointer {
+    fn status(&self) -> &Status {
+        &self.get().status
     }
-    if options.nursery_bytes < HeapOptions::MIN_NURSERY {
-        return Err(HeapError::NurseryTooSmall);
-    }
-    if threads == 0 {
-        return Err(HeapError::NoThreads);
-    }
-    if options.stress.is_some_and(|stress| stress.every == 0) {
-        return Err(HeapError::NoStressInterval);
-    }
-    Ok(())
-}
 
-/// Three quarters of the machine's memory.
-fn default_max_heap() -> usize {
-    // SAFETY: `sysconf` has no preconditions; it answers -1 for what it does not know.
-    let (pages, page_bytes) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
-    (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
-}
+    fn stop_requested(&self) {
+        Heap::of_process().roots().request_stop(self.get().context);
+    }
 
-/// One for two cores. Most collections are of a nursery in which little survives; more threads would
-/// spend more time waking each other than they save.
-fn default_threads() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
+    fn stop_ended(&self) {
+        Heap::of_process().roots().stop_ended(self.get().context);
+    }
 }

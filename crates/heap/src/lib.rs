@@ -12,39 +12,49 @@
 //! [`Mutator::safepoint`], [`Mutator::collect`] and the return from native code. Such calls take
 //! `&mut Mutator` and are marked *GC point* in their documentation. `docs/internals/heap.md` has the
 //! whole picture.
+//!
+//! | module | what it is about |
+//! |---|---|
+//! | `process` | the heap's creation; threads that attach |
+//! | `mutator` | attached threads: allocation, the write barrier, handles, metering |
+//! | `collector` | the binding to MMTk |
+//! | `heap` | what mutators and the collector share |
+//! | `weak` | weak references and finalisation |
+//! | `roots`, `tracer` | what the runtime tells the collector, and asks it |
+//! | `record` | what the collector reads of a mutator |
+//! | `safepoint`, `sync` | stopping the world; knows no object |
+//! | `sizing` | how large the heap is |
+//! | `representation` | words, layouts, objects in memory |
+//! | `options`, `statistics` | what can be chosen, and what is counted |
+//!
+//! Each imports those below it only.
 
-mod allocation;
 mod collector;
-mod handles;
 mod heap;
-mod layout;
-mod meter;
 mod mutator;
-mod object;
 mod options;
+mod process;
+mod record;
+mod representation;
 mod roots;
 mod safepoint;
 mod sizing;
 mod statistics;
 mod sync;
+mod tracer;
 mod weak;
-mod word;
 
-pub use collector::Tracer;
-pub use handles::{Handle, HandleScope};
 pub use heap::Heap;
-pub use layout::{Format, LayoutId};
-pub use mutator::Mutator;
-pub use object::{
-    CLASS_OFFSET, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Flag, HASH_BITS,
-    HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, MAX_LENGTH, Object, RUN, WORD_BYTES,
-    number_of_hash, size_of_array, size_of_bytes, size_of_slots,
-};
+pub use mutator::{Handle, HandleScope, Mutator};
 pub use options::{CollectionKind, HeapError, HeapOptions, Stress};
+pub use representation::{
+    CLASS_OFFSET, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Flag, Format,
+    HASH_BITS, HEADER_OFFSET, LAYOUT_OFFSET, LENGTH_OFFSET, LayoutId, MAX_LENGTH, Object, RUN,
+    SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_DOUBLE, TAG_MASK, TAG_POINTER,
+    TAG_SMALL_INTEGER, TAG_SPECIAL, WORD_BYTES, Word, number_of_hash, size_of_array, size_of_bytes,
+    size_of_slots,
+};
 pub use roots::RootSource;
 pub use statistics::{CollectionReport, HeapStatistics, PauseStatistics};
+pub use tracer::Tracer;
 pub use weak::Finalizable;
-pub use word::{
-    SMALL_INTEGER_MAX, SMALL_INTEGER_MIN, TAG_BITS, TAG_DOUBLE, TAG_MASK, TAG_POINTER,
-    TAG_SMALL_INTEGER, TAG_SPECIAL, Word,
-};

@@ -13,11 +13,10 @@
 //! 5. [`collected`](RootSource::collected) once;
 //! 6. [`stop_ended`](RootSource::stop_ended) for every mutator, and they run again.
 
-use crate::collector::Tracer;
-use crate::object::Object;
 use crate::options::CollectionKind;
+use crate::representation::{Object, Word};
 use crate::statistics::CollectionReport;
-use crate::word::Word;
+use crate::tracer::Tracer;
 
 /// The runtime as the collector sees it. Registered once, with
 /// [`Heap::set_root_source`](crate::Heap::set_root_source).

@@ -18,12 +18,10 @@
 //! each value is the next key takes as many rounds as it has links in the wrong order. Registered
 //! objects are visited by the first collection and by full ones.
 
-use crate::collector::Tracer;
-use crate::layout::Format;
-use crate::object::Object;
 use crate::options::CollectionKind;
+use crate::representation::{Format, Object, Word};
 use crate::roots::RootSource;
-use crate::word::Word;
+use crate::tracer::Tracer;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

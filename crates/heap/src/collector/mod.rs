@@ -18,12 +18,10 @@ mod trigger;
 mod worker;
 
 pub(crate) use mutator::{AllocationWindow, MutatorBinding};
-pub use tracer::Tracer;
 
 use crate::heap::Heap;
-use crate::layout::Format;
-use crate::object::Object;
 use crate::options::CollectionKind;
+use crate::representation::{Format, Object};
 use crate::sizing::Sizing;
 use mmtk::util::heap::vm_layout::VMLayout;
 use mmtk::util::metadata::side_metadata::global_side_metadata_vm_base_address;

@@ -2,9 +2,9 @@
 
 use super::slot::ElementSlice;
 use super::{Binding, LARGE_OBJECT, instance, reference, start_threads};
-use crate::mutator::RecordPointer;
-use crate::object::{FIRST_ELEMENT_OFFSET, Object, WORD_BYTES};
 use crate::options::CollectionKind;
+use crate::record::RecordPointer;
+use crate::representation::{FIRST_ELEMENT_OFFSET, Object, WORD_BYTES};
 use mmtk::util::Address;
 use mmtk::util::alloc::{AllocationOptions, AllocatorSelector, BumpAllocator, BumpPointer};
 use mmtk::util::opaque_pointer::{OpaquePointer, VMMutatorThread, VMThread};
@@ -40,10 +40,15 @@ impl AllocationWindow {
 pub(crate) struct MutatorBinding(NonNull<Mutator<Binding>>);
 
 impl MutatorBinding {
-    /// Makes MMTk's part of the mutator with this record, which need not be complete.
-    pub(crate) fn new(record: RecordPointer) -> MutatorBinding {
+    /// Makes MMTk's part of the mutator with this record, which nobody else knows yet.
+    pub(crate) fn make(record: RecordPointer) {
         let mutator = memory_manager::bind_mutator(instance(), thread(record));
-        MutatorBinding(NonNull::from(Box::leak(mutator)))
+        record.set_collector_part(NonNull::from(Box::leak(mutator)).cast());
+    }
+
+    /// MMTk's part of the mutator with this record.
+    pub(crate) fn of(record: RecordPointer) -> MutatorBinding {
+        MutatorBinding(record.collector_part().cast())
     }
 
     /// Where the mutator's window is.
@@ -105,7 +110,7 @@ impl MutatorBinding {
 
     /// Gives the window and the buffers back. The binding must not be used afterwards.
     pub(crate) fn destroy(mut self) {
-        // SAFETY: made by `Box::leak` in `new`; the mutator is leaving and no stop is under way, so
+        // SAFETY: made by `Box::leak` in `make`; the mutator is leaving and no stop is under way, so
         // that nobody else has the pointer.
         unsafe {
             memory_manager::destroy_mutator(self.0.as_mut());
@@ -137,5 +142,5 @@ pub(super) unsafe fn record_of(thread: VMMutatorThread) -> RecordPointer {
 /// The mutator is away, and the caller is the collector thread to use it.
 pub(super) unsafe fn mmtk_mutator<'m>(record: RecordPointer) -> &'m mut Mutator<Binding> {
     // SAFETY: the mutator does not use its part while it is away.
-    unsafe { &mut *record.binding().0.as_ptr() }
+    unsafe { &mut *MutatorBinding::of(record).0.as_ptr() }
 }

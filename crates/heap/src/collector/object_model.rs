@@ -5,7 +5,7 @@
 //! tables.
 
 use super::{Binding, from_usize, object, reference};
-use crate::object::{COLLECTOR_BITS, Object, WORD_BYTES};
+use crate::representation::{COLLECTOR_BITS, Object, WORD_BYTES};
 use mmtk::util::copy::{CopySemantics, GCWorkerCopyContext};
 use mmtk::util::{Address, ObjectReference};
 use mmtk::vm::{

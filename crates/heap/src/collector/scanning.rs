@@ -6,13 +6,15 @@
 //! listed for later, and only their classes traced.
 
 use super::slot::WordSlot;
+use super::tracer::MmtkTracing;
 use super::worker::{Worker, trace_ahead, trace_slot};
-use super::{Binding, LARGE_OBJECT, Tracer, current_kind, heap, object};
-use crate::layout::Format;
-use crate::mutator::RecordPointer;
-use crate::object::{CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Object, WORD_BYTES};
+use super::{Binding, LARGE_OBJECT, current_kind, heap, object};
 use crate::options::CollectionKind;
-use crate::word::Word;
+use crate::record::RecordPointer;
+use crate::representation::{
+    CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Format, Object, WORD_BYTES, Word,
+};
+use crate::tracer::Tracer;
 use mmtk::scheduler::GCWorker;
 use mmtk::util::ObjectReference;
 use mmtk::util::constants::BYTES_IN_PAGE;
@@ -96,9 +98,9 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         context: impl ObjectTracerContext<Binding>,
     ) -> bool {
         context.with_tracer(worker, |tracer| {
-            let mut trace = |reference| tracer.trace_object(reference);
             let heap = heap();
-            heap.weak.process(current_kind(), heap.roots(), &mut Tracer::new(&mut trace))
+            let mut tracing = MmtkTracing(tracer);
+            heap.weak.process(current_kind(), heap.roots(), &mut Tracer::new(&mut tracing))
         })
     }
 

@@ -2,8 +2,7 @@
 //! [`Word`]; all but pointers are nothing to MMTk.
 
 use super::{from_usize, object, reference};
-use crate::object::WORD_BYTES;
-use crate::word::Word;
+use crate::representation::{WORD_BYTES, Word};
 use mmtk::util::{Address, ObjectReference};
 use mmtk::vm::slot::{MemorySlice, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};

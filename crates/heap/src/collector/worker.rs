@@ -13,7 +13,7 @@
 
 use super::slot::WordSlot;
 use super::{from_usize, instance, object};
-use crate::object::Object;
+use crate::representation::Object;
 use mmtk::memory_manager;
 use mmtk::scheduler::GCWorker;
 use mmtk::util::opaque_pointer::{OpaquePointer, VMThread, VMWorkerThread};

@@ -8,22 +8,22 @@
 //! Memory comes zeroed from the collector, but zero is the small integer 0: slots and elements are
 //! filled with nil, or what the caller says.
 
-use crate::collector::LARGE_OBJECT;
-use crate::layout::{Format, LayoutId};
-use crate::mutator::Mutator;
-use crate::object::{self, MAX_LENGTH, Object};
+use super::Mutator;
+use crate::collector::{self, LARGE_OBJECT};
 use crate::options::{CollectionKind, Stress};
-use crate::word::Word;
+use crate::representation::{
+    Format, LayoutId, MAX_LENGTH, Object, Word, size_of_array, size_of_bytes, size_of_slots,
+};
 
 /// No object without a length is large.
-const _: () = assert!(object::size_of_slots(LayoutId::MAX_SLOTS as usize) <= LARGE_OBJECT);
+const _: () = assert!(size_of_slots(LayoutId::MAX_SLOTS as usize) <= LARGE_OBJECT);
 
 impl Mutator {
     /// Allocates an object with slots, or an ephemeron, all nil. *GC point.*
     #[inline(always)]
     pub fn allocate_slots(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
         debug_assert!(layout.format().has_slots());
-        let size = object::size_of_slots(layout.slot_count());
+        let size = size_of_slots(layout.slot_count());
         let (object, class) = match self.bump(size) {
             Some(object) => (object, class),
             None => self.allocate_slowly(size, class)?,
@@ -39,7 +39,7 @@ impl Mutator {
     #[inline(always)]
     pub fn allocate_raw(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
         debug_assert!(layout.format() == Format::Raw);
-        let size = object::size_of_slots(layout.slot_count());
+        let size = size_of_slots(layout.slot_count());
         let (object, class) = match self.bump(size) {
             Some(object) => (object, class),
             None => self.allocate_slowly(size, class)?,
@@ -65,7 +65,7 @@ impl Mutator {
         }
         let depth = self.root_depth();
         let fill = self.push_root(fill);
-        let allocated = self.allocate_slowly(object::size_of_array(length), class);
+        let allocated = self.allocate_slowly(size_of_array(length), class);
         let fill = self.get(fill);
         self.truncate_roots(depth);
         let (object, class) = allocated?;
@@ -85,7 +85,7 @@ impl Mutator {
         if length > MAX_LENGTH {
             return None;
         }
-        let object = self.bump_small(object::size_of_array(length))?;
+        let object = self.bump_small(size_of_array(length))?;
         Some(make_array(object, layout, class, length, fill))
     }
 
@@ -101,7 +101,7 @@ impl Mutator {
         if length > MAX_LENGTH {
             return None;
         }
-        let size = object::size_of_bytes(length);
+        let size = size_of_bytes(length);
         let (object, class) = match self.bump_small(size) {
             Some(object) => (object, class),
             None => self.allocate_slowly(size, class)?,
@@ -175,8 +175,7 @@ impl Mutator {
 
     /// Collects if that is needed to allocate a large object; `None` if it was in vain.
     fn make_room_for(&mut self, size: usize) -> Option<()> {
-        let fits =
-            |mutator: &Mutator| mutator.heap.sizing.fits(crate::collector::used_bytes(), size);
+        let fits = |mutator: &Mutator| mutator.heap.sizing.fits(collector::used_bytes(), size);
         if !fits(self) {
             self.collect_fully();
         }

@@ -17,8 +17,8 @@
 //! A scope is its mutator for all other purposes. Code that must not keep a destructor pending, or
 //! works in loops, uses [`Mutator::push_root`] and [`Mutator::truncate_roots`] directly.
 
-use crate::mutator::Mutator;
-use crate::word::Word;
+use super::Mutator;
+use crate::representation::Word;
 use std::ops::{Deref, DerefMut};
 
 /// A word on a mutator's root stack, by its index from the bottom. Valid until its scope ends.

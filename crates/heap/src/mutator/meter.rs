@@ -11,11 +11,11 @@
 //! [`RootSource::draw_memory`]: crate::RootSource::draw_memory
 //! [`RootSource::measure_memory`]: crate::RootSource::measure_memory
 
-use crate::mutator::Mutator;
+use super::Mutator;
 
 /// What a mutator has taken since its metering began.
 #[derive(Default)]
-pub(crate) struct Meter {
+pub(super) struct Meter {
     is_on: bool,
     /// Where the window's cursor was at the last look.
     cursor: usize,
@@ -60,7 +60,7 @@ impl Mutator {
 
     /// Before memory is reserved.
     #[inline]
-    pub(crate) fn meter(&mut self, size: usize) -> Option<()> {
+    pub(super) fn meter(&mut self, size: usize) -> Option<()> {
         if !self.meter.is_on {
             return Some(());
         }
@@ -74,7 +74,7 @@ impl Mutator {
 
     /// After memory was reserved: the window may be another one, and the new object is counted.
     #[inline]
-    pub(crate) fn metered(&mut self) {
+    pub(super) fn metered(&mut self) {
         if self.meter.is_on {
             self.meter.cursor = self.cursor();
         }

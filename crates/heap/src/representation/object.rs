@@ -27,10 +27,10 @@
 //! on the strength of that discipline, which every thread accepts when it attaches to the heap
 //! ([`Heap::attach`](crate::Heap::attach) is `unsafe` for this reason), and of indices in range,
 //! which callers establish and debug builds assert.
+//!
+//! Stores into objects that may be old need a mutator, for the write barrier: they are in `mutator/barrier.rs`.
 
-use crate::layout::{Format, LayoutId};
-use crate::mutator::Mutator;
-use crate::word::{TAG_POINTER, Word};
+use super::{Format, LayoutId, TAG_POINTER, Word};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -156,12 +156,6 @@ impl Object {
         self.load(CLASS_OFFSET)
     }
 
-    /// Replaces the class object.
-    pub fn set_class(self, mutator: &mut Mutator, class: Word) {
-        self.store(CLASS_OFFSET, class);
-        mutator.object_written(self, class);
-    }
-
     /// Whether `flag` is set.
     #[inline(always)]
     pub fn has_flag(self, flag: Flag) -> bool {
@@ -270,41 +264,14 @@ impl Object {
         self.load(self.slot_offset(index))
     }
 
-    /// Stores into the slot `index`.
-    #[inline(always)]
-    pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
-        self.store(self.slot_offset(index), value);
-        mutator.object_written(self, value);
-    }
-
     /// Stores into the slot `index` of an object allocated since the last GC point: no barrier.
     #[inline(always)]
     pub fn initialize_slot(self, index: usize, value: Word) {
         self.initialize(self.slot_offset(index), value.bits());
     }
 
-    /// Stores `new` into the slot `index` if that holds `current`. Otherwise answers what it holds.
-    ///
-    /// Of several threads that race to initialise a slot, one succeeds, and the others see all it
-    /// wrote before.
-    #[inline]
-    pub fn compare_exchange_slot(
-        self,
-        mutator: &mut Mutator,
-        index: usize,
-        current: Word,
-        new: Word,
-    ) -> Result<(), Word> {
-        let slot = self.atom(self.slot_offset(index));
-        // The release pairs with the acquire of a later loser.
-        slot.compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
-            .map_err(Word::from_bits)?;
-        mutator.object_written(self, new);
-        Ok(())
-    }
-
     #[inline(always)]
-    fn slot_offset(self, index: usize) -> usize {
+    pub(crate) fn slot_offset(self, index: usize) -> usize {
         debug_assert!(self.layout().format().has_slots() && index < self.layout().slot_count());
         FIRST_SLOT_OFFSET + index * WORD_BYTES
     }
@@ -325,56 +292,10 @@ impl Object {
         self.load(self.element_offset(index))
     }
 
-    /// Stores into the element `index`, counted from 0.
-    #[inline(always)]
-    pub fn set_element(self, mutator: &mut Mutator, index: usize, value: Word) {
-        self.store(self.element_offset(index), value);
-        mutator.element_written(self, index, value);
-    }
-
     /// Stores into the element `index` of an array allocated since the last GC point: no barrier.
     #[inline(always)]
     pub fn initialize_element(self, index: usize, value: Word) {
         self.initialize(self.element_offset(index), value.bits());
-    }
-
-    /// Stores `new` into the element `index` if that holds `current`. Otherwise answers what it
-    /// holds.
-    #[inline]
-    pub fn compare_exchange_element(
-        self,
-        mutator: &mut Mutator,
-        index: usize,
-        current: Word,
-        new: Word,
-    ) -> Result<(), Word> {
-        let element = self.atom(self.element_offset(index));
-        // The release pairs with the acquire of a later loser.
-        element
-            .compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
-            .map_err(Word::from_bits)?;
-        mutator.element_written(self, index, new);
-        Ok(())
-    }
-
-    /// Copies `count` elements of `source`, from `from` on, to the elements of this array from `to`
-    /// on. The two may be the same, and the ranges may overlap.
-    pub fn copy_elements(
-        self,
-        mutator: &mut Mutator,
-        to: usize,
-        source: Object,
-        from: usize,
-        count: usize,
-    ) {
-        let copy =
-            |index| self.store(self.element_offset(to + index), source.element(from + index));
-        if to <= from {
-            (0..count).for_each(copy);
-        } else {
-            (0..count).rev().for_each(copy);
-        }
-        mutator.elements_written(self, to, count);
     }
 
     /// Fills an array allocated since the last GC point: no barrier.
@@ -391,7 +312,7 @@ impl Object {
     }
 
     #[inline(always)]
-    fn element_offset(self, index: usize) -> usize {
+    pub(crate) fn element_offset(self, index: usize) -> usize {
         debug_assert!(self.layout().format().has_elements() && index < self.length());
         FIRST_ELEMENT_OFFSET + index * WORD_BYTES
     }
@@ -512,7 +433,7 @@ impl Object {
     /// Stores a word that may publish the object it points to. The reader's side of the release is
     /// the dependency of its accesses on the address it loaded.
     #[inline(always)]
-    fn store(self, offset: usize, value: Word) {
+    pub(crate) fn store(self, offset: usize, value: Word) {
         self.atom(offset).store(value.bits(), Ordering::Release);
     }
 
@@ -523,7 +444,7 @@ impl Object {
     }
 
     #[inline(always)]
-    fn atom<'a>(self, offset: usize) -> &'a AtomicU64 {
+    pub(crate) fn atom<'a>(self, offset: usize) -> &'a AtomicU64 {
         // SAFETY: the object is live and has not moved (rooting discipline) and `offset` is that of
         // a word inside it; heap memory is read and written by mutators as atoms only. The
         // reference is dropped within the calling accessor, before any GC point.

@@ -26,7 +26,7 @@
 //! Invariant: two words with equal bits denote the same guest value. The converse holds for all but
 //! boxed values.
 
-use crate::object::Object;
+use super::Object;
 use std::fmt;
 
 /// One tagged 64-bit guest value. The module's head describes the encoding.

@@ -1,0 +1,170 @@
+//! The write barrier: after every store of a pointer into an object that may be old.
+//!
+//! An object that survived a collection is *unlogged*. The first store into it since then logs it:
+//! the next nursery collection looks at all of its slots. Of large arrays it is the slot that is
+//! remembered, at every store, because looking at a million slots takes milliseconds.
+
+use super::Mutator;
+use crate::collector;
+use crate::representation::{CLASS_OFFSET, Object, Word};
+use std::sync::atomic::Ordering;
+
+/// How many slots of large arrays a mutator remembers one by one between two collections, before
+/// it logs whole arrays: bounds the memory of the remembered set.
+const MAX_REMEMBERED: u32 = 1 << 16;
+
+/// The slots of large arrays that were remembered since the collection with a number.
+#[derive(Default)]
+pub(super) struct Remembered {
+    since: u64,
+    count: u32,
+}
+
+/// Stores into objects that may be old.
+impl Object {
+    /// Replaces the class object.
+    pub fn set_class(self, mutator: &mut Mutator, class: Word) {
+        self.store(CLASS_OFFSET, class);
+        mutator.object_written(self, class);
+    }
+
+    /// Stores into the slot `index`.
+    #[inline(always)]
+    pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
+        self.store(self.slot_offset(index), value);
+        mutator.object_written(self, value);
+    }
+
+    /// Stores `new` into the slot `index` if that holds `current`. Otherwise answers what it holds.
+    ///
+    /// Of several threads that race to initialise a slot, one succeeds, and the others see all it
+    /// wrote before.
+    #[inline]
+    pub fn compare_exchange_slot(
+        self,
+        mutator: &mut Mutator,
+        index: usize,
+        current: Word,
+        new: Word,
+    ) -> Result<(), Word> {
+        let slot = self.atom(self.slot_offset(index));
+        // The release pairs with the acquire of a later loser.
+        slot.compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map_err(Word::from_bits)?;
+        mutator.object_written(self, new);
+        Ok(())
+    }
+
+    /// Stores into the element `index`, counted from 0.
+    #[inline(always)]
+    pub fn set_element(self, mutator: &mut Mutator, index: usize, value: Word) {
+        self.store(self.element_offset(index), value);
+        mutator.element_written(self, index, value);
+    }
+
+    /// Stores `new` into the element `index` if that holds `current`. Otherwise answers what it
+    /// holds.
+    #[inline]
+    pub fn compare_exchange_element(
+        self,
+        mutator: &mut Mutator,
+        index: usize,
+        current: Word,
+        new: Word,
+    ) -> Result<(), Word> {
+        let element = self.atom(self.element_offset(index));
+        // The release pairs with the acquire of a later loser.
+        element
+            .compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
+            .map_err(Word::from_bits)?;
+        mutator.element_written(self, index, new);
+        Ok(())
+    }
+
+    /// Copies `count` elements of `source`, from `from` on, to the elements of this array from `to`
+    /// on. The two may be the same, and the ranges may overlap.
+    pub fn copy_elements(
+        self,
+        mutator: &mut Mutator,
+        to: usize,
+        source: Object,
+        from: usize,
+        count: usize,
+    ) {
+        let copy =
+            |index| self.store(self.element_offset(to + index), source.element(from + index));
+        if to <= from {
+            (0..count).for_each(copy);
+        } else {
+            (0..count).rev().for_each(copy);
+        }
+        mutator.elements_written(self, to, count);
+    }
+}
+
+impl Mutator {
+    /// `value` was stored somewhere in `object`.
+    #[inline(always)]
+    fn object_written(&mut self, object: Object, value: Word) {
+        if value.is_pointer() && self.is_unlogged(object) {
+            self.log(object);
+        }
+    }
+
+    /// `value` was stored as an element of `array`.
+    #[inline(always)]
+    fn element_written(&mut self, array: Object, index: usize, value: Word) {
+        if value.is_pointer() && self.is_unlogged(array) {
+            self.log_elements(array, index, 1);
+        }
+    }
+
+    /// Any values were stored as `count` elements of `array`.
+    #[inline]
+    fn elements_written(&mut self, array: Object, index: usize, count: usize) {
+        if count > 0 && self.is_unlogged(array) {
+            self.log_elements(array, index, count);
+        }
+    }
+
+    /// What belongs to `object` outside the heap has changed: the next collection is to scan it.
+    #[inline(always)]
+    pub fn remember(&mut self, object: Object) {
+        if self.is_unlogged(object) {
+            self.log(object);
+        }
+    }
+
+    #[inline(always)]
+    fn is_unlogged(&self, object: Object) -> bool {
+        let address = object.address();
+        // SAFETY: the table has a bit for every word of the heap's address range, mapped where
+        // objects are.
+        let byte = unsafe { &*self.unlogged_bits.add(address >> 6) };
+        // Relaxed: bits are set by the collector only, and logging twice is harmless.
+        byte.load(Ordering::Relaxed) >> (address >> 3 & 7) & 1 != 0
+    }
+
+    #[cold]
+    fn log(&mut self, object: Object) {
+        self.binding.log(object);
+    }
+
+    #[cold]
+    fn log_elements(&mut self, array: Object, index: usize, count: usize) {
+        if collector::remembers_elements(array) && self.can_remember() {
+            self.binding.remember_elements(array, index, count);
+        } else {
+            self.binding.log(array);
+        }
+    }
+
+    fn can_remember(&mut self) -> bool {
+        let collections = self.heap.collections();
+        if self.remembered.since != collections {
+            self.remembered = Remembered { since: collections, count: 0 };
+        }
+        self.remembered.count += 1;
+        self.remembered.count <= MAX_REMEMBERED
+    }
+}

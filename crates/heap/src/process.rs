@@ -1,0 +1,75 @@
+//! The heap as a process has it: its creation, the threads that attach to it, its statistics.
+
+use crate::collector;
+use crate::heap::Heap;
+use crate::mutator::Mutator;
+use crate::options::{HeapError, HeapOptions};
+use crate::statistics::HeapStatistics;
+
+impl Heap {
+    /// Creates the heap. The collector's threads start with the first collection.
+    pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {
+        let maximum = options.max_heap.unwrap_or_else(default_max_heap);
+        let threads = options.gc_threads.unwrap_or_else(default_threads);
+        check(&options, maximum, threads)?;
+        let heap = Heap::store(maximum, options.nursery_bytes, options.stress)?;
+        collector::create(threads, &heap.sizing);
+        Ok(heap)
+    }
+
+    /// The heap of the process, if it has been created.
+    pub fn get() -> Option<&'static Heap> {
+        Heap::stored().filter(|_| collector::is_created())
+    }
+
+    /// Attaches the calling thread as a mutator. `context` is what the root source gets to know it
+    /// by. Waits for the end of a collection under way.
+    ///
+    /// # Safety
+    ///
+    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`]
+    /// that points to an object, and no [`Object`], that was obtained before a GC point of this
+    /// mutator is used after it, unless it was read again from a root; objects are accessed only
+    /// while an attached mutator runs, that is, not in native sections; slots and elements are
+    /// accessed within their bounds and according to the object's format.
+    pub unsafe fn attach(&'static self, context: usize) -> Mutator {
+        Mutator::attach(self, context)
+    }
+
+    /// What the collector did so far.
+    pub fn statistics(&self) -> HeapStatistics {
+        self.statistics_with(collector::used_bytes())
+    }
+}
+
+fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), HeapError> {
+    if maximum < HeapOptions::MIN_MAX_HEAP {
+        return Err(HeapError::HeapTooSmall);
+    }
+    if options.nursery_bytes < HeapOptions::MIN_NURSERY {
+        return Err(HeapError::NurseryTooSmall);
+    }
+    if threads == 0 {
+        return Err(HeapError::NoThreads);
+    }
+    if options.stress.is_some_and(|stress| stress.every == 0) {
+        return Err(HeapError::NoStressInterval);
+    }
+    Ok(())
+}
+
+/// Three quarters of the machine's memory.
+fn default_max_heap() -> usize {
+    // SAFETY: `sysconf` has no preconditions; it answers -1 for what it does not know.
+    let (pages, page_bytes) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
+    (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
+}
+
+/// One for two cores. Most collections are of a nursery in which little survives; more threads would
+/// spend more time waking each other than they save.
+fn default_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
+}
