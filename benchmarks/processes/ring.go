@@ -1,13 +1,19 @@
-// One token round a ring of 1,000 goroutines over unbuffered channels.
+// One token round a ring of 1,000 goroutines over unbuffered channels. The argument is the number of hops.
 package main
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"time"
 )
 
 func main() {
-	const n, hops = 1000, 2000000
+	const n = 1000
+	hops := 2000000
+	if len(os.Args) > 1 {
+		hops, _ = strconv.Atoi(os.Args[1])
+	}
 	first := make(chan int)
 	in := first
 	done := make(chan bool)
@@ -31,6 +37,6 @@ func main() {
 		t := time.Now()
 		first <- hops
 		<-done
-		fmt.Printf("RESULT\tring\tgo\t\t%.1f\tns/hop\n", float64(time.Since(t).Nanoseconds())/hops)
+		fmt.Printf("RESULT\tring\tgo\t\t%.1f\tns/hop\n", float64(time.Since(t).Nanoseconds())/float64(hops))
 	}
 }

@@ -2,7 +2,7 @@ import java.util.concurrent.SynchronousQueue;
 
 public class ring {
   public static void main(String[] args) throws Exception {
-    int n = 1000, hops = 500_000;
+    int n = 1000, hops = args.length > 0 ? Integer.parseInt(args[0]) : 500_000;
     @SuppressWarnings("unchecked") SynchronousQueue<Integer>[] q = new SynchronousQueue[n];
     for (int i = 0; i < n; i++) q[i] = new SynchronousQueue<>();
     SynchronousQueue<Integer> done = new SynchronousQueue<>();

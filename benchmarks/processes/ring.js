@@ -9,7 +9,7 @@ class Chan {
     return new Promise(res => { this.r = res; });
   }
 }
-const n = 1000, hops = 1000000;
+const n = 1000, hops = Number(process.argv[2] ?? 1000000);
 const q = Array.from({ length: n }, () => new Chan()), done = new Chan();
 for (let i = 0; i < n; i++) (async (a, b) => {
   for (;;) { const v = await a.recv(); if (v === 0) await done.send(0); else await b.send(v - 1); }

@@ -19,6 +19,7 @@ mod manifest;
 mod measure;
 mod peers;
 mod plan;
+pub mod readme;
 mod report;
 mod results;
 mod table;
@@ -58,6 +59,10 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
+    /// Measure nothing: publish the results in a file that `--json` has written, in benchmarks/results.json and README.md
+    #[arg(long, value_name = "FILE")]
+    readme: Option<PathBuf>,
+
     /// Small sizes and one repetition: whether everything runs, not how fast
     #[arg(long)]
     quick: bool,
@@ -73,7 +78,11 @@ pub struct Arguments {
 
 /// Measures; answers whether nothing failed.
 pub fn run(arguments: &Arguments) -> bool {
-    measure_all(arguments).unwrap_or_else(|problem| {
+    let result = match &arguments.readme {
+        Some(path) => readme::write(path).map(|()| true),
+        None => measure_all(arguments),
+    };
+    result.unwrap_or_else(|problem| {
         eprintln!("error: {problem}");
         false
     })

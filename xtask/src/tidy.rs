@@ -7,6 +7,7 @@
 //! - Every source file says first what it is.
 //! - Nothing unfinished is committed.
 //! - ARCHITECTURE.md names the crates there are.
+//! - README.md has the results that are committed.
 //!
 //! Each rule answers the places where it is broken.
 
@@ -42,6 +43,7 @@ fn findings() -> Vec<Finding> {
     }
     findings.extend(imports::check(&files));
     findings.extend(length::check(&files));
+    findings.extend(crate::bench::readme::findings());
     findings
 }
 

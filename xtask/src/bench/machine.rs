@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::peers::{first_line, on_path};
 use crate::root;
 
 /// What a reader must know about the machine.
-#[derive(Serialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct Machine {
     /// The processor's name.
     pub processor: String,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::machine::Machine;
 use super::plan::{Program, cores_in_words};
 use super::report::Told;
 
 /// What a sample is a sample of.
-#[derive(Serialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
     /// What was done.
     pub workload: String,
@@ -41,7 +41,7 @@ pub struct Sample {
 }
 
 /// All samples of one key, in the order of their first appearance.
-#[derive(Serialize, Clone, Debug)]
+#[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct Series {
     /// The group's name.
     pub group: String,
@@ -71,7 +71,7 @@ impl Series {
 }
 
 /// Something that was not measured.
-#[derive(Serialize, Clone, PartialEq, Eq, Debug)]
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct Omission {
     /// The group's name.
     pub group: String,
@@ -102,7 +102,7 @@ impl Omission {
 }
 
 /// Everything that one run of the command has found out.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Deserialize, Debug)]
 pub struct Results {
     /// Where.
     pub machine: Machine,

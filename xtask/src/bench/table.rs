@@ -266,32 +266,32 @@ impl<'r> Grid<'r> {
     }
 }
 
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
 /// Before the number of threads in a detail.
 const THREADS: &str = " th=";
 
 /// A Markdown table.
-struct Table {
-    text: String,
+pub(super) struct Table {
+    pub(super) text: String,
 }
 
 impl Table {
-    fn new(corner: &str, heads: &[&str]) -> Table {
+    pub(super) fn new(corner: &str, heads: &[&str]) -> Table {
         let mut table = Table { text: "\n".to_owned() };
         table.row(corner, heads.iter().map(|head| (*head).to_owned()));
         table.text += &format!("|---|{}\n", "--:|".repeat(heads.len()));
         table
     }
 
-    fn row(&mut self, label: &str, cells: impl Iterator<Item = String>) {
+    pub(super) fn row(&mut self, label: &str, cells: impl Iterator<Item = String>) {
         let cells: Vec<_> = cells.collect();
         self.text += &format!("| {label} | {} |\n", cells.join(" | "));
     }
 }
 
 /// A number with three digits that mean something.
-fn figure(value: f64) -> String {
+pub(super) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,
         10.0.. => 1,
@@ -307,7 +307,7 @@ fn quotient(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 /// The n-th root of the product of n numbers; none of none.
-fn geometric_mean(values: &[f64]) -> Option<f64> {
+pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
 }
