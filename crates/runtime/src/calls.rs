@@ -193,6 +193,7 @@ pub fn poll(thread: &mut Thread) {
         thread.vm.ended.end_if_late(thread.vm);
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
+    thread.has_request.store(false, Ordering::Relaxed);
     let held = strand.is_suspended.load(Ordering::Relaxed);
     if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;

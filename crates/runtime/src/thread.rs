@@ -177,6 +177,8 @@ pub struct Thread {
     pub was_preempted: bool,
     /// Whether somebody asked the strand that runs here to give way.
     pub is_preempted: AtomicBool,
+    /// Whether the scheduler has a request, which [`Worker::should_preempt`] answers at the next poll.
+    pub has_request: AtomicBool,
     /// The address of the vat that others get if the strand that runs here is outside for long, or 0.
     pub left_vat: AtomicUsize,
     /// Whether the vat of the strand that runs here was given away.
@@ -280,6 +282,7 @@ impl Thread {
                 gives_way: false,
                 was_preempted: false,
                 is_preempted: AtomicBool::new(false),
+                has_request: AtomicBool::new(false),
                 left_vat: AtomicUsize::new(0),
                 is_displaced: false,
                 must_look: false,
@@ -354,7 +357,9 @@ impl Thread {
             return;
         }
         self.limit.set(limit);
-        let asked = self.is_preempted.load(Ordering::Relaxed) || self.vm.options.polls_always;
+        let asked = self.is_preempted.load(Ordering::Relaxed)
+            || self.has_request.load(Ordering::Relaxed)
+            || self.vm.options.polls_always;
         if asked || self.mutator.is_stop_requested() {
             self.request_poll();
         }

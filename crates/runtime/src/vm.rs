@@ -459,6 +459,13 @@ impl Vm {
         }
     }
 
+    /// Makes the worker with this number poll, and see what the scheduler wants of it.
+    pub fn pass_request(&self, worker: u32) {
+        for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
+            thread.pass_request();
+        }
+    }
+
     /// Whether some thread accesses objects of this vat bare; those are asked to poll.
     pub(crate) fn asks_plain_threads(&self, vat: VatRef) -> bool {
         let threads = self.threads.lock();
@@ -507,6 +514,14 @@ impl ThreadPointer {
         // SAFETY: see above; the fields are atomics.
         let (is_preempted, limit) = unsafe { (&(*self.0).is_preempted, &(*self.0).limit) };
         is_preempted.store(true, Ordering::Relaxed);
+        limit.ask_from_outside();
+    }
+
+    /// Makes the thread ask its worker at the next poll what the scheduler wants.
+    fn pass_request(self) {
+        // SAFETY: see above; the fields are atomics.
+        let (has_request, limit) = unsafe { (&(*self.0).has_request, &(*self.0).limit) };
+        has_request.store(true, Ordering::Relaxed);
         limit.ask_from_outside();
     }
 }

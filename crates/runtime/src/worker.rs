@@ -611,7 +611,7 @@ impl Hooks<TimerKey> for WorkerHooks {
     }
 
     fn preempt(&self, worker: WorkerId) {
-        Vm::of_process().ask_to_poll(worker.index() as u32);
+        Vm::of_process().pass_request(worker.index() as u32);
     }
 
     fn replaced(&self, worker: WorkerId) {

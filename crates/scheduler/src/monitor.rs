@@ -16,6 +16,10 @@
 //! that all make the same call do so one after the other. So with each replacement the machine becomes less
 //! patient, down to an eighth, until it sees a call that returns by itself.
 //!
+//! A look also shows how long an item runs on average: the *grain* of the program. If waking a thread takes less, the
+//! program is *coarse*: a worker then wakes an idle one for each item that it puts into its queue (`worker.rs`). A
+//! worker gets no help if its items take less time than it takes another worker to fetch them.
+//!
 //! Whether an item has waited since the last look is told without touching the item: a queue is first
 //! in, first out, so if fewer items were begun since than were waiting then, one of these
 //! still waits. Programs that switch often and quickly thus never look as if they needed help.
@@ -37,6 +41,13 @@ const SHORTEST_PATIENCE: Duration = Duration::from_micros(20);
 /// How many looks in a row change nothing before the interval is doubled.
 const IDLE_LOOKS: u32 = 8;
 
+/// If items run for longer than this on average, the program is coarse.
+const COARSE: Duration = Duration::from_micros(12);
+
+/// If the items of a worker run for less than this on average, it gets no help: another cache would take longer to fetch an
+/// item and its data.
+const FINE: Duration = Duration::from_nanos(1500);
+
 /// What part of its patience the machine keeps at least.
 const LEAST_PART: u32 = 8;
 
@@ -50,6 +61,7 @@ where
     let mut observations = vec![Observation::default(); scheduler.numbers()];
     let mut patience = Patience::new(scheduler.options.patience);
     let mut pace = Pace::new(slice);
+    let mut grain = Grain::default();
     let mut is_second_look = false;
     // After a rest it stays up for one interval: who called it may call again at once.
     let mut lingers = false;
@@ -58,6 +70,7 @@ where
         scheduler.deliver_timers(now);
         let sights = look(scheduler, &mut observations, now, slice, patience.now);
         pace.count(sights.has_changed);
+        grain.learn(scheduler, &sights.ran);
         patience.learn(&sights);
         let is_worth_it = sights.has_new_call && (!is_second_look || sights.has_changed);
         let looks_again = is_worth_it || sights.has_known_call || sights.has_replaced;
@@ -75,6 +88,7 @@ where
         } else {
             lingers = scheduler.gate.rest(|| is_needed(scheduler), until_deadline);
             pace.quicken();
+            observations.iter_mut().for_each(|observation| observation.looked = None);
         }
     }
 }
@@ -99,6 +113,8 @@ struct Sights {
     has_returned: bool,
     /// Whether one was outside for long, and its worker is replaced.
     has_replaced: bool,
+    /// The items that all workers but bound ones have run since the look before.
+    ran: Ran,
 }
 
 /// Looks at every worker.
@@ -125,7 +141,11 @@ fn look<T: Copy + Send + 'static, P: Send + 'static>(
             Outside::Replaced => (sights.has_changed, sights.has_replaced) = (true, true),
         }
         let sight = sight(scheduler, id);
-        let measure = observation.judge(sight, now, slice);
+        let ran = observation.ran(sight.progress, now);
+        if scheduler.inbox(id).is_none() {
+            sights.ran.add(&ran);
+        }
+        let measure = observation.judge(sight, ran.is_fine(), now, slice);
         sights.has_changed |= matches!(measure, Measure::Wake | Measure::Ask(Request::Share));
         match measure {
             Measure::None => {}
@@ -239,22 +259,34 @@ struct Observation {
     waiting: u64,
     /// The call it was in, if it was outside, and since when, as far as was seen.
     call: Option<(Call, Duration)>,
+    /// When it was looked at last, and how many items it had begun by then; nothing after a rest.
+    looked: Option<(Duration, u64)>,
 }
 
 impl Observation {
-    fn judge(&mut self, sight: Sight, now: Duration, slice: Duration) -> Measure {
-        let Progress { count, runs, has_next } = sight.progress;
+    /// The items that the worker has run since the last look; none if it runs nothing now.
+    fn ran(&mut self, progress: Progress, now: Duration) -> Ran {
+        let before = self.looked.replace((now, progress.count));
+        match before.filter(|_| progress.runs) {
+            Some((then, count)) => Ran { items: progress.count - count, time: now - then },
+            None => Ran::default(),
+        }
+    }
+
+    fn judge(&mut self, sight: Sight, is_fine: bool, now: Duration, slice: Duration) -> Measure {
+        let Progress { count, runs, has_private } = sight.progress;
         let begun = count - self.count;
         let has_waited = self.waiting > begun;
         if begun > 0 || !runs {
             (self.count, self.since) = (count, now);
         }
-        self.waiting = sight.queued as u64 + u64::from(has_next);
+        self.waiting = sight.queued as u64 + u64::from(has_private);
         if !runs {
             return Measure::None;
         }
         let is_over = now - self.since >= slice;
         match (self.waiting > 0, sight.has_injected) {
+            (true, _) if has_waited && is_fine => Measure::None,
             (true, _) if has_waited && sight.has_idle && sight.queued > 0 => Measure::Wake,
             (true, _) if has_waited && sight.has_idle => Measure::Ask(Request::Share),
             (false, false) if is_over && !sight.is_excused => Measure::Ask(Request::Share),
@@ -262,6 +294,50 @@ impl Observation {
             _ if is_over => Measure::Ask(Request::Preempt),
             _ => Measure::None,
         }
+    }
+}
+
+/// Items that were run, and the time that took.
+#[derive(Clone, Default, Debug)]
+struct Ran {
+    /// How many items were begun.
+    items: u64,
+    time: Duration,
+}
+
+impl Ran {
+    fn add(&mut self, other: &Ran) {
+        self.items += other.items;
+        self.time += other.time;
+    }
+
+    /// Whether the items were too small to be worth another worker.
+    fn is_fine(&self) -> bool {
+        self.items > 0 && self.time < FINE * u32::try_from(self.items).unwrap_or(u32::MAX)
+    }
+}
+
+/// How long items run.
+#[derive(Default)]
+struct Grain {
+    /// On average; what was seen last counts for a half.
+    average: Duration,
+}
+
+impl Grain {
+    /// Tells the workers whether the program is coarse.
+    fn learn<T, P>(&mut self, scheduler: &Scheduler<T, P>, ran: &Ran)
+    where
+        T: Copy + Send + 'static,
+        P: Send + 'static,
+    {
+        if ran.time.is_zero() {
+            return;
+        }
+        let items = u32::try_from(ran.items).unwrap_or(u32::MAX);
+        self.average = (self.average + ran.time / items.max(1)) / 2;
+        // Relaxed: a hint, in a word of its own.
+        scheduler.is_coarse.store(self.average >= COARSE, Ordering::Relaxed);
     }
 }
 
@@ -328,9 +404,9 @@ mod tests {
 
     const SLICE: Duration = Duration::from_millis(10);
 
-    fn sight(count: u64, has_next: bool, queued: usize) -> Sight {
+    fn sight(count: u64, has_private: bool, queued: usize) -> Sight {
         Sight {
-            progress: Progress { count, runs: true, has_next },
+            progress: Progress { count, runs: true, has_private },
             queued,
             is_excused: false,
             has_injected: false,
@@ -342,7 +418,11 @@ mod tests {
     fn judge(sights: &[Sight]) -> Vec<Measure> {
         let mut observation = Observation::default();
         let times = (1..).map(Duration::from_millis);
-        sights.iter().zip(times).map(|(sight, now)| observation.judge(*sight, now, SLICE)).collect()
+        sights
+            .iter()
+            .zip(times)
+            .map(|(sight, now)| observation.judge(*sight, false, now, SLICE))
+            .collect()
     }
 
     #[test]
@@ -355,6 +435,29 @@ mod tests {
     fn items_that_were_all_begun_since_get_none() {
         let measures = judge(&[sight(1, true, 3), sight(5, true, 3), sight(9, true, 3)]);
         assert_eq!(measures, [Measure::None; 3]);
+    }
+
+    #[test]
+    fn an_item_that_waited_behind_very_small_ones_gets_none() {
+        let mut observation = Observation::default();
+        let sight = sight(1, false, 2);
+        _ = observation.judge(sight, false, SLICE, SLICE);
+        assert_eq!(observation.judge(sight, true, SLICE, SLICE), Measure::None);
+        assert_eq!(observation.judge(sight, false, SLICE, SLICE), Measure::Wake);
+    }
+
+    #[test]
+    fn items_are_fine_or_not_by_their_average() {
+        let mut observation = Observation::default();
+        let progress = |count| Progress { count, runs: true, has_private: false };
+        let millisecond = Duration::from_millis(1);
+        assert!(!observation.ran(progress(10), millisecond).is_fine());
+        assert!(observation.ran(progress(1010), 2 * millisecond).is_fine());
+        assert!(!observation.ran(progress(1110), 3 * millisecond).is_fine());
+        // One that runs on for ever is not fine.
+        assert!(!observation.ran(progress(1110), 4 * millisecond).is_fine());
+        observation.looked = None;
+        assert_eq!(observation.ran(progress(9999), 9 * millisecond).items, 0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::parking::{Parking, Wake};
 use crate::policies::Pool;
 use crate::relay::Relay;
 use crate::seeded::Seeded;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::timers::Timers;
 use crate::watch::Watch;
 use crate::{Hooks, SchedulerOptions, TimerId, Worker, WorkerId};
@@ -42,6 +42,8 @@ pub struct Scheduler<T, P> {
     pub(crate) clock: Clock,
     /// How often the monitor has looked: the only clock of workers.
     pub(crate) looks: CachePadded<AtomicU64>,
+    /// Whether items run for long enough to be worth waking another worker for each. Told by the monitor.
+    pub(crate) is_coarse: CachePadded<AtomicBool>,
     /// The queues of workers that have left, by their numbers.
     queues: std::sync::Mutex<HashMap<WorkerId, Queue<T>>>,
     /// One for each bound worker that there may be; made when its number is first reserved.
@@ -76,6 +78,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             timers: Timers::new(),
             clock: if is_seeded { Clock::seeded() } else { Clock::real() },
             looks: CachePadded::new(AtomicU64::new(0)),
+            is_coarse: CachePadded::new(AtomicBool::new(false)),
             queues: std::sync::Mutex::default(),
             inboxes: (0..bound).map(|_| OnceLock::new()).collect(),
             relays: (0..relays).map(|_| Relay::new()).collect(),

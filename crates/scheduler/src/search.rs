@@ -6,13 +6,14 @@
 //!
 //! What a thief takes from a program whose items talk to each other is soon sent back, and both
 //! caches have suffered. So the right to search is rationed: a worker that was woken has it, and so
-//! has one that was busy for a while since it searched last. Others park, and are
+//! has one that was busy for a while since it searched last, or whose program is coarse. Others park, and are
 //! woken when the monitor sees that something waits.
 
 use std::hint;
 
 use crossbeam_deque::{Steal, Stealer};
 
+use crate::sync::Ordering;
 use crate::{Worker, WorkerId};
 
 /// How many items a worker runs before it may search again while the monitor has not looked.
@@ -96,7 +97,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     fn search(&mut self) -> Option<T> {
         let look = self.scheduler.looks();
-        if self.scheduler.parking.joined() == 1 || !self.search_right.is_earned(look, self.count) {
+        // Relaxed: a hint.
+        let is_coarse = self.scheduler.is_coarse.load(Ordering::Relaxed);
+        let is_earned = is_coarse || self.search_right.is_earned(look, self.count);
+        if self.scheduler.parking.joined() == 1 || !is_earned {
             return None;
         }
         if !self.search_right.has_token && !self.scheduler.parking.begin_search() {

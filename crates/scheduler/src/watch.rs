@@ -1,7 +1,7 @@
 //! What a worker and the monitor know of each other.
 //!
 //! The worker writes its *progress*: how many items it has begun to run, whether it runs one, and
-//! whether its next slot is taken. One relaxed store to a line of its own per switch; the monitor
+//! whether it keeps something that nobody can steal. One relaxed store to a line of its own per switch; the monitor
 //! reads it a few times per slice and sees whether the worker has got on. No worker reads a clock.
 //!
 //! The monitor writes a *request*, and has the runtime bring the worker to the slow path of a poll.
@@ -36,7 +36,7 @@
 use crate::outside::Whereabouts;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
-const HAS_NEXT: u64 = 1;
+const HAS_PRIVATE: u64 = 1;
 const RUNS: u64 = 2;
 const COUNT_SHIFT: u32 = 2;
 
@@ -57,7 +57,8 @@ pub(crate) struct Progress {
     pub(crate) count: u64,
     /// Whether the last of them still runs.
     pub(crate) runs: bool,
-    pub(crate) has_next: bool,
+    /// Whether something waits that nobody can steal: in the next slot, or behind.
+    pub(crate) has_private: bool,
 }
 
 /// What the monitor wants of a worker, as long as it runs the same item.
@@ -87,8 +88,8 @@ impl Watch {
     /// Called by the worker.
     #[inline(always)]
     pub(crate) fn set_progress(&self, progress: Progress) {
-        let Progress { count, runs, has_next } = progress;
-        let word = count << COUNT_SHIFT | u64::from(runs) << 1 | u64::from(has_next);
+        let Progress { count, runs, has_private } = progress;
+        let word = count << COUNT_SHIFT | u64::from(runs) << 1 | u64::from(has_private);
         self.progress.store(word, Ordering::Relaxed);
     }
 
@@ -98,7 +99,7 @@ impl Watch {
         Progress {
             count: word >> COUNT_SHIFT,
             runs: word & RUNS != 0,
-            has_next: word & HAS_NEXT != 0,
+            has_private: word & HAS_PRIVATE != 0,
         }
     }
 

@@ -5,8 +5,15 @@
 //! make each other ready cost two moves and a relaxed store of progress per switch. Nobody can steal
 //! from it; if its item waits for long, the monitor has the worker move it to the queue.
 //!
+//! An item whose slice has ended waits *behind*, in a private queue of the worker. The worker takes one of these items when
+//! it has nothing else, and after each look of the monitor. So an item that yields or talks before its slice ends does
+//! not wait for a whole slice of each item that computes, and items that compute keep their share. If another worker
+//! is idle, the item goes into the queue instead, where it can be stolen.
+//!
 //! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not
 //! excused the monitor (see `watch.rs`).
+
+use std::collections::VecDeque;
 
 use crossbeam_deque::{Steal, Worker as Queue};
 
@@ -16,6 +23,7 @@ use crate::parking::{Parker, Verdict};
 use crate::policies::INJECTOR_INTERVAL;
 use crate::search::SearchRight;
 use crate::seeded::{Chosen, Seeded};
+use crate::sync::Ordering;
 use crate::watch::{Progress, Request};
 use crate::{Scheduler, WorkerId};
 
@@ -39,6 +47,12 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     pub(crate) id: WorkerId,
     next: Option<T>,
     pub(crate) queue: Queue<T>,
+    /// Items that wait behind, since their slices have ended.
+    behind: VecDeque<T>,
+    /// During which look of the monitor a slice has ended last.
+    slice_ended: u64,
+    /// Whether the slice of the item that runs has ended: it is the one to be pushed next.
+    is_over: bool,
     /// How many items were begun. It is the number of the one that runs.
     pub(crate) count: u64,
     /// Whether an item runs: from its `try_next` to the following one.
@@ -95,6 +109,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             id,
             next: None,
             queue,
+            behind: VecDeque::new(),
+            slice_ended: 0,
+            is_over: false,
             count: 0,
             is_running: false,
             is_excused: true,
@@ -141,6 +158,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !self.is_ordinary {
             return self.push_elsewhere(item, false);
         }
+        if self.is_over {
+            return self.push_behind(item);
+        }
         self.enqueue(item);
         self.recall_if_waiting();
     }
@@ -155,6 +175,19 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if let Some(displaced) = self.next.replace(item) {
             self.enqueue(displaced);
         }
+        self.publish();
+        self.recall_if_waiting();
+    }
+
+    /// Makes the item ready whose slice has ended.
+    #[cold]
+    fn push_behind(&mut self, item: T) {
+        self.is_over = false;
+        if self.scheduler.parking.has_idle() {
+            return self.push(item);
+        }
+        self.behind.push_back(item);
+        self.slice_ended = self.scheduler.looks();
         self.publish();
         self.recall_if_waiting();
     }
@@ -239,7 +272,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
                 self.excuse();
                 false
             }
-            Request::Preempt => true,
+            Request::Preempt => {
+                self.is_over = self.is_ordinary;
+                true
+            }
             Request::Share => {
                 self.share();
                 false
@@ -256,8 +292,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             return;
         }
         let has_own = self.has_own();
-        let queued = std::iter::from_fn(|| self.queue.pop());
-        queued.chain(self.next.take()).for_each(|item| self.scheduler.injector.push(item));
+        self.make_public();
+        std::iter::from_fn(|| self.queue.pop()).for_each(|item| self.scheduler.injector.push(item));
         self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));
         self.publish();
         self.excuse();
@@ -276,9 +312,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         if !self.is_ordinary && self.scheduler.is_seeded() {
             return self.lay_baton_down();
         }
-        // Nobody can take what is in the next slot.
-        if let Some(next) = self.next.take() {
-            self.queue.push(next);
+        if self.has_private() {
+            self.make_public();
             self.publish();
         }
         let watch = self.scheduler.watch(self.id);
@@ -344,6 +379,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     fn next_in_turn(&mut self) -> Option<T> {
         self.next_budget = NEXT_IN_A_ROW;
         self.is_running = false;
+        self.is_over = false;
         if self.scheduler.is_stopped() {
             return None;
         }
@@ -359,8 +395,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         let found = self
             .injected_in_turn()
+            .or_else(|| self.behind_in_turn())
             .or_else(|| self.queue.pop())
             .or_else(|| self.next.take())
+            .or_else(|| self.behind.pop_front())
             .or_else(|| self.next_elsewhere());
         match found {
             Some(item) => Some(self.begin(item)),
@@ -371,9 +409,24 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
+    /// Whether an item waits where no other worker can steal it.
+    #[inline]
+    fn has_private(&self) -> bool {
+        self.next.is_some() || !self.behind.is_empty()
+    }
+
+    /// Puts the next slot's item, and those that wait behind, into the queue, where they can be stolen.
+    fn make_public(&mut self) {
+        self.next
+            .take()
+            .into_iter()
+            .chain(self.behind.drain(..))
+            .for_each(|item| self.queue.push(item));
+    }
+
     /// Lets others steal what was to run next here.
     fn share(&mut self) {
-        self.next.take().into_iter().for_each(|next| self.queue.push(next));
+        self.make_public();
         self.publish();
         self.scheduler.wake();
     }
@@ -401,6 +454,15 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
         self.count += 1;
         Some(item)
+    }
+
+    /// An item whose slice has ended, if the monitor has looked since the last slice ended.
+    #[inline]
+    fn behind_in_turn(&mut self) -> Option<T> {
+        match self.behind.is_empty() || self.scheduler.looks() == self.slice_ended {
+            true => None,
+            false => self.behind.pop_front(),
+        }
     }
 
     /// An item from the injector, if it was not looked at for long.
@@ -433,17 +495,21 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     #[inline]
     fn enqueue(&mut self, item: T) {
         self.queue.push(item);
-        if self.scheduler.parking.has_idle() && self.queue.len() > CROWDED_QUEUE {
-            self.wake_for_crowd();
+        if self.scheduler.parking.has_idle() {
+            self.get_help();
         }
     }
 
-    /// Wakes another worker, but only once between two looks of the monitor: waking takes longer than
-    /// eight small items do.
-    #[cold]
-    fn wake_for_crowd(&mut self) {
+    /// Wakes another worker for what waits in the queue, if that is coarse; or if it is much, but only once between
+    /// two looks of the monitor, since waking takes longer than eight small items do.
+    #[inline]
+    fn get_help(&mut self) {
+        // Relaxed: a hint.
+        if self.scheduler.is_coarse.load(Ordering::Relaxed) {
+            return self.scheduler.wake();
+        }
         let look = Some(self.scheduler.looks());
-        if self.woke_during != look {
+        if self.queue.len() > CROWDED_QUEUE && self.woke_during != look {
             self.woke_during = look;
             self.scheduler.wake();
         }
@@ -451,8 +517,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
 
     #[inline]
     pub(crate) fn publish(&self) {
-        let has_next = self.next.is_some();
-        let progress = Progress { count: self.count, runs: self.is_running, has_next };
+        let has_private = self.has_private();
+        let progress = Progress { count: self.count, runs: self.is_running, has_private };
         self.scheduler.watch(self.id).set_progress(progress);
     }
 
@@ -503,7 +569,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             (None, Some(inbox)) => inbox.len() > 0,
             (None, None) => {
                 let pooled = || self.pool().is_some_and(|pool| pool.waiting(self.id) > 0);
-                self.next.is_some() || !self.queue.is_empty() || pooled()
+                self.has_private() || !self.queue.is_empty() || pooled()
             }
         }
     }
@@ -518,9 +584,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
         }
         self.give_up_search();
         let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
+        self.make_public();
         let queued = std::iter::from_fn(|| self.queue.pop());
         let passed = self.passed.take().and_then(|(_, item)| item);
-        for item in self.next.take().into_iter().chain(queued).chain(seeded).chain(passed) {
+        for item in queued.chain(seeded).chain(passed) {
             self.scheduler.injector.push(item);
         }
         self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));

@@ -73,6 +73,7 @@ fn draw(
 #[inline]
 pub fn count_poll(thread: &mut Thread) -> bool {
     let asked = thread.is_preempted.load(Ordering::Relaxed)
+        || thread.has_request.load(Ordering::Relaxed)
         || thread.mutator.is_stop_requested()
         || thread.mutator.is_overdrawn();
     if thread.fuel > 0 && !asked {

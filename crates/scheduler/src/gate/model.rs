@@ -36,7 +36,7 @@ impl Model {
 
     /// A worker that has an item waiting.
     fn recall(&self, worker: usize) {
-        self.watches[worker].set_progress(Progress { count: 1, runs: true, has_next: true });
+        self.watches[worker].set_progress(Progress { count: 1, runs: true, has_private: true });
         self.watches[worker].withdraw_excuse();
         assert_eq!(self.gate.recall(), Kick::Done);
     }

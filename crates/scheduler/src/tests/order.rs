@@ -1,6 +1,7 @@
 //! One worker: what comes first, and that nothing waits for ever.
 
 use super::*;
+use crate::watch::Request;
 
 fn worker() -> TestWorker {
     Runtime::new(with_workers(1), |_, _| ()).scheduler().join()
@@ -126,4 +127,61 @@ pub(super) fn the_end_of_what_was_outside_may_be_a_stall() {
     let other = thread::spawn(move || scheduler.end_outside());
     assert_eq!(worker.park(), Parked::Stalled);
     other.join().unwrap();
+}
+
+/// With a slice of hours the monitor looks once, when it is started, and not again.
+fn on_one_worker_without_looks() -> (Arc<Runtime>, TestWorker) {
+    let slice = Duration::from_secs(24 * 3600);
+    let runtime = Runtime::new(SchedulerOptions { slice, ..with_workers(1) }, |_, _| ());
+    let mut worker = runtime.scheduler().join();
+    worker.push(0);
+    worker.push(1);
+    assert_eq!(worker.try_next(), Some(0));
+    while worker.scheduler().looks() == 0 {
+        thread::yield_now();
+    }
+    (runtime, worker)
+}
+
+/// The slice of the item that runs is over.
+fn end_slice(worker: &mut TestWorker, item: usize) {
+    let (scheduler, id) = (worker.scheduler(), worker.id());
+    scheduler.watch(id).ask(worker.count, Request::Preempt);
+    assert!(worker.should_preempt());
+    worker.push(item);
+}
+
+#[test]
+fn what_yields_goes_before_what_has_used_its_slice() {
+    let (_runtime, mut worker) = on_one_worker_without_looks();
+    end_slice(&mut worker, 0);
+    for _ in 0..1000 {
+        assert_eq!(worker.try_next(), Some(1));
+        worker.push(1);
+    }
+    worker.scheduler().looks.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(worker.try_next(), Some(0));
+    end_slice(&mut worker, 0);
+    assert_eq!(worker.try_next(), Some(1));
+    assert_eq!(worker.try_next(), Some(0));
+    assert_eq!(worker.try_next(), None);
+}
+
+#[test]
+fn those_who_have_used_their_slices_take_turns() {
+    let (_runtime, mut worker) = on_one_worker_without_looks();
+    end_slice(&mut worker, 0);
+    for item in [1, 0, 1, 0] {
+        assert_eq!(worker.try_next(), Some(item));
+        end_slice(&mut worker, item);
+    }
+}
+
+#[test]
+fn what_has_used_its_slice_is_given_away_with_the_rest() {
+    let (_runtime, mut worker) = on_one_worker_without_looks();
+    end_slice(&mut worker, 0);
+    worker.hand_over();
+    assert!(!worker.has_own());
+    assert_eq!(worker.scheduler().injector.len(), 2);
 }
