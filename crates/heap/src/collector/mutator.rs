@@ -72,7 +72,7 @@ impl MutatorBinding {
             at_safepoint: true,
             allow_oom_call: true,
         };
-        // SAFETY: only the thread that runs the mutator calls this, see `crate::mutator`.
+        // SAFETY: only the thread that runs the mutator calls this, see `crate::record`.
         let mutator = unsafe { self.0.as_mut() };
         let address =
             memory_manager::alloc_with_options(mutator, size, WORD_BYTES, 0, semantics, options);
