@@ -156,11 +156,11 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             return true;
         }
         self.save();
-        let is_done = access::store(self.thread, object, place, value);
-        if !is_done {
-            self.reload();
+        if access::store(self.thread, object, place, value) {
+            return true;
         }
-        is_done
+        self.reload();
+        false
     }
 
     /// Calls a slow path with the registers saved, and goes on where it says.

@@ -333,7 +333,7 @@ pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
     }
 }
 
-/// What a native thread does of which the program has an object.
+/// What a native thread does of which the program has an object. *GC point.*
 fn serve(vm: &'static Vm, home: Home) {
     let Some(id) = home.worker() else { return };
     let mut thread = Thread::attach_bound(vm, id);
@@ -383,7 +383,7 @@ fn call_main(vm: &'static Vm, home: Home) -> bool {
 /// thread, to the machine that `work` starts. `work` is to end the process, since this does not return
 /// before it has.
 ///
-/// If the system has no other thread, `work` runs on this one.
+/// If the system has no other thread, `work` runs on this one. *GC point.*
 pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
     fences::prepare();
     *MAIN_THREAD.state.lock() = Lent::Waits;
@@ -426,6 +426,7 @@ impl Drop for EndOfLoan {
 const PROGRAM_STACK: usize = 8 << 20;
 
 /// Waits until a machine needs the calling thread, and serves it to its end, or until none will.
+/// *GC point.*
 fn serve_machine() {
     let mut state = MAIN_THREAD.state.lock();
     while matches!(*state, Lent::Waits) {

@@ -65,7 +65,7 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
         Action::StoreSlot(index) => {
             let (receiver, value) = (window.get(0).object_unchecked(), window.get(1));
             let stored = access::set_slot(thread, receiver, index as usize, value);
-            finish(thread, site, Outcome::from(stored.map(|()| value)));
+            finish(thread, site, Outcome::from(stored.map(|()| window.get(1))));
         }
         Action::LoadClass(slot, accessor) => load_class(thread, site, slot, accessor, window),
         Action::Answer(word) => complete(thread, site, word),
@@ -518,8 +518,7 @@ fn arguments_array(
     for index in 0..count {
         array.set_element(&mut thread.mutator, index, window.get(index + 1));
     }
-    // The symbol exists by now, so this does not allocate.
-    let symbol = string::symbol_object(thread, selector)?;
+    let symbol = string::made_symbol_object(thread.vm, selector);
     Ok((window.get(0), symbol, array.word()))
 }
 

@@ -228,8 +228,8 @@ pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
 pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let operands = |_: &Thread| (window.get(0), window.get(1));
     loop {
-        let kind = channel(window.get(0))?.slot(TYPE);
-        if let Some(element) = Type::of_word(kind) {
+        let kind = element_type(channel(window.get(0))?);
+        if let Some(element) = kind {
             match element_for(thread, window, element)? {
                 Some(converted) => window.set(1, converted),
                 None => {
@@ -239,7 +239,8 @@ pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Fail
             }
         }
         // A channel gets a type once, so it is not tried a third time.
-        if let Some(outcome) = write_if(thread, operands, |channel| channel.slot(TYPE) == kind)? {
+        if let Some(outcome) = write_if(thread, operands, |channel| element_type(channel) == kind)?
+        {
             return Ok(outcome);
         }
     }

@@ -85,11 +85,11 @@ fn set_number(thread: &mut Thread, object: Object, slot: usize, value: i64) {
 }
 
 /// Runs `attempt` on the locked object in the window's first word; if it answers nothing, the strand
-/// waits there. The object is unlocked afterwards. *GC point.*
+/// waits there, with a number for whoever wakes it. The object is unlocked afterwards. *GC point.*
 fn pass_or_wait(
     thread: &mut Thread,
     window: Window,
-    value: Word,
+    number: Option<i64>,
     attempt: impl Fn(&mut Thread, Object) -> Option<Word>,
 ) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
@@ -100,6 +100,7 @@ fn pass_or_wait(
         return Ok(Outcome::Return(answer));
     }
     let ticket = waiting::park(thread, object.word());
+    let value = number.map_or(Word::NIL, number_word);
     waiting::enqueue(thread, object, WAITERS, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, object);
     Ok(Outcome::Park)
@@ -107,7 +108,7 @@ fn pass_or_wait(
 
 /// Locks a mutex this many times more. *GC point.*
 pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, number_word(times), |thread, mutex| {
+    pass_or_wait(thread, window, Some(times), |thread, mutex| {
         let me = thread.strand().object.get();
         let depth = number(mutex, NUMBER);
         if depth != 0 && mutex.slot(HOLDER) != me {
@@ -225,12 +226,12 @@ pub fn signal_all(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
 
 /// Waits in a bucket, until somebody empties it. *GC point.*
 pub fn fall_into(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, Word::NIL, |_, _| None)
+    pass_or_wait(thread, window, None, |_, _| None)
 }
 
 /// Passes a semaphore, or waits until one may. *GC point.*
 pub fn acquire(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, Word::NIL, |thread, semaphore| {
+    pass_or_wait(thread, window, None, |thread, semaphore| {
         let left = number(semaphore, NUMBER);
         if left == 0 {
             return None;

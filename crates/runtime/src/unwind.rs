@@ -368,9 +368,13 @@ pub fn fail_strand(thread: &mut Thread, exception: Word) -> Outcome {
 /// room for that, or if reporting is what fails.
 #[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(exception);
     // What is reported has happened.
-    if let Err(outcome) = transaction::make_inevitable(thread, "an exception that nothing catches")
-    {
+    let happened = transaction::make_inevitable(thread, "an exception that nothing catches");
+    let exception = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    if let Err(outcome) = happened {
         return outcome;
     }
     let vm = thread.vm;

@@ -311,9 +311,7 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
 
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
 fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
-    if promises::attend(thread, vat, message) {
-        return;
-    }
+    let Some(message) = promises::attend(thread, vat, message) else { return };
     if let Some(sandbox) = vat.sandbox() {
         return run_metered_turn(thread, vat, sandbox, message);
     }

@@ -79,7 +79,7 @@ pub enum Reply<T> {
 pub use squall_runtime::stalls::DEADLOCK;
 
 impl Machine {
-    /// Starts the machine of this process.
+    /// Starts the machine of this process. *GC point.*
     pub fn start(
         options: Options,
         surroundings: impl Surroundings + 'static,

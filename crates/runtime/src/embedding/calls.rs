@@ -188,15 +188,13 @@ pub fn begin(thread: &mut Thread, call: Call) {
     let vat = put_message(thread, &call);
     thread.mutator.truncate_roots(depth);
     let Call { selector, place, answer, .. } = call;
-    let begun = vat
-        .as_ref()
-        .map_err(|failure| *failure)
-        .and_then(|&vat| start(thread, &selector, vat, place, answer.clone(), None));
+    let known = vat.as_ref().ok().copied();
+    let begun = vat.and_then(|vat| start(thread, &selector, vat, place, answer.clone(), None));
     if let Err(failure) = begun {
         let refusal = match failure.reason {
             FailureReason::OutOfMemory => Refusal::OutOfMemory,
             // There may be no strand more in the vat's sandbox.
-            FailureReason::Elsewhere => terminated(vat.ok()),
+            FailureReason::Elsewhere => terminated(known),
             _ => Refusal::Argument,
         };
         // Who does not wait any more does not hear it.
@@ -354,7 +352,7 @@ fn describe(
 }
 
 /// Nothing is left that could run: ends all calls, with this report. Those that were being ended already are
-/// answered at once. *GC point.*
+/// answered at once. *No GC point.*
 pub fn end_stalled(thread: &mut Thread, report: &str) {
     let vm = thread.vm;
     let mut ended = Vec::new();

@@ -197,7 +197,7 @@ impl Callout {
     }
 }
 
-/// C calls a callback.
+/// C calls a callback. *GC point.*
 fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
     let callout = CALLOUT.get();
     if callout.is_null() {
@@ -417,7 +417,7 @@ fn give_way(thread: &mut Thread, strand: StrandRef) {
     thread.was_preempted = false;
 }
 
-/// Gives C what the block has answered. *GC point* if C cannot have it.
+/// Gives C what the block has answered. *No GC point.*
 fn give_answer(
     thread: &mut Thread,
     callback: &GuestCallback,

@@ -39,7 +39,7 @@ use squall_foreign::{Callback, Declarations, Function, Library, LinkedFunction, 
 use squall_heap::{CollectionKind, Format, Object, Tracer, Word};
 
 use crate::known::{self, KnownClass};
-use crate::objects::string::{make_string, symbol_object};
+use crate::objects::string::{made_symbol_object, make_string, symbol_object};
 use crate::outcome::{Failure, FailureReason};
 use crate::roots::RootWord;
 use crate::sandbox::grants;
@@ -322,13 +322,11 @@ pub fn is_shared(handle: Object) -> bool {
 pub fn failure(thread: &mut Thread, reason: &'static str, text: &str) -> Failure {
     let symbol = thread.vm.symbol(reason);
     let made = symbol_object(thread, symbol).and_then(|_| make_string(thread, text));
-    let reason = match made {
-        // The symbol exists by now, so this does not allocate.
-        Ok(text) => symbol_object(thread, symbol).map(|reason| (reason, text)),
-        Err(failure) => return failure,
-    };
-    match reason {
-        Ok((reason, text)) => Failure::with(FailureReason::Foreign, reason, text),
+    match made {
+        Ok(text) => {
+            let reason = made_symbol_object(thread.vm, symbol);
+            Failure::with(FailureReason::Foreign, reason, text)
+        }
         Err(failure) => failure,
     }
 }

@@ -10,6 +10,7 @@ use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::thread::{Thread, allocated};
+use crate::vm::Vm;
 
 /// Bytes per code point.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -275,6 +276,11 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
     let (bytes, width) = encode(&code_points);
     let made = make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)?;
     Ok(table.set_object(symbol, made))
+}
+
+/// The guest's object for a symbol that has one by now, which it keeps.
+pub fn made_symbol_object(vm: &Vm, symbol: Symbol) -> Word {
+    vm.symbols().object(symbol).expect("the symbol's object was made before")
 }
 
 fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {

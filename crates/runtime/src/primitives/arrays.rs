@@ -164,11 +164,9 @@ fn at_put(thread: &mut Thread, window: Window) -> Outcome {
         Err(failure) => return failure.into(),
     };
     let position = position(receiver, array.length(), index);
-    answer(
-        position.and_then(|position| {
-            access::set_element(thread, array, position, value).map(|()| value)
-        }),
-    )
+    answer(position.and_then(|position| {
+        access::set_element(thread, array, position, value).map(|()| window.get(2))
+    }))
 }
 
 fn size(_: &mut Thread, window: Window) -> Outcome {
@@ -209,7 +207,7 @@ fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         return Err(Failure::index(target, missing));
     }
     access::copy_elements(thread, (destination, to), (source, start), length)?;
-    Ok(target)
+    Ok(window.get(3))
 }
 
 fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

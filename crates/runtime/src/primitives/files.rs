@@ -195,7 +195,7 @@ fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let path = path_argument(thread, window.get(0))?;
-    let mut names = attempt(thread, &path, || {
+    let mut names: Vec<String> = attempt(thread, &path, || {
         let name = |entry: io::Result<fs::DirEntry>| {
             entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
         };

@@ -95,7 +95,7 @@ fn ends(thread: &mut Thread, word: Word) -> Result<[End; 3], Failure> {
 fn plan(thread: &mut Thread, window: Window) -> Result<Plan, Failure> {
     let words = window.get(0);
     let texts = texts(thread, words)?.into_iter().map(|text| checked(text, words));
-    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    let texts = texts.collect::<Result<Vec<String>, Failure>>()?;
     if texts.is_empty() {
         return Err(Failure::argument(words));
     }

@@ -21,16 +21,16 @@ use crate::{timers, vat};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("createActor:", |thread, window| {
-        answer(create_actor(thread, window, Word::NIL, Home::ANYWHERE))
+        answer(create_actor(thread, window, None, Home::ANYWHERE))
     }),
     Primitive::effect("createActor:on:", |thread, window| {
         let home = home_argument(thread, window.get(1));
-        answer(home.and_then(|home| create_actor(thread, window, Word::NIL, home)))
+        answer(home.and_then(|home| create_actor(thread, window, None, home)))
     }),
     Primitive::effect("createActor:mailbox:", |thread, window| {
         let capacity = window.get(1);
         answer(match capacity.as_small_integer() {
-            Some(1..) => create_actor(thread, window, capacity, Home::ANYWHERE),
+            room @ Some(1..) => create_actor(thread, window, room, Home::ANYWHERE),
             _ => Err(Failure::argument(capacity)),
         })
     }),
@@ -59,12 +59,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("after:do:", |thread, window| answer(do_after(thread, window))),
 ];
 
-/// Makes an actor, whose mailbox has room for so many messages, or for all if that is nil, and whose turns
+/// Makes an actor, whose mailbox has room for so many messages, or for all without a number, and whose turns
 /// have this home. *GC point.*
 fn create_actor(
     thread: &mut Thread,
     window: Window,
-    capacity: Word,
+    capacity: Option<i64>,
     home: Home,
 ) -> Result<Word, Failure> {
     let value = window.get(0);
@@ -77,7 +77,8 @@ fn create_actor(
     if let Gift::Early(key) = gift {
         early::hold(thread, key, Held::Vat(vat));
     }
-    vat.object().initialize_slot(vat::slots::ROOM, capacity);
+    let room = capacity.map_or(Word::NIL, Word::from_small_integer_unchecked);
+    vat.object().initialize_slot(vat::slots::ROOM, room);
     let depth = thread.mutator.root_depth();
     vat::keep(thread, vat);
     let far = make_far_reference(thread, window.get(0), vat);

@@ -56,6 +56,7 @@ fn guards(thread: &Thread) -> impl Iterator<Item = Guard> + use<> {
 /// Makes the choice of the `alt` in the state. *GC point.*
 pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
     let mut chosen = None;
+    let depth = thread.mutator.root_depth();
     perform(thread, site, |thread| {
         thread.message.clear();
         thread.message.push(Word::NIL);
@@ -81,12 +82,14 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
                 Outcome::Return(Word::NIL)
             }
             Chosen::Element(index, value) => {
-                chosen = Some(Some((index, value)));
+                chosen = Some(Some((index, thread.mutator.push_root(value))));
                 Outcome::Return(Word::NIL)
             }
         })
     });
     if let Some(read) = chosen {
+        let read = read.map(|(index, root)| (index, thread.mutator.get(root)));
+        thread.mutator.truncate_roots(depth);
         // The completion above stands at the link word; the operands are those of the `alt`.
         stand_at_alt(thread, site);
         take(thread, read);

@@ -157,6 +157,7 @@ pub fn promise_in(vm: &Vm, word: Word) -> Option<Object> {
 
 /// Makes a promise that is not resolved. Its owner must be reachable from a root. *GC point.*
 pub fn make(thread: &mut Thread, owner: VatRef, origin: Word) -> Result<Object, Failure> {
+    // STAYS: origin: it is a call's site, which is no object.
     let class = thread.vm.known_class(KnownClass::Promise);
     let promise = allocated(thread.mutator.allocate_slots(known::PROMISE, class))?;
     let zero = Word::from_small_integer_unchecked(0);

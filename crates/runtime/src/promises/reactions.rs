@@ -133,9 +133,9 @@ fn fill_callback(thread: &mut Thread, kind: Word, outcome: Word, reaction: Objec
         return pass_on(thread, kind, outcome, reaction);
     }
     if is_other(callback) {
-        // The symbol exists since the callback was registered, so this does not allocate.
+        // The symbol exists since the callback was registered.
         let symbol = thread.vm.symbol(EVALUATE);
-        let selector = string::symbol_object(thread, symbol).unwrap_or(Word::NIL);
+        let selector = string::made_symbol_object(thread.vm, symbol);
         reaction.set_element(&mut thread.mutator, messages::KIND, selector);
     }
     reaction.set_element(&mut thread.mutator, messages::RECEIVER, callback);

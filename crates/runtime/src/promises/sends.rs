@@ -212,20 +212,20 @@ fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
     post(thread, here, message);
 }
 
-/// Sees to a message from the mailbox of a vat that needs no turn; whether it was one. *GC point.*
-pub fn attend(thread: &mut Thread, here: VatRef, message: Object) -> bool {
+/// Sees to a message from the mailbox of a vat if it needs no turn, which is a GC point; otherwise answers it.
+pub fn attend(thread: &mut Thread, here: VatRef, message: Object) -> Option<Object> {
     let kind = message.element(messages::KIND);
     let receiver = message.element(messages::RECEIVER);
     if kind == RESOLVE || kind == BREAK {
         let promise = message.element(messages::RESULT).object_unchecked();
         settling::settle_decided(thread, here, promise, kind, receiver);
-        return true;
+        return None;
     }
     match receiver_vat(receiver) {
         Some(target) if kind != Word::NIL => {
             forward(thread, here, target, message);
-            true
+            None
         }
-        _ => false,
+        _ => Some(message),
     }
 }

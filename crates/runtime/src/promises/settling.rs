@@ -58,6 +58,7 @@ pub(super) fn settle_decided(
     kind: Word,
     outcome: Word,
 ) {
+    // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
     let target = owner(promise);
     if target == here {
         return publish(thread, here, promise, kind, outcome);
@@ -117,6 +118,7 @@ fn make_settlement(
     promise: Handle,
     outcome: Word,
 ) -> Result<Object, Failure> {
+    // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
     let class = thread.vm.known_class(KnownClass::Array);
     let depth = thread.mutator.root_depth();
     let outcome = thread.mutator.push_root(outcome);
@@ -210,6 +212,7 @@ impl Publication {
     }
 
     fn run(&mut self, thread: &mut Thread, mut kind: Word) {
+        // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
         loop {
             match self.settle(thread, kind) {
                 Step::React => {
@@ -261,6 +264,7 @@ impl Publication {
 
     /// Makes the reactions due. *GC point.*
     fn react(&mut self, thread: &mut Thread, kind: Word) {
+        // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
         while let Some(reaction) = thread.mutator.get(self.reactions).as_object() {
             let next = reaction.element(messages::NEXT);
             thread.mutator.set(self.reactions, next);
@@ -277,6 +281,7 @@ impl Publication {
 
     /// Appends a promise that follows to those to be settled. *GC point.*
     fn append(&mut self, thread: &mut Thread, kind: Word, reaction: Object) {
+        // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
         let outcome = thread.mutator.get(self.outcome);
         let source = owner(self.promise(thread));
         let target = owner(reaction.element(messages::RESULT).object_unchecked());

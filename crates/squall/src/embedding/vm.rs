@@ -331,7 +331,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts the machine on the calling native thread, which will serve it.
+/// Starts the machine on the calling native thread, which will serve it. *GC point.*
 fn prepare(
     options: Options,
     surroundings: impl Surroundings + 'static,
