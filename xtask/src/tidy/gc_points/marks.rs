@@ -1,0 +1,43 @@
+//! What documentation says about GC points must be true, and what does not show in a signature must be said.
+
+use super::super::Finding;
+use super::program::{Function, Program};
+use super::summaries::Summary;
+
+/// Says that a function reaches a GC point.
+const MARK: &str = "*GC point";
+
+/// Says that a function that could reach one does not.
+const CONTRARY: &str = "*No GC point";
+
+/// The heap's own functions below the mutator collect for it.
+const HEAP: &str = "crates/heap/";
+
+/// Checks the documentation of all functions.
+pub fn check(program: &Program, summaries: &[Summary]) -> Vec<Finding> {
+    let functions = program.functions.iter().zip(summaries);
+    let looked_at = functions.filter(|(function, _)| function.body.is_some());
+    looked_at.filter_map(|(function, summary)| check_one(program, function, summary)).collect()
+}
+
+fn check_one(program: &Program, function: &Function, summary: &Summary) -> Option<Finding> {
+    let path = &program.modules[function.module.0].path;
+    let says = |mark| function.documentation.contains(mark);
+    let takes = function.inputs.iter().any(|ty| program.collects(ty));
+    let calls = summary.collecting.iter().any(|collects| *collects);
+    let problem = match &summary.reaches {
+        Some(point) if says(CONTRARY) => {
+            format!(
+                "says that it is no GC point, but calls {} on line {}",
+                point.callee, point.line
+            )
+        }
+        Some(point) if !takes && !says(MARK) && !path.starts_with(HEAP) => format!(
+            "calls {} on line {}, which may collect; take `&mut Thread` or `&mut Mutator`, or say *GC point.*",
+            point.callee, point.line
+        ),
+        None if says(MARK) && !calls => "says that it is a GC point, but is none".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{path}:{}: {} {problem}", function.line, function.name))
+}
