@@ -10,7 +10,7 @@ use squall_bytecode::codes::general;
 use squall_heap::{TAG_BITS, Word};
 use squall_runtime::known;
 use squall_runtime::lookup::Action;
-use squall_runtime::primitives::Shape;
+use squall_runtime::primitive::Shape;
 
 use crate::machine::{Machine, a, b, bc_signed, c};
 

@@ -15,7 +15,7 @@ use squall_runtime::known;
 use squall_runtime::lookup::Action;
 use squall_runtime::objects::block;
 use squall_runtime::outcome::{Failure, Outcome};
-use squall_runtime::primitives::{Primitive, Shape};
+use squall_runtime::primitive::{Primitive, Shape};
 use squall_runtime::thread::{Thread, Window};
 use squall_runtime::transactions::access::Slot;
 use squall_runtime::transactions::transaction;

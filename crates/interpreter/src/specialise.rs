@@ -12,7 +12,7 @@ use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as SiteDescription;
 use squall_runtime::function::Site;
 use squall_runtime::lookup::{Action, CacheEntry};
-use squall_runtime::primitives::Shape;
+use squall_runtime::primitive::Shape;
 use squall_runtime::thread::Thread;
 
 use crate::arithmetic::is_branch_on;

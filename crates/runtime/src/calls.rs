@@ -18,7 +18,7 @@ use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
 use crate::objects::{block, number, string};
 use crate::outcome::{Failure, FailureReason, Outcome};
-use crate::primitives::{Primitive, Shape};
+use crate::primitive::{Primitive, Shape};
 use crate::promises;
 use crate::roots::RootWord;
 use crate::sandbox::metering;

@@ -51,8 +51,8 @@ pub mod slots {
     /// The type of the elements, as [`Type::to_word`](crate::typed::Type::to_word) answers it; nil if they
     /// are any objects.
     pub const TYPE: usize = 7;
-    /// How many there are.
-    pub const COUNT: u32 = 8;
+
+    const _: () = crate::known::assert_slots(crate::known::CHANNEL, TYPE + 1);
 }
 
 use slots::{BUFFER, FIRST, HELD, POISONED, READERS, TYPE, WRITERS};

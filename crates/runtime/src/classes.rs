@@ -227,3 +227,12 @@ pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
         _ => Err(Failure::argument(class)),
     }
 }
+
+/// A value was required: the failure names the class, or the class object itself.
+pub fn not_a_value(thread: &Thread, object: Word) -> Failure {
+    let class = match behavior_of_class(thread.vm, object) {
+        Some(_) => object,
+        None => thread.class_of(object),
+    };
+    Failure::with(FailureReason::NotAValue, class, Word::NIL)
+}

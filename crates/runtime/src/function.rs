@@ -27,7 +27,7 @@ use squall_heap::{LayoutId, Word};
 
 use crate::lookup::CacheEntry;
 use crate::module::LoadedModule;
-use crate::primitives::Primitive;
+use crate::primitive::Primitive;
 use crate::typed::Type;
 
 /// A linked function.

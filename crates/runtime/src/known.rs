@@ -153,6 +153,11 @@ const fn layout(format: Format, slots: u32, number: u32) -> LayoutId {
     }
 }
 
+/// Asserts, at compile time, that objects of this layout have so many slots: for the files that say what is in them.
+pub const fn assert_slots(layout: LayoutId, count: usize) {
+    assert!(layout.slot_count() == count, "the layout has another number of slots");
+}
+
 /// Small integers, which have no header.
 pub const SMALL_INTEGER: LayoutId = layout(Format::Slots, 0, 1);
 /// Immediate doubles.
@@ -187,48 +192,48 @@ pub const HOME: LayoutId = layout(Format::Slots, 2, 15);
 pub const UNWIND: LayoutId = layout(Format::Slots, 4, 16);
 
 /// Strands: see [`crate::strand::slots`]. Never seen by guest code outside the library.
-pub const STRAND: LayoutId = layout(Format::Strand, crate::strand::slots::COUNT, 17);
+pub const STRAND: LayoutId = layout(Format::Strand, 10, 17);
 /// Vats: see [`crate::vat::slots`]. Never seen by guest code.
-pub const VAT: LayoutId = layout(Format::Slots, crate::vat::slots::COUNT, 18);
+pub const VAT: LayoutId = layout(Format::Slots, 6, 18);
 /// Waiters: see [`crate::waiting::waiter`]. Never seen by guest code.
-pub const WAITER: LayoutId = layout(Format::Slots, crate::waiting::waiter::COUNT, 19);
+pub const WAITER: LayoutId = layout(Format::Slots, 5, 19);
 /// Messages: see [`crate::messages`]. Never seen by guest code.
 pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);
 /// References to objects of other vats: see [`crate::isolation`].
-pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, crate::isolation::slots::COUNT, 21);
+pub const FAR_REFERENCE: LayoutId = layout(Format::Slots, 2, 21);
 /// Promises: see [`crate::promises`].
-pub const PROMISE: LayoutId = layout(Format::Slots, crate::promises::slots::COUNT, 22);
+pub const PROMISE: LayoutId = layout(Format::Slots, 7, 22);
 /// Sandboxes: see [`crate::sandbox`]. Never seen by guest code outside the library.
-pub const SANDBOX: LayoutId = layout(Format::Slots, crate::sandbox::slots::COUNT, 23);
+pub const SANDBOX: LayoutId = layout(Format::Slots, 3, 23);
 /// Channels: see [`crate::channels`]. Never seen by guest code outside the library.
-pub const CHANNEL: LayoutId = layout(Format::Slots, crate::channels::slots::COUNT, 24);
+pub const CHANNEL: LayoutId = layout(Format::Slots, 8, 24);
 /// Mutexes: see [`crate::locks`]. Never seen by guest code outside the library, as the others here.
-pub const MUTEX: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 25);
+pub const MUTEX: LayoutId = layout(Format::Slots, 4, 25);
 /// Mutexes that vats share.
-pub const SHARED_MUTEX: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 26);
+pub const SHARED_MUTEX: LayoutId = layout(Format::Slots, 4, 26);
 /// Conditions.
-pub const CONDITION: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 27);
+pub const CONDITION: LayoutId = layout(Format::Slots, 4, 27);
 /// Semaphores.
-pub const SEMAPHORE: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 28);
+pub const SEMAPHORE: LayoutId = layout(Format::Slots, 4, 28);
 /// Barriers, which vats share.
-pub const BARRIER: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 29);
+pub const BARRIER: LayoutId = layout(Format::Slots, 4, 29);
 /// Buckets, which vats share.
-pub const BUCKET: LayoutId = layout(Format::Slots, crate::locks::slots::COUNT, 30);
+pub const BUCKET: LayoutId = layout(Format::Slots, 4, 30);
 
 /// Handles of what belongs to C: see [`crate::foreign`]. Never seen by guest code outside the library.
-pub const FOREIGN: LayoutId = layout(Format::Slots, crate::foreign::slots::COUNT, 31);
+pub const FOREIGN: LayoutId = layout(Format::Slots, 4, 31);
 
 /// Lists of typed code: see [`crate::typed`]. Never seen by guest code outside of it, as the next ones.
-pub const LIST: LayoutId = layout(Format::Slots, crate::typed::lists::SLOTS, 32);
+pub const LIST: LayoutId = layout(Format::Slots, 2, 32);
 /// Nodes of maps.
-pub const MAP_NODE: LayoutId = layout(Format::Slots, crate::typed::maps::SLOTS, 33);
+pub const MAP_NODE: LayoutId = layout(Format::Slots, 5, 33);
 /// Packed elements of lists.
 pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
 /// Elements of lists that are words.
 pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
 
 /// What the branches of a fork have in common: see [`crate::processes::forks`]. Never seen by guest code.
-pub const JOIN: LayoutId = layout(Format::Slots, crate::processes::forks::slots::COUNT, 40);
+pub const JOIN: LayoutId = layout(Format::Slots, 5, 40);
 
 /// The first layout number for classes that programs define.
 pub const FIRST_FREE_NUMBER: u32 = 48;

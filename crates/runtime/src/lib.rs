@@ -44,6 +44,7 @@ pub mod module;
 pub mod objects;
 pub mod outcome;
 pub mod permissions;
+pub mod primitive;
 pub mod primitives;
 pub mod processes;
 pub mod promises;

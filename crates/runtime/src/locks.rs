@@ -37,8 +37,8 @@ pub mod slots {
     pub const WAITERS: usize = 2;
     /// The strand object of a mutex's holder, or a barrier's second number.
     pub const HOLDER: usize = 3;
-    /// How many there are.
-    pub const COUNT: u32 = 4;
+
+    const _: () = crate::known::assert_slots(crate::known::MUTEX, HOLDER + 1);
 }
 
 use slots::{HOLDER, NUMBER, WAITERS};

@@ -26,7 +26,7 @@ use crate::behavior::{Behavior, Member, MemberKind, SlotContent};
 use crate::function::{Function, Shortcut};
 use crate::known::KnownClass;
 use crate::module::{Definition, LoadedModule};
-use crate::primitives::Primitive;
+use crate::primitive::Primitive;
 use crate::symbols::Symbol;
 
 /// What a site does for receivers of one layout.

@@ -20,9 +20,8 @@ use crate::classes;
 use crate::function::{MAIN, Site};
 use crate::known::{self, KnownClass};
 use crate::lookup::{Action, CacheEntry};
-use crate::objects::{block, string};
+use crate::objects::{array, block, string};
 use crate::outcome::Failure;
-use crate::primitives::system::arguments;
 use crate::promises::EMBEDDER;
 use crate::stack::exit_site;
 use crate::stalls;
@@ -220,7 +219,7 @@ fn run_instance(thread: &mut Thread) {
 fn run_main(thread: &mut Thread) {
     let program = begin_step(thread, Role::Main);
     thread.message.push(program);
-    match arguments(thread) {
+    match program_arguments(thread) {
         Ok(arguments) => thread.message.push(arguments),
         Err(failure) => return calls::fail(thread, exit_site(), failure),
     }
@@ -322,4 +321,12 @@ fn evaluate(thread: &mut Thread) {
         }
     }
     calls::evaluate_message(thread, exit_site());
+}
+
+/// The command line, a value array of strings. *GC point.*
+pub fn program_arguments(thread: &mut Thread) -> Result<Word, Failure> {
+    let arguments = &thread.vm.options.arguments;
+    array::make_value_of(thread, arguments.len(), |thread, index| {
+        string::make_string(thread, &arguments[index])
+    })
 }

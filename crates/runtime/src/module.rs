@@ -28,7 +28,7 @@ use squall_heap::Word;
 use crate::behavior::Behavior;
 use crate::function::{Constant, Function, Shortcut, Site};
 use crate::known::KnownClass;
-use crate::primitives;
+use crate::primitive::FindPrimitive;
 use crate::processes::links;
 use crate::symbols::{Symbol, SymbolTable};
 use crate::text::ModuleText;
@@ -43,6 +43,7 @@ pub struct LoadedModule {
     functions: Box<[OnceLock<&'static Function>]>,
     definitions: Box<[OnceLock<&'static Definition>]>,
     table: &'static SymbolTable,
+    find_primitive: FindPrimitive,
     /// The rows of the type table, interned.
     types: OnceLock<Box<[Type]>>,
     /// The exports by their names.
@@ -55,7 +56,11 @@ pub struct LoadedModule {
 
 impl LoadedModule {
     /// Loads a module, which the caller has verified or trusts.
-    pub fn load(bytecode: ModuleText, table: &'static SymbolTable) -> &'static LoadedModule {
+    pub fn load(
+        bytecode: ModuleText,
+        table: &'static SymbolTable,
+        find_primitive: FindPrimitive,
+    ) -> &'static LoadedModule {
         let bytecode: &'static ModuleText = Box::leak(Box::new(bytecode));
         Box::leak(Box::new(LoadedModule {
             symbols: Box::leak(cells(bytecode.string_count())),
@@ -63,6 +68,7 @@ impl LoadedModule {
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            find_primitive,
             types: OnceLock::new(),
             exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
@@ -72,13 +78,14 @@ impl LoadedModule {
 
     /// A view of a definition's module, with a variant of the definition.
     fn view(definition: &'static Definition) -> &'static LoadedModule {
-        let LoadedModule { bytecode, symbols, table, .. } = *definition.module;
+        let LoadedModule { bytecode, symbols, table, find_primitive, .. } = *definition.module;
         Box::leak(Box::new(LoadedModule {
             symbols,
             functions: cells(bytecode.function_count()),
             definitions: cells(bytecode.class_count()),
             bytecode,
             table,
+            find_primitive,
             types: OnceLock::new(),
             exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
@@ -370,9 +377,8 @@ fn link_instruction(
             let index = sites.len() - 1;
             sites[index].callee = match opcode {
                 Opcode::Call => operand as usize,
-                _ => {
-                    primitives::find(module.bytecode.string(StringId(operand))) as *const _ as usize
-                }
+                _ => (module.find_primitive)(module.bytecode.string(StringId(operand))) as *const _
+                    as usize,
             };
             Field::X.insert(words, index as u32);
             index
@@ -424,7 +430,7 @@ fn recognise_shortcut(
                 let in_order = c as usize == function.arguments() && moved == c;
                 let name = module.bytecode.string(StringId(Field::X.extract(words)));
                 return (in_order && next.opcode == Opcode::Return && returned == a)
-                    .then(|| Shortcut::Primitive(primitives::find(name)));
+                    .then(|| Shortcut::Primitive((module.find_primitive)(name)));
             }
             Opcode::LoadSpecial if moved == 0 => {
                 let next = body.next()?;

@@ -73,8 +73,8 @@ pub mod slots {
     pub const JOINERS: usize = 8;
     /// What it waits for, for reports.
     pub const WAITS_FOR: usize = 9;
-    /// How many there are.
-    pub const COUNT: u32 = 10;
+
+    const _: () = crate::known::assert_slots(crate::known::STRAND, WAITS_FOR + 1);
 }
 
 /// How a strand ended.

@@ -72,8 +72,8 @@ pub mod slots {
     /// The oldest message that was taken from the mailbox and not begun, or nil. They are older than those in
     /// the mailbox. From a bounded mailbox, none is taken before its turn.
     pub const TAKEN: usize = 5;
-    /// How many there are.
-    pub const COUNT: u32 = 6;
+
+    const _: () = crate::known::assert_slots(crate::known::VAT, TAKEN + 1);
 }
 
 const LOCKED: u32 = 1;

@@ -30,7 +30,7 @@ use crate::module::{Definition, LoadedModule};
 use crate::objects::string;
 use crate::outcome::Failure;
 use crate::permissions::Permissions;
-use crate::primitives::files::OpenFiles;
+use crate::primitives::{self, files::OpenFiles};
 use crate::promises::{Embedder, Unhandled};
 use crate::roots::{GlobalRoots, Roots};
 use crate::sandbox::{SandboxRef, Sandboxes};
@@ -268,7 +268,7 @@ impl Vm {
 
     /// Loads a module, which the caller has verified or trusts.
     pub fn load(&self, bytecode: impl Into<ModuleText>) -> &'static LoadedModule {
-        let module = LoadedModule::load(bytecode.into(), self.symbols);
+        let module = LoadedModule::load(bytecode.into(), self.symbols, primitives::find);
         self.modules.lock().push(module);
         module
     }

@@ -49,8 +49,8 @@ pub mod waiter {
     pub const NEXT: usize = 3;
     /// What the strand brings along: what it writes, for instance.
     pub const VALUE: usize = 4;
-    /// How many there are.
-    pub const COUNT: u32 = 5;
+
+    const _: () = crate::known::assert_slots(crate::known::WAITER, VALUE + 1);
 }
 
 const ZERO: Word = Word::from_small_integer_unchecked(0);

@@ -8,10 +8,10 @@ use squall_heap::Word;
 use super::kept::Object;
 use crate::isolation;
 use crate::known;
+use crate::objects::array;
 use crate::objects::number::{Number, make_double, make_integer};
 use crate::objects::string::{Text, make_string};
 use crate::outcome::{Failure, FailureReason};
-use crate::primitives::arrays::make_value_array_of;
 use crate::thread::Thread;
 use crate::vat::VatRef;
 
@@ -99,7 +99,7 @@ fn make(thread: &mut Thread, value: &Value, depth: usize) -> Result<Word, Failur
         Value::Double(double) => make_double(thread, *double)?,
         Value::Text(text) => make_string(thread, text)?,
         Value::List(_) if depth == MAX_DEPTH => return Err(Failure::argument(Word::NIL)),
-        Value::List(values) => make_value_array_of(thread, values.len(), |thread, index| {
+        Value::List(values) => array::make_value_of(thread, values.len(), |thread, index| {
             make(thread, &values[index], depth + 1)
         })?,
         // What stands in a list is a value, which goes anywhere.

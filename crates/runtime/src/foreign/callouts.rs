@@ -17,8 +17,8 @@ use squall_heap::{Object, Word};
 use super::callbacks::{self, Callout};
 use super::convert::{self, Encoded};
 use super::{Body, ForeignFunction, KnownType, confinement};
+use crate::objects::array;
 use crate::outcome::{Failure, Outcome};
-use crate::primitives::arrays;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::worker;
@@ -84,7 +84,7 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
     if let Err(failure) = check_grant(thread) {
         return failure.into();
     }
-    let Some(array) = arrays::array(window.get(1)) else {
+    let Some(array) = array::of(window.get(1)) else {
         return Failure::argument(window.get(1)).into();
     };
     let mut encoded = Encoded::new();

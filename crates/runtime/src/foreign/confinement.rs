@@ -11,8 +11,8 @@ use squall_heap::Object;
 
 use super::slots;
 use crate::affinity;
+use crate::objects::array;
 use crate::outcome::{Failure, Outcome};
-use crate::primitives::arrays;
 use crate::thread::{Thread, Window};
 
 /// Whether the native thread that the handle keeps is the one that runs this.
@@ -29,9 +29,7 @@ pub fn call(thread: &mut Thread, window: Window, in_array: bool) -> Outcome {
     }
     let arguments = match in_array {
         true => Ok(window.get(1)),
-        false => {
-            arrays::make_array_of(thread, window.len() - 1, |_, index| Ok(window.get(index + 1)))
-        }
+        false => array::make_of(thread, window.len() - 1, |_, index| Ok(window.get(index + 1))),
     };
     let arguments = match arguments {
         Ok(arguments) => arguments,

@@ -59,8 +59,8 @@ pub mod slots {
     pub const VAT: usize = 2;
     /// Of a callback: the block that serves calls from native threads which are none of the VM's.
     pub const SERVER: usize = 3;
-    /// How many there are.
-    pub const COUNT: u32 = 4;
+
+    const _: () = crate::known::assert_slots(crate::known::FOREIGN, SERVER + 1);
 }
 
 /// A C library that is part of the process: its name, and its functions.

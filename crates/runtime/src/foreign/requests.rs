@@ -33,9 +33,9 @@ use super::callbacks::GuestCallback;
 use super::convert::{self, Encoded};
 use super::{KnownType, anchor, slots};
 use crate::messages;
+use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::outcome::Failure;
-use crate::primitives::arrays;
 use crate::strand::{self, ANY_SIZE, Model};
 use crate::thread::{Thread, Window};
 use crate::vat::VatRef;
@@ -238,7 +238,7 @@ pub fn begin_next(thread: &mut Thread) {
 fn serve(thread: &mut Thread, number: i64, request: &Request) -> Option<()> {
     let arguments = &request.arguments;
     let types = request.callback.signature.parameters();
-    let array = arrays::make_array_of(thread, arguments.len(), |thread, index| {
+    let array = array::make_of(thread, arguments.len(), |thread, index| {
         convert::to_guest(thread, arguments[index].value(), || {
             let declarations = request.callback.declarations.clone();
             Some(KnownType { c_type: types[index].c_type.clone(), declarations })

@@ -19,7 +19,6 @@ use squall_heap::{Object, Word};
 use crate::classes;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
-use crate::primitives::objects::identical;
 use crate::promises;
 use crate::thread::{Thread, allocated};
 use crate::values;
@@ -32,8 +31,8 @@ pub mod slots {
     pub const VAT: usize = 0;
     /// The target.
     pub const TARGET: usize = 1;
-    /// How many there are.
-    pub const COUNT: u32 = 2;
+
+    const _: () = crate::known::assert_slots(crate::known::FAR_REFERENCE, TARGET + 1);
 }
 
 /// How a word goes to another vat.
@@ -110,6 +109,27 @@ pub fn make_far_reference(thread: &mut Thread, target: Word, vat: VatRef) -> Res
     far.initialize_slot(slots::VAT, vat.object.get());
     far.initialize_slot(slots::TARGET, scope.get(target));
     Ok(far.word())
+}
+
+/// Whether two words stand for the same object; boxed numbers have no identity but their value, far
+/// references none but that of their target.
+pub fn identical(left: Word, right: Word) -> bool {
+    if left == right {
+        return true;
+    }
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
+        return false;
+    };
+    match left.layout() {
+        layout if layout != right.layout() => false,
+        known::BOXED_DOUBLE => left.raw(0) == right.raw(0),
+        known::LARGE_INTEGER => {
+            left.length() == right.length()
+                && (0..left.length()).all(|index| left.byte(index) == right.byte(index))
+        }
+        known::FAR_REFERENCE => same_target(left, right),
+        _ => false,
+    }
 }
 
 /// Whether two far references lead to the same object.

@@ -1,5 +1,6 @@
-//! The VM's own kinds of object: strings, numbers, closures and their contexts.
+//! The VM's own kinds of object: arrays, strings, numbers, closures and their contexts.
 
+pub mod array;
 pub mod block;
 pub mod number;
 pub mod string;

@@ -7,13 +7,15 @@ use squall_bytecode::adapters::{self, Adapter};
 use squall_bytecode::types::TypeDefinition;
 use squall_heap::Word;
 
-use super::{Primitive, answer, arrays};
+use super::answer;
 use crate::host::CompileError;
 use crate::linking::{self, check_grants};
 use crate::module::LoadedModule;
+use crate::objects::array;
 use crate::objects::number::size_argument;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::processes::crossing;
 use crate::sandbox::{SandboxRef, grants};
 use crate::thread::{Thread, Window};
@@ -92,7 +94,7 @@ fn module(word: Word) -> Result<&'static LoadedModule, Failure> {
 
 fn exports(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let text = module(window.get(0))?.bytecode.whole();
-    arrays::make_value_array_of(thread, text.exports.len(), |thread, index| {
+    array::make_value_of(thread, text.exports.len(), |thread, index| {
         make_string(thread, text.string(text.exports[index].name))
     })
 }
@@ -117,7 +119,7 @@ fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let adapter = if window.get(3) == Word::TRUE { Adapter::Spawn } else { Adapter::Call };
     let first = module.bytecode.first_adapter().ok_or(Failure::argument(window.get(1)))?;
     let function = module.function(adapters::id(first, index, adapter));
-    let arguments = arrays::array(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
+    let arguments = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
     if arguments.length() != function.arguments as usize {
         return Err(Failure::argument(window.get(2)));
     }
@@ -149,9 +151,9 @@ fn result_end(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 /// The command line behind the program's file, as arrays of bytes. *GC point.*
 fn arguments_as_bytes(thread: &mut Thread) -> Result<Word, Failure> {
     let arguments = thread.vm.options.arguments.get(1..).unwrap_or_default();
-    arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
+    array::make_value_of(thread, arguments.len(), |thread, index| {
         let bytes = arguments[index].as_bytes();
-        arrays::make_value_array_of(thread, bytes.len(), |_, index| {
+        array::make_value_of(thread, bytes.len(), |_, index| {
             Ok(Word::from_small_integer_unchecked(i64::from(bytes[index])))
         })
     })

@@ -2,13 +2,15 @@
 
 use squall_heap::Word;
 
+use super::answer;
 use super::strands::duration_argument;
-use super::{Primitive, answer, arrays};
 use crate::channels::{self, End, Patience};
+use crate::classes;
 use crate::known;
 use crate::locks;
 use crate::objects::number::size_argument;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 use crate::values::is_value;
 
@@ -64,7 +66,7 @@ fn capacity(word: Word) -> Result<usize, Failure> {
 
 fn write(thread: &mut Thread, window: Window) -> Outcome {
     if !is_value(thread.vm, window.get(1)) {
-        return arrays::not_a_value(thread, window.get(1)).into();
+        return classes::not_a_value(thread, window.get(1)).into();
     }
     outcome(channels::write_object(thread, window))
 }

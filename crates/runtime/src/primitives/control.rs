@@ -2,11 +2,13 @@
 
 use squall_heap::Word;
 
-use super::{Primitive, Shape, answer, arrays};
+use super::answer;
 use crate::isolation::{far_reference, final_target};
+use crate::objects::array;
 use crate::objects::block;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::{Primitive, Shape};
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 use crate::{trace, unwind};
@@ -42,7 +44,7 @@ fn evaluate(thread: &mut Thread, window: Window) -> Outcome {
 /// Runs a closure with the elements of an array as arguments.
 fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
     let arguments = window.get(1);
-    let Some(array) = arrays::array(arguments) else {
+    let Some(array) = array::of(arguments) else {
         return Failure::argument(arguments).into();
     };
     thread.message.clear();

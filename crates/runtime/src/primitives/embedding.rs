@@ -1,7 +1,8 @@
 //! What the embedder offers under a name.
 
-use super::{Primitive, answer};
+use super::answer;
 use crate::embedding::functions;
+use crate::primitive::Primitive;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[

@@ -22,10 +22,12 @@ use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Word};
 use squall_system::errors::is_shortage;
 
-use super::{Primitive, answer, arrays, resources};
+use super::{answer, resources};
+use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::{Failure, FailureReason};
+use crate::primitive::Primitive;
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -202,7 +204,7 @@ fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
     })?;
     names.sort_unstable();
-    arrays::make_array_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+    array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
 }
 
 /// Does something to the file at a path; answers nil.
@@ -307,7 +309,7 @@ fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
     let position = size_argument(window.get(1))?;
-    let wanted = arrays::mutable_array(thread.vm, window.get(2))?.length();
+    let wanted = array::mutable(thread.vm, window.get(2))?.length();
     let bytes = attempt(thread, &path, || {
         let mut bytes = zeroes(wanted)?;
         let count = read_fully(&file, &mut bytes, position as u64)?;
@@ -315,7 +317,7 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         Ok(bytes)
     })?;
     // An array keeps its length for life.
-    let array = arrays::mutable_array(thread.vm, window.get(2))?;
+    let array = array::mutable(thread.vm, window.get(2))?;
     for (index, &byte) in bytes.iter().enumerate() {
         let signed = Word::from_small_integer_unchecked(i64::from(byte as i8));
         array.set_element(&mut thread.mutator, index, signed);
@@ -367,7 +369,7 @@ fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
     let count = size_argument(window.get(1))?;
-    let array = arrays::array(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
+    let array = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
     let position = size_argument(window.get(3))?;
     if count > array.length() {
         return Err(Failure::argument(window.get(1)));

@@ -12,7 +12,7 @@ use squall_foreign::{
 };
 use squall_heap::{Object, Word};
 
-use super::{Primitive, answer};
+use super::answer;
 use crate::foreign::{
     self, Body, ForeignFunction, ForeignMemory, KnownType, OpenLibrary, callbacks, callouts,
     check_permission, convert, requests, slots,
@@ -21,6 +21,7 @@ use crate::objects::block;
 use crate::objects::number::{integer_argument, make_big, make_integer};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::Failure;
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 use crate::vat;
 

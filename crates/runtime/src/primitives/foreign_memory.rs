@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use squall_foreign::{Address, Kind, NativeMemory, Primitive as Representation};
 use squall_heap::{CollectionKind, Word};
 
-use super::arrays;
-use super::{Primitive, answer};
+use super::answer;
 use crate::foreign::convert::{self, Encoded};
 use crate::foreign::{
     self, Body, ForeignMemory, KnownType, check_permission, memory, memory_failure,
 };
+use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::Failure;
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
 
@@ -265,14 +266,14 @@ fn put_string(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 fn bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let bytes = read_bytes(thread, window)?;
-    arrays::make_array_of(thread, bytes.len(), |_, index| {
+    array::make_of(thread, bytes.len(), |_, index| {
         Ok(Word::from_small_integer_unchecked(bytes[index].into()))
     })
 }
 
 fn put_bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let memory = memory(window.get(0))?;
-    let array = arrays::array(window.get(1)).ok_or(Failure::argument(window.get(1)))?;
+    let array = array::of(window.get(1)).ok_or(Failure::argument(window.get(1)))?;
     let offset = size_argument(window.get(2))?;
     let byte = |word: Word| match word.as_small_integer() {
         Some(value @ -128..=255) => Ok(value as u8),
@@ -388,7 +389,7 @@ fn count(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 fn element_part(thread: &mut Thread, window: Window) -> Result<Part, Failure> {
     let memory = memory(window.get(0))?;
     let (of, size, count) = elements(thread, memory)?;
-    let position = arrays::position(window.get(0), count, window.get(1))?;
+    let position = array::position(window.get(0), count, window.get(1))?;
     Ok((position * size, of))
 }
 

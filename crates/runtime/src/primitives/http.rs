@@ -3,11 +3,13 @@
 use squall_heap::Word;
 use squall_system::http::{self, Head, Parsed};
 
+use super::answer;
 use super::strings::byte_argument;
-use super::{Primitive, answer, arrays};
+use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer, size_argument};
 use crate::objects::string::{make_byte_string, make_string};
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -44,10 +46,10 @@ fn parse(
 /// An array of the two parts of the first line, the minor version, the fields' names and values in one
 /// array, and the length. *GC point.*
 fn make_head(thread: &mut Thread, head: &Head) -> Result<Word, Failure> {
-    arrays::make_array_of(thread, 5, |thread, index| match index {
+    array::make_of(thread, 5, |thread, index| match index {
         0 | 1 => make_byte_string(thread, &head.start[index]),
         2 => make_integer(thread, i64::from(head.minor_version)),
-        3 => arrays::make_array_of(thread, head.fields.len() * 2, |thread, index| {
+        3 => array::make_of(thread, head.fields.len() * 2, |thread, index| {
             make_byte_string(thread, &head.fields[index / 2][index % 2])
         }),
         _ => make_integer(thread, head.length as i64),

@@ -2,12 +2,13 @@
 
 use squall_heap::Word;
 
+use super::answer;
 use super::channels::outcome;
 use super::strands::duration_argument;
-use super::{Primitive, answer};
 use crate::known;
 use crate::locks;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 
 /// The primitives of this file.

@@ -8,13 +8,14 @@ use std::path::Path;
 
 use squall_heap::Word;
 
+use super::answer;
 use super::reflection::{definition, make_handle};
 use super::resources::denied;
-use super::{Primitive, answer};
 use crate::host::CompileError;
 use crate::module::LoadedModule;
 use crate::objects::string::{Text, make_string, text_argument};
 use crate::outcome::{Failure, FailureReason, Outcome};
+use crate::primitive::Primitive;
 use crate::sandbox::grants;
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};

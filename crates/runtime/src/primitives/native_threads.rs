@@ -2,13 +2,14 @@
 
 use squall_heap::Word;
 
+use super::answer;
 use super::strands::duration_argument;
-use super::{Primitive, answer};
 use crate::affinity::{self, Home, NATIVE_THREADS};
 use crate::known;
 use crate::objects::number::make_integer;
 use crate::objects::string::text_argument;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::sandbox::grants;
 use crate::strand::StrandRef;
 use crate::thread::{Thread, Window};

@@ -17,14 +17,16 @@ use squall_system::tcp::{self, Listener};
 use squall_system::tls::{self, Handshake, Session};
 use squall_system::udp::{Datagrams, LONGEST};
 
+use super::answer;
 use super::resources::{
     Field, add_owned, attempted, denied, explained, failure, opened, own, poller, resource,
 };
 use super::strings::byte_argument;
-use super::{Primitive, answer, arrays};
+use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer, size_argument};
 use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::primitive::Primitive;
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -95,7 +97,7 @@ fn resolve(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
             explained(thread, Field::Network, "HostNotFound", &text)
         })?,
     };
-    arrays::make_array_of(thread, addresses.len(), |thread, index| {
+    array::make_of(thread, addresses.len(), |thread, index| {
         make_string(thread, &addresses[index].to_string())
     })
 }
@@ -267,7 +269,7 @@ fn set_resets_on_close(thread: &mut Thread, window: Window) -> Result<Word, Fail
 
 /// An array of an address and a port. *GC point.*
 fn make_address(thread: &mut Thread, address: SocketAddr) -> Result<Word, Failure> {
-    arrays::make_array_of(thread, 2, |thread, index| match index {
+    array::make_of(thread, 2, |thread, index| match index {
         0 => make_string(thread, &address.ip().to_string()),
         _ => make_integer(thread, i64::from(address.port())),
     })
@@ -395,7 +397,7 @@ fn receive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let what = (Direction::Read, "receiving at");
         let received = with_datagrams(thread, window, what, |datagrams| datagrams.receive(buffer))?;
         let Some((length, from)) = received else { return Ok(Word::FALSE) };
-        arrays::make_array_of(thread, 3, |thread, index| match index {
+        array::make_of(thread, 3, |thread, index| match index {
             0 => make_byte_string(thread, &buffer[..length]),
             1 => make_string(thread, &from.ip().to_string()),
             _ => make_integer(thread, i64::from(from.port())),
@@ -426,7 +428,7 @@ pub(super) fn add_pipes(
     for (index, pipe) in pipes.into_iter().enumerate() {
         let Some(pipe) = pipe else { continue };
         let number = thread.vm.resources.add(Resource::Stream(Box::new(pipe)));
-        let owner = match arrays::array(window.get(owners)) {
+        let owner = match array::of(window.get(owners)) {
             Some(owners) => access::element(thread, owners, index)?,
             None => Word::NIL,
         };

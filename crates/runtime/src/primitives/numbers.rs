@@ -8,10 +8,11 @@ use std::cmp::Ordering;
 use squall_heap::Word;
 
 use super::arithmetic::{self, Computed, Fault};
-use super::{Primitive, answer, decimal};
+use super::{answer, decimal};
 use crate::objects::number::{Number, make_double, make_integer, make_number};
 use crate::objects::string::{make_string, text_argument};
 use crate::outcome::{Failure, FailureReason, Outcome};
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 
 /// The primitives of this file.

@@ -2,14 +2,15 @@
 
 use squall_heap::Word;
 
+use super::answer;
 use super::arithmetic::mix;
-use super::{Primitive, Shape, answer};
 use crate::behavior::Behavior;
 use crate::classes::behavior_of_class;
 use crate::isolation;
 use crate::known;
 use crate::objects::string::{Text, symbol_object};
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::{Primitive, Shape};
 use crate::thread::{Thread, Window};
 use crate::unwind;
 use crate::values::counts_as_value;
@@ -20,7 +21,7 @@ use squall_bytecode::module::Side;
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive {
         name: "identical:to:",
-        run: |_, window| Outcome::Return(identical(window.get(0), window.get(1)).into()),
+        run: |_, window| Outcome::Return(isolation::identical(window.get(0), window.get(1)).into()),
         shape: Shape::Identical,
     },
     Primitive::ordinary("identityHash:", |_, window| {
@@ -51,27 +52,6 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// The behavior of the instances of a class.
 pub fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
     behavior_of_class(vm, class).ok_or(Failure::argument(class))
-}
-
-/// Whether two words stand for the same object; boxed numbers have no identity but their value, far
-/// references none but that of their target.
-pub fn identical(left: Word, right: Word) -> bool {
-    if left == right {
-        return true;
-    }
-    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
-        return false;
-    };
-    match left.layout() {
-        layout if layout != right.layout() => false,
-        known::BOXED_DOUBLE => left.raw(0) == right.raw(0),
-        known::LARGE_INTEGER => {
-            left.length() == right.length()
-                && (0..left.length()).all(|index| left.byte(index) == right.byte(index))
-        }
-        known::FAR_REFERENCE => isolation::same_target(left, right),
-        _ => false,
-    }
 }
 
 /// A number that identical objects have in common, and others mostly not.

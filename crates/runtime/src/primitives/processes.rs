@@ -6,14 +6,16 @@ use squall_system::process::{ChildProcess, End, Plan};
 use squall_system::resources::Resource;
 use squall_system::signals::Signals;
 
+use super::answer;
 use super::network::add_pipes;
 use super::resources::{
     Field, add_owned, attempted, denied, failure, opened, own, poller, resource,
 };
-use super::{Primitive, answer, arrays};
+use crate::objects::array;
 use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::primitive::Primitive;
 use crate::sandbox::grants;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -51,7 +53,7 @@ fn check_permission(thread: &mut Thread, what: &str) -> Result<(), Failure> {
 
 /// The texts in an array.
 fn texts(thread: &mut Thread, word: Word) -> Result<Vec<String>, Failure> {
-    let array = arrays::array(word).ok_or(Failure::argument(word))?;
+    let array = array::of(word).ok_or(Failure::argument(word))?;
     let text = |index| text_argument(access::element(thread, array, index)?);
     (0..array.length()).map(text).collect()
 }
@@ -63,7 +65,7 @@ fn checked(text: String, argument: Word) -> Result<String, Failure> {
 
 /// Names of variables, each followed by a text or by nil.
 fn variables(thread: &mut Thread, word: Word) -> Result<Vec<(String, Option<String>)>, Failure> {
-    let array = arrays::array(word).ok_or(Failure::argument(word))?;
+    let array = array::of(word).ok_or(Failure::argument(word))?;
     let pairs = (0..array.length() / 2).map(|pair| {
         let name = access::element(thread, array, 2 * pair)?;
         let value = access::element(thread, array, 2 * pair + 1)?;
@@ -113,7 +115,7 @@ fn plan(thread: &mut Thread, window: Window) -> Result<Plan, Failure> {
 fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let plan = plan(thread, window)?;
     let owners = window.get(4);
-    if arrays::array(owners).is_none_or(|owners| owners.length() != 4) {
+    if array::of(owners).is_none_or(|owners| owners.length() != 4) {
         return Err(Failure::argument(owners));
     }
     check_permission(thread, &plan.words[0])?;
@@ -125,12 +127,12 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     })?;
     let pipes = add_pipes(thread, started.pipes, window, 4)?;
     let child = thread.vm.resources.add(Resource::Child(started.child));
-    let owner = match arrays::array(window.get(4)) {
+    let owner = match array::of(window.get(4)) {
         Some(owners) => access::element(thread, owners, 3)?,
         None => Word::NIL,
     };
     own(thread, child, owner)?;
-    arrays::make_array_of(thread, 4, |thread, index| match index.checked_sub(1) {
+    array::make_of(thread, 4, |thread, index| match index.checked_sub(1) {
         None => make_integer(thread, child),
         Some(index) => pipes[index].map_or(Ok(Word::NIL), |pipe| make_integer(thread, pipe)),
     })
@@ -224,7 +226,7 @@ fn variable_names(thread: &mut Thread) -> Result<Word, Failure> {
     let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
-    arrays::make_array_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+    array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
 }
 
 /// The folder that relative paths start from. *GC point.*

@@ -2,8 +2,8 @@
 
 use squall_heap::{Object, Word};
 
+use super::answer;
 use super::strands::duration_argument;
-use super::{Primitive, answer};
 use crate::affinity::{Home, home_argument};
 use crate::early::{self, Held};
 use crate::isolation::{self, far_reference, make_far_reference};
@@ -11,6 +11,7 @@ use crate::known;
 use crate::messages;
 use crate::objects::block;
 use crate::outcome::{Failure, FailureReason, Outcome};
+use crate::primitive::Primitive;
 use crate::promises;
 use crate::sandbox::{SandboxRef, metering};
 use crate::thread::{Thread, Window};

@@ -6,12 +6,14 @@
 use squall_bytecode::entities::{ClassId, StringId};
 use squall_heap::Word;
 
+use super::answer;
 use super::objects::class_argument;
-use super::{Primitive, answer, arrays};
 use crate::module::Definition;
+use crate::objects::array;
 use crate::objects::number::make_integer;
 use crate::objects::string::{Text, make_string, symbol_object};
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::symbols::Symbol;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -81,7 +83,7 @@ pub fn definition(vm: &Vm, handle: Word) -> Result<&'static Definition, Failure>
 fn nested_classes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let definition = definition(thread.vm, window.get(0))?;
     let nested = &definition.bytecode().nested;
-    arrays::make_array_of(thread, nested.len(), |thread, index| {
+    array::make_of(thread, nested.len(), |thread, index| {
         make_handle(thread, definition.module.definition(nested[index]))
     })
 }
@@ -107,7 +109,7 @@ fn names(
     names: impl Iterator<Item = StringId>,
 ) -> Result<Word, Failure> {
     let names: Vec<Symbol> = names.map(|name| definition.module.symbol(name)).collect();
-    arrays::make_array_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
+    array::make_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
 }
 
 /// Sends the message with this name to an object, with the elements of an array as arguments.
@@ -117,7 +119,7 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
     };
     let symbols = thread.vm.symbols();
     let selector = selector.intern(symbols);
-    let arguments = arrays::array(window.get(2));
+    let arguments = array::of(window.get(2));
     match arguments.filter(|array| array.length() == symbols.arity(selector)) {
         Some(array) => {
             thread.message.clear();

@@ -17,13 +17,14 @@ use squall_system::poller::{Direction, Poller, Source};
 use squall_system::resources::Resource;
 use squall_system::stream::Peer;
 
+use super::answer;
 use super::channels::outcome;
 use super::files::close_dropped;
 use super::strands::duration_argument;
-use super::{Primitive, answer};
 use crate::objects::number::make_integer;
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::{Failure, FailureReason, Outcome};
+use crate::primitive::Primitive;
 use crate::thread::{Thread, Window};
 use crate::timers::{self, Awaited};
 use crate::waiting;

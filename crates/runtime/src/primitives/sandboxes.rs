@@ -2,13 +2,15 @@
 
 use squall_heap::{Object, Word};
 
+use super::answer;
 use super::promises::create_actor_in;
-use super::{Primitive, answer, arrays};
 use crate::isolation;
 use crate::known;
+use crate::objects::array;
 use crate::objects::number::{Number, make_integer};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::outcome::Failure;
+use crate::primitive::Primitive;
 use crate::promises;
 use crate::sandbox::{self, Budgets, SandboxRef, grants, slots};
 use crate::thread::{Thread, Window};
@@ -84,7 +86,7 @@ fn reason(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 fn usage(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let usage = sandbox_argument(window.get(0))?.usage();
-    arrays::make_value_array_of(thread, usage.len(), |thread, index| {
+    array::make_value_of(thread, usage.len(), |thread, index| {
         make_integer(thread, i64::try_from(usage[index]).unwrap_or(i64::MAX))
     })
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use squall_heap::{Format, Object, Word};
 
+use super::answer;
 use super::channels::outcome;
-use super::{Primitive, answer, arrays};
 use crate::affinity::{Home, home_argument};
 use crate::classes;
 use crate::early::{self, Held};
@@ -15,6 +15,7 @@ use crate::messages;
 use crate::objects::block;
 use crate::objects::number::Number;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::thread::{Thread, Window};
 use crate::trace;
@@ -202,7 +203,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     };
     let gift = give_away(thread.vm, class);
     if matches!(gift, Gift::Refused) {
-        return Err(arrays::not_a_value(thread, class));
+        return Err(classes::not_a_value(thread, class));
     }
     if factory.arguments as usize != 1 + argument_count(window.get(1))? {
         return Err(Failure::argument(window.get(1)));

@@ -9,13 +9,15 @@ use std::cmp::Ordering;
 use memchr::memmem;
 use squall_heap::Word;
 
-use super::{Primitive, answer, arrays};
+use super::answer;
 use crate::known;
+use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::objects::string::{
     NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
 };
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::sandbox::metering;
 use crate::thread::{Thread, Window};
 use crate::transactions::access;
@@ -99,7 +101,7 @@ fn size_word(size: usize) -> Word {
 
 fn code_point_at(window: Window) -> Result<u32, Failure> {
     let text = text(window, 0)?;
-    let position = arrays::position(window.get(0), text.len(), window.get(1))?;
+    let position = array::position(window.get(0), text.len(), window.get(1))?;
     Ok(text.code_point(position))
 }
 
@@ -110,7 +112,7 @@ fn code_point_argument(word: Word) -> Result<u32, Failure> {
 
 fn substring(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = text(window, 0)?;
-    let range = arrays::range(window.get(0), source.len(), window.get(1), window.get(2));
+    let range = array::range(window.get(0), source.len(), window.get(1), window.get(2));
     let (start, length) = range?;
     if length == 1 {
         return make_character(thread, source.code_point(start));
@@ -147,7 +149,7 @@ fn concatenate(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let array = arrays::array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let array = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let (mut length, mut width) = (0usize, Width::One);
     for index in 0..array.length() {
         let element = access::element(thread, array, index)?;
@@ -156,7 +158,7 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         width = width.max(part.width());
     }
     let mut made = NewString::allocate(thread, length, width)?;
-    let array = arrays::array(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let array = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     // Another thread may have changed elements since they were measured.
     let mut copied = true;
     for index in 0..array.length() {
@@ -218,7 +220,7 @@ fn compare(window: Window) -> Result<Word, Failure> {
 
 fn index_of(window: Window) -> Result<Word, Failure> {
     let (whole, part) = (text(window, 0)?, text(window, 1)?);
-    let Some(start) = arrays::index_argument(window.get(2))?.checked_sub(1) else {
+    let Some(start) = array::index_argument(window.get(2))?.checked_sub(1) else {
         return Err(Failure::index(window.get(0), window.get(2)));
     };
     let found = if start > whole.len() { None } else { find(whole, part, start) };

@@ -4,11 +4,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use squall_heap::{CollectionKind, WORD_BYTES, Word};
 
-use super::{Primitive, answer, arrays};
+use super::answer;
 use crate::host::Host;
+use crate::messages;
+use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer};
-use crate::objects::string::{make_string, text_argument};
+use crate::objects::string::text_argument;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::Primitive;
 use crate::sandbox::{self, grants};
 use crate::thread::{Thread, Window};
 use crate::trace;
@@ -50,7 +53,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("arguments", |thread, _| {
         let granted = grants::check(thread, SYSTEM, "the command line");
-        answer(granted.and_then(|()| arguments(thread)))
+        answer(granted.and_then(|()| messages::program_arguments(thread)))
     }),
     Primitive::ordinary("milliseconds", |thread, _| answer(time(thread, milliseconds))),
     Primitive::ordinary("microseconds", |thread, _| answer(time(thread, microseconds))),
@@ -74,14 +77,6 @@ fn collect(thread: &mut Thread) -> Result<Word, Failure> {
 fn time(thread: &mut Thread, clock: fn(&Vm) -> i64) -> Result<Word, Failure> {
     grants::check(thread, grants::CLOCK, "the time")?;
     make_integer(thread, clock(thread.vm))
-}
-
-/// The command line, a value array of strings. *GC point.*
-pub fn arguments(thread: &mut Thread) -> Result<Word, Failure> {
-    let arguments = &thread.vm.options.arguments;
-    arrays::make_value_array_of(thread, arguments.len(), |thread, index| {
-        make_string(thread, &arguments[index])
-    })
 }
 
 /// The text whose bytes are in a list of typed code.
@@ -171,7 +166,7 @@ fn memory_statistics(thread: &mut Thread) -> Result<Word, Failure> {
         freed,
         u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
     ];
-    arrays::make_array_of(thread, numbers.len(), |thread, index| {
+    array::make_of(thread, numbers.len(), |thread, index| {
         make_integer(thread, i64::try_from(numbers[index]).unwrap_or(i64::MAX))
     })
 }

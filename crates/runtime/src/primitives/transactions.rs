@@ -2,10 +2,12 @@
 
 use squall_heap::Word;
 
-use super::{Primitive, Shape, answer, arrays};
+use super::answer;
+use crate::objects::array;
 use crate::objects::number::make_integer;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, Outcome};
+use crate::primitive::{Primitive, Shape};
 use crate::thread::Thread;
 use crate::transactions::statistics::NAMES;
 use crate::transactions::transaction;
@@ -45,7 +47,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// What was counted so far: names and numbers in turn. *GC point.*
 fn counts(thread: &mut Thread) -> Result<Word, Failure> {
     let sums = thread.vm.transactions.statistics.sums();
-    arrays::make_array_of(thread, 2 * NAMES.len(), |thread, index| match index % 2 {
+    array::make_of(thread, 2 * NAMES.len(), |thread, index| match index % 2 {
         0 => make_string(thread, NAMES[index / 2]),
         _ => make_integer(thread, i64::try_from(sums[index / 2]).unwrap_or(i64::MAX)),
     })

@@ -44,8 +44,8 @@ pub mod slots {
     pub const FAILURE: usize = 3;
     /// The strand object of the branch that was begun last and has not ended.
     pub const BRANCHES: usize = 4;
-    /// How many there are.
-    pub const COUNT: u32 = 5;
+
+    const _: () = crate::known::assert_slots(crate::known::JOIN, BRANCHES + 1);
 }
 
 use slots::{BRANCHES, FAILURE, PARENT, REMAINING};

@@ -24,11 +24,11 @@ use squall_heap::Word;
 
 use crate::calls;
 use crate::channels::{self, End};
+use crate::classes::not_a_value;
 use crate::function::{Function, NOWHERE, Site};
 use crate::known;
 use crate::locks;
 use crate::outcome::{Failure, FailureReason, Outcome};
-use crate::primitives::arrays::not_a_value;
 use crate::stack::{CHUNK_HEADER, exit_site};
 use crate::strand::{self, Model, Role, Standing, StrandRef};
 use crate::thread::{State, Thread, Window};

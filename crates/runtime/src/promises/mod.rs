@@ -67,8 +67,8 @@ pub mod slots {
     pub const LAST: usize = 5;
     /// Where it comes from, for reports: the address of a site, or nil.
     pub const ORIGIN: usize = 6;
-    /// How many there are.
-    pub const COUNT: u32 = 7;
+
+    const _: () = crate::known::assert_slots(crate::known::PROMISE, ORIGIN + 1);
 }
 
 /// Where a group of promises has its promise.

@@ -66,8 +66,8 @@ pub mod slots {
     pub const PROMISE: usize = 1;
     /// What the promises for results that never come break with: a far reference to an exception, or nil.
     pub const ERROR: usize = 2;
-    /// How many there are.
-    pub const COUNT: u32 = 3;
+
+    const _: () = crate::known::assert_slots(crate::known::SANDBOX, ERROR + 1);
 }
 
 /// What a sandbox may use; nothing means as much as it likes.

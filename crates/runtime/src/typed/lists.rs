@@ -21,8 +21,7 @@ use crate::thread::{Thread, allocated};
 const LENGTH: usize = 0;
 const ELEMENTS: usize = 1;
 
-/// How many slots a list has.
-pub const SLOTS: u32 = 2;
+const _: () = known::assert_slots(known::LIST, ELEMENTS + 1);
 
 const SHARED: Flag = Flag::First;
 

@@ -31,8 +31,7 @@ const LEFT: usize = 2;
 const RIGHT: usize = 3;
 const SIZE: usize = 4;
 
-/// How many slots a node has.
-pub const SLOTS: u32 = 5;
+const _: () = known::assert_slots(known::MAP_NODE, SIZE + 1);
 
 /// How many times the weight of one side the other may have.
 const BALANCE: usize = 3;

@@ -3,8 +3,8 @@
 use squall_heap::Word;
 
 use super::{Registers, scalars};
+use crate::objects::array;
 use crate::outcome::Failure;
-use crate::primitives::arrays::make_value_array_of;
 use crate::thread::Thread;
 
 /// A tuple, of the type of `destination`, of the registers from `start` on. *GC point.*
@@ -15,7 +15,7 @@ pub fn make(
     start: usize,
 ) -> Result<Word, Failure> {
     let elements = registers.kind(destination).elements();
-    make_value_array_of(thread, elements.len(), |thread, index| {
+    array::make_value_of(thread, elements.len(), |thread, index| {
         scalars::to_word(thread, elements[index], registers.bits(start + index))
     })
 }
@@ -35,7 +35,7 @@ pub fn set(
     index: usize,
 ) -> Result<Word, Failure> {
     let elements = registers.kind(tuple).elements();
-    make_value_array_of(thread, elements.len(), |thread, place| match place == index {
+    array::make_value_of(thread, elements.len(), |thread, place| match place == index {
         true => scalars::to_word(thread, elements[index], registers.bits(value)),
         false => Ok(registers.word(tuple).object_unchecked().element(place)),
     })
