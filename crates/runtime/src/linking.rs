@@ -26,7 +26,6 @@ use squall_bytecode::verifier::Place;
 
 use crate::host::{Host, ImportError};
 use crate::module::LoadedModule;
-use crate::sandbox::SandboxRef;
 use crate::typed::types::{Type, of_register};
 use crate::vm::Vm;
 
@@ -130,13 +129,13 @@ pub fn link(
     Err(linker.errors)
 }
 
-/// Sees to it that a module, and the modules it imports, import no modules of the host but those that a
-/// sandbox is granted. They are linked for all who load them, so this is looked at for each one who does.
-pub fn check_grants(
+/// Asks `refuse` about each module of the host that a module, or a module that it imports, imports; it answers why the import is
+/// refused, if it is. Modules are linked once, for every program and sandbox that loads them, so this is asked for each of those.
+pub fn check_host_imports(
     vm: &'static Vm,
     module: &'static LoadedModule,
     path: &str,
-    sandbox: SandboxRef,
+    refuse: impl Fn(&str) -> Option<String>,
 ) -> Result<(), Vec<LinkError>> {
     let mut errors = Vec::new();
     let mut waiting = vec![(module, path.to_owned())];
@@ -148,8 +147,7 @@ pub fn check_grants(
                 let provider = vm.imported_module(name, &path).ok();
                 let provider = provider.filter(|found| visited.insert(found.path.to_owned()));
                 waiting.extend(provider.map(|found| (found.module, found.path.to_owned())));
-            } else if let Some(refusing) = sandbox.refusing(name) {
-                let message = format!("{} is not granted it", refusing.name());
+            } else if let Some(message) = refuse(name) {
                 errors.push(LinkError::of_import(module, &path, index, message.into()));
             }
         }

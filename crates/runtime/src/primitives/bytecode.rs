@@ -9,7 +9,7 @@ use squall_heap::Word;
 
 use super::answer;
 use crate::host::CompileError;
-use crate::linking::{self, check_grants};
+use crate::linking;
 use crate::module::LoadedModule;
 use crate::objects::array;
 use crate::objects::number::size_argument;
@@ -61,7 +61,8 @@ fn load_granted(
     // Reading and verifying takes its time, and touches no object.
     let loaded = outside(thread, || {
         let module = vm.program_module(&path)?;
-        let checked = sandbox.map_or(Ok(()), |sandbox| check_grants(vm, module, &path, sandbox));
+        let checked =
+            sandbox.map_or(Ok(()), |sandbox| grants::check_imports(vm, module, &path, sandbox));
         checked.map_err(|errors| CompileError::Invalid(linking::render(&*vm.host, &errors)))?;
         Ok(module)
     });

@@ -26,10 +26,12 @@ use std::collections::BTreeSet;
 use squall_heap::Word;
 
 use super::SandboxRef;
-use crate::linking::HOST_PREFIX;
+use crate::linking::{self, HOST_PREFIX, LinkError};
+use crate::module::LoadedModule;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
+use crate::vm::Vm;
 
 /// The names of what can be granted, beside the modules of the host.
 pub const MODULES: [&str; 8] =
@@ -132,6 +134,19 @@ pub(crate) fn of_array(array: Word) -> Result<Grants, Failure> {
         .map(|index| crate::objects::string::text_argument(object.element(index)));
     let names = names.collect::<Result<Vec<String>, Failure>>()?;
     Grants::of(names).map_err(|_| Failure::argument(array))
+}
+
+/// Sees to it that a module, and the modules it imports, import no modules of the host but those that a sandbox is granted.
+pub fn check_imports(
+    vm: &'static Vm,
+    module: &'static LoadedModule,
+    path: &str,
+    sandbox: SandboxRef,
+) -> Result<(), Vec<LinkError>> {
+    linking::check_host_imports(vm, module, path, |name| {
+        let refusing = sandbox.refusing(name)?;
+        Some(format!("{} is not granted it", refusing.name()))
+    })
 }
 
 #[cfg(test)]

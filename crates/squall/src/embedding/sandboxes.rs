@@ -1,8 +1,9 @@
 //! Sandboxes, for embedders.
 
-use squall_runtime::linking::{check_grants, render};
+use squall_runtime::linking::render;
 use squall_runtime::outcome::Failure;
 use squall_runtime::sandbox::grants::Grants;
+use squall_runtime::sandbox::grants::check_imports;
 use squall_runtime::sandbox::{self, Budgets, Reason, SandboxRef};
 
 use super::{Error, Object, Value, Vm};
@@ -62,7 +63,7 @@ impl Sandbox {
 
     fn check_imports(&self, key: String) -> Result<(), Error> {
         let checked = self.inspect(move |vm, sandbox| match vm.program_module(&key) {
-            Ok(module) => check_grants(vm, module, &key, sandbox),
+            Ok(module) => check_imports(vm, module, &key, sandbox),
             // Who loads it is told.
             Err(_) => Ok(()),
         })?;
