@@ -68,7 +68,7 @@ pub fn boot(thread: &mut Thread) -> Result<(), BootError> {
 }
 
 fn library(vm: &Vm, name: &str) -> Result<&'static LoadedModule, BootError> {
-    vm.library_module(name).ok_or_else(|| BootError(format!("there is no module {name}")))
+    vm.modules.of_library(name).ok_or_else(|| BootError(format!("there is no module {name}")))
 }
 
 fn main_definition(module: &'static LoadedModule) -> Result<&'static Definition, BootError> {
@@ -94,14 +94,14 @@ fn make_root_behaviors(
     for (known, superclass) in KnownClass::ROOTS {
         let superclass = superclass.and_then(|superclass| find(&made, superclass));
         let behavior =
-            vm.behavior(nested(kernel, known.name())?, superclass, &[]).map_err(fault)?;
+            classes::behavior(vm, nested(kernel, known.name())?, superclass, &[]).map_err(fault)?;
         made.push((known, behavior));
     }
     let class_sides = find(&made, KnownClass::Top).and_then(|top| top.class_side.get().copied());
     if let (Some(root), Some(class)) = (class_sides, find(&made, KnownClass::Class)) {
         root.set_superclass(class);
     }
-    vm.behavior(kernel, find(&made, KnownClass::Value), &[]).map_err(fault)
+    classes::behavior(vm, kernel, find(&made, KnownClass::Value), &[]).map_err(fault)
 }
 
 /// Allocates the kernel module's instance; its class object comes later.

@@ -41,6 +41,19 @@ fn behavior_slot(class: Object) -> &'static Behavior {
     unsafe { &*(class.slot(BEHAVIOR).bits() as *const Behavior) }
 }
 
+/// The behavior for a definition with this superclass and these mixins.
+pub fn behavior(
+    vm: &Vm,
+    definition: &'static Definition,
+    superclass: Option<&'static Behavior>,
+    mixins: &[&'static Definition],
+) -> Result<&'static Behavior, BehaviorFault> {
+    // The class sides of roots are like all other objects instances of `Class`; while that does
+    // not exist, the boot completes them later.
+    let class = behavior_of_class(vm, vm.known_class(KnownClass::Class));
+    vm.behaviors.of_parts(definition, superclass, mixins, class)
+}
+
 /// The primary factory of a class object.
 pub fn factory(vm: &Vm, class: Word) -> Option<&'static Function> {
     let definition = behavior_of_class(vm, class)?.definition;
@@ -160,13 +173,13 @@ fn behavior_for(
         .map(|index| class_argument(vm, parts.get(index)))
         .map(|mixin| mixin.map(|behavior| behavior.definition.for_subclass_of(superclass)))
         .collect();
-    Ok(vm.behavior(definition.for_subclass_of(superclass), superclass, &mixins?))
+    Ok(behavior(vm, definition.for_subclass_of(superclass), superclass, &mixins?))
 }
 
 /// Whether a class may do without a superclass: its objects understand nothing of what the machine
 /// itself sends, so only the kernel has such classes.
 fn may_be_root(vm: &Vm, definition: &Definition) -> bool {
-    vm.library_module("Kernel").is_some_and(|kernel| std::ptr::eq(kernel, definition.module))
+    vm.modules.of_library("Kernel").is_some_and(|kernel| std::ptr::eq(kernel, definition.module))
 }
 
 /// The applied mixins as an array, or nil if there are none.

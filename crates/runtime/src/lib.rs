@@ -2,8 +2,8 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what is loaded | [`module`], [`text`], [`function`], [`linking`], [`symbols`] |
-//! | classes and messages | [`behavior`], [`classes`], [`values`], [`lookup`], [`known`] |
+//! | what is loaded | [`module`], [`modules`], [`text`], [`function`], [`linking`], [`symbols`] |
+//! | classes and messages | [`behavior`], [`behaviors`], [`classes`], [`values`], [`lookup`], [`known`] |
 //! | running | [`thread`], [`stack`], [`calls`], [`outcome`], [`unwind`], [`trace`], [`tier`] |
 //! | concurrency | [`worker`], [`strand`], [`vat`], [`affinity`], [`messages`], [`waiting`], [`timers`], [`stalls`] |
 //! | its objects | [`promises`], [`isolation`], [`channels`], [`locks`] |
@@ -22,6 +22,7 @@
 
 pub mod affinity;
 pub mod behavior;
+pub mod behaviors;
 pub mod bootstrap;
 pub mod calls;
 pub mod channels;
@@ -41,6 +42,7 @@ pub mod lookup;
 mod meant;
 pub mod messages;
 pub mod module;
+pub mod modules;
 pub mod objects;
 pub mod outcome;
 pub mod permissions;

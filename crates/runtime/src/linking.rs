@@ -4,7 +4,7 @@
 //! An imported function is a function of the importing module without code. Linking fills its cell
 //! with the provider's function; from then on a call of it is like any other. Providers are
 //!
-//! - for names that begin with `host:`, what [`Vm::provide`] was given, and after that the modules
+//! - for names that begin with `host:`, what [`ModuleTable::provide`] was given, and after that the modules
 //!   that come with the VM;
 //! - for all other names the modules that the host finds, next to the importing one or in the folders
 //!   that it was told to look in ([`Host::import`]).
@@ -24,10 +24,10 @@ use squall_bytecode::entities::FunctionId;
 use squall_bytecode::module::{Function, FunctionKind};
 use squall_bytecode::verifier::Place;
 
-use crate::host::{Host, ImportError};
+use crate::host::{CompileError, Host, ImportError};
 use crate::module::LoadedModule;
+use crate::modules::{ModuleTable, Provider};
 use crate::typed::types::{Type, of_register};
-use crate::vm::Vm;
 
 /// What the names of modules of the host begin with.
 pub const HOST_PREFIX: &str = "host:";
@@ -86,25 +86,27 @@ impl fmt::Display for LinkError {
 
 impl std::error::Error for LinkError {}
 
-/// A module that others can import from, and where it was found.
-#[derive(Clone, Copy)]
-pub struct Provider {
-    /// The module.
-    pub module: &'static LoadedModule,
-    /// The path of its file, or its name if it is one of the host.
-    pub path: &'static str,
+/// The module in the source file at this path, compiled and linked.
+pub fn program_module(
+    modules: &'static ModuleTable,
+    path: &str,
+) -> Result<&'static LoadedModule, CompileError> {
+    let module = modules.of_file(path)?;
+    let linked = link(modules, module, path);
+    linked.map_err(|errors| CompileError::Invalid(render(modules.host, &errors)))?;
+    Ok(module)
 }
 
 /// Links a module, and the modules it imports, as far as they were not linked before.
 pub fn link(
-    vm: &'static Vm,
+    modules: &'static ModuleTable,
     module: &'static LoadedModule,
     path: &str,
 ) -> Result<(), Vec<LinkError>> {
     // Whoever finds that a module is linked may run it.
     static LINKING: Mutex<()> = Mutex::new(());
     let _linking = LINKING.lock();
-    let mut linker = Linker { vm, errors: Vec::new() };
+    let mut linker = Linker { modules, errors: Vec::new() };
     let mut waiting = vec![(module, path.to_owned())];
     let mut visited = Vec::new();
     while let Some((module, path)) = waiting.pop() {
@@ -125,14 +127,14 @@ pub fn link(
         return Ok(());
     }
     // Whoever asks for one of them again is told again what is missing.
-    visited.iter().for_each(|path| vm.forget_module(path));
+    visited.iter().for_each(|path| modules.forget_file(path));
     Err(linker.errors)
 }
 
 /// Asks `refuse` about each module of the host that a module, or a module that it imports, imports; it answers why the import is
 /// refused, if it is. Modules are linked once, for every program and sandbox that loads them, so this is asked for each of those.
 pub fn check_host_imports(
-    vm: &'static Vm,
+    modules: &'static ModuleTable,
     module: &'static LoadedModule,
     path: &str,
     refuse: impl Fn(&str) -> Option<String>,
@@ -144,7 +146,7 @@ pub fn check_host_imports(
         for (index, import) in module.bytecode.imports().iter().enumerate() {
             let name = module.bytecode.string(import.module);
             if !name.starts_with(HOST_PREFIX) {
-                let provider = vm.imported_module(name, &path).ok();
+                let provider = modules.imported(name, &path).ok();
                 let provider = provider.filter(|found| visited.insert(found.path.to_owned()));
                 waiting.extend(provider.map(|found| (found.module, found.path.to_owned())));
             } else if let Some(message) = refuse(name) {
@@ -168,7 +170,7 @@ pub fn render(host: &dyn Host, errors: &[LinkError]) -> String {
 }
 
 struct Linker {
-    vm: &'static Vm,
+    modules: &'static ModuleTable,
     errors: Vec<LinkError>,
 }
 
@@ -183,7 +185,7 @@ impl Linker {
         let import = &module.bytecode.imports()[index];
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
-        let found = find(self.vm, name, path)
+        let found = find(self.modules, name, path)
             .and_then(|found| check_identity(found, name, requirement).map(|()| found));
         let provider = match found {
             Ok(provider) => provider,
@@ -224,12 +226,12 @@ impl From<String> for Problem {
 }
 
 /// Who provides the module of this name for one at this path.
-fn find(vm: &'static Vm, name: &str, path: &str) -> Result<Provider, Problem> {
+fn find(modules: &'static ModuleTable, name: &str, path: &str) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
-        let provided = vm.host_module(name);
+        let provided = modules.of_host(name);
         return provided.ok_or_else(|| "the host provides no such module".to_owned().into());
     }
-    vm.imported_module(name, path).map_err(|error| match error {
+    modules.imported(name, path).map_err(|error| match error {
         ImportError::Refused(message) => message.into(),
         ImportError::Invalid(path, details) => {
             Problem { message: format!("{path} is no module that can run"), details }

@@ -54,7 +54,7 @@ fn member_of(
 fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
     let selector = vm.symbol(selector);
     let (owner, member) = member_of(receiver, selector)?;
-    let (text, class) = (vm.symbols().text(selector), owner.full_name());
+    let (text, class) = (vm.modules.symbols.text(selector), owner.full_name());
     match member.visibility {
         Visibility::Private => Some(format!("#{text} of {class} is private")),
         Visibility::Protected => Some(format!(
@@ -88,7 +88,7 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
     let around = around.flat_map(|definition| definition.slots.iter().map(|slot| slot.name));
     let nearest = |names: &mut dyn Iterator<Item = Symbol>| {
         let near = names.filter_map(|name| {
-            let text = vm.symbols().text(name);
+            let text = vm.modules.symbols.text(name);
             Some((distance(selector, text)?, text))
         });
         near.min()

@@ -219,7 +219,7 @@ unsafe impl RootSource for Roots {
         self.vm.foreign.visit(visit);
         self.vm.embedding.visit(visit);
         self.vm.sandboxes.visit(kind, visit);
-        self.vm.symbols().visit_objects(visit);
+        self.vm.modules.symbols.visit_objects(visit);
     }
 
     fn visit_mutator_roots(

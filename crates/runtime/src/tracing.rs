@@ -66,7 +66,7 @@ pub(crate) fn remember(
 #[cold]
 pub(crate) fn sent(thread: &Thread, site: &Site, behavior: &'static Behavior, selector: Symbol) {
     let depth = thread.activations().take(DEEPEST).count().saturating_sub(1);
-    let (class, selector) = (behavior.full_name(), thread.vm.symbols().text(selector));
+    let (class, selector) = (behavior.full_name(), thread.vm.modules.symbols.text(selector));
     let place = place_of(site);
     report(thread.vm, &format!("send: {:1$}{class}>>{selector} ({place})\n", "", 2 * depth));
 }

@@ -4,7 +4,6 @@
 //! references to it are `&'static`. Tables grow behind locks that are leaves: no lock is held at a
 //! GC point or while another is taken.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -16,17 +15,17 @@ use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 use squall_system::resources::Resources;
 
 use crate::affinity::NativeThreads;
-use crate::behavior::{Behavior, BehaviorFault};
+use crate::behavior::Behavior;
+use crate::behaviors::BehaviorTable;
 use crate::early::Early;
 use crate::embedding::Embedding;
 use crate::fences;
 use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
-use crate::host::{CompileError, Host, ImportError};
-use crate::known::{FIRST_FREE_NUMBER, KnownClass};
-use crate::linking::{self, Provider};
+use crate::host::Host;
+use crate::known::KnownClass;
 use crate::lookup::LookupTable;
-use crate::module::{Definition, LoadedModule};
+use crate::modules::ModuleTable;
 use crate::objects::string;
 use crate::outcome::Failure;
 use crate::permissions::Permissions;
@@ -37,8 +36,7 @@ use crate::sandbox::{SandboxRef, Sandboxes};
 use crate::stack::limit_growth;
 use crate::stalls::{self, Stalls};
 use crate::strand::{StrandRef, Strands};
-use crate::symbols::{Symbol, SymbolTable};
-use crate::text::ModuleText;
+use crate::symbols::Symbol;
 use crate::thread::Thread;
 use crate::tier::Tier;
 use crate::timers::{TimerKey, Timers};
@@ -78,7 +76,11 @@ pub struct Vm {
     /// How the VM was created.
     pub options: VmOptions,
     /// The world outside.
-    pub host: Box<dyn Host>,
+    pub host: &'static dyn Host,
+    /// All modules.
+    pub modules: ModuleTable,
+    /// All behaviors.
+    pub behaviors: BehaviorTable,
     /// Lookup results.
     pub lookups: LookupTable,
     /// Runs functions.
@@ -123,28 +125,6 @@ pub struct Vm {
     /// The native thread that has made the VM.
     embedder_thread: std::thread::ThreadId,
     threads: Mutex<Vec<ThreadPointer>>,
-    symbols: &'static SymbolTable,
-    layouts: LayoutTable,
-    behaviors: Mutex<Behaviors>,
-    modules: Mutex<Vec<&'static LoadedModule>>,
-    library: Mutex<HashMap<String, &'static LoadedModule>>,
-    programs: Mutex<HashMap<String, &'static LoadedModule>>,
-}
-
-/// All behaviors.
-#[derive(Default)]
-struct Behaviors {
-    /// How many layout numbers are taken, from 0 on.
-    numbers: usize,
-    by_parts: HashMap<Parts, &'static Behavior>,
-}
-
-/// What a behavior is determined by: addresses of definition, superclass's behavior and mixins.
-#[derive(PartialEq, Eq, Hash)]
-struct Parts {
-    definition: usize,
-    superclass: usize,
-    mixins: Vec<usize>,
 }
 
 impl Vm {
@@ -156,6 +136,7 @@ impl Vm {
     ) -> Result<&'static Vm, HeapError> {
         fences::prepare();
         let heap = Heap::new(options.heap.clone())?;
+        let host: &'static dyn Host = Box::leak(host);
         // Stacks may take half as much as objects, or as much as one of them may; transactions, too.
         let half = heap.statistics().max_heap_bytes / 2;
         let grown = half / size_of::<u64>();
@@ -165,6 +146,8 @@ impl Vm {
             heap,
             options,
             host,
+            modules: ModuleTable::new(host, primitives::find),
+            behaviors: BehaviorTable::default(),
             lookups: LookupTable::default(),
             tier,
             scheduler,
@@ -188,12 +171,6 @@ impl Vm {
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
             threads: Mutex::default(),
-            symbols: Box::leak(Box::default()),
-            layouts: LayoutTable::default(),
-            behaviors: Mutex::default(),
-            modules: Mutex::default(),
-            library: Mutex::default(),
-            programs: Mutex::default(),
         }));
         heap.set_root_source(Box::new(Roots::new(vm)));
         _ = PROCESS.set(vm);
@@ -256,41 +233,9 @@ impl Vm {
         drop(end);
     }
 
-    /// All symbols.
-    pub fn symbols(&self) -> &'static SymbolTable {
-        self.symbols
-    }
-
     /// The symbol with this text.
     pub fn symbol(&self, text: &str) -> Symbol {
-        self.symbols.intern(text)
-    }
-
-    /// Loads a module, which the caller has verified or trusts.
-    pub fn load(&self, bytecode: impl Into<ModuleText>) -> &'static LoadedModule {
-        let module = LoadedModule::load(bytecode.into(), self.symbols, primitives::find);
-        self.modules.lock().push(module);
-        module
-    }
-
-    /// The module of the library with this name, loaded when it is first asked for.
-    pub fn library_module(&self, name: &str) -> Option<&'static LoadedModule> {
-        if let Some(&module) = self.library.lock().get(name) {
-            return Some(module);
-        }
-        let module = self.load(self.host.library_module(name)?);
-        Some(*self.library.lock().entry(name.to_owned()).or_insert(module))
-    }
-
-    /// The module in the source file at this path, compiled and linked when it is first asked for.
-    pub fn program_module(
-        &'static self,
-        path: &str,
-    ) -> Result<&'static LoadedModule, CompileError> {
-        let module = self.file_module(path)?;
-        let linked = linking::link(self, module, path);
-        linked.map_err(|errors| CompileError::Invalid(linking::render(&*self.host, &errors)))?;
-        Ok(module)
+        self.modules.symbols.intern(text)
     }
 
     /// Whether the program may load the module in this file: it is part of the program, was loaded before, was
@@ -298,63 +243,13 @@ impl Vm {
     pub fn may_load(&self, path: &str) -> bool {
         let program = self.options.arguments.first().map(Path::new);
         self.options.permissions.allows_module(program, Path::new(path))
-            || self.programs.lock().contains_key(path)
-            || self.host.has_prepared(path)
+            || self.modules.has_file(path)
     }
 
-    /// The module of a file will be compiled again when somebody asks for it.
-    pub(crate) fn forget_module(&self, path: &str) {
-        self.programs.lock().remove(path);
-    }
-
-    fn file_module(&self, path: &str) -> Result<&'static LoadedModule, CompileError> {
-        if let Some(&module) = self.programs.lock().get(path) {
-            return Ok(module);
-        }
-        let module = self.load(self.host.compile(path)?);
-        Ok(*self.programs.lock().entry(path.to_owned()).or_insert(module))
-    }
-
-    /// The module of this name that the one at `importer` imports from.
-    pub(crate) fn imported_module(
-        &self,
-        name: &str,
-        importer: &str,
-    ) -> Result<Provider, ImportError> {
-        let path = self.host.import(name, importer).map_err(ImportError::Refused)?;
-        match self.file_module(&path) {
-            Ok(module) => Ok(Provider { module, path: String::leak(path) }),
-            Err(CompileError::Invalid(problem)) => Err(ImportError::Invalid(path, problem)),
-            Err(CompileError::NotFound) => {
-                Err(ImportError::Refused(format!("{path} cannot be read any more")))
-            }
-        }
-    }
-
-    /// Makes a module of the host one that others can import from. Its name begins with `host:`, and
-    /// it is trusted, so that its functions may use primitives. A later one takes the place of an
-    /// earlier one, for those who are linked from then on.
-    pub fn provide(&self, module: impl Into<ModuleText>) -> &'static LoadedModule {
-        let module = self.load(module);
-        let name = module.bytecode.name().unwrap_or_default();
-        self.library.lock().insert(name.to_owned(), module);
-        module
-    }
-
-    /// The module of the host with this name.
-    pub(crate) fn host_module(&self, name: &str) -> Option<Provider> {
-        let module = self.library_module(name)?;
-        Some(Provider { module, path: module.bytecode.name().unwrap_or_default() })
-    }
-
-    /// The loaded module with this number.
-    pub fn module_at(&self, number: usize) -> Option<&'static LoadedModule> {
-        self.modules.lock().get(number).copied()
-    }
-
-    /// The number of a loaded module.
-    pub fn module_number(&self, module: &'static LoadedModule) -> Option<usize> {
-        self.modules.lock().iter().position(|&loaded| std::ptr::eq(loaded, module))
+    /// The behavior of instances with this layout.
+    #[inline]
+    pub fn behavior_of_layout(&self, layout: LayoutId) -> Option<&'static Behavior> {
+        self.behaviors.of_layout(layout)
     }
 
     /// The class object of a known class.
@@ -523,103 +418,6 @@ impl ThreadPointer {
         let (has_request, limit) = unsafe { (&(*self.0).has_request, &(*self.0).limit) };
         has_request.store(true, Ordering::Relaxed);
         limit.ask_from_outside();
-    }
-}
-
-/// Behaviors and the layouts they own.
-impl Vm {
-    /// The behavior of instances with this layout.
-    #[inline]
-    pub fn behavior_of_layout(&self, layout: LayoutId) -> Option<&'static Behavior> {
-        self.layouts.get(layout)
-    }
-
-    /// The behavior for a definition with this superclass and these mixins; made if it is new,
-    /// together with that of its class side.
-    pub fn behavior(
-        &self,
-        definition: &'static Definition,
-        superclass: Option<&'static Behavior>,
-        mixins: &[&'static Definition],
-    ) -> Result<&'static Behavior, BehaviorFault> {
-        let address = |definition: &Definition| std::ptr::from_ref(definition) as usize;
-        let parts = Parts {
-            definition: address(definition),
-            superclass: superclass.map_or(0, |behavior| std::ptr::from_ref(behavior) as usize),
-            mixins: mixins.iter().map(|mixin| address(mixin)).collect(),
-        };
-        if let Some(&behavior) = self.behaviors.lock().by_parts.get(&parts) {
-            return Ok(behavior);
-        }
-        // The class sides of roots are like all other objects instances of `Class`; while that does
-        // not exist, the boot completes them later.
-        let class_super = match superclass {
-            Some(superclass) => superclass.class_side.get().copied(),
-            None => crate::classes::behavior_of_class(self, self.known_class(KnownClass::Class)),
-        };
-        let mut behaviors = self.behaviors.lock();
-        if let Some(&behavior) = behaviors.by_parts.get(&parts) {
-            return Ok(behavior);
-        }
-        let number = behaviors.next_number();
-        let behavior = Behavior::instance_side(definition, superclass, mixins, number)?;
-        let behavior: &'static Behavior = Box::leak(Box::new(behavior));
-        behaviors.register(&self.layouts, behavior.layout, behavior);
-        if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
-            behaviors.register(&self.layouts, boxed, behavior);
-        }
-        let number = behaviors.next_number();
-        let class_side = Box::leak(Box::new(Behavior::class_side(behavior, class_super, number)?));
-        behaviors.register(&self.layouts, class_side.layout, class_side);
-        _ = behavior.class_side.set(class_side);
-        behaviors.by_parts.insert(parts, behavior);
-        Ok(behavior)
-    }
-}
-
-impl Behaviors {
-    fn next_number(&self) -> u32 {
-        (self.numbers as u32).max(FIRST_FREE_NUMBER)
-    }
-
-    fn register(&mut self, layouts: &LayoutTable, layout: LayoutId, behavior: &'static Behavior) {
-        self.numbers = self.numbers.max(layout.number() as usize + 1);
-        layouts.set(layout, behavior);
-    }
-}
-
-/// The behaviors by layout, for readers that take no lock: pages that are made when they are needed,
-/// of cells that are set once.
-struct LayoutTable {
-    pages: [OnceLock<LayoutPage>; LAYOUT_PAGES],
-}
-
-type LayoutPage = Box<[OnceLock<&'static Behavior>]>;
-
-/// Layout numbers in a page.
-const LAYOUT_PAGE: usize = 512;
-const LAYOUT_PAGES: usize = (LayoutId::MAX_NUMBER as usize + 1) / LAYOUT_PAGE;
-
-impl Default for LayoutTable {
-    fn default() -> LayoutTable {
-        LayoutTable { pages: [const { OnceLock::new() }; LAYOUT_PAGES] }
-    }
-}
-
-impl LayoutTable {
-    #[inline]
-    fn get(&self, layout: LayoutId) -> Option<&'static Behavior> {
-        let number = layout.number() as usize;
-        let page = self.pages[number / LAYOUT_PAGE].get()?;
-        page[number % LAYOUT_PAGE].get().copied()
-    }
-
-    /// The first behavior of a layout stays.
-    fn set(&self, layout: LayoutId, behavior: &'static Behavior) {
-        let number = layout.number() as usize;
-        let page = self.pages[number / LAYOUT_PAGE]
-            .get_or_init(|| std::iter::repeat_with(OnceLock::new).take(LAYOUT_PAGE).collect());
-        _ = page[number % LAYOUT_PAGE].set(behavior);
     }
 }
 

@@ -242,14 +242,14 @@ impl Machine {
 
     /// The class object of a library module.
     pub fn library_class(&mut self, name: &str) -> Result<Handle, BootError> {
-        let module = self.vm.library_module(name);
+        let module = self.vm.modules.of_library(name);
         let module = module.ok_or_else(|| BootError(format!("there is no module {name}")))?;
         self.class_of(module)
     }
 
     /// The class object of a module that the embedder compiled.
     pub fn class_of_module(&mut self, module: RunnableModule) -> Result<Handle, BootError> {
-        let module = self.vm.load(module.into_module());
+        let module = self.vm.modules.load(module.into_module());
         self.class_of(module)
     }
 
@@ -339,6 +339,6 @@ impl Machine {
 
     /// The modules loaded so far.
     pub fn modules(&self) -> impl Iterator<Item = &'static LoadedModule> {
-        (0..).map_while(|number| self.vm.module_at(number))
+        (0..).map_while(|number| self.vm.modules.at(number))
     }
 }

@@ -268,7 +268,7 @@ fn widen(source: &[u8], from: usize, target: &mut [u8], to: usize) {
 
 /// The guest's object for a symbol. *GC point.*
 pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failure> {
-    let table = thread.vm.symbols();
+    let table = thread.vm.modules.symbols;
     if let Some(object) = table.object(symbol) {
         return Ok(object);
     }

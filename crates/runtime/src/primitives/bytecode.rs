@@ -60,10 +60,10 @@ fn load_granted(
     let vm = thread.vm;
     // Reading and verifying takes its time, and touches no object.
     let loaded = outside(thread, || {
-        let module = vm.program_module(&path)?;
-        let checked =
-            sandbox.map_or(Ok(()), |sandbox| grants::check_imports(vm, module, &path, sandbox));
-        checked.map_err(|errors| CompileError::Invalid(linking::render(&*vm.host, &errors)))?;
+        let module = linking::program_module(&vm.modules, &path)?;
+        let checked = sandbox
+            .map_or(Ok(()), |sandbox| grants::check_imports(&vm.modules, module, &path, sandbox));
+        checked.map_err(|errors| CompileError::Invalid(linking::render(vm.host, &errors)))?;
         Ok(module)
     });
     match loaded {
@@ -73,7 +73,7 @@ fn load_granted(
 }
 
 fn number_of(thread: &Thread, module: &'static LoadedModule) -> Result<Word, Failure> {
-    let number = thread.vm.module_number(module).unwrap_or_default();
+    let number = thread.vm.modules.number(module).unwrap_or_default();
     Ok(Word::from_small_integer_unchecked(number as i64))
 }
 
@@ -81,7 +81,7 @@ fn number_of(thread: &Thread, module: &'static LoadedModule) -> Result<Word, Fai
 fn is_bytecode(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let path = text_argument(window.get(0))?;
     let vm = thread.vm;
-    let module = outside(thread, || vm.program_module(&path).ok());
+    let module = outside(thread, || linking::program_module(&vm.modules, &path).ok());
     Ok(Word::from_bool(module.is_some_and(|module| {
         module.main_definition().is_none() && !module.bytecode.whole().exports.is_empty()
     })))
@@ -90,7 +90,7 @@ fn is_bytecode(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 /// The module with the number in a word. Only the library knows these numbers.
 fn module(word: Word) -> Result<&'static LoadedModule, Failure> {
     let number = size_argument(word)?;
-    crate::vm::Vm::of_process().module_at(number).ok_or(Failure::argument(word))
+    crate::vm::Vm::of_process().modules.at(number).ok_or(Failure::argument(word))
 }
 
 fn exports(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

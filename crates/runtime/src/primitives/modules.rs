@@ -12,6 +12,7 @@ use super::answer;
 use super::reflection::{definition, make_handle};
 use super::resources::denied;
 use crate::host::CompileError;
+use crate::linking;
 use crate::module::LoadedModule;
 use crate::objects::string::{Text, make_string, text_argument};
 use crate::outcome::{Failure, FailureReason, Outcome};
@@ -46,7 +47,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("libraryModule:", load_library),
     Primitive::ordinary("registryAt:", |thread, window| {
         answer(Text::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|name| {
-            let name = name.known(thread.vm.symbols());
+            let name = name.known(thread.vm.modules.symbols);
             name.and_then(|name| thread.vm.roots.registered(name)).unwrap_or(Word::NIL)
         }))
     }),
@@ -59,7 +60,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
     let name = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
-    Ok(name.intern(thread.vm.symbols()))
+    Ok(name.intern(thread.vm.modules.symbols))
 }
 
 /// A path relative to the directory of a definition's source file.
@@ -107,7 +108,8 @@ fn read(thread: &mut Thread, path: &str) -> Result<&'static LoadedModule, Failur
     check_permission(thread, path)?;
     let vm = thread.vm;
     // Reading and compiling takes its time, and touches no object.
-    outside(thread, || vm.program_module(path)).map_err(|error| failure_for(thread, error, path))
+    outside(thread, || linking::program_module(&vm.modules, path))
+        .map_err(|error| failure_for(thread, error, path))
 }
 
 fn load_library(thread: &mut Thread, window: Window) -> Outcome {
@@ -116,7 +118,7 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
         Err(failure) => return failure.into(),
     };
     let vm = thread.vm;
-    match thread.mutator.native(|| vm.library_module(&name)) {
+    match thread.mutator.native(|| vm.modules.of_library(&name)) {
         Some(module) => make_class(thread, module, &name),
         None => not_found(thread, &name).into(),
     }

@@ -65,7 +65,7 @@ pub(super) fn make_handle(
     thread: &mut Thread,
     definition: &'static Definition,
 ) -> Result<Word, Failure> {
-    let number = thread.vm.module_number(definition.module.loaded()).unwrap_or(0);
+    let number = thread.vm.modules.number(definition.module.loaded()).unwrap_or(0);
     make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn make_handle(
 pub fn definition(vm: &Vm, handle: Word) -> Result<&'static Definition, Failure> {
     let find = || {
         let handle = usize::try_from(handle.as_small_integer()?).ok()?;
-        let module = vm.module_at(handle >> CLASS_BITS)?;
+        let module = vm.modules.at(handle >> CLASS_BITS)?;
         let id = ClassId(handle as u32);
         (id.index() < module.bytecode.class_count()).then(|| module.definition(id))
     };
@@ -117,7 +117,7 @@ fn perform(thread: &mut Thread, window: Window) -> Outcome {
     let Some(selector) = Text::of(window.get(0)) else {
         return Failure::argument(window.get(0)).into();
     };
-    let symbols = thread.vm.symbols();
+    let symbols = thread.vm.modules.symbols;
     let selector = selector.intern(symbols);
     let arguments = array::of(window.get(2));
     match arguments.filter(|array| array.length() == symbols.arity(selector)) {

@@ -187,7 +187,7 @@ fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if known::layout_of(window.get(0)) == known::SYMBOL {
         return Ok(window.get(0));
     }
-    let (text, symbols) = (text(window, 0)?, thread.vm.symbols());
+    let (text, symbols) = (text(window, 0)?, thread.vm.modules.symbols);
     let symbol = match text.known(symbols) {
         Some(symbol) => symbol,
         None => {

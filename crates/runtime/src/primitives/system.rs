@@ -116,7 +116,7 @@ fn print(
     let vm = thread.vm;
     match effects::pending_output(thread) {
         Some(effects) => defer(effects, text),
-        None => thread.mutator.native(|| write(&*vm.host, &text)),
+        None => thread.mutator.native(|| write(vm.host, &text)),
     }
     Outcome::Return(Word::NIL)
 }

@@ -28,10 +28,10 @@ use squall_heap::Word;
 use super::SandboxRef;
 use crate::linking::{self, HOST_PREFIX, LinkError};
 use crate::module::LoadedModule;
+use crate::modules::ModuleTable;
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, FailureReason};
 use crate::thread::Thread;
-use crate::vm::Vm;
 
 /// The names of what can be granted, beside the modules of the host.
 pub const MODULES: [&str; 8] =
@@ -138,12 +138,12 @@ pub(crate) fn of_array(array: Word) -> Result<Grants, Failure> {
 
 /// Sees to it that a module, and the modules it imports, import no modules of the host but those that a sandbox is granted.
 pub fn check_imports(
-    vm: &'static Vm,
+    modules: &'static ModuleTable,
     module: &'static LoadedModule,
     path: &str,
     sandbox: SandboxRef,
 ) -> Result<(), Vec<LinkError>> {
-    linking::check_host_imports(vm, module, path, |name| {
+    linking::check_host_imports(modules, module, path, |name| {
         let refusing = sandbox.refusing(name)?;
         Some(format!("{} is not granted it", refusing.name()))
     })

@@ -26,7 +26,7 @@ use crate::vm::Vm;
 pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     let mut walk = Walk { sandbox, seen: HashSet::default(), pending: Vec::new(), bytes: 0 };
     vm.roots.visit_shared(&mut |word| walk.add(word));
-    vm.symbols().visit_objects(&mut |word| walk.add(*word));
+    vm.modules.symbols.visit_objects(&mut |word| walk.add(*word));
     walk.run();
     walk.bytes = 0;
     let belongs = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));

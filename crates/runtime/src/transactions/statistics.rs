@@ -374,7 +374,7 @@ struct Line {
 
 impl Line {
     fn at(vm: &Vm, address: usize) -> Option<Line> {
-        let modules = (0..).map_while(|number| vm.module_at(number));
+        let modules = (0..).map_while(|number| vm.modules.at(number));
         let mut functions = modules.flat_map(|module| module.linked_functions());
         let function = functions
             .find(|function| function.code.as_ptr_range().contains(&(address as *const _)))?;
@@ -386,7 +386,7 @@ impl Line {
         let site = self.function.sites.iter().find(|site| site.pc as usize == self.pc);
         match site.and_then(calls::selector_of) {
             Some(selector) => {
-                let text = vm.symbols().text(selector);
+                let text = vm.modules.symbols.text(selector);
                 match text {
                     "at:" | "at:put:" => "elements".to_owned(),
                     name => name.trim_end_matches(':').to_owned(),

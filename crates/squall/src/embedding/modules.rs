@@ -122,7 +122,7 @@ impl Vm {
             let name = format!("{}.{}", module.name, function.name);
             self.runtime().embedding.functions.register(&name, function.function);
         }
-        self.runtime().provide(bytecode);
+        self.runtime().modules.provide(bytecode);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Sandboxes, for embedders.
 
-use squall_runtime::linking::render;
+use squall_runtime::linking::{self, render};
 use squall_runtime::outcome::Failure;
 use squall_runtime::sandbox::grants::Grants;
 use squall_runtime::sandbox::grants::check_imports;
@@ -62,11 +62,12 @@ impl Sandbox {
     }
 
     fn check_imports(&self, key: String) -> Result<(), Error> {
-        let checked = self.inspect(move |vm, sandbox| match vm.program_module(&key) {
-            Ok(module) => check_imports(vm, module, &key, sandbox),
-            // Who loads it is told.
-            Err(_) => Ok(()),
-        })?;
+        let checked =
+            self.inspect(move |vm, sandbox| match linking::program_module(&vm.modules, &key) {
+                Ok(module) => check_imports(&vm.modules, module, &key, sandbox),
+                // Who loads it is told.
+                Err(_) => Ok(()),
+            })?;
         checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))
     }
 
