@@ -1,6 +1,6 @@
 //! The dispatch loop: one line per instruction; what they do is in the handlers' modules.
 
-use squall_bytecode::codes::{general, internal, observed_forms, typed_forms};
+use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
 use squall_runtime::function::Site;
 use squall_runtime::stack::CHUNK_RESULT;
@@ -54,7 +54,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::LoadInteger => m.load_integer(word),
                 general::LoadSpecial => m.load_special(word),
                 general::LoadConstant => m.load_constant(word),
-                observed_forms::LOAD_OBJECT => m.load_object(word),
+                code::LOAD_OBJECT => m.load_object(word),
                 general::LoadRaw => m.load_raw(word),
                 general::LoadCaptured => m.load_captured(word),
                 general::MakeContext => m.make_context(word),
@@ -75,18 +75,18 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::ForLoop => m.for_loop(word),
 
                 general::Send0 => m.send0(word),
-                observed_forms::SEND0_SLOT => m.send0_slot(word),
-                observed_forms::SEND0_METHOD => m.send0_method(word),
-                observed_forms::SEND0_EVALUATE => m.send0_evaluate(word),
+                code::SEND0_SLOT => m.send0_slot(word),
+                code::SEND0_METHOD => m.send0_method(word),
+                code::SEND0_EVALUATE => m.send0_evaluate(word),
                 general::Send1 => m.send1(word),
-                observed_forms::SEND1_SLOT => m.send1_slot(word),
-                observed_forms::SEND1_METHOD => m.send1_method(word),
-                observed_forms::SEND1_EVALUATE => m.send1_evaluate(word),
+                code::SEND1_SLOT => m.send1_slot(word),
+                code::SEND1_METHOD => m.send1_method(word),
+                code::SEND1_EVALUATE => m.send1_evaluate(word),
                 general::Send2 => m.send2(word),
-                observed_forms::SEND2_METHOD => m.send2_method(word),
-                observed_forms::SEND2_EVALUATE => m.send2_evaluate(word),
+                code::SEND2_METHOD => m.send2_method(word),
+                code::SEND2_EVALUATE => m.send2_evaluate(word),
                 general::Send => m.send(word),
-                observed_forms::SEND_METHOD => m.send_method(word),
+                code::SEND_METHOD => m.send_method(word),
                 general::SendEventual => m.send_eventual(word, true),
                 general::SendEventualOnly => m.send_eventual(word, false),
                 general::Call => m.call(word),
@@ -97,37 +97,33 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::ResumeUnwind => m.resume_unwind(word),
                 general::LeaveHome => m.leave_home(word),
 
-                observed_forms::ADD => m.arithmetic(word, arithmetic::Add),
-                observed_forms::SUBTRACT => m.arithmetic(word, arithmetic::Subtract),
-                observed_forms::MULTIPLY => m.arithmetic(word, arithmetic::Multiply),
-                observed_forms::QUOTIENT => m.arithmetic(word, arithmetic::Quotient),
-                observed_forms::DIVIDE => m.arithmetic(word, arithmetic::Divide),
-                observed_forms::MODULO => m.arithmetic(word, arithmetic::Modulo),
-                observed_forms::BIT_AND => m.arithmetic(word, arithmetic::BitAnd),
-                observed_forms::LOAD_INTEGER_ADD => m.load_integer_then(word, arithmetic::Add),
-                observed_forms::LOAD_INTEGER_SUBTRACT => {
-                    m.load_integer_then(word, arithmetic::Subtract)
-                }
-                observed_forms::LESS => m.comparison(word, arithmetic::Less),
-                observed_forms::LESS_OR_EQUAL => m.comparison(word, arithmetic::LessOrEqual),
-                observed_forms::GREATER => m.comparison(word, arithmetic::Greater),
-                observed_forms::GREATER_OR_EQUAL => m.comparison(word, arithmetic::GreaterOrEqual),
-                observed_forms::EQUAL => m.comparison(word, arithmetic::Equal),
-                observed_forms::NOT_EQUAL => m.comparison(word, arithmetic::NotEqual),
-                observed_forms::IDENTICAL => m.identical(word),
-                observed_forms::LESS_BRANCH => m.comparison_branch(word, arithmetic::Less),
-                observed_forms::LESS_OR_EQUAL_BRANCH => {
-                    m.comparison_branch(word, arithmetic::LessOrEqual)
-                }
-                observed_forms::GREATER_BRANCH => m.comparison_branch(word, arithmetic::Greater),
-                observed_forms::GREATER_OR_EQUAL_BRANCH => {
+                code::ADD => m.arithmetic(word, arithmetic::Add),
+                code::SUBTRACT => m.arithmetic(word, arithmetic::Subtract),
+                code::MULTIPLY => m.arithmetic(word, arithmetic::Multiply),
+                code::QUOTIENT => m.arithmetic(word, arithmetic::Quotient),
+                code::DIVIDE => m.arithmetic(word, arithmetic::Divide),
+                code::MODULO => m.arithmetic(word, arithmetic::Modulo),
+                code::BIT_AND => m.arithmetic(word, arithmetic::BitAnd),
+                code::LOAD_INTEGER_ADD => m.load_integer_then(word, arithmetic::Add),
+                code::LOAD_INTEGER_SUBTRACT => m.load_integer_then(word, arithmetic::Subtract),
+                code::LESS => m.comparison(word, arithmetic::Less),
+                code::LESS_OR_EQUAL => m.comparison(word, arithmetic::LessOrEqual),
+                code::GREATER => m.comparison(word, arithmetic::Greater),
+                code::GREATER_OR_EQUAL => m.comparison(word, arithmetic::GreaterOrEqual),
+                code::EQUAL => m.comparison(word, arithmetic::Equal),
+                code::NOT_EQUAL => m.comparison(word, arithmetic::NotEqual),
+                code::IDENTICAL => m.identical(word),
+                code::LESS_BRANCH => m.comparison_branch(word, arithmetic::Less),
+                code::LESS_OR_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::LessOrEqual),
+                code::GREATER_BRANCH => m.comparison_branch(word, arithmetic::Greater),
+                code::GREATER_OR_EQUAL_BRANCH => {
                     m.comparison_branch(word, arithmetic::GreaterOrEqual)
                 }
-                observed_forms::EQUAL_BRANCH => m.comparison_branch(word, arithmetic::Equal),
-                observed_forms::NOT_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::NotEqual),
-                observed_forms::IDENTICAL_BRANCH => m.identical_branch(word),
-                observed_forms::ARRAY_AT => m.array_at(word),
-                observed_forms::ARRAY_AT_PUT => m.array_at_put(word),
+                code::EQUAL_BRANCH => m.comparison_branch(word, arithmetic::Equal),
+                code::NOT_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::NotEqual),
+                code::IDENTICAL_BRANCH => m.identical_branch(word),
+                code::ARRAY_AT => m.array_at(word),
+                code::ARRAY_AT_PUT => m.array_at_put(word),
 
                 general::MakeClass => m.make_class(word),
                 general::PublishClass => m.publish_class(word),
@@ -193,48 +189,40 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::LoadFunction => m.load_function(word),
                 general::CallIndirect => m.call_indirect(word),
 
-                typed_forms::MOVE_LIST => m.move_list(word),
-                typed_forms::ADD_64 => m.whole(word, u64::wrapping_add),
-                typed_forms::ADD_64_LESS_LOOP => {
+                forms::MOVE_LIST => m.move_list(word),
+                forms::ADD_64 => m.whole(word, u64::wrapping_add),
+                forms::ADD_64_LESS_LOOP => {
                     m.whole(word, u64::wrapping_add);
                     m.bits_loop(m.word(0), |left, right| left < right);
                 }
-                typed_forms::ADD_64_LOOP => {
+                forms::ADD_64_LOOP => {
                     m.whole(word, u64::wrapping_add);
                     m.jump_back(m.word(0));
                 }
-                typed_forms::SUBTRACT_64 => m.whole(word, u64::wrapping_sub),
-                typed_forms::MULTIPLY_64 => m.whole(word, u64::wrapping_mul),
-                typed_forms::ADD_I32 => m.half(word, i32::wrapping_add),
-                typed_forms::SUBTRACT_I32 => m.half(word, i32::wrapping_sub),
-                typed_forms::ADD_F64 => m.double(word, |left, right| left + right),
-                typed_forms::SUBTRACT_F64 => m.double(word, |left, right| left - right),
-                typed_forms::MULTIPLY_F64 => m.double(word, |left, right| left * right),
-                typed_forms::DIVIDE_F64 => m.double(word, |left, right| left / right),
-                typed_forms::LESS_SIGNED => m.bits_comparison(word, |left, right| left < right),
-                typed_forms::LESS_OR_EQUAL_SIGNED => {
-                    m.bits_comparison(word, |left, right| left <= right)
-                }
-                typed_forms::EQUAL_BITS => m.bits_comparison(word, |left, right| left == right),
-                typed_forms::NOT_EQUAL_BITS => m.bits_comparison(word, |left, right| left != right),
-                typed_forms::LESS_SIGNED_JUMP => m.bits_jump(word, |left, right| left < right),
-                typed_forms::LESS_OR_EQUAL_SIGNED_JUMP => {
-                    m.bits_jump(word, |left, right| left <= right)
-                }
-                typed_forms::EQUAL_BITS_JUMP => m.bits_jump(word, |left, right| left == right),
-                typed_forms::NOT_EQUAL_BITS_JUMP => m.bits_jump(word, |left, right| left != right),
-                typed_forms::LESS_SIGNED_LOOP => m.bits_loop(word, |left, right| left < right),
-                typed_forms::LESS_OR_EQUAL_SIGNED_LOOP => {
-                    m.bits_loop(word, |left, right| left <= right)
-                }
-                typed_forms::EQUAL_BITS_LOOP => m.bits_loop(word, |left, right| left == right),
-                typed_forms::NOT_EQUAL_BITS_LOOP => m.bits_loop(word, |left, right| left != right),
-                typed_forms::LIST_GET_64 => m.list_get_64(word),
-                typed_forms::LIST_SET_64 => m.list_set_64(word),
-                typed_forms::LESS_F64_JUMP => m.double_jump(word, |left, right| left < right),
-                typed_forms::LESS_OR_EQUAL_F64_JUMP => {
-                    m.double_jump(word, |left, right| left <= right)
-                }
+                forms::SUBTRACT_64 => m.whole(word, u64::wrapping_sub),
+                forms::MULTIPLY_64 => m.whole(word, u64::wrapping_mul),
+                forms::ADD_I32 => m.half(word, i32::wrapping_add),
+                forms::SUBTRACT_I32 => m.half(word, i32::wrapping_sub),
+                forms::ADD_F64 => m.double(word, |left, right| left + right),
+                forms::SUBTRACT_F64 => m.double(word, |left, right| left - right),
+                forms::MULTIPLY_F64 => m.double(word, |left, right| left * right),
+                forms::DIVIDE_F64 => m.double(word, |left, right| left / right),
+                forms::LESS_SIGNED => m.bits_comparison(word, |left, right| left < right),
+                forms::LESS_OR_EQUAL_SIGNED => m.bits_comparison(word, |left, right| left <= right),
+                forms::EQUAL_BITS => m.bits_comparison(word, |left, right| left == right),
+                forms::NOT_EQUAL_BITS => m.bits_comparison(word, |left, right| left != right),
+                forms::LESS_SIGNED_JUMP => m.bits_jump(word, |left, right| left < right),
+                forms::LESS_OR_EQUAL_SIGNED_JUMP => m.bits_jump(word, |left, right| left <= right),
+                forms::EQUAL_BITS_JUMP => m.bits_jump(word, |left, right| left == right),
+                forms::NOT_EQUAL_BITS_JUMP => m.bits_jump(word, |left, right| left != right),
+                forms::LESS_SIGNED_LOOP => m.bits_loop(word, |left, right| left < right),
+                forms::LESS_OR_EQUAL_SIGNED_LOOP => m.bits_loop(word, |left, right| left <= right),
+                forms::EQUAL_BITS_LOOP => m.bits_loop(word, |left, right| left == right),
+                forms::NOT_EQUAL_BITS_LOOP => m.bits_loop(word, |left, right| left != right),
+                forms::LIST_GET_64 => m.list_get_64(word),
+                forms::LIST_SET_64 => m.list_set_64(word),
+                forms::LESS_F64_JUMP => m.double_jump(word, |left, right| left < right),
+                forms::LESS_OR_EQUAL_F64_JUMP => m.double_jump(word, |left, right| left <= right),
 
                 internal::NOT_LINKED => m.fail_unlinked(),
                 general::Spawn => m.spawn(word),

@@ -68,7 +68,7 @@ impl Sandbox {
                 // Who loads it is told.
                 Err(_) => Ok(()),
             })?;
-        checked.map_err(|errors| Error::Compile(render(&*self.vm.runtime().host, &errors)))
+        checked.map_err(|errors| Error::Compile(render(self.vm.runtime().host, &errors)))
     }
 
     /// Ends it; whether it was not over.
