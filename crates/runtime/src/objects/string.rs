@@ -280,7 +280,7 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
 
 /// The guest's object for a symbol that has one by now, which it keeps.
 pub fn made_symbol_object(vm: &Vm, symbol: Symbol) -> Word {
-    vm.symbols().object(symbol).expect("the symbol's object was made before")
+    vm.modules.symbols.object(symbol).expect("the symbol's object was made before")
 }
 
 fn encode(code_points: &[u32]) -> (Vec<u8>, Width) {
