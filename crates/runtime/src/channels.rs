@@ -609,7 +609,22 @@ fn prepare_choice(thread: &mut Thread) -> Result<usize, Failure> {
         waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
         thread.message[2 + 2 * index] = waiter.word();
     }
+    let channels = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
+    for index in 0..count {
+        channels.initialize_element(index, thread.message[1 + 2 * index]);
+    }
+    // For reports, as long as there is no result.
+    let pair = thread.message[0].object_unchecked();
+    pair.set_element(&mut thread.mutator, 1, channels.word());
     Ok(count)
+}
+
+/// The channels of a choice whose strand waits, by the pair that it waits for.
+pub fn channels_of_choice(pair: Object) -> impl Iterator<Item = Object> {
+    let channels = pair.element(1).as_object().filter(|list| list.layout() == known::ARRAY);
+    let count = channels.map_or(0, Object::length);
+    let channels = (0..count).filter_map(move |index| channels?.element(index).as_object());
+    channels.filter(|channel| channel.layout() == known::CHANNEL)
 }
 
 /// Whether a read of this locked channel would not wait.

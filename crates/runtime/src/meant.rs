@@ -10,6 +10,7 @@
 
 use squall_bytecode::module::Visibility;
 use squall_heap::Word;
+use strsim::levenshtein;
 
 use crate::behavior::{Behavior, Member, MemberKind, SlotContent};
 use crate::known;
@@ -105,27 +106,13 @@ fn distance(written: &str, name: &str) -> Option<usize> {
     let keyword = |selector: &str| selector.find(':').map(|end| selector[..end].to_owned());
     let begins_alike = || keyword(written).is_some() && keyword(written) == keyword(name);
     let is_near = written.len().abs_diff(name.len()) <= FEW && name.len() <= LONGEST;
-    let edits = if is_near { edit_distance(written, name) } else { usize::MAX };
+    let edits = if is_near { levenshtein(written, name) } else { usize::MAX };
     let few = FEW.min(written.len() / 3);
     let has_letters = written.starts_with(|first: char| first.is_alphabetic());
     match edits {
         edits if has_letters && edits <= few => Some(edits),
         _ => begins_alike().then_some(FEW + 1 + written.len().abs_diff(name.len())),
     }
-}
-
-/// How many bytes must be inserted, removed or replaced (Levenshtein).
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, byte) in left.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, other) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(byte != other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]
@@ -148,6 +135,6 @@ mod tests {
         ] {
             assert_eq!(distance(written, name).is_some(), is_near, "{written} {name}");
         }
-        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(levenshtein("kitten", "sitting"), 3);
     }
 }

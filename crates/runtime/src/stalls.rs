@@ -6,14 +6,16 @@
 //! on, and hears of it at its end.
 //!
 //! What a strand waits for is in its object, and says in some cases who could wake it: the strand to
-//! be joined, or the holder of a mutex. Where that leads back, the report names the cycle. If the
+//! be joined, or the holder of a mutex. Where that leads back, the report names each cycle. If the
 //! program waits for a promise, the report says where that comes from.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, LayoutId, Object, Word};
 
+use crate::channels;
 use crate::function::Function;
 use crate::known;
 use crate::locks;
@@ -30,11 +32,8 @@ use crate::vm::Vm;
 /// The exit code of a program that waits for something that cannot happen.
 pub const DEADLOCK: i32 = 1;
 
-/// How many strands a report describes in full.
+/// How many strands a report describes in full, and how many cycles.
 const DESCRIBED: usize = 32;
-
-/// How many strands, and steps from one to the next, the search for a cycle looks at.
-const LOOKED_AT: usize = 1000;
 
 /// What is known of strands that can never go on.
 #[derive(Default)]
@@ -220,11 +219,13 @@ fn describe_all(vm: &Vm, strands: &[StrandRef], text: &mut String) {
         describe(vm, strand, text);
     }
     describe_rest(strands.len(), text);
-    if let Some(cycle) = find_cycle(&vm.strands, strands) {
-        let names: Vec<String> =
-            cycle.into_iter().map(|strand| name(&vm.strands, strand)).collect();
+    let cycles = find_cycles(&vm.strands, strands);
+    for cycle in cycles.iter().take(DESCRIBED) {
+        let names = cycle.iter().map(|&strand| name(&vm.strands, strand));
+        let names: Vec<String> = names.collect();
         _ = writeln!(text, "cycle: {} → {}", names.join(" → "), names[0]);
     }
+    describe_rest(cycles.len(), text);
 }
 
 fn describe_rest(count: usize, text: &mut String) {
@@ -294,7 +295,7 @@ fn waits_for(vm: &Vm, strand: StrandRef) -> String {
         known::VAT => "for room in the mailbox of an actor".into(),
         layout => match kind_of(layout) {
             Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
-            None => "for one of several channels".into(),
+            None => waits_for_choice(object),
         },
     }
 }
@@ -311,6 +312,13 @@ fn waits_for_branches(vm: &Vm, join: Object) -> String {
         }
         None => branches,
     }
+}
+
+/// The channels of a choice are where its result will be.
+fn waits_for_choice(pair: Object) -> String {
+    let channels = channels::channels_of_choice(pair);
+    let numbers = channels.map(|channel| format!("#{:x}", channel.identity_hash()));
+    format!("for one of several channels ({})", numbers.collect::<Vec<_>>().join(", "))
 }
 
 /// What objects that are told by their number are called.
@@ -356,19 +364,21 @@ fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
     }
 }
 
-/// Strands each of which waits for the next one, and the last for the first.
-fn find_cycle(all: &Strands, waiting: &[StrandRef]) -> Option<Vec<StrandRef>> {
-    for &start in waiting.iter().take(LOOKED_AT) {
-        let mut path = vec![start];
-        while let Some(next) = path.last().and_then(|&last| waker(all, last)) {
-            if next == start {
-                return Some(path);
-            }
-            if path.contains(&next) || path.len() == LOOKED_AT {
-                break;
-            }
-            path.push(next);
+/// All cycles: strands each of which waits for the next one, and the last for the first. A strand waits for one other
+/// strand at most, so no strand is in two cycles, and each strand is looked at once.
+fn find_cycles(all: &Strands, waiting: &[StrandRef]) -> Vec<Vec<StrandRef>> {
+    let mut seen = HashSet::new();
+    let mut cycles = Vec::new();
+    for &start in waiting {
+        let mut path = Vec::new();
+        let mut next = Some(start);
+        while let Some(strand) = next.filter(|strand| seen.insert(strand.address())) {
+            path.push(strand);
+            next = waker(all, strand);
         }
+        // A strand that was seen on an earlier path is in no new cycle.
+        let begin = next.and_then(|next| path.iter().position(|&strand| strand == next));
+        cycles.extend(begin.map(|begin| path.split_off(begin)));
     }
-    None
+    cycles
 }

@@ -3,6 +3,8 @@
 //! A head is parsed from all bytes that have arrived so far; if it is not complete, that is done again
 //! when there are more. The caller limits how many those may be.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 /// What the bytes are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed {
@@ -89,12 +91,15 @@ const CHUNK_DIGITS: usize = 12;
 
 /// The size of a chunk, by the line before it. Extensions are skipped.
 pub fn chunk_size(line: &[u8]) -> Option<u64> {
-    let digits = line.split(|&byte| byte == b';').next()?;
-    let digits = digits.trim_ascii_end();
-    let is_size = (1..=CHUNK_DIGITS).contains(&digits.len())
-        && digits.iter().all(|digit| digit.is_ascii_hexdigit());
-    let digits = is_size.then(|| std::str::from_utf8(digits).ok())??;
-    u64::from_str_radix(digits, 16).ok()
+    // The library takes a line without digits for 0.
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let line = [line, b"\r\n"].concat();
+    match httparse::parse_chunk_size(&line) {
+        Ok(httparse::Status::Complete((length, size))) if length == line.len() => {
+            (1..=CHUNK_DIGITS).contains(&digits).then_some(size)
+        }
+        _ => None,
+    }
 }
 
 /// Whether something may be the name or the value of a field: then it can end neither field nor head.
@@ -104,31 +109,13 @@ pub fn is_field(name: &[u8], value: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_text)
 }
 
-/// A time, in seconds since 1970, as the field `Date` has it.
-pub fn date(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (days, time) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize - 1]);
-    format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
-}
+/// The first second, since 1970, of the year 10,000, which has no text.
+const END_OF_DATES: u64 = 253_402_300_800;
 
-/// Year, month and day by the number of days since 1970, in the Gregorian calendar.
-///
-/// Years begin in March here, so that the leap day is the last one.
-fn civil(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097;
-    let days = days + 719_468;
-    let (era, of_era) = (days / ERA, days % ERA);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+/// A time, in seconds since 1970, as the field `Date` has it; nothing for one after the year 9999.
+pub fn date(seconds: u64) -> Option<String> {
+    let is_date = seconds < END_OF_DATES;
+    is_date.then(|| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds)))
 }
 
 #[cfg(test)]
@@ -178,7 +165,20 @@ mod tests {
         assert_eq!(chunk_size(b"1aF"), Some(0x1af));
         assert_eq!(chunk_size(b"0;name=value"), Some(0));
         assert_eq!(chunk_size(b"a ; x"), Some(10));
-        for wrong in [&b""[..], b"+1", b"-1", b"0x1", b"1 2", b"1234567890123", b" 1"] {
+        assert_eq!(chunk_size(b"ffffffffffff"), Some((1 << 48) - 1));
+        for wrong in [
+            &b""[..],
+            b"+1",
+            b"-1",
+            b"0x1",
+            b"1 2",
+            b"1234567890123",
+            b" 1",
+            b";x",
+            b"0000000000001",
+            b"1\r\n2",
+            b"1\r",
+        ] {
             assert_eq!(chunk_size(wrong), None, "{}", String::from_utf8_lossy(wrong));
         }
     }
@@ -192,9 +192,11 @@ mod tests {
 
     #[test]
     fn dates_are_those_of_the_calendar() {
-        assert_eq!(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
-        assert_eq!(date(1_577_836_799), "Tue, 31 Dec 2019 23:59:59 GMT");
+        assert_eq!(date(0).as_deref(), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
+        assert_eq!(date(784_111_777).as_deref(), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+        assert_eq!(date(951_782_400).as_deref(), Some("Tue, 29 Feb 2000 00:00:00 GMT"));
+        assert_eq!(date(1_577_836_799).as_deref(), Some("Tue, 31 Dec 2019 23:59:59 GMT"));
+        assert_eq!(date(END_OF_DATES - 1).as_deref(), Some("Fri, 31 Dec 9999 23:59:59 GMT"));
+        assert_eq!((date(END_OF_DATES), date(u64::MAX)), (None, None));
     }
 }

@@ -57,6 +57,7 @@ const CONFINED: &[(&str, &str)] = &[
     ("mio", "squall-system"),
     ("rustls", "squall-system"),
     ("httparse", "squall-system"),
+    ("httpdate", "squall-system"),
     ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),

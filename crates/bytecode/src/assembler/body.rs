@@ -11,6 +11,8 @@ use super::module::{Item, Scope, position};
 use super::places::FunctionPlaces;
 use super::statement::{Result, Statement};
 use super::values;
+use strsim::levenshtein;
+
 use crate::builder::{Argument, ConstantKey, FunctionBuilder, Signature};
 use crate::entities::Register;
 use crate::instructions::{Opcode, Operand, OperandKind, Special};
@@ -477,20 +479,6 @@ fn similar_mnemonic(wrong: &str) -> Option<&'static str> {
     }
     let mnemonics = Opcode::ALL.iter().map(|opcode| opcode.info().mnemonic);
     let (distance, best) =
-        mnemonics.map(|mnemonic| (edit_distance(wrong, mnemonic), mnemonic)).min()?;
+        mnemonics.map(|mnemonic| (levenshtein(wrong, mnemonic), mnemonic)).min()?;
     (distance <= 1 + wrong.len() / 4).then_some(best)
-}
-
-/// How many characters must be inserted, removed or replaced (Levenshtein).
-fn edit_distance(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, character) in left.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, other) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(character != other);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }

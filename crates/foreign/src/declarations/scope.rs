@@ -155,18 +155,7 @@ fn standard_type(name: &str) -> Option<Scalar> {
 
 /// Whether one inserted, lost, wrong or swapped character makes the one of the other.
 fn is_similar(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let same_front = one.iter().zip(other).take_while(|(a, b)| a == b).count();
-    let (one, other) = (&one[same_front..], &other[same_front..]);
-    let is_swapped = |a: &[u8], b: &[u8]| {
-        a.len() > 1 && b.len() > 1 && a[0] == b[1] && a[1] == b[0] && a[2..] == b[2..]
-    };
-    match one.len().abs_diff(other.len()) {
-        0 => one.get(1..) == other.get(1..) || is_swapped(one, other),
-        1 if one.len() > other.len() => one[1..] == *other,
-        1 => *one == other[1..],
-        _ => false,
-    }
+    strsim::osa_distance(one, other) <= 1
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn is_field(_: &mut Thread, window: Window) -> Outcome {
 /// The text of a time, given in milliseconds. *GC point.*
 fn date(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let milliseconds = integer_argument(window.get(0))?;
-    let seconds = u64::try_from(milliseconds / 1000).ok().filter(|seconds| *seconds < 1 << 38);
-    let seconds = seconds.ok_or(Failure::argument(window.get(0)))?;
-    make_string(thread, &http::date(seconds))
+    let seconds = u64::try_from(milliseconds / 1000).ok();
+    let date = seconds.and_then(http::date).ok_or(Failure::argument(window.get(0)))?;
+    make_string(thread, &date)
 }

@@ -5,6 +5,7 @@
 //! that in the slot of its outcome until it is settled itself (`add_reaction` sees to that). So
 //! the way leads from promise to promise, to one that a strand is to settle, or nobody.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use squall_heap::Object;
@@ -17,9 +18,6 @@ use crate::vat::VatRef;
 
 /// How many promises a report shows at each end of a long way.
 const SHOWN: usize = 4;
-
-/// How many promises the search looks at.
-const LOOKED_AT: usize = 1000;
 
 /// Who is to settle a promise that waits for no other one.
 pub enum Settler {
@@ -64,12 +62,10 @@ pub fn describe(
 /// A promise, the one that it waits for, and so on; and whether that leads back.
 fn way_of(promise: Object) -> (Vec<Object>, bool) {
     let mut way = vec![promise];
+    let mut seen = HashSet::from([promise.address()]);
     while let Some(next) = way.last().copied().and_then(awaited) {
-        if way.contains(&next) {
+        if !seen.insert(next.address()) {
             return (way, true);
-        }
-        if way.len() == LOOKED_AT {
-            break;
         }
         way.push(next);
     }
