@@ -609,6 +609,7 @@ fn prepare_choice(thread: &mut Thread) -> Result<usize, Failure> {
         waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
         thread.message[2 + 2 * index] = waiter.word();
     }
+    let class = thread.vm.known_class(KnownClass::Array);
     let channels = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
     for index in 0..count {
         channels.initialize_element(index, thread.message[1 + 2 * index]);
