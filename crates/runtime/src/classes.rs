@@ -100,6 +100,15 @@ pub fn enclosing(class: Object) -> Word {
     class.slot(ENCLOSING)
 }
 
+/// What the code of a class object's instances, and its own, reaches through it: the object around it, the
+/// superclass, and the mixins.
+pub fn reached_from(class: Object) -> impl Iterator<Item = Word> {
+    let mixins = class.slot(MIXINS).as_object();
+    let mixins =
+        mixins.into_iter().flat_map(|array| (0..array.length()).map(move |i| array.element(i)));
+    [enclosing(class), superclass(class)].into_iter().chain(mixins)
+}
+
 /// The captured variables of a class object.
 pub fn captures(class: Object) -> Word {
     class.slot(CAPTURES)
@@ -136,7 +145,7 @@ pub fn make_class(
         Err(fault) => return Err(class_fault(thread, definition, fault)),
     };
     let travels = behavior.is_value || behavior.is_transfer;
-    if travels && !(counts_as_value(vm, parts.get(0)) && captures_values(vm, parts.get(1))) {
+    if travels && !leads_to_values(vm, parts) {
         return Err(Failure::with(
             FailureReason::NotAValue,
             vm.name_word(thread, definition.name)?,
@@ -157,6 +166,14 @@ pub fn make_class(
     Ok(object.word())
 }
 
+/// Whether vats may share all that a class with these parts leads to.
+fn leads_to_values(vm: &Vm, parts: Window) -> bool {
+    let mut shared = std::iter::once(0).chain(SUPERCLASS_PART..parts.len());
+    captures_values(vm, parts.get(1)) && shared.all(|index| counts_as_value(vm, parts.get(index)))
+}
+
+/// Where the superclass is among a class's parts; the mixins follow.
+const SUPERCLASS_PART: usize = 2;
 /// Where the mixins start among a class's parts.
 const FIRST_MIXIN: usize = 3;
 

@@ -1,5 +1,9 @@
 //! Values: which objects are deeply immutable, so that vats may share them.
 //!
+//! Objects lead to others through their slots and elements, and through their classes: methods reach the object around
+//! their text, which may be that of a superclass or of a mixin. So a class leads to the object around it, its superclass
+//! and its mixins, and an instance to its class.
+//!
 //! Instances of value classes are checked once, at the end of their initializer; so are the instances
 //! of module classes, which are values if their slots are immutable and hold values, whatever the
 //! class says. There are two questions:
@@ -14,7 +18,7 @@
 //! are initialised. What that leads to is given away before its check. The actor begins with its
 //! work when the check has passed ([`crate::early`]); if it fails, the program ends.
 //!
-//! Invariant: [`SHARED`] is set in instances of which the second answer is known to be yes, for good;
+//! Invariant: [`SHARED`] is set in instances and classes of which the second answer is known to be yes, for good;
 //! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or
 //! which were given away before it.
 
@@ -25,7 +29,7 @@ use squall_bytecode::module::Side;
 use squall_heap::{Flag, Format, Object, Word};
 
 use crate::behavior::{Behavior, SlotContent};
-use crate::classes::{behavior_of, captures, enclosing, is_of_travellers};
+use crate::classes::{behavior_of, captures, is_of_travellers, reached_from};
 use crate::early::{self, EarlyKey};
 use crate::foreign;
 use crate::known;
@@ -43,7 +47,7 @@ enum Sharing {
     Always,
     /// It is none.
     Never,
-    /// A class object: it is one if what is around it is.
+    /// A class object: it is one if all that it leads to is.
     Class,
     /// An instance of a value class or of a module's class.
     Instance(&'static Behavior),
@@ -92,11 +96,8 @@ pub fn give_away(vm: &Vm, word: Word) -> Gift {
         return Gift::Given;
     }
     let object = word.as_object();
-    let Some(instances) =
-        object.and_then(|object| instances_led_to(vm, object, Question::GiveAway))
-    else {
-        return Gift::Refused;
-    };
+    let led_to = object.and_then(|object| objects_led_to(vm, object, Question::GiveAway));
+    let Some(LedTo { instances, .. }) = led_to else { return Gift::Refused };
     let is_early = |object: &Object| is_unfinished(vm, *object);
     let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
     instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
@@ -122,11 +123,19 @@ fn is_known_value(word: Word) -> bool {
 
 /// Whether this object and all that it leads to are values, or count as values.
 fn leads_to_values(vm: &Vm, object: Object, question: Question) -> bool {
-    let instances = instances_led_to(vm, object, question);
+    let led_to = objects_led_to(vm, object, question);
     if question == Question::IsValue {
-        instances.iter().flatten().for_each(|object| _ = object.set_flag(SHARED));
+        let objects = led_to.iter().flat_map(|it| it.instances.iter().chain(&it.classes));
+        objects.for_each(|object| _ = object.set_flag(SHARED));
     }
-    instances.is_some()
+    led_to.is_some()
+}
+
+/// Objects, not known to be values so far, that another one leads to.
+#[derive(Default)]
+struct LedTo {
+    instances: Found<Object>,
+    classes: Found<Object>,
 }
 
 /// What a look at a few objects finds.
@@ -153,9 +162,8 @@ impl Seen {
     }
 }
 
-/// The instances, not known to be values so far, that this object leads to; nothing if one is no value, or
-/// does not count as one.
-fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Found<Object>> {
+/// What this object leads to, itself included; nothing if one is no value, or does not count as one.
+fn objects_led_to(vm: &Vm, object: Object, question: Question) -> Option<LedTo> {
     let must_be_checked = question == Question::IsValue;
     // Most of those that are none show it themselves.
     if matches!(sharing(vm, object), Sharing::Never) {
@@ -164,7 +172,7 @@ fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Found
     let mut pending = Found::new();
     pending.push(object.word());
     let mut seen = Seen::default();
-    let mut instances = Found::new();
+    let mut led_to = LedTo::default();
     while let Some(word) = pending.pop() {
         let Some(object) = word.as_object().filter(|_| !is_known_value(word)) else { continue };
         if !seen.is_first_look(object) {
@@ -173,23 +181,26 @@ fn instances_led_to(vm: &Vm, object: Object, question: Question) -> Option<Found
         match sharing(vm, object) {
             Sharing::Always => {}
             Sharing::Never => return None,
-            Sharing::Class => pending.push(enclosing(object)),
+            Sharing::Class => {
+                led_to.classes.push(object);
+                pending.extend(reached_from(object));
+            }
             Sharing::Elements => {
                 // No check ever fails for these.
-                instances.push(object);
+                led_to.instances.push(object);
                 pending.extend((0..object.length()).map(|index| object.element(index)));
             }
             Sharing::Instance(_) if must_be_checked && !object.has_flag(CHECKED) => return None,
             Sharing::Instance(behavior) => {
-                instances.push(object);
-                pending.extend(object.class().as_object().map(enclosing));
+                led_to.instances.push(object);
+                pending.push(object.class());
                 if must_be_checked || !behavior.is_value {
                     pending.extend(contents(behavior, object));
                 }
             }
         }
     }
-    Some(instances)
+    Some(led_to)
 }
 
 fn sharing(vm: &Vm, object: Object) -> Sharing {
@@ -256,8 +267,8 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     if behavior.side == Side::Class || !(behavior.is_value || is_immutable_module(behavior)) {
         return Ok(());
     }
-    let around = object.class().as_object().map_or(Word::NIL, enclosing);
-    if is_known_value(around) && contents(behavior, object).all(is_known_value) {
+    let class = object.class();
+    if is_known_value(class) && contents(behavior, object).all(is_known_value) {
         if object.has_flag(CHECKED) {
             early::initialized(thread, object);
         }
@@ -268,10 +279,10 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     let was_given_away = object.has_flag(CHECKED);
     // The instance of a module's class need be no value, unless somebody has it.
     let must_pass = behavior.is_value || was_given_away;
-    if must_pass && !(counts(around) && contents(behavior, object).all(counts)) {
+    if must_pass && !(counts(class) && contents(behavior, object).all(counts)) {
         let reason =
             if was_given_away { FailureReason::GivenAway } else { FailureReason::NotAValue };
-        return Err(Failure::with(reason, object.class(), Word::NIL));
+        return Err(Failure::with(reason, class, Word::NIL));
     }
     _ = object.set_flag(CHECKED);
     _ = is_value(vm, word);

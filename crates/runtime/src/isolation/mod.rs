@@ -6,7 +6,7 @@
 //! | a far reference to an object of the vat it goes to | that object |
 //! | any other far reference | the same |
 //! | a promise | a promise of the other vat, which follows it |
-//! | a transfer object or array | a copy, see `transfer` |
+//! | a transfer object or array, if its class is a value by now | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
 //! Only the vat an object belongs to may look at what changes in it. So a transfer object is wrapped
@@ -44,7 +44,7 @@ enum Passage {
     Far,
     /// As a promise that follows it.
     Promise,
-    /// As a copy.
+    /// As a copy; or as a far reference, as long as the initializer of an object around its class runs.
     Copy,
     /// As a far reference.
     Reference,
@@ -60,14 +60,21 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         Passage::Far if vat_of(object) == to => Ok(target_of(object)),
         Passage::Far => Ok(word),
         Passage::Promise => wrap_promise(thread, object, to),
-        Passage::Copy => transfer::copy(thread, object, from, to),
-        Passage::Reference => make_far_reference(thread, word, from),
+        Passage::Copy if has_shared_class(thread.vm, object) => {
+            transfer::copy(thread, object, from, to)
+        }
+        Passage::Copy | Passage::Reference => make_far_reference(thread, word, from),
     }
 }
 
-/// Whether this goes to other vats as a copy, which only its own vat may make.
+/// Whether this may go to other vats as a copy, which only its own vat may make.
 pub fn is_copied(vm: &Vm, word: Word) -> bool {
     word.as_object().is_some_and(|object| passage(vm, object) == Passage::Copy)
+}
+
+/// Whether the class of a transfer object is a value by now: it is not copied, and neither is what it leads to.
+fn has_shared_class(vm: &Vm, object: Object) -> bool {
+    values::is_value(vm, object.class())
 }
 
 fn passage(vm: &Vm, object: Object) -> Passage {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use squall_heap::{Format, Handle, Object, Word};
 
-use super::{Passage, passage, wrap};
+use super::{Passage, has_shared_class, passage, wrap};
 use crate::behavior::SlotContent;
 use crate::classes;
 use crate::known::{self, KnownClass};
@@ -97,7 +97,7 @@ impl Copies {
         to: VatRef,
     ) -> Result<Word, Failure> {
         let object = word.object_unchecked();
-        if passage(thread.vm, object) != Passage::Copy {
+        if passage(thread.vm, object) != Passage::Copy || !has_shared_class(thread.vm, object) {
             return wrap(thread, word, from, to);
         }
         match self.find(thread, object) {
