@@ -456,13 +456,6 @@ fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWor
     finish(thread, site, outcome);
 }
 
-/// Ends the program because the VM itself cannot go on.
-fn fatal(thread: &mut Thread, what: &str) {
-    let trace = trace::render(thread.activations());
-    thread.vm.host.write_error(&format!("fatal: {what}\n{trace}"));
-    exit(thread, 70);
-}
-
 /// Tells a receiver that it has no such message.
 #[cold]
 pub fn not_understood(thread: &mut Thread, site: &'static Site, window: Window) {
@@ -492,7 +485,13 @@ fn not_understood_selector(
     let vm = thread.vm;
     let dnu = vm.symbol("doesNotUnderstand:arguments:");
     if selector == dnu {
-        return fatal(thread, "an object does not understand doesNotUnderstand:arguments:");
+        // A class without the root's superclass `Thing` may lack it.
+        let missing = if window.len() == 3 { window.get(1) } else { Word::NIL };
+        return fail(
+            thread,
+            site,
+            Failure::with(FailureReason::NotUnderstood, window.get(0), missing),
+        );
     }
     thread.window = window;
     match arguments_array(thread, selector, window) {

@@ -89,6 +89,8 @@ failure_reasons! {
     NotAValue "signalNotAValue:";
     /// An object was given to an actor that its initializer made, and then was no value: its class.
     GivenAway "signalGivenAway:";
+    /// Who does not understand a message does not understand `doesNotUnderstand:arguments:` either.
+    NotUnderstood "signalNotUnderstood:selector:";
     /// A class is to be a value and travel by copy: its name.
     TransferObjectsCannotBeValues "signalTransferObjectsCannotBeValues:";
     /// The stack may not grow.

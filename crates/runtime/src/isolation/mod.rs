@@ -5,7 +5,7 @@
 //! | a value | the same object |
 //! | a far reference to an object of the vat it goes to | that object |
 //! | any other far reference | the same |
-//! | a promise | a promise of the other vat, which follows it |
+//! | a promise, or a group of promises | a promise of the other vat, which follows it |
 //! | a transfer object or array, if its class is a value by now | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
@@ -59,7 +59,10 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
         _ if from == to => Ok(word),
         Passage::Far if vat_of(object) == to => Ok(target_of(object)),
         Passage::Far => Ok(word),
-        Passage::Promise => wrap_promise(thread, object, to),
+        Passage::Promise => match promises::promise_in(thread.vm, word) {
+            Some(promise) => wrap_promise(thread, promise, to),
+            None => make_far_reference(thread, word, from),
+        },
         Passage::Copy if has_shared_class(thread.vm, object) => {
             transfer::copy(thread, object, from, to)
         }
@@ -87,7 +90,22 @@ fn passage(vm: &Vm, object: Object) -> Passage {
         _ if object.has_flag(values::SHARED) => Passage::Same,
         _ if classes::is_transfer(vm, object) => Passage::Copy,
         _ if values::is_value(vm, object.word()) => Passage::Same,
+        _ if promises::promise_in(vm, object.word()).is_some() => Passage::Promise,
         _ => Passage::Reference,
+    }
+}
+
+/// What a message takes along that is sent now, although it is not known yet where to: what would be copied is copied within
+/// its vat, so that the message does not change. *GC point.*
+pub fn snapshot(thread: &mut Thread, word: Word, vat: VatRef) -> Result<Word, Failure> {
+    match word.as_object() {
+        Some(object)
+            if passage(thread.vm, object) == Passage::Copy
+                && has_shared_class(thread.vm, object) =>
+        {
+            transfer::copy(thread, object, vat, vat)
+        }
+        _ => Ok(word),
     }
 }
 

@@ -126,8 +126,9 @@ fn answer_exit(
     window: Window,
     end: fn(&'static Vm, i32) -> Outcome,
 ) -> Outcome {
-    let code = integer_argument(window.get(0)).ok().and_then(|code| i32::try_from(code).ok());
-    let Some(code) = code else {
+    // More than a byte the operating system would cut off: 256 would say that all is well.
+    let code = integer_argument(window.get(0)).ok().and_then(|code| u8::try_from(code).ok());
+    let Some(code) = code.map(i32::from) else {
         return Failure::argument(window.get(0)).into();
     };
     if let (Some(sandbox), false) = (thread.sandbox, grants::allows(thread, SYSTEM)) {

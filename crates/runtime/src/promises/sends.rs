@@ -77,8 +77,27 @@ fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<V
             }
         }
         window.set(0, isolation::target_of(window.get(0).object_unchecked()));
+    } else if waits(window.get(0)) {
+        take_snapshots(thread, here, window)?;
     }
     Ok(target)
+}
+
+/// Whether a message to this receiver waits for a promise.
+fn waits(receiver: Word) -> bool {
+    let promise = receiver.as_object().filter(|object| object.layout() == known::PROMISE);
+    promise.is_some_and(|promise| matches!(state(promise), State::Unresolved | State::Decided))
+}
+
+/// Copies those arguments in the window that would be copied on the way to another vat: the message is sent now. *GC point.*
+fn take_snapshots(thread: &mut Thread, here: VatRef, window: Window) -> Result<(), Failure> {
+    for index in 1..window.len() {
+        let word = window.get(index);
+        if word.is_pointer() {
+            window.set(index, isolation::snapshot(thread, word, here)?);
+        }
+    }
+    Ok(())
 }
 
 /// Posts the message in the window, from the first vat to the second, to which it was [addressed](address),
@@ -107,6 +126,11 @@ fn defer(
     window: Window,
     wants_result: bool,
 ) -> Result<Outcome, Failure> {
+    let receiver = window.get(0);
+    let is_elsewhere = receiver_vat(receiver).or_else(|| vat_behind(receiver)).is_some();
+    if is_elsewhere || waits(receiver) {
+        take_snapshots(thread, here, window)?;
+    }
     let result = match wants_result {
         true => make(thread, here, origins::origin_of(Some(site)))?.word(),
         false => Word::NIL,

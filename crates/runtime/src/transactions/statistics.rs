@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_heap::LayoutId;
@@ -144,16 +144,16 @@ impl Tally {
         add(&self.0.lengths[power.min(LENGTHS - 1)], 1);
     }
 
-    /// An attempt has lost that was begun at this time, if that was measured, for so many.
-    pub(super) fn lost(self, cause: Cause, begun: Option<(Instant, u64)>) {
+    /// An attempt has lost that took so long, if that was measured, for so many.
+    pub(super) fn lost(self, cause: Cause, took: Option<(Duration, u64)>) {
         let counter = match cause {
             Cause::Changed => Counter::Changed,
             Cause::Busy => Counter::Busy,
             Cause::Reserved => Counter::Reserved,
         };
         self.add(counter, 1);
-        if let Some((begun, attempts)) = begun {
-            let lost = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        if let Some((time, attempts)) = took {
+            let lost = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
             self.add(Counter::LostNanoseconds, lost.saturating_mul(attempts));
         }
     }

@@ -11,7 +11,7 @@
 //! go back, and retry: nobody has seen anything of it.
 
 use std::sync::atomic::AtomicU32;
-use std::time::Instant;
+use std::time::Duration;
 
 use squall_heap::{LayoutId, Mutator, Object, Word};
 use squall_transactions::{Attempt, Conflict};
@@ -79,8 +79,8 @@ pub struct Transaction {
     takes_second: bool,
     /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
     has_effect: bool,
-    /// When the attempt began, if that is measured, and how many attempts that stands for.
-    begun: Option<(Instant, u64)>,
+    /// When the attempt began, by the scheduler's clock, if that is measured, and how many attempts that stands for.
+    begun: Option<(Duration, u64)>,
     /// The memory that it has.
     account: Account,
 }
@@ -289,8 +289,8 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     transaction.depth = 1;
     transaction.begun = match transaction.losses {
         0 if !sample => None,
-        0 => Some((Instant::now(), SAMPLED)),
-        _ => Some((Instant::now(), 1)),
+        0 => Some((thread.vm.scheduler.elapsed(), SAMPLED)),
+        _ => Some((thread.vm.scheduler.elapsed(), 1)),
     };
     transaction.attempt.begin(&memory.space);
     if must_win {
@@ -492,7 +492,9 @@ pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
     let losses = transaction.losses + 1;
     transaction.losses = losses;
     let (begun, written) = (transaction.begun, transaction.written(&conflict));
-    thread.tally.lost(Cause::of(&conflict), begun);
+    let now = begun.map(|_| thread.vm.scheduler.elapsed());
+    let took = begun.zip(now).map(|((begun, attempts), now)| (now.saturating_sub(begun), attempts));
+    thread.tally.lost(Cause::of(&conflict), took);
     thread.vm.transactions.statistics.note_conflict(memory, written, &conflict);
     restart(thread, memory);
     match conflict {
