@@ -185,7 +185,7 @@ pub fn poll(thread: &mut Thread) {
     thread.reset_limit();
     let strand = thread.strand();
     let is_over = metering::is_over(thread);
-    if is_over || strand.is_killed.load(Ordering::Relaxed) && !unwind::is_cleaning_up(thread) {
+    if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
@@ -194,7 +194,7 @@ pub fn poll(thread: &mut Thread) {
     }
     let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
     thread.has_request.store(false, Ordering::Relaxed);
-    let held = strand.is_suspended.load(Ordering::Relaxed);
+    let held = strand.is_suspended();
     if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;
         preempt(thread);
@@ -209,7 +209,7 @@ pub fn poll(thread: &mut Thread) {
 /// Whether another strand of the vat has a greater priority.
 fn must_give_way(strand: StrandRef) -> bool {
     let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
-    vat.is_some_and(|vat| vat.has_ready_above(strand.priority.get()))
+    vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
 }
 
 /// Makes the strand stop before the instruction in the state, ready to go on.

@@ -25,7 +25,7 @@ use crate::known::{self, KnownClass};
 use crate::objects::string::make_string;
 use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::sandbox::metering;
-use crate::strand::Delivery;
+use crate::strand::{Delivery, Wait};
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
 use crate::typed::types::{Shape, Type};
@@ -283,8 +283,8 @@ pub const WRITER: usize = 0;
 pub const ELEMENT: usize = 1;
 
 /// Reads from the channel in the window without letting the writer go on: answers a pair of the waiter to
-/// [release] then and the element. If the element comes from the buffer, or its writer was
-/// ended, there is nil instead of a waiter. *GC point.*
+/// [release] then and the element. If the element comes from the buffer, there is nil instead of a waiter.
+/// *GC point.*
 pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let class = thread.vm.known_class(KnownClass::Array);
     let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
@@ -299,6 +299,7 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
         && let Some(writer) = waiting::dequeue(thread, source, WRITERS)
     {
         waiting::unlock(&mut thread.mutator, source);
+        waiting::retain(thread, writer);
         fill(thread, pair, writer.word(), writer.slot(waiter::VALUE));
         return Ok(Outcome::Return(pair.word()));
     }
@@ -318,7 +319,7 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 /// Lets a writer go on whose element was [accepted](accept).
 pub fn release(thread: &mut Thread, writer: Word) {
     if let Some(waiter) = writer.as_object() {
-        waiting::wake(thread, waiter, Word::NIL);
+        waiting::release(thread, waiter, Word::NIL);
     }
 }
 
@@ -435,10 +436,10 @@ fn hand_over(
         waiting::wake_with(thread, reader, delivery, pair.word());
         return Look::Done(value);
     }
-    let ticket = waiting::park(thread, channel.word());
-    // Whoever is ended at this moment has written, but does not wait any more.
-    let waits = waiting::strand_of(writer).is_some_and(|strand| strand.claim(ticket));
-    fill(thread, pair, if waits { writer.word() } else { Word::NIL }, value);
+    let ticket = waiting::park_in(thread, channel.word(), Wait::Patient).ticket;
+    let ticket = Word::from_small_integer_unchecked(ticket as i64);
+    writer.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    fill(thread, pair, writer.word(), value);
     waiting::wake(thread, reader, pair.word());
     Look::Accepted
 }

@@ -57,6 +57,7 @@ pub mod stalls;
 pub mod strand;
 pub mod strands;
 pub mod symbols;
+mod sync;
 pub mod text;
 pub mod thread;
 pub mod tier;

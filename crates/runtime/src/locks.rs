@@ -15,14 +15,13 @@
 //!
 //! A mutex goes from hand to hand: who unlocks it gives it to the first who waits, so nobody starves.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use squall_heap::{LayoutId, Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, FailureReason, Outcome};
-use crate::strand::Delivery;
+use crate::strand::{Delivery, Wait};
 use crate::thread::{Thread, Window, allocated};
 use crate::timers;
 use crate::waiting::{self, waiter};
@@ -89,7 +88,7 @@ fn set_number(thread: &mut Thread, object: Object, slot: usize, value: i64) {
 fn pass_or_wait(
     thread: &mut Thread,
     window: Window,
-    number: Option<i64>,
+    (wait, number): (Wait, Option<i64>),
     attempt: impl Fn(&mut Thread, Object) -> Option<Word>,
 ) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
@@ -99,7 +98,7 @@ fn pass_or_wait(
         waiting::unlock(&mut thread.mutator, object);
         return Ok(Outcome::Return(answer));
     }
-    let ticket = waiting::park(thread, object.word());
+    let ticket = waiting::park_in(thread, object.word(), wait).ticket;
     let value = number.map_or(Word::NIL, number_word);
     waiting::enqueue(thread, object, WAITERS, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, object);
@@ -108,7 +107,16 @@ fn pass_or_wait(
 
 /// Locks a mutex this many times more. *GC point.*
 pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, Some(times), |thread, mutex| {
+    lock_mutex_in(thread, window, times, Wait::Ordinary)
+}
+
+fn lock_mutex_in(
+    thread: &mut Thread,
+    window: Window,
+    times: i64,
+    wait: Wait,
+) -> Result<Outcome, Failure> {
+    pass_or_wait(thread, window, (wait, Some(times)), |thread, mutex| {
         let me = thread.strand().object.get();
         let depth = number(mutex, NUMBER);
         if depth != 0 && mutex.slot(HOLDER) != me {
@@ -124,12 +132,7 @@ pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Out
 /// Locks a mutex again, this many times, which the strand has given up while it waited for a condition. It
 /// gets the mutex even if it is to end: who calls it expects to have it. *GC point.*
 pub fn relock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
-    thread.strand().is_patient.store(true, Ordering::Relaxed);
-    let locked = lock_mutex(thread, window, times);
-    if !matches!(locked, Ok(Outcome::Park)) {
-        thread.strand().is_patient.store(false, Ordering::Relaxed);
-    }
-    locked
+    lock_mutex_in(thread, window, times, Wait::Patient)
 }
 
 /// Unlocks a mutex this many times; only its holder may.
@@ -226,12 +229,12 @@ pub fn signal_all(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
 
 /// Waits in a bucket, until somebody empties it. *GC point.*
 pub fn fall_into(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, None, |_, _| None)
+    pass_or_wait(thread, window, (Wait::Ordinary, None), |_, _| None)
 }
 
 /// Passes a semaphore, or waits until one may. *GC point.*
 pub fn acquire(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, None, |thread, semaphore| {
+    pass_or_wait(thread, window, (Wait::Ordinary, None), |thread, semaphore| {
         let left = number(semaphore, NUMBER);
         if left == 0 {
             return None;

@@ -300,7 +300,7 @@ pub enum Audience {
 /// Who is told of an exception that nothing catches in the running strand.
 pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
-    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn.get() == Some(strand));
+    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
     match (strand.role.get(), strand.object().slot(slots::TASK)) {
         (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
         (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,

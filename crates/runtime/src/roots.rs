@@ -187,7 +187,7 @@ impl Roots {
         if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
             let strands =
                 self.vm.strands.all().into_iter().flat_map(|strand| strand.affinity.homes());
-            let vats = self.vm.vats.all().into_iter().map(|vat| vat.home.get());
+            let vats = self.vm.vats.all().into_iter().map(|vat| vat.home());
             homes.extend(strands.chain(vats));
         }
         self.vm.native_threads.visit(kind, |home| homes.contains(&home), visit);

@@ -261,7 +261,7 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
         _ if matches!(strand.role.get(), Role::Maker | Role::Process | Role::Typed) => "process",
-        (Model::Exclusive, Some(vat)) if vat.turn.get() == Some(strand) => "turn",
+        (Model::Exclusive, Some(vat)) if vat.turn() == Some(strand) => "turn",
         (Model::Exclusive, Some(_)) => "strand",
     };
     format!("{kind} {}", strands.number_of(strand))
@@ -359,7 +359,7 @@ fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
     match what.layout() {
         known::STRAND => StrandRef::of_object(what),
         known::MUTEX | known::SHARED_MUTEX => holder(what),
-        known::VAT => VatRef::of_object(what).turn.get(),
+        known::VAT => VatRef::of_object(what).turn(),
         _ => None,
     }
 }

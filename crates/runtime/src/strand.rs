@@ -5,7 +5,7 @@
 //! what waits for the strand, and what the strand waits for, refer to it, so the collector finds the blocked
 //! strands that can still be woken, and knows the others to be lost. Each leads to the other.
 //!
-//! Protocol. A strand is in one of four phases:
+//! Protocol. A strand is free, parked, or somebody's; its [status](status) decides whose:
 //!
 //! ```text
 //!   FREE ──make──▶ READY ──resume──▶ RUNNING ──park──▶ PARKED
@@ -18,9 +18,11 @@
 //! - While it is ready, whoever takes it from a queue may resume it; queues hold it once.
 //! - While it runs, only its worker touches it.
 //! - While it is parked, only who has [claimed](StrandRef::claim) its ticket touches it, and then
-//!   makes it ready. A strand saves its state and takes a new ticket *before* it shows the ticket
-//!   to anybody, and does not touch itself afterwards, so it may go on elsewhere at once. Tickets
+//!   makes it ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to
+//!   others after that, and does not touch itself any more, so it may go on elsewhere at once. Tickets
 //!   are never reused: one that was overtaken by another wake-up claims nothing.
+//! - Who has a reference to its object may end, suspend and resume it and change its priority at any time, in this
+//!   [life](Life) of its native part and in no other.
 //! - The collector, while all workers stand, reads everything.
 
 use std::cell::{Cell, UnsafeCell};
@@ -28,13 +30,14 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
 
 use crate::affinity::{Affinity, Home};
+use crate::fences;
 use crate::foreign::anchor::Anchor;
 use crate::function::Site;
 use crate::known::{self, KnownClass};
@@ -46,6 +49,10 @@ use crate::thread::{State, Stop, Thread, allocated};
 use crate::transactions::Transaction;
 use crate::typed::Type;
 use crate::vat::VatRef;
+
+pub mod status;
+
+use status::{Killed, Parked, Resumed, Status};
 
 /// The slots of a strand object.
 pub mod slots {
@@ -154,13 +161,10 @@ pub enum Role {
     Other,
 }
 
-const FREE: u8 = 0;
-const READY: u8 = 1;
-const RUNNING: u8 = 2;
-const PARKED: u8 = 3;
-
 /// A strand's native part.
 pub struct Strand {
+    /// The state that several threads may change.
+    status: Status,
     /// Where it stands, unless it runs.
     pub state: Cell<State>,
     /// The call it waits in.
@@ -170,7 +174,6 @@ pub struct Strand {
     stack: UnsafeCell<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
-    ticket: AtomicU64,
     /// The vat it belongs to; none as long as it is alone in it and nobody asked.
     pub vat: Cell<Option<VatRef>>,
     /// The transaction that it is in, unless it runs.
@@ -179,18 +182,11 @@ pub struct Strand {
     pub identity: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
     pub parked_at: Cell<u32>,
-    phase: AtomicU8,
-    /// Whether somebody asked it to end.
-    pub is_killed: AtomicBool,
-    /// Whether it is not ended while it is parked now: it gets back what it has given up for a time.
-    pub is_patient: AtomicBool,
-    /// Whether somebody asked that it does not go on.
-    pub is_suspended: AtomicBool,
     /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
     /// cancels that.
     pub timer: Cell<u32>,
-    /// The number of the worker that runs it, plus 1; else 0.
-    pub worker: AtomicU32,
+    /// The number of the worker that runs it, plus 1; 0 if it does not run.
+    worker: AtomicU32,
     /// Whether anybody may have a reference to the strand object.
     pub is_exposed: Cell<bool>,
     /// Whether it is in the list of those that ran since the last collection.
@@ -203,8 +199,6 @@ pub struct Strand {
     pub standing: Cell<Standing>,
     /// What it finds then.
     pub delivery: Cell<Delivery>,
-    /// From 1, the least, to 80.
-    pub priority: Cell<u8>,
     /// The homes that it has been given.
     pub affinity: Affinity,
     /// C's `errno` as the last call of C has left it.
@@ -353,38 +347,81 @@ impl StrandRef {
         unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).write(value) };
     }
 
-    /// Takes a new ticket and is parked with it; the state must have been saved.
-    pub fn park(self) -> u64 {
-        let ticket = self.ticket.load(Ordering::Relaxed) + 1;
-        self.phase.store(PARKED, Ordering::Relaxed);
-        // What others see of the ticket they see through a lock or a queue, which synchronises.
-        self.ticket.store(ticket, Ordering::Release);
-        ticket
+    /// Parks the strand, which is the caller's and has saved what others need of it.
+    pub fn park(self, wait: Wait) -> Parked {
+        self.set_ready();
+        match wait {
+            Wait::Ordinary => self.status.park(),
+            Wait::Patient => self.status.park_patiently(),
+            Wait::Suspension => self.status.suspend_itself(),
+        }
     }
 
-    /// The ticket that it is parked with, for wake-ups that are not about a certain wait.
+    /// Parks the strand, which is ready, the caller's, and suspended; whether it was.
+    pub fn hold_up(self) -> bool {
+        self.status.hold_up()
+    }
+
+    /// The ticket that it is parked with, if it is.
     pub fn current_ticket(self) -> u64 {
-        self.ticket.load(Ordering::Acquire)
+        self.status.ticket()
     }
 
     /// Whether the caller is the one who wakes the strand from the wait with this ticket.
+    #[inline]
     pub fn claim(self, ticket: u64) -> bool {
-        ticket & 1 == 1
-            && self
-                .ticket
-                .compare_exchange(ticket, ticket + 1, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
+        self.status.claim(ticket)
     }
 
-    /// It may be resumed from now on.
+    /// Whether the caller is the one who wakes the strand from its patient wait.
+    pub fn claim_patient(self) -> bool {
+        self.status.claim_patient()
+    }
+
+    /// It does not run any more. It is the caller's.
     pub fn set_ready(self) {
-        self.phase.store(READY, Ordering::Relaxed);
+        self.worker.store(0, Ordering::Relaxed);
     }
 
-    /// It runs from now on.
+    /// It runs from now on. It is the caller's.
     pub fn set_running(self, worker: u32) {
-        self.phase.store(RUNNING, Ordering::Relaxed);
         self.worker.store(worker + 1, Ordering::Relaxed);
+        // Who ends or suspends it says so, and then looks where it runs; we say where it runs, and then look.
+        fences::light();
+    }
+
+    /// The number of the worker that runs it, after something was asked of it: if it does not run, it will look.
+    pub fn worker_asked(self) -> Option<u32> {
+        fences::heavy();
+        self.worker.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether somebody asked it to end.
+    #[inline]
+    pub fn is_killed(self) -> bool {
+        self.status.is_killed()
+    }
+
+    /// It ends, as it was asked to.
+    pub fn forget_kill(self) {
+        self.status.forget_kill();
+    }
+
+    /// Whether it is to be [held up](StrandRef::hold_up).
+    #[inline]
+    pub fn is_suspended(self) -> bool {
+        self.status.is_suspended()
+    }
+
+    /// Gives a new strand a priority, which nobody knows yet.
+    pub fn set_priority(self, priority: u8) {
+        self.status.set_priority(|| true, priority);
+    }
+
+    /// From 1, the least, to 80.
+    #[inline]
+    pub fn priority(self) -> u8 {
+        self.status.priority()
     }
 
     /// Where it may run: anywhere, if C has called it somewhere, for whoever runs it hands it over to that
@@ -403,21 +440,21 @@ impl StrandRef {
     #[inline]
     fn home_of_vat(self) -> Home {
         let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);
-        vat.map_or(Home::ANYWHERE, |vat| vat.home.get())
+        vat.map_or(Home::ANYWHERE, |vat| vat.home())
     }
 
     /// Whether it is running.
     pub fn is_running(self) -> bool {
-        self.phase.load(Ordering::Relaxed) == RUNNING
+        self.worker.load(Ordering::Relaxed) != 0
     }
 
     /// Whether it is parked.
     pub fn is_parked(self) -> bool {
-        self.phase.load(Ordering::Relaxed) == PARKED
+        self.status.is_parked()
     }
 
     fn is_free(self) -> bool {
-        self.phase.load(Ordering::Relaxed) == FREE
+        self.status.is_free()
     }
 
     /// The active calls, innermost first, of a strand that stands.
@@ -447,6 +484,62 @@ impl StrandRef {
         }
         let before = self.standing.get() == Standing::BeforeInstruction;
         crate::roots::visit_activations(self.activations(), before, visit);
+    }
+}
+
+/// What a strand parks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Something that who ends the strand cuts short.
+    Ordinary,
+    /// Something that it gets even if it is to end.
+    Patient,
+    /// To be resumed.
+    Suspension,
+}
+
+/// A strand in one of the lives of its native part, which its object tells from the others: each life has one of its
+/// own. What is done to it reaches no other life, even if this one ends meanwhile. Not to be kept over a GC point.
+#[derive(Clone, Copy)]
+pub struct Life {
+    strand: StrandRef,
+    object: Object,
+}
+
+impl Life {
+    /// The life of the strand with this object; `None` if it has ended.
+    pub fn of_object(object: Object) -> Option<Life> {
+        StrandRef::of_object(object).map(|strand| Life { strand, object })
+    }
+
+    /// The strand.
+    pub fn strand(self) -> StrandRef {
+        self.strand
+    }
+
+    /// Whether the native part has this life, unless it is free.
+    fn is_current(self) -> bool {
+        self.strand.object.get() == self.object.word()
+    }
+
+    /// See [`Status::kill`].
+    pub fn kill(self) -> Option<Killed> {
+        self.strand.status.kill(|| self.is_current())
+    }
+
+    /// See [`Status::suspend`].
+    pub fn suspend(self) -> bool {
+        self.strand.status.suspend(|| self.is_current())
+    }
+
+    /// See [`Status::resume`].
+    pub fn resume(self) -> Option<Resumed> {
+        self.strand.status.resume(|| self.is_current())
+    }
+
+    /// See [`Status::set_priority`].
+    pub fn set_priority(self, priority: u8) -> bool {
+        self.strand.status.set_priority(|| self.is_current(), priority)
     }
 }
 
@@ -644,21 +737,17 @@ fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
 impl Strand {
     fn new(size: usize) -> Strand {
         Strand {
+            status: Status::default(),
             state: Cell::new(State::NONE),
             site: Cell::new(None),
             origin: Cell::new(None),
             stack: UnsafeCell::new(Stack::NONE),
             object: RootWord::default(),
-            ticket: AtomicU64::new(0),
             vat: Cell::new(None),
             transaction: Cell::new(None),
             identity: Cell::new(0),
             timer: Cell::new(0),
             parked_at: Cell::new(0),
-            phase: AtomicU8::new(FREE),
-            is_killed: AtomicBool::new(false),
-            is_patient: AtomicBool::new(false),
-            is_suspended: AtomicBool::new(false),
             worker: AtomicU32::new(0),
             is_exposed: Cell::new(false),
             touched: Cell::new(false),
@@ -666,7 +755,6 @@ impl Strand {
             role: Cell::new(Role::Other),
             standing: Cell::new(Standing::New),
             delivery: Cell::new(Delivery::Value),
-            priority: Cell::new(ORDINARY_PRIORITY),
             affinity: Affinity::default(),
             errno: Cell::new(0),
             anchor: Cell::new(std::ptr::null()),
@@ -731,16 +819,12 @@ fn make_counted(
     strand.role.set(Role::Other);
     strand.standing.set(Standing::New);
     strand.delivery.set(Delivery::Value);
-    strand.priority.set(ORDINARY_PRIORITY);
     strand.affinity.reset();
     strand.errno.set(0);
-    strand.is_killed.store(false, Ordering::Relaxed);
-    strand.is_suspended.store(false, Ordering::Relaxed);
-    strand.is_patient.store(false, Ordering::Relaxed);
     strand.is_exposed.set(false);
     strand.sandbox.store(SandboxRef::pointer(sandbox), Ordering::Relaxed);
     strand.identity.set(new_identity(thread));
-    strand.set_ready();
+    strand.status.make(ORDINARY_PRIORITY);
     touch(thread, strand);
     Ok(strand)
 }
@@ -846,15 +930,13 @@ fn release(strand: StrandRef) {
     strand.transaction.set(None);
     strand.site.set(None);
     strand.state.set(State::NONE);
-    // Whoever still has a ticket must not claim the next strand that lives here.
-    let ticket = strand.ticket.load(Ordering::Relaxed);
-    strand.ticket.store((ticket | 1) + 1, Ordering::Relaxed);
     strand.affinity.reset();
     if let Some(sandbox) = strand.sandbox() {
         sandbox.remove_strand();
         strand.sandbox.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
-    strand.phase.store(FREE, Ordering::Relaxed);
+    strand.set_ready();
+    strand.status.finish();
 }
 
 /// Gives what a thread keeps for later, and what it knows for the next collection, to the others.

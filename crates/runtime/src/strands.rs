@@ -1,16 +1,15 @@
 //! What strands do to each other: wait for the end, end, hold up, let go on.
 
-use std::sync::atomic::Ordering;
-
 use squall_heap::{Object, Word};
 
-use crate::fences;
 use crate::outcome::{Failure, Outcome};
 use crate::processes::forks;
-use crate::strand::{self, Delivery, Ending, Model, StrandRef, slots};
+use crate::strand::status::{Killed, Resumed};
+use crate::strand::{self, Delivery, Ending, Life, StrandRef, Wait, slots};
 use crate::thread::{Thread, Window};
 use crate::unwind;
 use crate::waiting::{self, Place};
+use crate::worker;
 
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
 /// exception that ended it. *GC point.*
@@ -38,20 +37,17 @@ pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 /// Makes the strand of this object end: its `ensure:` blocks run, and nothing else. Answers whether
 /// it had not ended.
 pub fn terminate(thread: &mut Thread, object: Object) -> Word {
-    let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
-    strand.is_killed.store(true, Ordering::Relaxed);
-    // See `waiting::park`.
-    fences::heavy();
-    // Who waits for the ends of branches ends after them.
-    for branch in forks::branches_awaited(thread, object) {
-        terminate(thread, branch);
-    }
-    let ticket = strand.current_ticket();
-    // What it says goes with the ticket, which it took later.
-    if !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
-        waiting::cut(thread, strand, Delivery::Kill, Word::NIL);
-    } else {
-        ask_to_poll(thread, strand);
+    let Some(life) = Life::of_object(object) else { return Word::FALSE };
+    match life.kill() {
+        None => return Word::FALSE,
+        Some(Killed::Claimed) => waiting::cut(thread, life.strand(), Delivery::Kill, Word::NIL),
+        Some(Killed::Owned) => ask_to_poll(thread, life.strand()),
+        Some(Killed::Patient) => {
+            // Who waits for the ends of branches ends after them.
+            for branch in forks::branches_awaited(thread, object) {
+                terminate(thread, branch);
+            }
+        }
     }
     Word::TRUE
 }
@@ -76,46 +72,43 @@ fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
 /// Holds up the strand of this object until it is resumed: itself at once, another one that is ready
 /// or waits when it would go on.
 pub fn suspend(thread: &mut Thread, object: Object) -> Outcome {
-    let Some(strand) = StrandRef::of_object(object) else { return Outcome::Return(Word::FALSE) };
-    if thread.running_strand() == Some(strand) {
-        waiting::park(thread, Word::NIL);
+    let Some(life) = Life::of_object(object) else { return Outcome::Return(Word::FALSE) };
+    if thread.running_strand() == Some(life.strand()) {
+        waiting::park_in(thread, Word::NIL, Wait::Suspension);
         return Outcome::Park;
     }
-    strand.is_suspended.store(true, Ordering::Relaxed);
-    ask_to_poll(thread, strand);
-    Outcome::Return(Word::TRUE)
+    let is_live = life.suspend();
+    if is_live {
+        ask_to_poll(thread, life.strand());
+    }
+    Outcome::Return(Word::from_bool(is_live))
 }
 
 /// Lets a suspended strand go on; answers whether it was suspended.
 pub fn resume(thread: &mut Thread, object: Object) -> Word {
-    let Some(strand) = StrandRef::of_object(object) else { return Word::FALSE };
-    if strand.is_suspended.swap(false, Ordering::Relaxed) {
-        return Word::TRUE;
+    let Some(life) = Life::of_object(object) else { return Word::FALSE };
+    match life.resume() {
+        Some(Resumed::Claimed) => waiting::make_ready(thread, life.strand(), Place::Last),
+        Some(Resumed::Unnoticed) => {}
+        Some(Resumed::NotSuspended) | None => return Word::FALSE,
     }
-    // A strand that suspended itself waits for nothing.
-    let waits = object.slot(slots::WAITS_FOR) != Word::NIL;
-    if waits || !strand.claim(strand.current_ticket()) {
-        return Word::FALSE;
-    }
-    waiting::make_ready(thread, strand, Place::Last);
     Word::TRUE
 }
 
 /// The priority of a strand; 0 if it has ended.
 pub fn priority(object: Object) -> Word {
-    let priority = StrandRef::of_object(object).map_or(0, |strand| strand.priority.get());
+    let priority = StrandRef::of_object(object).map_or(0, StrandRef::priority);
     Word::from_small_integer_unchecked(i64::from(priority))
 }
 
 /// Changes the priority of a strand.
 pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
-    let Some(strand) = StrandRef::of_object(object) else { return };
-    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
-    let was_ready = vat.is_some_and(|vat| vat.remove_ready(strand));
-    strand.priority.set(priority);
-    if let Some(vat) = vat.filter(|_| was_ready) {
-        vat.add_ready(thread, strand, false);
-    } else if thread.running_strand() == Some(strand) {
+    let Some(life) = Life::of_object(object).filter(|life| life.set_priority(priority)) else {
+        return;
+    };
+    if thread.running_strand() == Some(life.strand()) {
         thread.ask_to_poll();
+    } else if let Some(vat) = worker::vat_of_exclusive(life.strand()) {
+        vat.reposition(thread, life.strand());
     }
 }

@@ -11,8 +11,6 @@
 //! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
 //! themselves like any code.
 
-use std::sync::atomic::Ordering;
-
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::module::{Region, RegionKind, Side};
@@ -84,7 +82,7 @@ pub fn kill(thread: &mut Thread) {
 /// As [`kill`], from the call in progress.
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
     transaction::abandon(thread);
-    thread.strand().is_killed.store(false, Ordering::Relaxed);
+    thread.strand().forget_kill();
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
     let error =
         thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
@@ -123,7 +121,7 @@ fn end_of_handler(function: &Function, region: &Region) -> u32 {
 /// An `ensure:` block has ended: if the strand is to end, it does so soon.
 #[inline]
 pub fn ensure_ended(thread: &Thread) {
-    if thread.strand().is_killed.load(Ordering::Relaxed) {
+    if thread.strand().is_killed() {
         thread.ask_to_poll();
     }
 }

@@ -4,12 +4,9 @@
 //! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
 //! *vat object* on the heap holds the mailbox, and is what far references refer to.
 //!
-//! Protocol. One word holds a lock and flags, which change under the lock:
-//!
-//! - *scheduled*: the vat is in a run queue, once. Whoever takes it from there owns it.
-//! - *owned*: a worker runs the vat's exclusive strands; it alone takes from mailbox and ready list.
-//! - *ready*: the ready list is not empty. Ready strands go before messages.
-//! - *expected*: the vat is in the inbox of its home, to be looked at; that says nothing about who has it.
+//! Protocol. One word says who has the vat (`vat/ownership.rs`): nobody, a run queue, or a worker, its *owner*, which
+//! runs the vat's exclusive strands and alone takes from mailbox and ready list. The word is a lock as well: ready list
+//! and mailbox change under it. Ready strands go before messages.
 //!
 //! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
 //! was taken belongs to the vat, too: another owner goes on with it.
@@ -17,9 +14,9 @@
 //! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
 //! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
 //!
-//! Whoever adds a message or a ready strand schedules the vat if it is neither. The owner looks for
+//! Whoever adds a message or a ready strand schedules the vat if nobody has it. The owner looks for
 //! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
-//! the lock, and it is held for a few instructions, so waiters spin.
+//! the lock.
 //!
 //! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner looks
 //! whether it is at home here; otherwise it gives the vat away, to where that is: *with* the strand to a bound
@@ -35,10 +32,9 @@
 //! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same. If the strand is
 //! lost, the turn has no end, and no other one ever begins.
 
-use std::cell::{Cell, UnsafeCell};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
@@ -56,6 +52,10 @@ use crate::transactions::memory::Memory;
 use crate::vm::Vm;
 use crate::waiting::{self, waiter};
 use crate::worker::Item;
+
+mod ownership;
+
+use ownership::{Content, Locked, Ownership};
 
 /// The slots of a vat object.
 pub mod slots {
@@ -76,41 +76,27 @@ pub mod slots {
     const _: () = crate::known::assert_slots(crate::known::VAT, TAKEN + 1);
 }
 
-const LOCKED: u32 = 1;
-const SCHEDULED: u32 = 2;
-const OWNED: u32 = 4;
-const READY: u32 = 8;
-const EXPECTED: u32 = 16;
-/// Somebody has the vat, or is about to.
-const BUSY: u32 = SCHEDULED | OWNED;
-
 /// A vat's native part.
 pub struct Vat {
-    state: AtomicU32,
-    /// The number of the worker that owns it; means nothing if it is not owned.
-    pub owner: AtomicU32,
+    /// Who has it; and the strands that are ready.
+    ownership: Ownership<ReadyList>,
     /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
     pub running: AtomicU8,
     /// The vat object; the collector updates it.
     pub object: RootWord,
-    /// The strand whose turn has begun and not ended.
-    pub turn: Cell<Option<StrandRef>>,
+    /// The address of the strand whose turn has begun and not ended, or 0.
+    turn: AtomicUsize,
     /// Whether a turn has begun and can never end.
-    has_lost_turn: Cell<bool>,
+    has_lost_turn: AtomicBool,
     /// The memory of its transactions, if there were some.
     memory: AtomicPtr<Memory>,
-    /// Where its turns run, and strands that have no home of their own. It does not change.
-    pub home: Cell<Home>,
-    ready: UnsafeCell<ReadyList>,
+    /// The bits of its home, which does not change.
+    home: AtomicU32,
     /// The sandbox that its turns belong to, or null.
     sandbox: AtomicPtr<Sandbox>,
     /// Whether it is part of a slab only.
-    is_free: Cell<bool>,
+    is_free: AtomicBool,
 }
-
-// SAFETY: what is in cells is accessed under the lock, or by the owner (`turn`), or by the collector
-// while all workers stand.
-unsafe impl Sync for Vat {}
 
 /// The address of a vat's native part, which stays where it is as long as the VM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,7 +125,7 @@ struct ReadyList {
 
 impl ReadyList {
     fn push(&mut self, strand: StrandRef, first: bool) {
-        let priority = strand.priority.get();
+        let priority = strand.priority();
         let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
             Ok(index) => &mut self.queues[index].1,
             Err(index) => {
@@ -154,10 +140,6 @@ impl ReadyList {
         self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
     }
 
-    fn is_empty(&self) -> bool {
-        self.queues.iter().all(|(_, queue)| queue.is_empty())
-    }
-
     fn has_above(&self, priority: u8) -> bool {
         self.queues.iter().any(|(other, queue)| *other > priority && !queue.is_empty())
     }
@@ -169,6 +151,15 @@ impl ReadyList {
         })
     }
 }
+
+impl Content for ReadyList {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|(_, queue)| queue.is_empty())
+    }
+}
+
+/// A vat that the calling thread has locked.
+type LockedVat = Locked<'static, ReadyList>;
 
 /// What the owner of a vat is to do next.
 pub enum Work {
@@ -208,38 +199,14 @@ impl VatRef {
         self.object.get().object_unchecked()
     }
 
-    fn lock(self) -> u32 {
-        let mut spins = 0;
-        loop {
-            let state = self.state.load(Ordering::Relaxed) & !LOCKED;
-            let locked = self.state.compare_exchange_weak(
-                state,
-                state | LOCKED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
-            if locked.is_ok() {
-                return state;
-            }
-            waiting::spin(&mut spins);
-        }
-    }
-
-    /// Gives the lock back, with this state but for the flag *ready*, which is found out here.
-    fn unlock(self, state: u32) {
-        let ready = if self.ready().is_empty() { 0 } else { READY };
-        self.state.store(state & !READY | ready, Ordering::Release);
-    }
-
-    #[expect(clippy::mut_from_ref, reason = "the lock gives exclusive access")]
-    fn ready(&self) -> &mut ReadyList {
-        // SAFETY: called with the lock held, and the reference is dropped before it is given back.
-        unsafe { &mut *self.ready.get() }
+    fn lock(self) -> LockedVat {
+        // SAFETY: vats live in slabs that are never freed.
+        unsafe { &(*self.0.as_ptr()).ownership }.lock()
     }
 
     /// Appends a message, and schedules the vat if need be.
     pub fn post(self, thread: &mut Thread, message: Object) {
-        let state = self.lock();
+        let locked = self.lock();
         let object = self.object();
         self.change_room(thread, -1);
         match object.slot(slots::LAST).as_object() {
@@ -247,7 +214,7 @@ impl VatRef {
             None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
         }
         object.set_slot(&mut thread.mutator, slots::LAST, message.word());
-        self.unlock_scheduled(thread, state);
+        self.unlock_scheduled(thread, locked);
     }
 
     /// Whether there is a limit to the mailbox.
@@ -266,213 +233,204 @@ impl VatRef {
     /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
     /// its call answers the value. No GC point comes between making the waiter and this.
     pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
-        let state = self.lock();
+        let locked = self.lock();
         let object = self.object();
         if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
-            self.unlock(state);
             return Outcome::Return(value);
         }
         let ticket = waiting::park(thread, object.word());
         waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
-        self.unlock(state);
+        drop(locked);
         Outcome::Park
     }
 
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
     /// priority is asked to give way.
     pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
-        let state = self.lock();
-        if state & BUSY == 0 {
-            return self.schedule_with(thread, state, strand);
+        let mut locked = self.lock();
+        if locked.is_idle() {
+            return self.schedule_with(thread, locked, strand);
         }
-        self.ready().push(strand, first);
-        let outranks = self.is_outranked_by(strand, state);
-        self.unlock(state);
-        if outranks {
-            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
+        locked.content().push(strand, first);
+        self.unlock_outranked(thread, locked, strand);
+    }
+
+    /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this one runs there.
+    fn unlock_outranked(self, thread: &Thread, locked: LockedVat, strand: StrandRef) {
+        let running = self.running.load(Ordering::Relaxed);
+        let outranked = locked.owner().filter(|_| strand.priority() > running);
+        drop(locked);
+        if let Some(owner) = outranked {
+            thread.vm.ask_to_poll(owner);
         }
     }
 
-    /// Schedules a vat that nobody has, for a strand that is ready. It is locked.
-    fn schedule_with(self, thread: &mut Thread, state: u32, strand: StrandRef) {
-        if !self.pass_on(thread, state, strand, false) {
+    /// Schedules a vat that nobody has, for a strand that is ready.
+    fn schedule_with(self, thread: &mut Thread, locked: LockedVat, strand: StrandRef) {
+        if !self.pass_on(thread, locked, strand, false) {
             self.yield_to_others(thread);
         }
     }
 
     /// Schedules a vat that nobody has, and hands it to whoever runs this strand, which stands before or behind
     /// the others that are ready. Or the strand waits alone, for its native thread is busy, and the vat is
-    /// scheduled and in no queue. Whether it was handed on. The vat is locked.
-    fn pass_on(self, thread: &mut Thread, state: u32, strand: StrandRef, first: bool) -> bool {
-        let Some(bound) = strand.home().worker() else {
-            self.ready().push(strand, first);
-            self.unlock(state | SCHEDULED);
+    /// scheduled and in no queue. Whether it was handed on.
+    fn pass_on(
+        self,
+        thread: &mut Thread,
+        mut locked: LockedVat,
+        strand: StrandRef,
+        first: bool,
+    ) -> bool {
+        let bound = strand.home().worker();
+        if bound.is_none() {
+            locked.content().push(strand, first);
+        }
+        locked.schedule();
+        // From here on it may be theirs.
+        drop(locked);
+        let Some(bound) = bound else {
             thread.worker.push(Item::vat(self));
             return true;
         };
-        // From here on it may be theirs.
-        self.unlock(state | SCHEDULED);
         thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand))
     }
 
     /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
     /// owns the vat now. If not, whoever has the vat comes to the strand.
     pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
-        let state = self.lock();
-        self.ready().push(strand, true);
-        let outranks = self.is_outranked_by(strand, state);
-        let is_free = state & BUSY == 0;
-        if !is_free {
-            // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
-            // yield all the time might always come too early.
-            thread.worker.end_run();
+        let mut locked = self.lock();
+        locked.content().push(strand, true);
+        if locked.own_if_idle(thread.worker_index()) {
+            return true;
         }
-        self.own_if_free(thread.worker_index(), state);
-        if outranks {
-            thread.vm.ask_to_poll(self.owner.load(Ordering::Relaxed));
-        }
-        is_free
-    }
-
-    /// Whether a strand with a lesser priority than this one runs.
-    fn is_outranked_by(self, strand: StrandRef, state: u32) -> bool {
-        state & OWNED != 0 && strand.priority.get() > self.running.load(Ordering::Relaxed)
+        // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
+        // yield all the time might always come too early.
+        thread.worker.end_run();
+        self.unlock_outranked(thread, locked, strand);
+        false
     }
 
     /// Whether a strand with a greater priority is ready.
     pub fn has_ready_above(self, priority: u8) -> bool {
-        let state = self.lock();
-        let has = self.ready().has_above(priority);
-        self.unlock(state);
-        has
+        self.lock().content().has_above(priority)
     }
 
-    /// Takes a strand from the ready ones; whether it was there.
-    pub fn remove_ready(self, strand: StrandRef) -> bool {
-        let state = self.lock();
-        let removed = self.ready().remove(strand);
-        self.unlock(state);
-        removed
+    /// The priority of a strand has changed: if it is ready, it stands behind the others that have the same. One that
+    /// runs with a lesser priority is asked to give way.
+    pub fn reposition(self, thread: &Thread, strand: StrandRef) {
+        let mut locked = self.lock();
+        if locked.content().remove(strand) {
+            locked.content().push(strand, false);
+            self.unlock_outranked(thread, locked, strand);
+        }
     }
 
-    fn unlock_scheduled(self, thread: &mut Thread, state: u32) {
-        if state & BUSY == 0 {
-            self.enqueue(thread, state);
-        } else {
-            self.unlock(state);
+    fn unlock_scheduled(self, thread: &mut Thread, locked: LockedVat) {
+        if locked.is_idle() {
+            self.enqueue(thread, locked);
         }
     }
 
     /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
-    fn enqueue(self, thread: &mut Thread, state: u32) {
-        match self.home.get().worker() {
+    fn enqueue(self, thread: &mut Thread, mut locked: LockedVat) {
+        match self.home().worker() {
             None => {
-                self.unlock(state | SCHEDULED);
+                locked.schedule();
+                drop(locked);
                 thread.worker.push(Item::vat(self));
             }
-            Some(_) if state & EXPECTED != 0 => self.unlock(state),
-            Some(bound) => {
-                self.unlock(state | EXPECTED);
+            Some(bound) if locked.expect() => {
+                drop(locked);
                 let item = Item::visit(self);
                 thread.worker.hand_to(bound, item, item);
             }
+            Some(_) => {}
         }
     }
 
     /// Owns a vat that is expected here, its home, if nobody has it.
     pub fn visit(self, worker: u32) -> bool {
-        let state = self.lock() & !EXPECTED;
-        self.own_if_free(worker, state)
-    }
-
-    /// Unlocks a vat, and owns it if nobody has it.
-    fn own_if_free(self, worker: u32, state: u32) -> bool {
-        let is_free = state & BUSY == 0;
-        if is_free {
-            self.owner.store(worker, Ordering::Relaxed);
-        }
-        self.unlock(if is_free { state | OWNED } else { state });
-        is_free
+        let mut locked = self.lock();
+        locked.arrive();
+        locked.own_if_idle(worker)
     }
 
     /// Takes ownership of a vat that was taken from a run queue.
     pub fn own(self, worker: u32) {
-        let state = self.lock();
-        self.own_scheduled(worker, state);
+        self.lock().own(worker);
     }
 
     /// As [`VatRef::own`], together with a strand that stands before the others then.
     pub fn own_with(self, worker: u32, strand: StrandRef) {
-        let state = self.lock();
-        self.ready().push(strand, true);
-        self.own_scheduled(worker, state);
+        let mut locked = self.lock();
+        locked.content().push(strand, true);
+        locked.own(worker);
     }
 
-    /// Unlocks and owns a vat that was on its way here.
-    fn own_scheduled(self, worker: u32, state: u32) {
-        debug_assert!(state & BUSY == SCHEDULED, "a vat that is on its way is scheduled");
-        self.owner.store(worker, Ordering::Relaxed);
-        self.unlock(state & !SCHEDULED | OWNED);
+    /// The owner makes another worker the owner.
+    pub fn hand_over(self, worker: u32) {
+        self.lock().hand_over(worker);
     }
 
     /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
     /// into a run queue. It may turn out that there is nothing to do.
     pub fn take_away(self) -> bool {
-        let state = self.lock();
-        let is_owned = state & OWNED != 0;
-        self.unlock(if is_owned { state & !OWNED | SCHEDULED } else { state });
-        is_owned
+        self.lock().take_away()
     }
 
     /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
     pub fn reclaim(self, worker: u32) -> bool {
-        let state = self.lock();
-        self.own_if_free(worker, state)
+        self.lock().own_if_idle(worker)
     }
 
     /// What the owner is to do next; if there is nothing, it does not own the vat any more.
     ///
     /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
-        let begins_turn = self.may_begin_turn() && self.home.get() == thread.home;
+        let begins_turn = self.may_begin_turn() && self.home() == thread.home;
         // Who makes a strand ready now does so during the turn that begins.
         if begins_turn
-            && self.state.load(Ordering::Relaxed) & READY == 0
+            && !self.ownership.is_ready()
             && let Some(message) = self.take_message(thread, slots::TAKEN)
         {
             return Work::Turn(message);
         }
         loop {
-            let state = self.lock();
-            let Some(strand) = self.ready().pop() else { return self.next_turn(thread, state) };
+            let mut locked = self.lock();
+            let Some(strand) = locked.content().pop() else {
+                return self.next_turn(thread, locked);
+            };
             if strand.is_at_home(thread.home) {
-                self.unlock(state);
                 return Work::Strand(strand);
             }
-            if self.send_home(thread, state, strand) {
+            if self.send_home(thread, locked, strand) {
                 return Work::Nothing;
             }
         }
     }
 
-    /// The owner's next turn. The vat is locked.
-    fn next_turn(self, thread: &mut Thread, state: u32) -> Work {
+    /// The owner's next turn.
+    fn next_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
         if !self.has_next_turn() {
             thread.worker.end_run();
-            self.unlock(state & !OWNED);
+            locked.let_go();
             return Work::Nothing;
         }
-        if self.home.get() != thread.home {
+        if self.home() != thread.home {
             thread.worker.end_run();
-            self.enqueue(thread, state & !OWNED);
+            locked.let_go();
+            self.enqueue(thread, locked);
             return Work::Nothing;
         }
         if self.object().slot(slots::ROOM) != Word::NIL {
-            return self.next_bounded_turn(thread, state);
+            return self.next_bounded_turn(thread, locked);
         }
         self.take_messages(thread);
         let message = self.take_message(thread, slots::TAKEN);
-        self.unlock(if message.is_some() { state } else { state & !OWNED });
+        if message.is_none() {
+            locked.let_go();
+        }
         message.map_or(Work::Nothing, Work::Turn)
     }
 
@@ -483,13 +441,13 @@ impl VatRef {
         self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
     }
 
-    /// The owner of the vat, who has locked it, gives it away, for its next strand runs elsewhere. Or the
-    /// strand waits there alone, for its native thread is busy, and the owner still owns the vat. Whether it
-    /// was given away.
-    fn send_home(self, thread: &mut Thread, state: u32, strand: StrandRef) -> bool {
+    /// The owner gives the vat away, for its next strand runs elsewhere. Or the strand waits there alone, for its
+    /// native thread is busy, and the owner still owns the vat. Whether it was given away.
+    fn send_home(self, thread: &mut Thread, mut locked: LockedVat, strand: StrandRef) -> bool {
         // Whoever comes back to this native thread by what it gives away finds it idle.
         thread.worker.end_run();
-        if self.pass_on(thread, state & !OWNED, strand, true) {
+        locked.let_go();
+        if self.pass_on(thread, locked, strand, true) {
             return true;
         }
         if !thread.worker.resume_run() {
@@ -497,15 +455,14 @@ impl VatRef {
             return true;
         }
         // It is in no queue, so nobody else has taken it.
-        let state = self.lock();
-        self.unlock(state & !SCHEDULED | OWNED);
+        self.lock().own(thread.worker_index());
         false
     }
 
-    /// The owner's next turn, if the mailbox is bounded. The vat is locked.
-    fn next_bounded_turn(self, thread: &mut Thread, state: u32) -> Work {
+    /// The owner's next turn, if the mailbox is bounded.
+    fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
         let Some(message) = self.take_message(thread, slots::FIRST) else {
-            self.unlock(state & !OWNED);
+            locked.let_go();
             return Work::Nothing;
         };
         if self.object().slot(slots::FIRST) == Word::NIL {
@@ -513,7 +470,7 @@ impl VatRef {
         }
         self.change_room(thread, 1);
         let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
-        self.unlock(state);
+        drop(locked);
         if let Some(sender) = sender {
             waiting::wake(thread, sender, sender.slot(waiter::VALUE));
         }
@@ -555,63 +512,85 @@ impl VatRef {
     /// goes to the end of the run queue.
     pub fn yield_to_others(self, thread: &mut Thread) {
         loop {
-            let state = self.lock() & !BUSY;
-            let Some(strand) = self.ready().pop() else { return self.leave(thread, state) };
-            if self.pass_on(thread, state, strand, true) {
+            let mut locked = self.lock();
+            locked.let_go();
+            let Some(strand) = locked.content().pop() else { return self.leave(thread, locked) };
+            if self.pass_on(thread, locked, strand, true) {
                 return;
             }
         }
     }
 
     /// Unlocks a vat that nobody has, and that has no ready strands.
-    fn leave(self, thread: &mut Thread, state: u32) {
-        match self.has_next_turn() {
-            true => self.enqueue(thread, state),
-            false => self.unlock(state),
+    fn leave(self, thread: &mut Thread, locked: LockedVat) {
+        if self.has_next_turn() {
+            self.enqueue(thread, locked);
         }
     }
 
     /// Whether there is something to do for its owner, beside what runs.
     pub fn has_work(self) -> bool {
-        let state = self.lock();
-        let has_work = state & READY != 0 || self.has_next_turn();
-        self.unlock(state);
-        has_work
+        let mut locked = self.lock();
+        !locked.content().is_empty() || self.has_next_turn()
     }
 
     /// Keeps a new vat out of run queues until it is released.
     pub fn hold(self) {
-        self.unlock(self.lock() | SCHEDULED);
+        self.lock().schedule();
     }
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
-        let state = self.lock();
-        self.enqueue(thread, state & !SCHEDULED);
+        let mut locked = self.lock();
+        locked.let_go();
+        self.enqueue(thread, locked);
+    }
+
+    /// The strand whose turn has begun and not ended.
+    pub fn turn(self) -> Option<StrandRef> {
+        let address = self.turn.load(Ordering::Relaxed);
+        // SAFETY: `set_turn` stored the address of a strand, or 0.
+        (address != 0).then(|| unsafe { StrandRef::from_address(address) })
+    }
+
+    /// The turn of this strand has begun, or the turn has ended. For the owner.
+    pub fn set_turn(self, strand: Option<StrandRef>) {
+        self.turn.store(strand.map_or(0, StrandRef::address), Ordering::Relaxed);
+    }
+
+    /// Where its turns run, and strands that have no home of their own.
+    #[inline]
+    pub fn home(self) -> Home {
+        Home::from_bits(self.home.load(Ordering::Relaxed))
+    }
+
+    /// Gives it a home, before anybody else knows the vat.
+    pub fn set_home(self, home: Home) {
+        self.home.store(home.bits(), Ordering::Relaxed);
     }
 
     fn may_begin_turn(self) -> bool {
-        self.turn.get().is_none() && !self.has_lost_turn.get()
+        self.turn().is_none() && !self.has_lost_turn.load(Ordering::Relaxed)
     }
 
     /// The collector found the strand of the turn that has begun, if it is this one, to be lost.
     pub(crate) fn lose_turn(self, strand: StrandRef) {
-        if self.turn.get() == Some(strand) {
-            self.turn.set(None);
-            self.has_lost_turn.set(true);
+        if self.turn() == Some(strand) {
+            self.set_turn(None);
+            self.has_lost_turn.store(true, Ordering::Relaxed);
         }
     }
 
     /// Whether a turn has begun and can never end.
     pub fn has_lost_turn(self) -> bool {
-        self.has_lost_turn.get()
+        self.has_lost_turn.load(Ordering::Relaxed)
     }
 
     /// A turn that was lost is over. The caller sees to it that nobody runs the vat.
     pub fn forget_lost_turn(self, thread: &mut Thread) {
-        self.has_lost_turn.set(false);
-        let state = self.lock();
-        self.unlock_scheduled(thread, state);
+        self.has_lost_turn.store(false, Ordering::Relaxed);
+        let locked = self.lock();
+        self.unlock_scheduled(thread, locked);
     }
 
     /// The sandbox that it belongs to.
@@ -668,7 +647,7 @@ impl VatRef {
 
     /// Whether somebody will run it, or look at it.
     fn is_active(self) -> bool {
-        self.state.load(Ordering::Relaxed) & (BUSY | EXPECTED) != 0
+        self.ownership.is_active()
     }
 }
 
@@ -709,7 +688,8 @@ impl Vats {
 
     fn used(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
         let vats = slabs.slabs.iter().flat_map(|slab| slab.iter());
-        vats.map(|vat| VatRef(NonNull::from(vat))).filter(|vat| !vat.is_free.get())
+        vats.map(|vat| VatRef(NonNull::from(vat)))
+            .filter(|vat| !vat.is_free.load(Ordering::Relaxed))
     }
 
     /// Shows the objects of vats to the collector: those made since the last collection, and in a
@@ -738,13 +718,13 @@ impl Vats {
             }
         }
         for &vat in &dead {
-            vat.turn.set(None);
-            vat.has_lost_turn.set(false);
+            vat.set_turn(None);
+            vat.has_lost_turn.store(false, Ordering::Relaxed);
             vat.leave_sandbox();
             if let Some(memory) = vat.take_memory() {
                 transactions.give_back(memory);
             }
-            vat.is_free.set(true);
+            vat.is_free.store(true, Ordering::Relaxed);
         }
         inner.free.extend(dead);
     }
@@ -753,17 +733,15 @@ impl Vats {
 impl Vat {
     fn new() -> Vat {
         Vat {
-            state: AtomicU32::new(0),
-            owner: AtomicU32::new(0),
+            ownership: Ownership::default(),
             running: AtomicU8::new(0),
             object: RootWord::default(),
-            turn: Cell::new(None),
-            has_lost_turn: Cell::new(false),
+            turn: AtomicUsize::new(0),
+            has_lost_turn: AtomicBool::new(false),
             memory: AtomicPtr::default(),
-            home: Cell::new(Home::ANYWHERE),
-            ready: UnsafeCell::default(),
+            home: AtomicU32::new(Home::ANYWHERE.bits()),
             sandbox: AtomicPtr::default(),
-            is_free: Cell::new(true),
+            is_free: AtomicBool::new(true),
         }
     }
 }
@@ -774,13 +752,13 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let object = allocated(thread.mutator.allocate_slots(known::VAT, class))?;
     let vat = thread.vm.vats.take();
     object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
-    vat.state.store(0, Ordering::Relaxed);
+    vat.ownership.begin();
     vat.object.set(object.word());
-    vat.home.set(Home::ANYWHERE);
+    vat.set_home(Home::ANYWHERE);
     if let Some(sandbox) = thread.sandbox {
         vat.enter_sandbox(sandbox);
     }
-    vat.is_free.set(false);
+    vat.is_free.store(false, Ordering::Relaxed);
     Ok(vat)
 }
 
@@ -798,8 +776,7 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
         return Ok(vat);
     }
     let vat = make(thread)?;
-    vat.owner.store(thread.worker_index(), Ordering::Relaxed);
-    vat.state.store(OWNED, Ordering::Relaxed);
+    vat.ownership.begin_owned(thread.worker_index());
     let object = strand.object();
     object.set_slot(&mut thread.mutator, crate::strand::slots::VAT, vat.object.get());
     strand.vat.set(Some(vat));

@@ -342,7 +342,7 @@ impl Vm {
 
     /// Makes the worker on which a strand runs, if it does, poll.
     pub fn preempt_strand(&self, strand: StrandRef) {
-        if let Some(worker) = strand.worker.load(Ordering::Relaxed).checked_sub(1) {
+        if let Some(worker) = strand.worker_asked() {
             self.ask_to_poll(worker);
         }
     }

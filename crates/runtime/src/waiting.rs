@@ -23,14 +23,13 @@
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
 
-use std::sync::atomic::Ordering;
-
 use squall_heap::{Mutator, Object, Word};
 
-use crate::fences;
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
-use crate::strand::{self, Delivery, Model, Standing, StrandRef};
+use crate::strand::status::Parked;
+use crate::strand::{self, Delivery, Model, Standing, StrandRef, Wait};
+use crate::sync::spin;
 use crate::thread::{Thread, allocated};
 use crate::worker::Item;
 
@@ -55,14 +54,6 @@ pub mod waiter {
 
 const ZERO: Word = Word::from_small_integer_unchecked(0);
 const ONE: Word = Word::from_small_integer_unchecked(1);
-
-/// One more turn of a loop that waits for another native thread.
-#[inline]
-pub fn spin(spins: &mut u32) {
-    const PATIENCE: u32 = 64;
-    *spins += 1;
-    if *spins < PATIENCE { std::hint::spin_loop() } else { std::thread::yield_now() }
-}
 
 /// Takes the lock of an object.
 #[inline]
@@ -101,22 +92,27 @@ pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
 /// Parks the running strand in the call in progress; answers its ticket. From the moment that the
 /// ticket can be seen by others, the caller does not touch the strand any more.
 pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
-    park_standing(thread, waits_for, Standing::InCall)
+    park_in(thread, waits_for, Wait::Ordinary).ticket
+}
+
+/// As [`park`], for one kind of wait or another.
+pub fn park_in(thread: &mut Thread, waits_for: Word, wait: Wait) -> Parked {
+    park_standing(thread, waits_for, Standing::InCall, wait)
 }
 
 /// Parks the running strand before the instruction in the saved state, which it will execute, perhaps
 /// again. Otherwise as [`park`].
 pub fn park_before(thread: &mut Thread, waits_for: Word) -> u64 {
-    park_standing(thread, waits_for, Standing::BeforeInstruction)
+    park_standing(thread, waits_for, Standing::BeforeInstruction, Wait::Ordinary).ticket
 }
 
 /// Parks the running strand, which has its message [back](crate::messages::hand_back) and begins with it again.
 /// Otherwise as [`park`].
 pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
-    park_standing(thread, waits_for, Standing::New)
+    park_standing(thread, waits_for, Standing::New, Wait::Ordinary).ticket
 }
 
-fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u64 {
+fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait: Wait) -> Parked {
     let strand = thread.strand();
     strand::touch(thread, strand);
     strand.is_exposed.set(true);
@@ -128,15 +124,12 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing) -> u6
     strand.parked_at.set(thread.ticks);
     strand.transaction.set(thread.transaction.take());
     thread.is_parked = true;
-    let ticket = strand.park();
-    // Who terminates a strand says so, and then looks for a ticket; we take one, and then look whether
-    // somebody said so. The fences see to it that one of the two finds the other.
-    fences::light();
-    let is_ended = || strand.is_killed.load(Ordering::Relaxed);
-    if is_ended() && !strand.is_patient.load(Ordering::Relaxed) && strand.claim(ticket) {
+    let parked = strand.park(wait);
+    // Who asks it to end from now on finds it parked.
+    if parked.was_killed && wait != Wait::Patient && strand.claim(parked.ticket) {
         cut(thread, strand, Delivery::Kill, Word::NIL);
     }
-    ticket
+    parked
 }
 
 /// Undoes [`park`], as the ticket was shown to nobody; or whether it was, and is claimed by now.
@@ -347,15 +340,29 @@ pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
     }
 }
 
-/// Whether a strand that would go on now was suspended: it is then parked until it is resumed.
+/// Whether a strand that would go on now is suspended: it is then parked until it is resumed.
 pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
-    if !strand.is_suspended.load(Ordering::Relaxed) || strand.is_killed.load(Ordering::Relaxed) {
+    if !strand.is_suspended() {
         return false;
     }
     strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
-    strand.is_suspended.store(false, Ordering::Relaxed);
-    strand.park();
-    true
+    strand.hold_up()
+}
+
+/// Parks a claimed strand again, whose waiter this is and is in no queue: it waits, even if it is to end, until
+/// the waiter is [released](release).
+pub fn retain(thread: &mut Thread, waiter: Object) {
+    if let Some(strand) = strand_of(waiter) {
+        let ticket = Word::from_small_integer_unchecked(strand.park(Wait::Patient).ticket as i64);
+        waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    }
+}
+
+/// Wakes a strand that was [retained](retain).
+pub fn release(thread: &mut Thread, waiter: Object, value: Word) {
+    if take(thread, waiter) {
+        wake(thread, waiter, value);
+    }
 }
 
 /// Takes all waiters from a queue of a locked object: answers the last one, or nil.

@@ -317,7 +317,7 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     }
     if let Some(strand) = thread.turn_strand.take() {
         strand::renew(thread, strand, vat, message);
-        vat.turn.set(Some(strand));
+        vat.set_turn(Some(strand));
         return run_strand(thread, strand);
     }
     run_new_turn(thread, vat, message);
@@ -337,7 +337,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     thread.message.push(message.word());
     match strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
         Ok(strand) => {
-            vat.turn.set(Some(strand));
+            vat.set_turn(Some(strand));
             run_strand(thread, strand);
         }
         Err(_) => {
@@ -419,17 +419,17 @@ pub fn stop_later(thread: &mut Thread, stop: Stop) {
 /// The second half of [`stop_later`], by the vat's owner.
 fn stop_again(thread: &mut Thread, strand: StrandRef, stop: Stop) {
     strand.set_result(strand.object().slot(strand::slots::VALUE));
-    thread.stop = stop;
+    // It may have been held up, and ended then.
+    thread.stop = if strand.delivery.get() == Delivery::Kill { Stop::Killed } else { stop };
 }
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
 fn enter(thread: &mut Thread, strand: StrandRef) {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
-        vat.running.store(strand.priority.get(), Ordering::Relaxed);
+        vat.running.store(strand.priority(), Ordering::Relaxed);
     }
     thread.enter_strand(strand);
-    strand.is_patient.store(false, Ordering::Relaxed);
     if strand.standing.get() == Standing::InCall {
         deliver(thread, strand);
     }
@@ -441,8 +441,11 @@ fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     }
     if metering::is_over(thread) {
         unwind::kill(thread);
-    } else if strand.is_killed.load(Ordering::Relaxed) {
+    } else if strand.is_killed() {
         kill(thread, strand);
+    } else if strand.is_suspended() {
+        // Since it was last looked at; nobody knew then where it runs.
+        thread.ask_to_poll();
     }
 }
 
@@ -503,9 +506,9 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let role = strand.role.get();
     let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
     let result = if has_no_result { Word::NIL } else { task };
-    let turn = vat.filter(|vat| vat.turn.get() == Some(strand));
+    let turn = vat.filter(|vat| vat.turn() == Some(strand));
     if let Some(vat) = turn {
-        vat.turn.set(None);
+        vat.set_turn(None);
     }
     if role == Role::Branch {
         forks::take_from_list(thread, strand.object());

@@ -156,7 +156,7 @@ impl Machine {
     fn abandon_turn(&mut self) {
         self.vm.stalls.report(self.vm, Word::NIL);
         let Some(vat) = self.vm.main_vat() else { return };
-        match vat.turn.get() {
+        match vat.turn() {
             Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
             None => vat.forget_lost_turn(&mut self.thread),
         }

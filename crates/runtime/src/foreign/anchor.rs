@@ -105,7 +105,7 @@ pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
     };
     let worker = WorkerId::from_index(anchor.worker.load(Ordering::Relaxed) as usize);
     if let Some(vat) = worker::vat_of_exclusive(strand) {
-        vat.owner.store(anchor.worker.load(Ordering::Relaxed), Ordering::Relaxed);
+        vat.hand_over(anchor.worker.load(Ordering::Relaxed));
         thread.is_displaced = true;
     }
     anchor.give();

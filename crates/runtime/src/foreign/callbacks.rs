@@ -22,7 +22,6 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature};
 use squall_heap::{Handle, Word};
@@ -406,9 +405,7 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
 /// way takes another native thread.
 fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
     let vat = worker::vat_of_exclusive(strand);
-    strand.is_suspended.load(Ordering::Relaxed)
-        || thread.worker.has_waiting()
-        || vat.is_some_and(VatRef::has_work)
+    strand.is_suspended() || thread.worker.has_waiting() || vat.is_some_and(VatRef::has_work)
 }
 
 /// Puts a strand that was made to stop back into its queue.

@@ -74,7 +74,7 @@ fn create_actor(
         return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
     }
     let vat = vat::make(thread)?;
-    vat.home.set(home);
+    vat.set_home(home);
     if let Gift::Early(key) = gift {
         early::hold(thread, key, Held::Vat(vat));
     }

@@ -179,7 +179,7 @@ fn make_evaluating(
     let size = strand::size_for(function.frame_words as usize);
     fill_message(thread, window.get(index), window.get(index + 1))?;
     let strand = make_strand(thread, Word::NIL, Some(vat), kind.model, size)?;
-    strand.priority.set(kind.priority);
+    strand.set_priority(kind.priority);
     strand.affinity.bind(kind.home);
     strand.origin.set(trace::call_of_library(thread));
     Ok(strand)

@@ -14,8 +14,6 @@
 //! has a list of those that have not ended, linked through slots of their strand objects that branches have
 //! no other use for.
 
-use std::sync::atomic::Ordering;
-
 use squall_bytecode::liveness::{BranchMap, ForkMap};
 use squall_heap::{Object, Word};
 
@@ -26,7 +24,7 @@ use crate::function::{Function, Site};
 use crate::known::{self, KnownClass};
 use crate::outcome::{Failure, FailureReason, Outcome};
 use crate::stack::Activation;
-use crate::strand::{self, Delivery, Ending, Role, StrandRef};
+use crate::strand::{self, Delivery, Ending, Role, StrandRef, Wait};
 use crate::strands;
 use crate::thread::{Thread, allocated};
 use crate::transactions::transaction;
@@ -234,18 +232,16 @@ pub fn branches_awaited(thread: &mut Thread, parent: Object) -> Vec<Object> {
 
 /// Parks the parent, unless all branches have ended.
 fn wait(thread: &mut Thread, join: Object) -> Outcome {
-    let strand = thread.strand();
-    let parent = strand.object();
-    strand.is_patient.store(true, Ordering::Relaxed);
+    let parent = thread.strand().object();
     waiting::lock(&mut thread.mutator, join);
-    waiting::park(thread, join.word());
+    let parked = waiting::park_in(thread, join.word(), Wait::Patient);
     let remaining = remaining(join) - 1;
     set_remaining(thread, join, remaining);
     waiting::unlock(&mut thread.mutator, join);
     if remaining == 0 {
         wake_parent(thread, join);
-    } else if strand.is_killed.load(Ordering::Relaxed) {
-        // See `waiting::park`: who ends the strand finds that it waits, or is found here.
+    } else if parked.was_killed {
+        // Who asks from now on finds that it waits.
         strands::terminate(thread, parent);
     }
     Outcome::Park
@@ -328,8 +324,7 @@ fn change_remaining(thread: &mut Thread, join: Object, change: i64) -> i64 {
 /// Lets the parent go on, which is parked.
 fn wake_parent(thread: &mut Thread, join: Object) {
     let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
-    // Nobody ends it meanwhile, for it is patient.
-    if !parent.claim(parent.current_ticket()) {
+    if !parent.claim_patient() {
         return;
     }
     let (delivery, value) = match join.slot(FAILURE) {

@@ -92,7 +92,7 @@ fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
         return Settler::Strand(strand);
     }
     let vat = vats.iter().find(|vat| vat.messages().any(settles));
-    match vat.map(|vat| (vat.turn.get(), vat.has_lost_turn())) {
+    match vat.map(|vat| (vat.turn(), vat.has_lost_turn())) {
         Some((Some(turn), _)) => Settler::After(turn),
         Some((None, true)) => Settler::AfterLost,
         // Nothing else keeps an actor from its next message.

@@ -1,0 +1,23 @@
+//! What the protocols that are modelled are made of: the atomics of the standard library, or, when their
+//! interleavings are explored, those of loom.
+
+#[cfg(not(all(test, feature = "loom")))]
+pub(crate) use std::sync::atomic::AtomicU64;
+
+#[cfg(all(test, feature = "loom"))]
+pub(crate) use loom::sync::atomic::AtomicU64;
+
+/// One more turn of a loop that waits for another native thread, which needs a few instructions only.
+#[cfg(not(all(test, feature = "loom")))]
+#[inline]
+pub(crate) fn spin(spins: &mut u32) {
+    const PATIENCE: u32 = 64;
+    *spins += 1;
+    if *spins < PATIENCE { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
+/// The same: here only another thread can change anything.
+#[cfg(all(test, feature = "loom"))]
+pub(crate) fn spin(_: &mut u32) {
+    loom::thread::yield_now();
+}
