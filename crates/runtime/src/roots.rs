@@ -31,7 +31,7 @@ use crate::function::Constant;
 use crate::known::KnownClass;
 use crate::sandbox::metering;
 use crate::stack::Activation;
-use crate::strand::{self, StrandRef};
+use crate::strand::StrandRef;
 use crate::symbols::Symbol;
 use crate::thread::Thread;
 use crate::tracing;
@@ -90,7 +90,8 @@ impl RootWord {
     }
 
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots.
+        // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots. The reference lives
+        // for the call of `visit`, which only takes the address.
         visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
     }
 }
@@ -228,22 +229,9 @@ unsafe impl RootSource for Roots {
         kind: CollectionKind,
         visit: &mut dyn FnMut(&mut Word),
     ) {
-        // SAFETY: the context is a live thread's address and the thread stands, its state saved.
-        let thread = unsafe { &mut *thread_of(context) };
-        thread.message.iter_mut().for_each(&mut *visit);
-        thread.window.visit(visit);
-        thread.crossings.iter_mut().for_each(|crossing| visit(&mut crossing.value));
-        strand::visit_touched(&mut thread.touched, kind, visit);
-        if let Some(strand) = thread.turn_strand {
-            strand.object.visit(visit);
-        }
-        if let Some(transaction) = &mut thread.transaction {
-            transaction.visit(visit);
-        }
-        if let Some(strand) = thread.running_strand() {
-            strand.object.visit(visit);
-            visit_activations(thread.activations(), thread.stands_before, visit);
-        }
+        // SAFETY: the context is the address of an attached thread, which stands with its state saved; one collector
+        // thread visits the roots of a mutator.
+        unsafe { Thread::visit_roots(thread_of(context), kind, visit) };
     }
 
     fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(&mut Word)) {
@@ -313,7 +301,8 @@ fn visit_registers(
 ) {
     for register in registers.iter() {
         // SAFETY: a live map names registers of the function's frame that are initialised at this
-        // pc with tagged words; the thread that owns the frame stands.
+        // pc with tagged words; the thread that owns the frame stands. Several collector threads may visit the
+        // frames of a parked strand: `visit` only takes the address, and the heap accesses the word atomically.
         visit(unsafe { &mut *activation.register(register.index()) });
     }
 }

@@ -466,12 +466,20 @@ impl StrandRef {
         })
     }
 
-    /// The transaction that it is in, while the collector looks at it.
-    #[expect(clippy::mut_from_ref, reason = "as for frames, which the collector updates in place")]
-    fn suspended_transaction(&self) -> Option<&mut Transaction> {
-        // SAFETY: the strand does not run, and while all workers stand nobody but the collector accesses its
-        // parts. Several collector threads update the same words to the same values, as for frames.
-        unsafe { (*self.transaction.as_ptr()).as_deref_mut() }
+    /// Shows the words in the transaction of a strand that stands to the collector.
+    fn visit_transaction(self, visit: &mut dyn FnMut(&mut Word)) {
+        let place = self.transaction.as_ptr();
+        // SAFETY: the strand does not run, and while all workers stand only collector threads access its parts. None
+        // of them replaces the transaction.
+        if unsafe { (*place).is_none() } {
+            return;
+        }
+        // Several collector threads may scan a strand object at once.
+        let _one_at_a_time = TRANSACTION_VISIT.lock();
+        // SAFETY: as above; the reference lives no longer than the lock is held, so it has no alias.
+        if let Some(transaction) = unsafe { (*place).as_deref_mut() } {
+            transaction.visit(visit);
+        }
     }
 
     /// Shows the words in its frames to the collector.
@@ -479,13 +487,14 @@ impl StrandRef {
         if self.is_running() || self.is_free() {
             return;
         }
-        if let Some(transaction) = self.suspended_transaction() {
-            transaction.visit(visit);
-        }
+        self.visit_transaction(visit);
         let before = self.standing.get() == Standing::BeforeInstruction;
         crate::roots::visit_activations(self.activations(), before, visit);
     }
 }
+
+/// The right of a collector thread to visit the transactions of strands.
+static TRANSACTION_VISIT: Mutex<()> = Mutex::new(());
 
 /// What a strand parks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -914,7 +923,7 @@ pub fn forget(thread: &mut Thread, strand: StrandRef) {
 /// Frees the native part of a strand whose object is dead. Called by the collector.
 pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
     let memory = strand.vat.get().and_then(|vat| vat.memory());
-    if let (Some(memory), Some(transaction)) = (memory, strand.suspended_transaction()) {
+    if let (Some(memory), Some(mut transaction)) = (memory, strand.transaction.take()) {
         transaction.lose_strand(memory);
     }
     release(strand);

@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use squall_heap::{Mutator, Object, Word};
+use squall_heap::{CollectionKind, Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::affinity::Home;
@@ -20,6 +20,7 @@ use crate::function::{Function, Site};
 use crate::limit::Limit;
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
+use crate::roots;
 use crate::sandbox::{SandboxRef, metering};
 use crate::stack::{Activation, Stack};
 use crate::strand::{self, StrandRef};
@@ -59,6 +60,14 @@ impl State {
             }
             None => Activation::before_callback(self.pc, self.frame),
         }
+    }
+
+    /// The active calls, innermost first, of the strand whose state this is: it runs on the calling thread, or stands.
+    fn activations(self) -> impl Iterator<Item = Activation> {
+        // SAFETY: the frames are active, and the calling thread owns them or, during a collection, their owner stands.
+        std::iter::successors(self.activation(), |activation| unsafe {
+            activation.caller().map(|(caller, _)| caller)
+        })
     }
 }
 
@@ -478,11 +487,54 @@ impl Thread {
 
     /// The active calls, innermost first. The state must be saved.
     pub fn activations(&self) -> impl Iterator<Item = Activation> + use<> {
-        // SAFETY: the frames are active and this thread is the one that owns them or, during a
-        // collection, stands.
-        std::iter::successors(self.innermost(), |activation| unsafe {
-            activation.caller().map(|(caller, _)| caller)
-        })
+        self.state.activations()
+    }
+
+    /// Shows the roots of a thread to the collector.
+    ///
+    /// # Safety
+    ///
+    /// The thread is attached and stands, and no other collector thread visits its roots.
+    pub(crate) unsafe fn visit_roots(
+        thread: *mut Thread,
+        kind: CollectionKind,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        // SAFETY: the thread is attached, so its fields are initialised. It stands in a call of its mutator, which
+        // borrows that field alone; the fields here are others. Other threads access atomic fields only. So these
+        // references have no aliases, and none is to the thread as a whole.
+        let (message, crossings, touched, transaction) = unsafe {
+            (
+                &mut (*thread).message,
+                &mut (*thread).crossings,
+                &mut (*thread).touched,
+                &mut (*thread).transaction,
+            )
+        };
+        // SAFETY: the same; these are copied.
+        let (window, turn_strand, running, state, stands_before) = unsafe {
+            (
+                (*thread).window,
+                (*thread).turn_strand,
+                (*thread).strand,
+                (*thread).state,
+                (*thread).stands_before,
+            )
+        };
+        message.iter_mut().for_each(&mut *visit);
+        window.visit(visit);
+        crossings.iter_mut().for_each(|crossing| visit(&mut crossing.value));
+        strand::visit_touched(touched, kind, visit);
+        if let Some(strand) = turn_strand {
+            strand.object.visit(visit);
+        }
+        if let Some(transaction) = transaction {
+            transaction.visit(visit);
+        }
+        if let Some(strand) = running {
+            strand.object.visit(visit);
+            roots::visit_activations(state.activations(), stands_before, visit);
+        }
     }
 
     /// Goes on at an instruction of an activation.
