@@ -21,7 +21,7 @@ macro_rules! codes {
         /// The bytecode's instructions, as constants that a `match` on a byte can name.
         #[allow(non_upper_case_globals, reason = "named as in the instruction table")]
         pub mod general {
-            $(#[doc = $semantics] pub const $name: u8 = $code;)*
+            $(#[doc = concat!("`", $semantics, "`")] pub const $name: u8 = $code;)*
         }
     };
 }

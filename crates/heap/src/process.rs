@@ -27,8 +27,8 @@ impl Heap {
     ///
     /// # Safety
     ///
-    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`]
-    /// that points to an object, and no [`Object`], that was obtained before a GC point of this
+    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`](crate::Word)
+    /// that points to an object, and no [`Object`](crate::Object), that was obtained before a GC point of this
     /// mutator is used after it, unless it was read again from a root; objects are accessed only
     /// while an attached mutator runs, that is, not in native sections; slots and elements are
     /// accessed within their bounds and according to the object's format.

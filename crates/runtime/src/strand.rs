@@ -5,7 +5,7 @@
 //! what waits for the strand, and what the strand waits for, refer to it, so the collector finds the blocked
 //! strands that can still be woken, and knows the others to be lost. Each leads to the other.
 //!
-//! Protocol. A strand is free, parked, or somebody's; its [status](status) decides whose:
+//! Protocol. A strand is free, parked, or somebody's; its [`status`] decides whose:
 //!
 //! ```text
 //!   FREE ──make──▶ READY ──resume──▶ RUNNING ──park──▶ PARKED

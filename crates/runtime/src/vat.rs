@@ -29,7 +29,7 @@
 //! each who waits.
 //!
 //! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
-//! vat's [`turn`](Vat::turn) and no other turn begins; ready strands run all the same. If the strand is
+//! vat's `turn` and no other turn begins; ready strands run all the same. If the strand is
 //! lost, the turn has no end, and no other one ever begins.
 
 use std::collections::VecDeque;

@@ -4,7 +4,7 @@
 //! One thread takes them all, so there is one place that decides what a signal means, and nothing has to be
 //! done in a handler. If somebody *watches* for a signal, the first one of its kind goes to the watchers, whose
 //! watch for that kind is over. Otherwise it has its usual effect: what the embedder wants done is done,
-//! for [`LAST_WAIT`] at most, and the process ends by the signal's default action.
+//! for `LAST_WAIT` at most, and the process ends by the signal's default action.
 //!
 //! The thread is started when somebody first watches or wants something done before the end; until then the
 //! process has no handlers. A watch is a source for the poller, by a pipe into which the thread writes.

@@ -9,7 +9,7 @@
 //! - which values hold words: those of the types `Word` and `Object`, and what is made of them; not what shows
 //!   its words to the collector by a method `visit` ([`signatures`]);
 //! - which locals and intermediate values are used after a GC point that comes after they got their value
-//!   ([`evaluate`]). Branches are followed, loops and closures gone through until they teach nothing new.
+//!   ([`mod@evaluate`]). Branches are followed, loops and closures gone through until they teach nothing new.
 //!
 //! Types are inferred as far as signatures and declarations say; what is not known holds words if something
 //! in it does, and a method of an unknown receiver may be any that would take the arguments.

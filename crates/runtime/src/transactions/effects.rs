@@ -6,7 +6,7 @@
 //! | everything else that others can notice, or that waits | makes the transaction inevitable, then happens at once |
 //!
 //! The first kind answers nothing that depends on others, so nobody can tell that it happens later. A
-//! primitive of the second kind has the shape [`Shape::Effect`](crate::primitives::Shape::Effect).
+//! primitive of the second kind has the shape [`Shape::Effect`](crate::primitive::Shape::Effect).
 
 use squall_heap::{Object, Word};
 
