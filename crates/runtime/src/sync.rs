@@ -21,3 +21,26 @@ pub(crate) fn spin(spins: &mut u32) {
 pub(crate) fn spin(_: &mut u32) {
     loom::thread::yield_now();
 }
+
+/// What the models have in common.
+#[cfg(all(test, feature = "loom"))]
+pub(crate) mod exploration {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Runs a program in every order in which its threads are preempted three times at most.
+    pub(crate) fn explore(program: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(program);
+    }
+
+    /// Starts a thread that works on the model.
+    pub(crate) fn beside<M: 'static>(
+        model: &Arc<M>,
+        work: impl FnOnce(&M) + Send + 'static,
+    ) -> thread::JoinHandle<()> {
+        let model = model.clone();
+        thread::spawn(move || work(&model))
+    }
+}

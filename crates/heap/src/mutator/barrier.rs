@@ -47,12 +47,20 @@ impl Object {
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
-        let slot = self.atom(self.slot_offset(index));
-        // The release pairs with the acquire of a later loser.
-        slot.compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
-            .map_err(Word::from_bits)?;
+        self.exchange(self.slot_offset(index), current, new)?;
         mutator.object_written(self, new);
         Ok(())
+    }
+
+    /// Stores `new` at an offset if that holds `current`; otherwise answers what it holds. The caller tells the barrier.
+    #[inline]
+    fn exchange(self, offset: usize, current: Word, new: Word) -> Result<(), Word> {
+        let (current, new) = (current.bits(), new.bits());
+        // The release pairs with the acquire of a later loser.
+        self.atom(offset)
+            .compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+            .map(|_| ())
+            .map_err(Word::from_bits)
     }
 
     /// Stores into the element `index`, counted from 0.
@@ -72,11 +80,7 @@ impl Object {
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
-        let element = self.atom(self.element_offset(index));
-        // The release pairs with the acquire of a later loser.
-        element
-            .compare_exchange(current.bits(), new.bits(), Ordering::AcqRel, Ordering::Acquire)
-            .map_err(Word::from_bits)?;
+        self.exchange(self.element_offset(index), current, new)?;
         mutator.element_written(self, index, new);
         Ok(())
     }

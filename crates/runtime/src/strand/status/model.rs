@@ -2,10 +2,10 @@
 //! never missed, and no life suffers what was meant for the one before.
 
 use super::*;
-use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, fence};
-use loom::thread;
+
+use crate::sync::exploration::{beside, explore};
 
 /// A strand whose object is a number: that of its life.
 struct Model {
@@ -69,20 +69,6 @@ impl Model {
         }
         true
     }
-}
-
-fn explore(program: impl Fn() + Send + Sync + 'static) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(program);
-}
-
-fn beside(
-    model: &Arc<Model>,
-    work: impl FnOnce(&Model) + Send + 'static,
-) -> thread::JoinHandle<()> {
-    let model = model.clone();
-    thread::spawn(move || work(&model))
 }
 
 /// Two who wake it and one who ends it: one of the three has it.

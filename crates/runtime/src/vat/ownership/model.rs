@@ -3,10 +3,10 @@
 
 use super::*;
 use loom::cell::UnsafeCell as Watched;
-use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
-use loom::thread;
+
+use crate::sync::exploration::{beside, explore};
 
 /// How many things there are to do. Loom notices when two threads reach it at a time.
 struct Things(Watched<usize>);
@@ -87,20 +87,6 @@ impl Model {
         // SAFETY: all threads have ended.
         self.turn.with(|turn| unsafe { *turn })
     }
-}
-
-fn explore(program: impl Fn() + Send + Sync + 'static) {
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(program);
-}
-
-fn beside(
-    model: &Arc<Model>,
-    work: impl FnOnce(&Model) + Send + 'static,
-) -> thread::JoinHandle<()> {
-    let model = model.clone();
-    thread::spawn(move || work(&model))
 }
 
 /// Whatever is added is done, by one owner at a time.
