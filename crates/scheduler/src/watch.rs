@@ -53,7 +53,7 @@ pub(crate) struct Watch {
 /// How far a worker has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
-    /// How many items have been begun.
+    /// How many items have been begun, by all workers that have had this number.
     pub(crate) count: u64,
     /// Whether the last of them still runs.
     pub(crate) runs: bool,

@@ -104,6 +104,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         queue: Queue<T>,
         seeded: Option<Box<Seeded<T>>>,
     ) -> Worker<T, P> {
+        // The number of a worker that has left is used again, and the monitor remembers its last item.
+        let count = scheduler.watch(id).progress().count;
         Worker {
             scheduler,
             id,
@@ -112,13 +114,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             behind: VecDeque::new(),
             slice_ended: 0,
             is_over: false,
-            count: 0,
+            count,
             is_running: false,
             is_excused: true,
             next_budget: NEXT_IN_A_ROW,
-            injector_due: INJECTOR_INTERVAL,
+            injector_due: count + INJECTOR_INTERVAL,
             woke_during: None,
-            parked_at: 0,
+            parked_at: count,
             search_right: SearchRight::new(id),
             is_ordinary: !scheduler.is_seeded() && scheduler.pool.is_none(),
             inbox: None,

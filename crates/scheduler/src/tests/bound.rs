@@ -103,6 +103,22 @@ pub(super) fn a_busy_worker_gets_what_is_queued_in_order() {
 }
 
 #[test]
+fn the_items_of_a_number_are_counted_on_by_its_next_worker() {
+    let runtime = Runtime::new(with_workers(1), |_, _| {});
+    let scheduler = runtime.scheduler();
+    let id = scheduler.reserve_bound().expect("there are few");
+    let mut first = scheduler.join_bound(id);
+    (0..5).for_each(|item| _ = first.begin(item));
+    first.leave_bound();
+    assert_eq!(scheduler.reserve_bound(), Some(id));
+    let mut second = scheduler.join_bound(id);
+    second.begin(5);
+    assert_eq!(scheduler.watch(id).progress().count, 6);
+    second.leave_bound();
+    runtime.run(&[0]);
+}
+
+#[test]
 fn an_item_that_runs_on_makes_place_for_what_is_queued() {
     let runtime = with_bound(with_workers(1), 1, |worker, item, bound| match item {
         0 => _ = worker.hand_to(bound[0], 1, 1),
