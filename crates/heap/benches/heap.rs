@@ -1,11 +1,11 @@
 //! Measures the heap: `cargo bench -p squall-heap -- [name …]`.
 //!
-//! A process has one heap, so every measurement runs in a process of its own. Numbers are from one
-//! run; repeat, and take the smallest, to compare machines or versions.
+//! A process has one heap, so each measurement runs in a process of its own. The numbers are from one run; to compare
+//! machines or versions, repeat the run and take the smallest numbers.
 
 use squall_heap::{
-    CollectionKind, Format, Handle, Heap, HeapOptions, HeapStatistics, LayoutId, Mutator, Object,
-    PauseStatistics, Word,
+    CollectionKind, Format, Heap, HeapOptions, HeapStatistics, LayoutId, Mutator, Object,
+    PauseStatistics, RootHandle, Word,
 };
 use std::env;
 use std::hint::black_box;
@@ -106,7 +106,7 @@ fn mutator(nursery_bytes: usize) -> Mutator {
 }
 
 fn attach(heap: &'static Heap) -> Mutator {
-    // SAFETY: what is used across a GC point here is in handles.
+    // SAFETY: all words that are used across a GC point here are in root handles.
     unsafe { heap.attach(0) }
 }
 
@@ -186,7 +186,7 @@ fn tree(mutator: &mut Mutator, depth: u32) -> Word {
     node(mutator, left, right)
 }
 
-/// A new node, which keeps its parts in roots while it allocates.
+/// A new node. Its parts are roots while it is allocated.
 fn node(mutator: &mut Mutator, left: Word, right: Word) -> Word {
     let depth = mutator.root_depth();
     let (left, right) = (mutator.push_root(left), mutator.push_root(right));
@@ -204,8 +204,8 @@ fn count(tree: Word) -> u64 {
     }
 }
 
-/// Trees of 131 KB in an array, `bytes` together.
-fn live_trees(mutator: &mut Mutator, bytes: usize) -> Handle {
+/// An array of trees of 131 KB each, `bytes` together.
+fn live_trees(mutator: &mut Mutator, bytes: usize) -> RootHandle {
     let trees = bytes / (4095 * 32);
     let forest = array(mutator, trees);
     for index in 0..trees {
@@ -329,12 +329,12 @@ fn native_sections() {
     println!("  {:.2} ns each", nanoseconds_each(begin.elapsed(), SECTIONS));
 }
 
-fn array(mutator: &mut Mutator, length: usize) -> Handle {
+fn array(mutator: &mut Mutator, length: usize) -> RootHandle {
     let array = mutator.allocate_array(ARRAY, Word::NIL, length, Word::NIL).unwrap();
     mutator.push_root(array.word())
 }
 
-fn object(mutator: &Mutator, handle: Handle) -> Object {
+fn object(mutator: &Mutator, handle: RootHandle) -> Object {
     mutator.get(handle).as_object().expect("a pointer")
 }
 

@@ -1,6 +1,5 @@
-//! The heap of the process: what mutators and the collector share, and what each side asks of it.
-//!
-//! How it is created, and how threads attach to it, is in `process.rs`, above both sides.
+//! The heap of the process: the state that mutators and the collector share, and the operations that each side calls.
+//! `process.rs`, above both sides, creates it and attaches threads.
 
 use crate::options::{CollectionKind, HeapError, Stress};
 use crate::record::RecordPointer;
@@ -26,7 +25,7 @@ pub struct Heap {
     record: Mutex<Record>,
 }
 
-/// What collections leave behind for the statistics.
+/// Data that collections leave for the statistics.
 struct Record {
     nursery: Pauses,
     full: Pauses,
@@ -45,7 +44,7 @@ struct Record {
 static HEAP: OnceLock<Heap> = OnceLock::new();
 
 impl Heap {
-    /// Keeps the heap of the process; there can be no other one afterwards.
+    /// Stores the heap of the process. The process cannot get another one.
     pub(crate) fn store(
         maximum: usize,
         nursery: usize,
@@ -76,8 +75,8 @@ impl Heap {
         self.roots.set(source).is_ok()
     }
 
-    /// Runs `work` while all mutators stand at safepoints or are in native sections, so that it may read
-    /// objects and what belongs to the mutators. The calling thread is none, or is in a native section.
+    /// Runs `work` while all mutators stand at safepoints or are in native sections, so that `work` may read objects
+    /// and the mutators' data. The calling thread has no mutator, or is in a native section.
     pub fn while_stopped<R>(&self, work: impl FnOnce() -> R) -> R {
         self.safepoints.stop();
         let result = work();
@@ -101,16 +100,16 @@ impl Heap {
         self.weak.has_finalizable()
     }
 
-    /// How many collections there have been, of both kinds. Changes only while mutators stand
-    /// still: whoever keeps something derived from addresses can compare this number.
+    /// The number of collections so far, of both kinds. It changes only while mutators stand still, so a comparison
+    /// with an earlier value tells whether data derived from addresses is still valid.
     pub fn collections(&self) -> u64 {
         self.nursery_collections.load(Ordering::Relaxed) + self.full_collections()
     }
 }
 
-/// What the collector reports and asks.
+/// The collector's side: its reports and its questions.
 impl Heap {
-    /// The heap that is being created, or was.
+    /// The heap, even while it is being created.
     pub(crate) fn of_process() -> &'static Heap {
         HEAP.get().expect("the heap is stored before the collector is created")
     }
@@ -164,7 +163,7 @@ impl Heap {
         self.roots().collected(&CollectionReport { kind, pause, bytes_before, bytes_after });
     }
 
-    /// What the collector did so far, when so many bytes are in use.
+    /// A summary of all collections, when `used_bytes` are in use.
     pub(crate) fn statistics_with(&self, used_bytes: usize) -> HeapStatistics {
         let record = self.record();
         HeapStatistics {
@@ -197,7 +196,7 @@ impl Record {
     }
 }
 
-/// The root source before the runtime has registered: no roots but the mutators' handles.
+/// The root source before the runtime has registered: it has no roots but the root handles of mutators.
 struct NoRoots;
 
 // SAFETY: no words are visited. Mutators whose threads hold words elsewhere break the discipline of

@@ -1,33 +1,32 @@
-//! The heap of the Squall virtual machine: words, object formats, allocation, barriers, roots and
-//! weak references. The only crate that names the collector (MMTk, plan GenImmix); none of its types
-//! appears in this interface.
+//! The heap of the Squall virtual machine: words, object formats, allocation, barriers, roots and weak references. The
+//! runtime creates it, and the interpreter reads and writes objects with it. No other crate names the collector (MMTk,
+//! plan GenImmix), and none of its types appears in this interface.
 //!
-//! - [`Word`] is a tagged 64-bit value, [`Object`] the address of an object, [`LayoutId`] what its
-//!   header says about its shape.
-//! - [`Heap`] is the one heap of the process. A thread attaches to it and gets a [`Mutator`], with
-//!   which it allocates, stores and reaches safepoints.
-//! - [`RootSource`] is what the collector asks the runtime.
+//! - [`Word`] is a tagged 64-bit value, [`Object`] the address of an object. [`LayoutId`] is the part of its header
+//!   that describes its shape.
+//! - [`Heap`] is the one heap of the process. A thread attaches to it and gets a [`Mutator`], with which it allocates,
+//!   stores and reaches safepoints.
+//! - [`RootSource`] is the interface through which the collector asks the runtime for roots.
 //!
-//! A *GC point* is a call at which a collection may run: everything in [`Mutator`] that allocates,
-//! [`Mutator::safepoint`], [`Mutator::collect`] and the return from native code. Such calls take
-//! `&mut Mutator` and are marked *GC point* in their documentation. `docs/internals/heap.md` has the
-//! whole picture.
+//! A *GC point* is a call at which a collection may run: all of [`Mutator`] that allocates, [`Mutator::safepoint`],
+//! [`Mutator::collect`] and the return from native code. Such calls take `&mut Mutator` and are marked *GC point* in
+//! their documentation. `docs/internals/heap.md` describes the whole heap.
 //!
-//! | module | what it is about |
+//! | module | subject |
 //! |---|---|
 //! | `process` | the heap's creation; threads that attach |
-//! | `mutator` | attached threads: allocation, the write barrier, handles, metering |
+//! | `mutator` | attached threads: allocation, the write barrier, root handles, metering |
 //! | `collector` | the binding to MMTk |
-//! | `heap` | what mutators and the collector share |
+//! | `heap` | the state that mutators and the collector share |
 //! | `weak` | weak references and finalisation |
-//! | `roots`, `tracer` | what the runtime tells the collector, and asks it |
-//! | `record` | what the collector reads of a mutator |
+//! | `roots`, `tracer` | the collector's questions to the runtime, and the runtime's to the collector |
+//! | `record` | the part of a mutator that the collector reads |
 //! | `safepoint`, `sync` | stopping the world; knows no object |
-//! | `sizing` | how large the heap is |
+//! | `sizing` | the size of the heap: when to collect, and when memory is exhausted |
 //! | `representation` | words, layouts, objects in memory |
-//! | `options`, `statistics` | what can be chosen, and what is counted |
+//! | `options`, `statistics` | the choices at creation, and the counts |
 //!
-//! Each imports those below it only.
+//! Each module imports only modules that are below it in the table.
 
 mod collector;
 mod heap;
@@ -45,7 +44,7 @@ mod tracer;
 mod weak;
 
 pub use heap::Heap;
-pub use mutator::{Handle, HandleScope, Mutator};
+pub use mutator::{Mutator, RootHandle, RootScope};
 pub use options::{CollectionKind, HeapError, HeapOptions, Stress};
 pub use representation::{
     CLASS_OFFSET, FIRST_BYTE_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Flag, Format,

@@ -1,45 +1,46 @@
-//! How to create a heap, and why that can fail.
+//! The choices at a heap's creation, and the errors of it. The embedder sets them through the options of `squall`.
 
 use std::fmt;
 
 /// The choices at a heap's creation. The defaults suit an interactive program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeapOptions {
-    /// The most bytes the heap may take, and a third more during a compaction; `None` for three quarters of the machine's memory.
+    /// The most bytes that the heap may take, and a third more during a compaction; `None` for three quarters of the
+    /// machine's memory.
     pub max_heap: Option<usize>,
     /// How many bytes are allocated between two nursery collections: about 4 MiB keep pauses near a
     /// millisecond, 32 MiB give throughput. Reduced to an eighth of a small `max_heap`.
     pub nursery_bytes: usize,
-    /// How many threads collect; `None` for one for two cores, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
+    /// The number of collector threads; `None` for one for two cores, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
     pub gc_threads: Option<usize>,
     /// Collect at regular allocations, to find words that are missing from the roots.
     pub stress: Option<Stress>,
 }
 
-/// Collections at every so many allocations of a mutator.
+/// Regular collections, counted by the allocations of a mutator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stress {
-    /// Collect at one of so many allocations; 1 for every one.
+    /// One of this many allocations collects; 1 for each one.
     pub every: u32,
-    /// One of so many of these collections is full, and moves everything; 1 for all, 0 for none.
+    /// One of this many of these collections is full, and moves everything; 1 for all, 0 for none.
     pub full: u32,
 }
 
-/// How much a collection collects.
+/// The extent of a collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectionKind {
-    /// What was allocated since the last collection.
+    /// The objects allocated since the last collection.
     Nursery,
-    /// Everything.
+    /// All objects.
     Full,
 }
 
 impl HeapOptions {
-    /// The smallest heap that can be asked for.
+    /// The smallest possible maximum of a heap.
     pub const MIN_MAX_HEAP: usize = 4 << 20;
-    /// The smallest nursery that can be asked for.
+    /// The smallest possible nursery.
     pub const MIN_NURSERY: usize = 256 << 10;
-    /// The most collector threads that are taken without being asked for.
+    /// The most collector threads that the default takes.
     pub const MAX_DEFAULT_THREADS: usize = 8;
 }
 
@@ -49,7 +50,7 @@ impl Default for HeapOptions {
     }
 }
 
-/// Why a heap could not be created.
+/// The reasons why a heap could not be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapError {
     /// The process has its heap already: the collector is a singleton.

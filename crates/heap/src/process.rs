@@ -1,4 +1,5 @@
-//! The heap as a process has it: its creation, the threads that attach to it, its statistics.
+//! The creation of the process's heap, the threads that attach to it, and its statistics. The runtime calls it at boot
+//! and when a worker starts.
 
 use crate::collector;
 use crate::heap::Heap;
@@ -22,21 +23,20 @@ impl Heap {
         Heap::stored().filter(|_| collector::is_created())
     }
 
-    /// Attaches the calling thread as a mutator. `context` is what the root source gets to know it
-    /// by. Waits for the end of a collection under way.
+    /// Attaches the calling thread as a mutator. The root source gets `context` as the mutator's name. Waits for the
+    /// end of a collection under way.
     ///
     /// # Safety
     ///
-    /// Until the mutator is dropped, whoever uses it follows the rooting discipline: no [`Word`](crate::Word)
-    /// that points to an object, and no [`Object`](crate::Object), that was obtained before a GC point of this
-    /// mutator is used after it, unless it was read again from a root; objects are accessed only
-    /// while an attached mutator runs, that is, not in native sections; slots and elements are
-    /// accessed within their bounds and according to the object's format.
+    /// Until the mutator is dropped, its users follow the rooting discipline: no [`Word`](crate::Word) that points to
+    /// an object, and no [`Object`](crate::Object), that was obtained before a GC point of this mutator is used after
+    /// it, unless it was read again from a root; objects are accessed only while an attached mutator runs, that is, not
+    /// in native sections; slots and elements are accessed within their bounds and according to the object's format.
     pub unsafe fn attach(&'static self, context: usize) -> Mutator {
         Mutator::attach(self, context)
     }
 
-    /// What the collector did so far.
+    /// A summary of all collections.
     pub fn statistics(&self) -> HeapStatistics {
         self.statistics_with(collector::used_bytes())
     }
@@ -60,15 +60,15 @@ fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), He
 
 /// Three quarters of the machine's memory.
 fn default_max_heap() -> usize {
-    // SAFETY: `sysconf` has no preconditions; it answers -1 for what it does not know.
+    // SAFETY: `sysconf` has no preconditions; it answers -1 for an unknown value.
     let (pages, page_bytes) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
     (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
 }
 
-/// One for two cores. Most collections are of a nursery in which little survives; more threads would
-/// spend more time waking each other than they save.
+/// One thread for two cores. Most collections are of a nursery in which little survives; more threads would spend more
+/// time on waking each other than they save.
 fn default_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)

@@ -1,7 +1,8 @@
-//! The record of a mutator: what the collector reads while the mutator stands still.
+//! The record of a mutator: the part that the collector reads while the mutator stands still.
 //!
-//! It stays at one address as long as the mutator is attached. It is accessed by the mutator's own thread while the
-//! mutator runs, and by the collector's threads while it is away (see [`crate::safepoint`]); only the status is shared.
+//! The record stays at one address while the mutator is attached. The mutator's own thread accesses it while the
+//! mutator runs, and the collector's threads while the mutator is away (see [`crate::safepoint`]); only the status is
+//! shared.
 
 use crate::representation::Word;
 use crate::safepoint::Status;
@@ -9,7 +10,7 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What the collector has for a mutator: of a type that only the collector knows.
+/// The collector's part of a mutator, whose type only the collector knows.
 pub(crate) enum CollectorPart {}
 
 /// The part of a mutator that the collector reads.
@@ -49,9 +50,9 @@ impl RecordPointer {
         unsafe { self.0.as_ref() }
     }
 
-    /// The collector has made its part. Called once, before the record is shared.
+    /// Stores the collector's part. Called once, before the record is shared.
     pub(crate) fn set_collector_part(self, part: NonNull<CollectorPart>) {
-        // Relaxed: what shares the record orders this before all uses.
+        // Relaxed: the operation that shares the record orders this store before all uses.
         self.get().collector_part.store(part.as_ptr(), Ordering::Relaxed);
     }
 
@@ -61,7 +62,7 @@ impl RecordPointer {
         NonNull::new(part).expect("the collector makes its part together with the record")
     }
 
-    /// The address, by which the collector knows the mutator.
+    /// The address by which the collector knows the mutator.
     pub(crate) fn address(self) -> usize {
         self.0.as_ptr() as usize
     }
@@ -75,13 +76,13 @@ impl RecordPointer {
         RecordPointer(NonNull::new(address as *mut MutatorRecord).expect("a record's address"))
     }
 
-    /// Forgets the record of a mutator that has left.
+    /// Frees the record of a mutator that has left.
     ///
     /// # Safety
     ///
-    /// Nobody uses the record from now on.
+    /// No thread uses the record from now on.
     pub(crate) unsafe fn free(self) {
-        // SAFETY: made by `Box::leak` in `new`; the rest is the caller's.
+        // SAFETY: made by `Box::leak` in `new`; the caller ensures the rest.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

@@ -12,22 +12,20 @@
 //!  arrive
 //! ```
 //!
-//! *Away* is a mutator that touches no object: it is in native code, or it waits. The collector may
-//! work when all mutators are away, and a mutator whose stop is requested cannot arrive. Departing
-//! and arriving without a stop in sight are one compare-and-exchange each; everything else happens
-//! under the lock of the *gate*, so no wake-up is lost.
+//! A mutator that is *away* touches no object: it is in native code, or it waits. The collector may work when all
+//! mutators are away, and a mutator whose stop is requested cannot arrive. A departure or an arrival without a
+//! requested stop is one compare-and-exchange; all other transitions happen under the lock of the *gate*, so no wake-up
+//! is lost.
 //!
-//! Orderings: a departure releases what the mutator wrote, and the collector acquires it when it
-//! reads the status as away. The end of a stop releases what the collector wrote, and the arrival
-//! acquires it.
+//! Orderings: a departure releases the mutator's stores, and the collector acquires them when it reads the status as
+//! away. The end of a stop releases the collector's stores, and the arrival acquires them.
 //!
-//! Nothing here knows objects or the collector; [`Participant`] is what a stop needs to know of a
-//! mutator.
+//! This module knows neither objects nor the collector; [`Participant`] is its interface to a mutator.
 
 use crate::sync::{AtomicU32, Condvar, Mutex, MutexGuard, Ordering};
 use std::sync::PoisonError;
 
-/// A mutator, as far as stopping it goes. Copies denote the same mutator.
+/// The interface to a mutator. Copies denote the same mutator.
 pub(crate) trait Participant: Copy + PartialEq {
     fn status(&self) -> &Status;
     /// Called when a stop begins and the mutator is running.
@@ -44,24 +42,23 @@ const RUNNING: u32 = 0;
 const AWAY: u32 = 1;
 const STOP: u32 = 2;
 
-/// What a departing mutator owes to the collector.
+/// The duty of a departing mutator to the collector.
 #[must_use]
 #[derive(Debug, PartialEq)]
 enum Departure {
-    /// Nothing: no stop is requested.
+    /// No duty: no stop is requested.
     Unnoticed,
-    /// A wake-up: the collector waits for it.
+    /// The collector waits for this departure: wake it up.
     Awaited,
 }
 
 impl Status {
-    /// The status of a mutator that runs.
+    /// The status of a running mutator.
     pub(crate) fn running() -> Status {
         Status(AtomicU32::new(RUNNING))
     }
 
-    /// Whether the mutator has to come to a safepoint. A hint: the protocol itself decides in
-    /// `depart` and `arrive`.
+    /// Whether the mutator should come to a safepoint. A hint: `depart` and `arrive` decide.
     #[inline(always)]
     pub(crate) fn is_stop_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) & STOP != 0
@@ -82,16 +79,16 @@ impl Status {
         Departure::Awaited
     }
 
-    /// Whether the mutator runs again; it does not if a stop is requested.
+    /// Makes the mutator run again; false if a stop is requested.
     #[inline]
     fn arrive(&self) -> bool {
         // Acquire pairs with the release of `end_stop`.
         self.0.compare_exchange(AWAY, RUNNING, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Requests a stop; whether the mutator was running.
+    /// Requests a stop; true if the mutator was running.
     fn request_stop(&self) -> bool {
-        // The mutator's side of this is the hint; what it wrote is acquired in `is_away`.
+        // The mutator reads this as a hint; `is_away` acquires its stores.
         self.0.fetch_or(STOP, Ordering::Relaxed) & AWAY == 0
     }
 
@@ -103,17 +100,17 @@ impl Status {
 /// The mutators of a heap, and the gate where they wait.
 pub(crate) struct Safepoints<P> {
     gate: Mutex<Gate<P>>,
-    /// A mutator departed while a stop was requested of it.
+    /// Notified when a mutator departs while a stop is requested of it.
     departed: Condvar,
-    /// A stop ended.
+    /// Notified when a stop ends.
     reopened: Condvar,
 }
 
 struct Gate<P> {
     participants: Vec<P>,
-    /// Whether a stop is under way. No mutator joins, leaves or arrives meanwhile.
+    /// Whether a stop is under way. During a stop, no mutator joins, leaves or arrives.
     closed: bool,
-    /// How many collections there have been.
+    /// The number of collections so far.
     collections: u64,
 }
 
@@ -124,7 +121,7 @@ impl<P: Participant> Safepoints<P> {
         Safepoints { gate: Mutex::new(gate), departed: Condvar::new(), reopened: Condvar::new() }
     }
 
-    /// Adds the participant that `make` makes, running, while no stop is under way.
+    /// Adds the running participant that `make` makes, while no stop is under way.
     pub(crate) fn join(&self, make: impl FnOnce() -> P) -> P {
         let mut gate = self.wait_for_open(self.lock());
         let participant = make();
@@ -132,7 +129,7 @@ impl<P: Participant> Safepoints<P> {
         participant
     }
 
-    /// Removes a running participant while no stop is under way; `farewell` runs just before.
+    /// Removes a running participant while no stop is under way. `farewell` runs just before.
     pub(crate) fn leave(&self, participant: P, farewell: impl FnOnce()) {
         let mut gate = self.lock();
         while gate.closed {
@@ -144,7 +141,7 @@ impl<P: Participant> Safepoints<P> {
         gate.participants.retain(|other| *other != participant);
     }
 
-    /// Lets collections happen without this mutator, which touches no object until it returns.
+    /// Departs: collections do not wait for this mutator, which touches no object until it returns.
     #[inline]
     pub(crate) fn enter_native(&self, status: &Status) {
         if status.depart() == Departure::Awaited {
@@ -152,7 +149,7 @@ impl<P: Participant> Safepoints<P> {
         }
     }
 
-    /// Ends [`enter_native`](Safepoints::enter_native), after the stop under way, if there is one.
+    /// Ends [`enter_native`](Safepoints::enter_native). If a stop is under way, waits for its end.
     #[inline]
     pub(crate) fn leave_native(&self, status: &Status) {
         if !status.arrive() {
@@ -167,8 +164,8 @@ impl<P: Participant> Safepoints<P> {
         self.leave_native(status);
     }
 
-    /// Waits for the end of a collection that begins after the call, or is beginning. The caller, a
-    /// running mutator, has requested it: it cannot have ended yet.
+    /// Waits for the end of a collection that begins after the call, or is beginning. The caller, a running mutator,
+    /// has requested the collection, so it cannot have ended yet.
     pub(crate) fn wait_for_collection(&self, status: &Status) {
         let mut gate = self.lock();
         let collections = gate.collections;
@@ -185,7 +182,7 @@ impl<P: Participant> Safepoints<P> {
 
     #[cold]
     fn announce_departure(&self) {
-        // Under the lock, so that the collector is either before its test or already waiting.
+        // Under the lock, the collector is either before its test or already waiting.
         let _gate = self.lock();
         self.departed.notify_all();
     }
@@ -209,14 +206,14 @@ impl<P: Participant> Safepoints<P> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Gate<P>> {
-        // Nothing inside can be left half-done by a panic of a participant's hook.
+        // A panic in a participant's hook leaves nothing half-changed here.
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The collector's side.
 impl<P: Participant> Safepoints<P> {
-    /// Stops all mutators, after the stop under way, if there is one; returns when all are away. The
+    /// Stops all mutators, and returns when all are away. If another stop is under way, waits for its end first. The
     /// caller is no mutator, or is away.
     pub(crate) fn stop(&self) {
         let mut gate = self.wait_for_open(self.lock());
@@ -238,7 +235,7 @@ impl<P: Participant> Safepoints<P> {
         self.reopen(gate);
     }
 
-    /// Ends a stop that was for something else.
+    /// Ends a stop that was not for a collection.
     pub(crate) fn resume_without_collection(&self) {
         self.reopen(self.lock());
     }
@@ -252,7 +249,7 @@ impl<P: Participant> Safepoints<P> {
         self.reopened.notify_all();
     }
 
-    /// All participants. During a stop, their number does not change.
+    /// All participants. Their number does not change during a stop.
     pub(crate) fn participants(&self) -> Vec<P> {
         self.lock().participants.clone()
     }

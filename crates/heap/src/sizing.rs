@@ -1,13 +1,13 @@
-//! How large the heap is: when to collect everything, and when memory is exhausted.
+//! The size of the heap: when to collect everything, and when memory is exhausted. MMTk's trigger and the allocation
+//! paths ask this module.
 //!
-//! The *limit* is the size at which everything is collected. After a full collection it is set to
-//! three times what survived, but leaves room for at least [`MIN_NURSERIES`] nurseries and is neither
-//! below [`MIN_LIMIT`] nor above the maximum that the user allowed. The first limit is larger. During a
-//! full collection the limit is the maximum, because the collector compares what it has just released
-//! with it to decide about the next collection, before the new limit is known.
+//! The *limit* is the size at which everything is collected. A full collection sets it to three times the surviving
+//! bytes; it leaves room for at least [`MIN_NURSERIES`] nurseries, and is neither below [`MIN_LIMIT`] nor above the
+//! user's maximum. The first limit is larger. During a full collection the limit is the maximum: MMTk decides about the
+//! next collection with the memory that it has just released, before the new limit is known.
 //!
-//! Exhaustion is decided here, earlier than the collector would: it goes on until no page is left,
-//! with ever more full collections for ever less memory. Two marks below the maximum divide it:
+//! This module decides about exhaustion earlier than MMTk would: MMTk goes on until no page is left, with ever more
+//! full collections for ever less memory. Two marks below the maximum divide it:
 //!
 //! ```text
 //!   0              soft mark                hard mark                    maximum
@@ -17,37 +17,37 @@
 //!                         has this much room      copying takes place here
 //! ```
 //!
-//! What survives a full collection is compared with the marks. Once survivors are below the soft
-//! mark again, exhaustion is forgotten. Until they are above it, the limit is such that a full
-//! collection happens when the soft mark is reached: otherwise the first one could happen beyond
-//! the hard mark, and leave no room for handlers.
+//! After a full collection, the surviving bytes are compared with the marks. Once they are below the soft mark again,
+//! the exhaustion is forgotten. Until they are above it, the limit makes a full collection happen at the soft mark:
+//! otherwise the first one could happen beyond the hard mark, and leave no room for handlers.
 //!
-//! Memory is used in blocks, and each collection that finds survivors leaves some that hold little. The next full one frees the
-//! blocks that have become empty, but no others: unless blocks are *compacted*, a program that keeps one object of each nursery
-//! pays for a block each. So a full collection that leaves memory *sparse* is followed by one that moves everything that lives into
-//! new blocks, if there is room for both. For that time the heap may be a third larger than the maximum. All other full collections
-//! leave objects where they are, which takes no memory and less time.
+//! Memory is used in blocks, and each collection with survivors leaves some blocks that hold little. The next full
+//! collection frees empty blocks only. Without *compaction*, a program that keeps one object of each nursery would pay
+//! a block for each. So after a full collection that leaves memory *sparse*, another one moves all live objects into
+//! new blocks, if there is room for both. For that time the heap may be a third larger than the maximum. All other full
+//! collections leave objects in place, which takes no memory and less time.
 
 use crate::options::CollectionKind;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 /// The least limit, unless the maximum is lower.
 const MIN_LIMIT: usize = 64 << 20;
-/// The limit before the first full collection is no less than this fraction of the maximum: what a
-/// program keeps from its start need not be traced again while it starts. The default maximum is three
-/// quarters of the machine's memory, so that makes a 64th of it, as is usual (HotSpot's initial heap).
+/// The limit before the first full collection is at least this fraction of the maximum, so that the objects which a
+/// program keeps from its start are not traced again while it starts. The default maximum is three quarters of the
+/// machine's memory, so this makes a 64th of it, as is usual (HotSpot's initial heap).
 const FIRST_LIMIT_FRACTION: usize = 48;
-/// How many times what survived the limit is.
+/// The limit is this multiple of the surviving bytes.
 const GROWTH: usize = 3;
-/// For how many nurseries, surviving as a whole, the limit leaves room.
+/// The limit leaves room for this many nurseries that survive as a whole.
 const MIN_NURSERIES: usize = 8;
 /// The nursery takes at most this fraction of the maximum.
 const NURSERY_FRACTION: usize = 16;
 /// The room for the handlers of exhaustion is at least this fraction of the maximum.
 const HANDLER_FRACTION: usize = 16;
-/// Memory is sparse if, beside the objects and a nursery, more is used than this fraction of the objects' bytes.
+/// Memory is sparse if the bytes in use, without the objects and a nursery, exceed this fraction of the objects' bytes.
 const SPARSE_FRACTION: usize = 2;
-/// A compaction may use this fraction of the maximum beyond that. The default maximum is three quarters of the machine's memory.
+/// During a compaction the heap may exceed the maximum by this fraction. The default maximum is three quarters of the
+/// machine's memory.
 const COMPACTION_FRACTION: usize = 3;
 
 /// The sizing policy of a heap, in bytes. All fields are hints or change while mutators stand
@@ -60,13 +60,13 @@ pub(crate) struct Sizing {
     /// Bytes of large objects whose allocation waits for a collection.
     pending: AtomicUsize,
     pressure: AtomicU8,
-    /// Whether the next full collection is to compact: the last one, which did not, has left memory sparse.
+    /// Whether the next full collection compacts, because the last one has left memory sparse without compacting.
     must_compact: AtomicBool,
     /// Whether exhaustion was reported since survivors were last below the soft mark.
     reported: AtomicBool,
 }
 
-/// Where the survivors of the last full collection were.
+/// The survivors of the last full collection, compared with the marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Pressure {
@@ -105,12 +105,12 @@ impl Sizing {
         self.limit.load(Ordering::Relaxed)
     }
 
-    /// A large object of this size waits for a collection.
+    /// Records that a large object of this size waits for a collection.
     pub(crate) fn allocation_pends(&self, bytes: usize) {
         self.pending.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A collection is about to trace. A full one moves as much as there is room for below the limit.
+    /// Called before a collection traces. A full one moves as many objects as there is room for below the limit.
     pub(crate) fn collection_traces(&self, kind: CollectionKind) {
         if kind == CollectionKind::Full {
             let limit = if self.must_compact() { self.highest() } else { 0 };
@@ -118,16 +118,16 @@ impl Sizing {
         }
     }
 
-    /// A collection is about to release memory.
+    /// Called before a collection releases memory.
     pub(crate) fn collection_releases(&self, kind: CollectionKind) {
         if kind == CollectionKind::Full {
             self.limit.store(self.maximum, Ordering::Relaxed);
         }
     }
 
-    /// A collection has ended, with `used` bytes surviving. If it was a full one, `live` of them are those of objects.
+    /// Called when a collection has ended, with `used` surviving bytes. After a full one, `live` of them are objects.
     pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize, live: usize) {
-        // The collector announces small allocations, too. Who still has to wait announces his again.
+        // MMTk announces small allocations here, too. An allocation that still waits announces itself again.
         let pending = self.pending.swap(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
             return;
@@ -148,18 +148,18 @@ impl Sizing {
         self.pressure.store(pressure as u8, Ordering::Relaxed);
     }
 
-    /// Whether there is to be another full collection, one that compacts.
+    /// Whether a compacting full collection is necessary.
     #[inline]
     pub(crate) fn must_compact(&self) -> bool {
         self.must_compact.load(Ordering::Relaxed)
     }
 
-    /// Has the next full collection compact.
+    /// Makes the next full collection compact.
     pub(crate) fn compact_next(&self) {
         self.must_compact.store(true, Ordering::Relaxed);
     }
 
-    /// Whether an allocation has to make sure, by a full collection, that there is memory.
+    /// Whether an allocation must run a full collection first, to find out whether there is memory.
     #[inline]
     pub(crate) fn must_check(&self) -> bool {
         match self.pressure() {
@@ -169,7 +169,7 @@ impl Sizing {
         }
     }
 
-    /// Whether memory is exhausted, just after a full collection. Reports it once for high pressure.
+    /// Whether memory is exhausted, just after a full collection. Between the marks, reports it once.
     pub(crate) fn report_exhaustion(&self) -> bool {
         match self.pressure() {
             Pressure::Low => false,
@@ -213,12 +213,12 @@ impl Sizing {
         self.hard_mark() - (self.maximum / HANDLER_FRACTION).max(2 * self.nursery)
     }
 
-    /// What the collector sets aside: it collects everything when no two nurseries fit below the limit any more.
+    /// The memory that MMTk sets aside: it collects everything when two nurseries no longer fit below the limit.
     fn copy_reserve(&self) -> usize {
         2 * self.nursery
     }
 
-    /// How large the heap may be during a compaction.
+    /// The greatest size of the heap during a compaction.
     fn highest(&self) -> usize {
         self.maximum.saturating_add(self.maximum / COMPACTION_FRACTION)
     }
@@ -320,7 +320,7 @@ mod tests {
         assert!(!sizing.fits(0, usize::MAX));
     }
 
-    /// Whether a full collection that leaves this much is followed by one that compacts.
+    /// Whether a full collection with this result is followed by a compacting one.
     fn compacts(used: usize, live: usize) -> bool {
         let sizing = after_full_collections(1024 * MIB, &[]);
         sizing.collection_ended(CollectionKind::Full, used, live);

@@ -1,7 +1,7 @@
-//! What the collector did: counts, pauses and bytes, cheap enough to be kept always.
+//! The collector's statistics: counts, pauses and bytes, cheap enough to be kept always. The runtime reports them to
+//! programs and the embedder.
 //!
-//! The median comes from a histogram with sixteen bins per power of two, so that it is exact to
-//! about 6% however many pauses there were.
+//! A histogram with sixteen bins per power of two gives the median: exact to about 6% for any number of pauses.
 
 use crate::options::CollectionKind;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub struct PauseStatistics {
 pub struct CollectionReport {
     /// How much was collected.
     pub kind: CollectionKind,
-    /// From the decision to stop the mutators to their release.
+    /// The time from the decision to stop the mutators to their release.
     pub pause: Duration,
     /// Bytes in use before.
     pub bytes_before: usize,

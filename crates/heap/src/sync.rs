@@ -1,5 +1,4 @@
-//! The primitives of the stop protocol: those of the standard library, or, when its interleavings
-//! are explored, those of loom.
+//! The primitives of the stop protocol: the standard library's, or loom's when its interleavings are explored.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::{

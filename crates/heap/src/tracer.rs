@@ -1,21 +1,21 @@
-//! The tracer: how the weak parts of the heap, and the runtime's, ask about liveness and keep
-//! objects alive, after all that is strongly reachable has been traced.
+//! The tracer: after all strongly reachable objects have been traced, the weak parts of the heap and of the runtime ask
+//! it whether objects are live, and have it keep objects alive.
 
 use crate::representation::{Object, Word};
 
-/// What a tracer asks the collector.
+/// The tracer's interface to the collector.
 pub(crate) trait Tracing {
     /// Whether an object is known to be live.
     fn is_live(&self, object: Object) -> bool;
 
-    /// Where an object is now, if it is known to be live.
+    /// The place of an object now, if it is known to be live.
     fn place(&self, object: Object) -> Option<Object>;
 
-    /// Keeps an object, and what it references, alive; where it is now.
+    /// Keeps alive an object and all that it references; answers its place now.
     fn trace(&mut self, object: Object) -> Object;
 }
 
-/// Answers whether objects are live, and makes them so.
+/// Tells whether objects are live, and keeps objects alive.
 pub struct Tracer<'t> {
     collector: &'t mut dyn Tracing,
     kept_something: bool,
@@ -26,12 +26,12 @@ impl<'t> Tracer<'t> {
         Tracer { collector, kept_something: false }
     }
 
-    /// Whether the object of `word` is known to be live. Words that are no pointers are live.
+    /// Whether the object of `word` is known to be live. Words other than pointers count as live.
     pub fn is_live(&self, word: Word) -> bool {
         word.as_object().is_none_or(|object| self.collector.is_live(object))
     }
 
-    /// Keeps the object of `word`, and what it references, alive, and follows it to its new place.
+    /// Keeps alive the object of `word` and all that it references, and replaces `word` by its new place.
     pub fn keep(&mut self, word: &mut Word) {
         let Some(object) = word.as_object() else {
             return;
@@ -40,8 +40,8 @@ impl<'t> Tracer<'t> {
         *word = self.collector.trace(object).word();
     }
 
-    /// Follows the object of `word` to its new place; whether it is live. Leaves the word of a dead
-    /// object as it was: it must not be used any more.
+    /// Replaces `word` by the new place of its object; false if the object is dead. The word of a dead object does not
+    /// change, and must not be used any more.
     pub fn update(&mut self, word: &mut Word) -> bool {
         let Some(object) = word.as_object() else {
             return true;
@@ -53,7 +53,7 @@ impl<'t> Tracer<'t> {
         place.is_some()
     }
 
-    /// Whether [`keep`](Tracer::keep) found something that was not known to be live.
+    /// Whether [`keep`](Tracer::keep) found an object that was not known to be live.
     pub(crate) fn kept_something(&self) -> bool {
         self.kept_something
     }

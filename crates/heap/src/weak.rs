@@ -1,18 +1,18 @@
-//! Weak arrays, ephemerons and finalisation: what a collection does about objects that are, or may
-//! be, dead.
+//! Weak arrays, ephemerons and finalisation: what a collection does about objects that are, or may be, dead. The
+//! collector calls this after tracing.
 //!
-//! Tracing does not follow the elements of a weak array or the slots of an ephemeron; it *discovers*
-//! these objects, that is, lists them here. When all that is strongly reachable has been traced,
-//! the collector calls [`WeakObjects::process`] until it has nothing more to trace:
+//! Tracing does not follow the elements of a weak array or the slots of an ephemeron; it *discovers* these objects,
+//! that is, lists them here. When all strongly reachable objects have been traced, the collector calls
+//! [`WeakObjects::process`] until there is nothing more to trace:
 //!
-//! 1. conditional roots are visited, and the value of each ephemeron with a live key is traced, as
-//!    long as that keeps anything new alive;
-//! 2. registered objects that are dead are queued for finalisation, and traced, so that they
-//!    survive until somebody has taken them from the queue; step 1 follows for what they reach;
-//! 3. what is dead now is gone: weak elements and dead ephemerons become nil.
+//! 1. conditional roots are visited, and the value of each ephemeron with a live key is traced, as long as that keeps a
+//!    new object alive;
+//! 2. registered objects that are dead are queued for finalisation, and traced, so that they survive until the runtime
+//!    has taken them from the queue; step 1 is repeated for the objects that they reach;
+//! 3. objects that are dead now are gone: weak elements and dead ephemerons become nil.
 //!
-//! So a weak reference is cleared when its object has been finalised, not before: it never happens
-//! that an object is alive and its weak references are gone.
+//! So a weak reference is cleared after its object has been finalised, not before: the weak references of a live object
+//! are never gone.
 //!
 //! Cost: discovered objects are visited once, ephemerons once per round of step 1; a chain in which
 //! each value is the next key takes as many rounds as it has links in the wrong order. Registered
@@ -30,7 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Finalizable {
     /// The object. Nothing else references it strongly.
     pub object: Word,
-    /// The tag given at its registration.
+    /// The tag that it was registered with.
     pub tag: u64,
 }
 
@@ -46,22 +46,22 @@ pub(crate) struct WeakObjects {
     finalizers: Mutex<Finalizers>,
 }
 
-/// What the current collection has found.
+/// The objects that the current collection has discovered.
 #[derive(Debug)]
 struct Discovered {
     weak_arrays: Vec<Object>,
     ephemerons: Vec<Object>,
-    /// Whether step 2 is behind us.
+    /// Whether step 2 is done.
     finalized: bool,
 }
 
 #[derive(Debug)]
 struct Finalizers {
-    /// Registered since the last collection.
+    /// Objects registered since the last collection.
     young: Vec<Finalizable>,
-    /// Registered before; nursery collections need not look at them.
+    /// Objects registered before; nursery collections skip them.
     old: Vec<Finalizable>,
-    /// Dead, and not yet taken.
+    /// Dead objects that the runtime has not taken yet.
     dead: Vec<Finalizable>,
 }
 
@@ -122,8 +122,7 @@ impl WeakObjects {
         }
     }
 
-    /// Takes the next step; whether something new was kept alive, so that it has to be traced
-    /// before the next call.
+    /// Takes the next step; true if it has kept a new object alive, which must be traced before the next call.
     pub(crate) fn process(
         &self,
         kind: CollectionKind,
@@ -131,7 +130,7 @@ impl WeakObjects {
         tracer: &mut Tracer<'_>,
     ) -> bool {
         roots.visit_conditional_roots(kind, tracer);
-        // The lists are taken out, not locked: tracing discovers more.
+        // The lists are taken out instead of locked: tracing discovers more objects.
         let ephemerons = mem::take(&mut lock(&self.discovered).ephemerons);
         ephemerons.iter().for_each(|ephemeron| keep_value(*ephemeron, tracer));
         if !tracer.kept_something() && self.enter_finalization() {
@@ -148,7 +147,7 @@ impl WeakObjects {
         false
     }
 
-    /// Begins step 2, unless it is behind us.
+    /// Begins step 2, unless it is done.
     fn enter_finalization(&self) -> bool {
         !mem::replace(&mut lock(&self.discovered).finalized, true)
     }
@@ -159,7 +158,7 @@ impl WeakObjects {
                 let mut element = array.element(index);
                 if element.is_pointer() {
                     let live = tracer.update(&mut element);
-                    // The collector may store without a barrier: nothing young remains.
+                    // The collector may store without a barrier: no young objects remain.
                     array.initialize_element(index, if live { element } else { Word::NIL });
                 }
             }

@@ -1,8 +1,9 @@
-//! Arithmetic and comparison of immediate numbers, without a send.
+//! Arithmetic and comparison of immediate numbers, without a send. The dispatch loop calls these handlers for
+//! operators.
 //!
-//! An operator says what it does to two small integers and to two doubles; a mixed pair is
-//! converted. Everything else (overflow, boxed numbers, other receivers) takes the general send.
-//! Comparisons that are followed by a branch on their result do the branch as well.
+//! An operator defines its result for two small integers and for two doubles; a mixed pair is converted. All other
+//! cases (overflow, boxed numbers, other receivers) take the general send. A comparison that is followed by a branch on
+//! its result also does the branch.
 
 use std::sync::atomic::Ordering;
 
@@ -118,7 +119,7 @@ impl Arithmetic for Quotient {
 impl Arithmetic for Divide {
     #[inline(always)]
     fn integers(self, left: i64, right: i64) -> Option<Word> {
-        // The division of the values, not of the shifted bits, decides the rounding of large ones.
+        // The values are divided, not the shifted bits: this gives large quotients the right rounding.
         Word::from_double((left >> TAG_BITS) as f64 / (right >> TAG_BITS) as f64)
             .filter(|_| right != 0)
     }
@@ -135,7 +136,7 @@ impl Arithmetic for Modulo {
         if right == 0 {
             return None;
         }
-        // Least value over minus one cannot happen: the bits of -1 are -8.
+        // The least value cannot be divided by minus one here: the bits of -1 are -8.
         let remainder = left % right;
         let adjusted =
             if remainder != 0 && (remainder ^ right) < 0 { remainder + right } else { remainder };
@@ -200,7 +201,7 @@ fn as_doubles(left: Word, right: Word) -> Option<(f64, f64)> {
     Some((as_double(left)?, as_double(right)?))
 }
 
-/// Small integers below this magnitude convert to doubles exactly, so that mixed comparisons may.
+/// Small integers below this magnitude convert to doubles exactly, so a mixed comparison may convert them.
 const EXACT: i64 = 1 << 53;
 
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
@@ -217,7 +218,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
     }
 
-    /// `load_integer` of the right operand, and the operator's send behind it.
+    /// `load_integer` of the right operand, and the operator's send after it.
     #[inline(always)]
     pub fn load_integer_then(&mut self, word: u32, operator: impl Arithmetic) {
         self.load_integer(word);
@@ -232,7 +233,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.answer_boolean(word, compare(operator, left, right));
     }
 
-    /// `send1` of a comparison, and the branch on its result behind it.
+    /// `send1` of a comparison, and the branch on its result after it.
     #[inline(always)]
     pub fn comparison_branch(&mut self, word: u32, operator: impl Comparison) {
         let (left, right) = (self.get(b(word)), self.get(c(word)));
@@ -246,14 +247,14 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.answer_boolean(word, result);
     }
 
-    /// `send1` of `==`, and the branch on its result behind it.
+    /// `send1` of `==`, and the branch on its result after it.
     #[inline(always)]
     pub fn identical_branch(&mut self, word: u32) {
         let result = self.identity(word);
         self.answer_boolean_and_branch(word, result);
     }
 
-    /// The result of `==`, if the receiver is immediate or its class is known to use the VM's.
+    /// The result of `==`, if the receiver is immediate or its class is known to use the VM's method.
     #[inline(always)]
     fn identity(&mut self, word: u32) -> Option<bool> {
         let (left, right) = (self.get(b(word)), self.get(c(word)));
@@ -262,7 +263,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
         let entry = self.site(self.word(1) & 0xFFFF).entry();
         let layout = left.object_unchecked().layout();
-        // What is the same if its contents are, the primitive knows to compare.
+        // Boxed numbers and far references are identical by contents: for them, the primitive compares.
         let known = entry.layout == layout
             && !matches!(layout, known::LARGE_INTEGER | known::BOXED_DOUBLE | known::FAR_REFERENCE)
             && matches!(entry.action, Action::Primitive(primitive) if primitive.shape == Shape::Identical);
@@ -320,7 +321,7 @@ fn compare(operator: impl Comparison, left: Word, right: Word) -> Option<bool> {
     Some(operator.doubles(left, right))
 }
 
-/// Whether the word behind an instruction is a branch on a Boolean in this register.
+/// Whether the word after an instruction is a branch on a Boolean in this register.
 pub fn is_branch_on(word: &std::sync::atomic::AtomicU32, register: usize) -> bool {
     let word = word.load(Ordering::Relaxed);
     matches!(word as u8, general::BranchTrue | general::BranchFalse) && a(word) == register

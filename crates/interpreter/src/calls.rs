@@ -1,8 +1,8 @@
-//! Sends, calls and returns.
+//! Sends, calls and returns: the handlers that the dispatch loop runs for them.
 //!
-//! Each general send checks the site's caches and does the actions that need no slow path; a miss,
-//! and everything rare, goes to [`squall_runtime::calls`]. The specialised sends check for one
-//! action only, and otherwise do what the general one does.
+//! Each general send checks the site's caches and does the actions that need no slow path; a miss, and all rare cases,
+//! go to [`squall_runtime::calls`]. A specialised send checks for one action only, and otherwise does the same as the
+//! general one.
 
 use std::sync::atomic::Ordering;
 
@@ -119,7 +119,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.pc = site.return_pc;
     }
 
-    /// Looks up, perhaps specialises the instruction for what was found, and does it.
+    /// Looks the message up, specialises the instruction if that pays, and does the action found.
     #[inline(always)]
     fn miss(&mut self, site: &'static Site, window: Window) {
         self.slowly(|thread| {
@@ -273,7 +273,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
     }
 
-    /// The method that the site's most recent entry has for this receiver.
+    /// The method for this receiver in the site's most recent entry.
     #[inline(always)]
     fn method_for(&self, site: &'static Site, receiver: Word) -> Option<&'static Function> {
         let entry = site.entry();
@@ -334,7 +334,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
-/// The function to run for a closure, if the word is one that takes this many words.
+/// The function of a closure that takes this many words; `None` for other words.
 #[inline(always)]
 fn evaluated(closure: Word, words: u32) -> Option<&'static Function> {
     let function = block::closure_function(block::closure(closure)?);
@@ -348,8 +348,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(self.word(1));
         let callee = self.function().module.function(FunctionId(site.callee as u32));
         let window = self.window(b(word), c(word));
-        // A callee's typed parameters are no words for the collector, so the frame is made whole
-        // before anything can collect.
+        // A callee's typed parameters are no words for the collector, so the frame is made whole before a GC point.
         self.enter(site, callee, window);
     }
 
@@ -365,8 +364,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.run_primitive(site, primitive, window);
     }
 
-    /// Does at once what mostly comes next in `atomic:`, which saves the way through the dispatch: the block is
-    /// evaluated, or there is a jump past the cleanup for unwindings, and a return.
+    /// Does the usual next step of `atomic:` without another dispatch: it evaluates the block, or jumps past the
+    /// cleanup for unwindings and returns.
     #[inline(always)]
     fn go_on(&mut self) {
         if self.word(0) as u8 == observed_forms::SEND0_EVALUATE {
@@ -380,8 +379,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
     }
 
-    /// Begins or ends a transaction, if that is what the primitive does and nothing about it is rare; whether
-    /// that is done.
+    /// Begins or ends a transaction, if the primitive does that and no rare case applies; answers whether it has.
     #[inline(always)]
     fn transact(&mut self, shape: Shape) -> bool {
         match shape {
@@ -459,7 +457,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
-/// Goes on where an unwinding has led, or reports that it could not begin.
+/// Continues where an unwinding leads, or reports that the unwinding could not begin.
 fn finish_here(thread: &mut Thread, outcome: Outcome) {
     if matches!(outcome, Outcome::Resume) {
         return;

@@ -1,7 +1,7 @@
-//! Tuples, lists, maps and function values.
+//! Tuples, lists, maps and function values: the handlers of their typed instructions.
 //!
-//! Reading and writing elements of lists, and what a function value is, are done here; everything
-//! else is a call of [`squall_runtime::typed`] with the registers saved, since it may allocate.
+//! Reads and writes of list elements, and the handling of function values, are done here; all other cases call
+//! [`squall_runtime::typed`] with the registers saved, since they may allocate.
 
 use squall_bytecode::entities::{FunctionId, StringId};
 use squall_bytecode::module::Constant;
@@ -16,11 +16,11 @@ use squall_runtime::typed::{Registers, boxing, lists, maps, position, tuples};
 
 use crate::machine::{Machine, a, b, bc, c};
 
-/// What a slow path answers: the content of its destination.
+/// A slow path's result: the contents of its destination.
 type Content = Result<Word, Failure>;
 
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
-    /// Does an instruction of `words` words by a slow path.
+    /// Runs an instruction of `words` words by a slow path.
     #[inline(always)]
     fn content(
         &mut self,
@@ -37,8 +37,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     fn kind(&self, register: usize) -> Type {
-        // SAFETY: the verifier has shown the register to be one of the function's, not all of which
-        // are `any`.
+        // SAFETY: the verifier has shown the register to be one of the function's; some registers are not `any`.
         unsafe { *self.function().types.get_unchecked(register) }
     }
 
@@ -279,7 +278,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump(1);
     }
 
-    /// `move` of a list, which two registers know from then on.
+    /// `move` of a list: afterwards two registers refer to it.
     #[inline(always)]
     pub(crate) fn move_list(&mut self, word: u32) {
         lists::share(self.get(b(word)));
@@ -293,7 +292,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump(2);
     }
 
-    /// The body of an imported function that nobody has provided.
+    /// The body of an imported function that no module provides.
     #[inline(always)]
     pub(crate) fn fail_unlinked(&mut self) {
         self.slowly(|thread| {

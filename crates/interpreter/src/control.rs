@@ -1,4 +1,4 @@
-//! Values and control: moves, constants, variables, branches and loops.
+//! Values and control: the handlers of moves, constants, variables, branches and loops.
 
 use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;
@@ -32,7 +32,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump(1);
     }
 
-    /// Makes the constant's object, if need be; from now on it is only loaded.
+    /// Makes the constant's object if it does not exist yet; later executions only load it.
     #[inline(always)]
     pub(crate) fn load_constant(&mut self, word: u32) {
         let pc = self.pc;
@@ -83,8 +83,7 @@ fn make_constant(thread: &mut Thread, index: usize) -> Result<(), Failure> {
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn load_captured(&mut self, word: u32) {
-        // The verifier has shown that register 0 is the closure and that it captures that many
-        // values.
+        // The verifier has shown that register 0 is the closure and that it captures that many values.
         let closure = self.get(0).object_unchecked();
         let value = closure.element(block::FIRST_CAPTURED + bc(word));
         self.set(a(word), value);
@@ -141,7 +140,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump_and_poll(abc_signed(word));
     }
 
-    /// Goes to a distance; there, with nothing in progress, the thread polls.
+    /// Jumps by a distance, and polls at the target, where no instruction is in progress.
     #[inline(always)]
     pub(crate) fn jump_and_poll(&mut self, distance: isize) {
         self.jump(distance);
@@ -206,7 +205,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
-/// The limit of a loop as a small integer, if counter and limit suit the loop instructions.
+/// The limit of a loop as a small integer, if counter and limit are fit for the loop instructions.
 #[inline(always)]
 fn suitable_limit(counter: Word, limit: Word, step: i8) -> Option<Word> {
     if !counter.is_small_integer() || step == 0 {
@@ -217,6 +216,6 @@ fn suitable_limit(counter: Word, limit: Word, step: i8) -> Option<Word> {
     }
     let limit = limit.as_double()?;
     let limit = if step > 0 { limit.floor() } else { limit.ceil() };
-    // The conversion saturates, and infinities and NaN have boxes, so they are not here.
+    // The conversion saturates. Infinities and NaN are boxed, so they do not come here.
     Word::from_small_integer(limit as i64)
 }

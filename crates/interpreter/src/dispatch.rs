@@ -1,4 +1,5 @@
-//! The dispatch loop: one line per instruction; what they do is in the handlers' modules.
+//! The dispatch loop: one line per instruction, which calls a handler in another module. The runtime starts it through
+//! `Tier`.
 
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
@@ -15,7 +16,7 @@ pub struct Interpreter;
 
 impl Tier for Interpreter {
     fn run(&self, thread: &mut Thread) {
-        // C may have been called by another loop, and have called what runs here.
+        // C may have been called by another loop, and have called back into this one.
         let outer = thread.runs_guarded;
         loop {
             let State { pc, frame, function } = thread.state;
@@ -39,7 +40,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Executes instructions until the strand halts.
     #[inline(never)]
     pub(crate) fn run(&mut self) {
-        // A machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
+        // The loop has a machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
         let mut machine = Machine::<GUARDED> {
             pc: self.pc,
             frame: self.frame,
@@ -268,7 +269,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.thread.window = Window::NONE;
     }
 
-    /// Completes a return from the first frame of a chunk to the caller in the chunk before.
+    /// Completes a return from the first frame of a chunk to the caller in the previous chunk.
     #[inline(always)]
     fn leave_chunk(&mut self) {
         // SAFETY: `leave_chunk` runs with the chunk's first word as frame, where `Stack::grow` has

@@ -1,4 +1,5 @@
-//! Squall's interpreter: the tier that every program starts in, and the reference for the others.
+//! Squall's interpreter: the tier in which all programs run. `squall` gives it to the runtime at boot, and the
+//! runtime's workers call it.
 //!
 //! | module | what it holds |
 //! |---|---|

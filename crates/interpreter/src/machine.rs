@@ -1,4 +1,4 @@
-//! The machine: the interpreter's registers, and how handlers reach operands.
+//! The machine: the interpreter's registers, and the handlers' access to operands.
 //!
 //! Invariants, which make the unchecked accesses sound:
 //!
@@ -6,11 +6,11 @@
 //!   has `function.frame_words` words below the thread's limit. The verifier has shown that
 //!   every operand names a register, site or constant of the function, and that registers hold
 //!   words of their type before they are read.
-//! - The three are local to the dispatch loop. Whatever may look at the stack or reach a GC point
-//!   is called through [`Machine::slowly`], which saves them before and reloads them after.
-//! - No function that gets a reference to the machine is called: all its methods are
-//!   `inline(always)`. A single call with its address would make the compiler keep pc and frame in
-//!   memory everywhere, which costs up to a third of the speed.
+//! - The three are local to the dispatch loop. Code that may look at the stack or reach a GC point is called through
+//!   [`Machine::slowly`], which saves them before and reloads them after.
+//! - No function that gets a reference to the machine is called: all its methods are `inline(always)`. A single call
+//!   with its address would make the compiler keep pc and frame in memory everywhere, which costs up to a third of the
+//!   speed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -21,7 +21,7 @@ use squall_runtime::transactions::access::{self, Place};
 
 /// The interpreter's registers.
 ///
-/// If it is *guarded*, accesses to slots and elements take part in transactions: see
+/// In a *guarded* machine, accesses to slots and elements take part in transactions: see
 /// [`squall_runtime::transactions`].
 pub struct Machine<'t, const GUARDED: bool> {
     pub(crate) pc: *const AtomicU32,
@@ -103,7 +103,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Goes to the word at a distance from this instruction's first.
     #[inline(always)]
     pub fn jump(&mut self, distance: isize) {
-        // SAFETY: distances are such that the target is an instruction of the function, or they
+        // SAFETY: the target is an instruction of the function: the verifier has checked all distances, and the others
         // are an instruction's length.
         self.pc = unsafe { self.pc.offset(distance) };
     }
@@ -128,7 +128,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         specialise_at(self.pc, opcode);
     }
 
-    /// What is in a place of an object. If it is nothing, execution goes on elsewhere.
+    /// Reads a place of an object. `None` means that execution has moved elsewhere.
     #[inline(always)]
     pub fn load(&mut self, object: Object, place: impl Place) -> Option<Word> {
         if !GUARDED {
@@ -145,7 +145,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         value
     }
 
-    /// Writes a place of an object; whether that is done. If not, execution goes on elsewhere.
+    /// Writes a place of an object. False means that the store was not done and execution has moved elsewhere.
     #[inline(always)]
     pub fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
         if !GUARDED {
@@ -163,7 +163,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         false
     }
 
-    /// Calls a slow path with the registers saved, and goes on where it says.
+    /// Calls a slow path with the registers saved, and continues at the place that it leaves in the state.
     #[inline(always)]
     pub fn slowly(&mut self, path: impl FnOnce(&mut Thread)) {
         self.save();
@@ -185,8 +185,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
 /// Replaces the opcode of an instruction by an equivalent one.
 pub(crate) fn specialise_at(pc: *const AtomicU32, opcode: u8) {
-    // SAFETY: the pc points at a code word, and code words are atomics. Whoever reads the word
-    // before or after finds a form of the same instruction (see `crate::code`).
+    // SAFETY: the pc points at a code word, and code words are atomics. A thread that reads the word before or after
+    // finds a form of the same instruction (see `crate::code`).
     let word = unsafe { &*pc };
     let general = word.load(Ordering::Relaxed);
     word.store(general & !0xFF | u32::from(opcode), Ordering::Relaxed);

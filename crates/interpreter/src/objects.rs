@@ -1,4 +1,4 @@
-//! Objects: closures, contexts, classes, instances, arrays. Each handler leaves the work to the
+//! Objects: the handlers for closures, contexts, classes, instances and arrays. Each handler leaves the work to the
 //! runtime and only moves operands and results.
 
 use squall_bytecode::entities::{ClassId, FunctionId};
@@ -43,7 +43,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         });
     }
 
-    /// Mostly the class itself is the one looked for: that case needs no slow path.
+    /// Usually the receiver's own class is the right one: then no slow path is needed.
     #[inline(always)]
     pub(crate) fn enclosing(&mut self, word: u32) {
         let (site, object) = (self.site(self.word(1) & 0xFFFF), self.get(b(word)));
@@ -178,7 +178,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 }
 
-/// The object around an object's own class, if the site says that this is the one.
+/// The enclosing object of an object's own class, if the site says that this is the class.
 #[inline(always)]
 fn direct_enclosing(site: &'static Site, object: Word) -> Option<Word> {
     let object = object.as_object()?;
@@ -215,7 +215,7 @@ fn slot_of(thread: &mut Thread, site: &'static Site, object: Word) -> Result<usi
     }
 }
 
-/// Puts a class object into its slot, unless another thread was first: then that one's.
+/// Puts a class object into its slot. If another thread was first, answers that thread's class object.
 fn publish(
     thread: &mut Thread,
     site: &'static Site,

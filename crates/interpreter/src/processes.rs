@@ -1,4 +1,5 @@
-//! Processes: what they do with each other. The work is done in [`squall_runtime::processes`].
+//! Processes: the handlers of the instructions for channels, choices, forks and barriers. [`squall_runtime::processes`]
+//! does the work.
 
 use squall_bytecode::entities::FunctionId;
 use squall_heap::Word;
@@ -12,7 +13,7 @@ use squall_runtime::processes::{self, choice, faults, forks, links};
 use crate::machine::{Machine, a, b, bc, c};
 
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
-    /// The site of the instruction, whose link is in this word.
+    /// The site of the instruction with this link word.
     #[inline(always)]
     fn linked_site(&self, word: usize) -> &'static Site {
         self.site(links::site_index(self.word(word)))
@@ -80,7 +81,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(links::site_index(link));
         let destination = usize::from(site.destination);
         let word = self.get(destination);
-        // What is read is mostly a small number; doubles have no such words.
+        // A value that is read is mostly a small integer, which has no second form.
         if let Some(integer) = word.as_small_integer() {
             self.set_raw(destination, integer as u64);
             return self.jump(1);
@@ -104,7 +105,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.slowly(|thread| processes::accept(thread, site, c(word)));
     }
 
-    /// At the link word, the last one of `accept`.
+    /// At the link word, the last word of `accept`.
     #[inline(always)]
     pub(crate) fn accepted(&mut self) {
         // SAFETY: the instruction's first word is two words before its link.
@@ -183,7 +184,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let bucket = self.get(b(word));
         self.slowly(|thread| {
             let flushed = locks::signal_all(thread, bucket);
-            // A number of strands is a small integer.
+            // The number of strands is a small integer.
             let count =
                 flushed.map(|count| Word::from_bits(count.as_small_integer().unwrap_or(0) as u64));
             calls::complete_here(thread, a(word), 1, count);

@@ -1,8 +1,7 @@
-//! Specialisation: after a lookup, a send is rewritten to the form for what was found.
+//! Specialisation: after a lookup, the send handlers in `calls` rewrite a send to the form for the action found.
 //!
-//! Which form pays is decided once, when the site first misses: programs' sites mostly do one
-//! thing. A form that no longer fits does what the general send does, at the cost of one failed
-//! check.
+//! The form is chosen once, at the site's first miss: most sites do one thing. A form that no longer fits does the same
+//! as the general send, at the cost of one failed check.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,7 +19,7 @@ use crate::machine::{a, c, specialise_at};
 
 /// Rewrites the send in the state for the entry that its lookup found.
 ///
-/// A report of every message needs every one of them to take the slow path.
+/// When every message is reported, all sends stay general, since each must take the slow path.
 pub fn after_lookup(thread: &Thread, site: &'static Site, entry: &CacheEntry) {
     if thread.vm.options.tracing.sends {
         return;
@@ -57,7 +56,7 @@ fn opcode(pc: *const AtomicU32) -> u8 {
     unsafe { &*pc }.load(Ordering::Relaxed) as u8
 }
 
-/// In what a site remembers of a slot: nothing assigns it. The index has 16 bits.
+/// A flag of a remembered slot: nothing assigns the slot. The index has 16 bits.
 const CONSTANT: u32 = 1 << 31;
 
 /// The index of the slot that a site remembers.
@@ -72,7 +71,7 @@ pub fn is_constant_slot(cached: u64) -> bool {
     cached as u32 & CONSTANT != 0
 }
 
-/// Layout and index go into one word, so that no reader sees those of two classes.
+/// Layout and index go into one word, so that no reader combines those of two classes.
 fn remember_slot(site: &Site, entry: &CacheEntry, index: u32) {
     let packed = u64::from(entry.layout.bits()) << 32 | u64::from(index);
     site.slot_cache.store(packed, Ordering::Relaxed);
@@ -97,7 +96,7 @@ fn specialise_evaluation(pc: *const AtomicU32, general: u8) {
     }
 }
 
-/// Operators on numbers and arrays, by selector; their handlers check the receiver's kind.
+/// Operators on numbers and arrays, by selector; the handlers check the kind of the receiver.
 fn specialise_operator(site: &'static Site, general: u8) {
     let function = site.function();
     let Some(SiteDescription::Send { selector, .. }) = function.bytecode().sites.get(site.index())
@@ -150,7 +149,7 @@ fn operator(selector: &str) -> Option<u8> {
     })
 }
 
-/// Makes a `load_integer` of the right operand, directly before, do the operation as well.
+/// Makes the `load_integer` of the right operand, directly before the send, do the operation as well.
 fn fuse_integer(site: &'static Site, operator: u8) {
     let fused = match operator {
         observed_forms::ADD => observed_forms::LOAD_INTEGER_ADD,

@@ -1,7 +1,7 @@
-//! Typed registers: arithmetic without tags or checks, by the types that the function declares.
+//! Typed registers: the handlers of arithmetic without tags or checks, by the register types of the function.
 //!
-//! Integers are kept extended to 64 bits, so addition and the like are done in 64 bits and cut back
-//! to the type's width.
+//! Integers are kept extended to 64 bits. Addition and similar operations are done in 64 bits and cut back to the
+//! type's width.
 
 use squall_bytecode::types::RegisterType;
 use squall_runtime::calls;
@@ -58,7 +58,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
     }
 
-    /// As [`typed`](Machine::typed), for integers whose result has to fit.
+    /// Does the same as [`typed`](Machine::typed) for integers whose result must fit.
     #[inline(always)]
     pub(crate) fn typed_checked(&mut self, word: u32, operation: Operation) {
         let kind = self.register_type(a(word));
@@ -228,7 +228,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump(if taken { distance } else { 2 });
     }
 
-    /// Whether the jump that follows a comparison is taken, and where to.
+    /// Whether the jump after a comparison is taken, and its distance.
     #[inline(always)]
     fn fused_jump(&self, holds: bool) -> (bool, isize) {
         let jump = self.word(1);
@@ -290,7 +290,7 @@ fn integer(operation: Operation, kind: RegisterType, left: u64, right: u64) -> O
     })
 }
 
-/// An operation on integers whose result the type can hold, or why there is none.
+/// An operation on integers that checks whether the type can hold the result; the fault if not.
 #[inline(always)]
 fn checked(
     operation: Operation,
@@ -316,7 +316,7 @@ fn whole_number(kind: RegisterType, bits: u64) -> i128 {
     if kind.is_signed() { i128::from(bits as i64) } else { i128::from(bits) }
 }
 
-/// The bits of an integer, if a register of the type can hold it.
+/// The bits of an integer, if a register of this type can hold it.
 fn fitting(kind: RegisterType, value: i128) -> Option<u64> {
     let bits = normalize(kind, value as u64);
     (whole_number(kind, bits) == value).then_some(bits)
@@ -344,7 +344,7 @@ fn convert_exactly(to: RegisterType, from: RegisterType, bits: u64) -> Option<u6
             let is_same = f64::from(single) == float || float.is_nan();
             is_same.then_some(u64::from(single.to_bits()))
         }
-        // The conversion saturates far beyond every type's values; NaN differs from its whole part.
+        // The conversion saturates far beyond all types' values; NaN differs from its whole part.
         _ if float.trunc() == float => fitting(to, float as i128),
         _ => None,
     }

@@ -1,15 +1,16 @@
-//! SQLite for guest programs: the part of it that `lib/Sqlite.ns` calls, by name.
+//! SQLite for guest programs: a table of the C functions that `lib/Sqlite.ns` calls by name. The command line gives it
+//! to the machine.
 //!
-//! SQLite is built from source and linked into the program, so that databases work wherever the program
-//! does. It takes a while to build: only what makes a whole program depends on this crate.
+//! SQLite is built from source and linked into the program, so databases work wherever the program does. The build
+//! takes a while: only crates that make a whole program depend on this one.
 
 use libsqlite3_sys as sqlite;
 use squall_foreign::LinkedFunction;
 
-/// The name by which programs ask for it.
+/// The name by which programs load the library.
 pub const NAME: &str = "sqlite3";
 
-/// Makes a table of functions, by their own names.
+/// Makes a table of functions by their own names.
 macro_rules! functions {
     ($($name:ident,)*) => {
         &[$((stringify!($name), untyped(sqlite::$name as *const ())),)*]
@@ -52,7 +53,7 @@ pub static FUNCTIONS: &[LinkedFunction] = functions! {
     sqlite3_column_bytes,
 };
 
-/// A function as one without parameters. Nobody calls it as such.
+/// The address of a function, with one type for all functions. No code calls it with this type.
 const fn untyped(function: *const ()) -> unsafe extern "C" fn() {
     // SAFETY: pointers to functions are all of one kind, and this one is not null.
     unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(function) }

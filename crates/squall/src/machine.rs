@@ -1,12 +1,12 @@
 //! A running machine: its start, the program's turns, and messages to guest objects.
 //!
 //! The machine's own native thread runs the main vat. Guest objects that the embedder holds are
-//! [`Handle`]s, which the collector updates; they are valid until [`Machine::release`].
+//! [`RootHandle`]s, which the collector updates; they are valid until [`Machine::release`].
 
 use std::fmt;
 use std::path::PathBuf;
 
-use squall_heap::{Handle, HeapError, Word};
+use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
 use squall_runtime::bootstrap::{self, BootError};
 use squall_runtime::embedding::calls;
@@ -133,7 +133,7 @@ impl Machine {
     }
 
     /// Runs the program; if nothing is left to run before it has ended, answers the promise for its end.
-    fn start_program(&mut self) -> Result<Reply<Handle>, BootError> {
+    fn start_program(&mut self) -> Result<Reply<RootHandle>, BootError> {
         let finished = worker::run_program(&mut self.thread)?;
         match self.reply_to(finished) {
             Reply::Answer(end) => Ok(match self.run_turns() {
@@ -174,24 +174,24 @@ pub const INTERNAL_ERROR: i32 = 70;
 /// Guest objects.
 impl Machine {
     /// The platform object.
-    pub fn platform(&mut self) -> Handle {
+    pub fn platform(&mut self) -> RootHandle {
         let platform = self.vm.roots.platform.get();
         self.thread.mutator.push_root(platform)
     }
 
     /// A string; `None` if the heap is full.
-    pub fn string(&mut self, text: &str) -> Option<Handle> {
+    pub fn string(&mut self, text: &str) -> Option<RootHandle> {
         let string = string::make_string(&mut self.thread, text).ok()?;
         Some(self.thread.mutator.push_root(string))
     }
 
     /// The text of a string or symbol.
-    pub fn text(&self, object: Handle) -> Option<String> {
+    pub fn text(&self, object: RootHandle) -> Option<String> {
         string::Text::of(self.thread.mutator.get(object)).map(string::Text::to_rust)
     }
 
     /// The value of a Boolean.
-    pub fn boolean(&self, object: Handle) -> Option<bool> {
+    pub fn boolean(&self, object: RootHandle) -> Option<bool> {
         match self.thread.mutator.get(object) {
             Word::TRUE => Some(true),
             Word::FALSE => Some(false),
@@ -204,17 +204,17 @@ impl Machine {
     /// An exception that nothing catches ends the program.
     pub fn send(
         &mut self,
-        receiver: Handle,
+        receiver: RootHandle,
         selector: &str,
-        arguments: &[Handle],
-    ) -> Result<Reply<Handle>, BootError> {
+        arguments: &[RootHandle],
+    ) -> Result<Reply<RootHandle>, BootError> {
         let words = std::iter::once(receiver).chain(arguments.iter().copied());
         let words: Vec<Word> = words.map(|handle| self.thread.mutator.get(handle)).collect();
         let finished = worker::call(&mut self.thread, selector, &words)?;
         Ok(self.reply_to(finished))
     }
 
-    fn reply_to(&mut self, finished: Finished) -> Reply<Handle> {
+    fn reply_to(&mut self, finished: Finished) -> Reply<RootHandle> {
         match finished {
             Finished::Exit(code) => Reply::Exit(code),
             Finished::Stalled => {
@@ -229,7 +229,7 @@ impl Machine {
     }
 
     /// The instance of a library module, made when it is first asked for.
-    pub(crate) fn library_instance(&mut self, name: &str) -> Result<Handle, BootError> {
+    pub(crate) fn library_instance(&mut self, name: &str) -> Result<RootHandle, BootError> {
         let kernel = self.vm.roots.kernel.get();
         let kernel = self.thread.mutator.push_root(kernel);
         let symbol = self.vm.name_word(&mut self.thread, self.vm.symbol(name))?;
@@ -241,19 +241,19 @@ impl Machine {
     }
 
     /// The class object of a library module.
-    pub fn library_class(&mut self, name: &str) -> Result<Handle, BootError> {
+    pub fn library_class(&mut self, name: &str) -> Result<RootHandle, BootError> {
         let module = self.vm.modules.of_library(name);
         let module = module.ok_or_else(|| BootError(format!("there is no module {name}")))?;
         self.class_of(module)
     }
 
     /// The class object of a module that the embedder compiled.
-    pub fn class_of_module(&mut self, module: RunnableModule) -> Result<Handle, BootError> {
+    pub fn class_of_module(&mut self, module: RunnableModule) -> Result<RootHandle, BootError> {
         let module = self.vm.modules.load(module.into_module());
         self.class_of(module)
     }
 
-    fn class_of(&mut self, module: &'static LoadedModule) -> Result<Handle, BootError> {
+    fn class_of(&mut self, module: &'static LoadedModule) -> Result<RootHandle, BootError> {
         let definition = module.main_definition();
         let definition = definition.ok_or_else(|| BootError("a module has no class".into()))?;
         let class = bootstrap::make_module_class(&mut self.thread, definition, Word::NIL)?;

@@ -9,7 +9,7 @@ mod input;
 use std::collections::BTreeSet;
 
 use squall_bytecode::module::{Module, Visibility, selector_arity};
-use squall_heap::Handle;
+use squall_heap::RootHandle;
 use squall_runtime::bootstrap::BootError;
 
 use crate::compiler::{CompileProblem, compile_newspeak};
@@ -22,7 +22,7 @@ pub use input::is_complete;
 /// Inputs evaluated one after the other, with the variables they leave behind.
 pub struct Session {
     machine: Machine,
-    workspace: Handle,
+    workspace: RootHandle,
     names: Names,
 }
 
@@ -74,7 +74,7 @@ impl Session {
         evaluation
     }
 
-    fn run(&mut self, class: Handle) -> Result<Evaluation, BootError> {
+    fn run(&mut self, class: RootHandle) -> Result<Evaluation, BootError> {
         let object = answer(self.machine.send(class, "in:", &[self.workspace])?)?;
         match self.machine.send(self.workspace, "evaluate:", &[object])? {
             Reply::Answer(_) => {}
@@ -112,7 +112,7 @@ impl Session {
     }
 }
 
-fn answer(reply: Reply<Handle>) -> Result<Handle, BootError> {
+fn answer(reply: Reply<RootHandle>) -> Result<RootHandle, BootError> {
     match reply {
         Reply::Answer(object) => Ok(object),
         Reply::Exit(code) => Err(BootError(format!("the workspace exited with {code}"))),

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use squall_bytecode::entities::ClassId;
 use squall_bytecode::module::{ClassDefinition, Module};
-use squall_heap::Handle;
+use squall_heap::RootHandle;
 use squall_runtime::bootstrap::BootError;
 
 use crate::compiler::RunnableModule;
@@ -106,7 +106,7 @@ pub enum Outcome {
 /// Runs the tests of modules, one after the other.
 pub struct TestRun {
     machine: Machine,
-    framework: Handle,
+    framework: RootHandle,
     watchdog: Option<Watchdog>,
 }
 
@@ -153,7 +153,7 @@ impl TestRun {
     }
 
     /// Has the framework do something, while the watchdog watches.
-    fn tell(&mut self, selector: &str, arguments: &[Handle]) -> Result<Outcome, BootError> {
+    fn tell(&mut self, selector: &str, arguments: &[RootHandle]) -> Result<Outcome, BootError> {
         let Some(watchdog) = &self.watchdog else {
             return self.tell_unwatched(selector, arguments);
         };
@@ -168,7 +168,7 @@ impl TestRun {
     fn tell_unwatched(
         &mut self,
         selector: &str,
-        arguments: &[Handle],
+        arguments: &[RootHandle],
     ) -> Result<Outcome, BootError> {
         match self.machine.send(self.framework, selector, arguments)? {
             Reply::Answer(_) => {}

@@ -1,4 +1,5 @@
-//! What a stream of bytes is to the system: a socket or a pipe, which never make a caller wait.
+//! The descriptor of a stream of bytes: a socket or a pipe. Its operations never block. [`crate::stream`] and
+//! [`crate::tls`] call them.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +9,7 @@ use std::os::fd::OwnedFd;
 pub(crate) enum Descriptor {
     /// A connection.
     Socket(TcpStream),
-    /// Our end of a pipe.
+    /// This process's end of a pipe.
     Pipe(OwnedFd),
 }
 

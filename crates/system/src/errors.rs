@@ -1,8 +1,9 @@
-//! What went wrong: a reason that programs can compare, and a text for people.
+//! The errors of the operating system, for the runtime's network and process primitives: a reason that programs can
+//! compare, and a text for people.
 
 use std::io::{self, ErrorKind};
 
-/// The reason's name.
+/// The name of the error's reason.
 pub fn reason_of(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::ConnectionRefused => "ConnectionRefused",
@@ -23,7 +24,7 @@ pub fn reason_of(error: &io::Error) -> &'static str {
     }
 }
 
-/// What happened, as a part of a sentence.
+/// The error as a part of a sentence.
 pub fn text_of(error: &io::Error) -> String {
     let known = match error.kind() {
         ErrorKind::ConnectionRefused => "connection refused",
@@ -43,7 +44,7 @@ pub fn text_of(error: &io::Error) -> String {
     known.to_owned()
 }
 
-/// The system's text without the number of the error behind it.
+/// The system's text without its error number.
 fn without_number(text: &str) -> String {
     let end = text.find(" (os error").unwrap_or(text.len());
     let mut characters = text[..end].chars();
@@ -51,7 +52,7 @@ fn without_number(text: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// Whether the process, or the system, has as many descriptors as it may.
+/// Whether the process, or the system, has reached its limit of descriptors.
 pub fn is_shortage(error: &io::Error) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;

@@ -1,18 +1,19 @@
-//! The heads of HTTP/1.1 messages, and what else of the protocol is about single bytes.
+//! The heads of HTTP/1.1 messages, and the parts of the protocol that concern single bytes. The runtime's primitives
+//! for `lib/Http.ns` call it.
 //!
-//! A head is parsed from all bytes that have arrived so far; if it is not complete, that is done again
-//! when there are more. The caller limits how many those may be.
+//! A head is parsed from all bytes that have arrived so far. If it is not complete, it is parsed again when more have
+//! arrived. The caller limits their number.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What the bytes are.
+/// The result of parsing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed {
-    /// The beginning of a head, perhaps.
+    /// The bytes may be the beginning of a head.
     Partial,
-    /// A head.
+    /// The bytes begin with a head.
     Head(Head),
-    /// No head; the status to refuse it with.
+    /// The bytes begin with no head; the status for the refusal.
     Refused(u16),
 }
 
@@ -21,11 +22,11 @@ pub enum Parsed {
 pub struct Head {
     /// A request's method and target; a response's status, in digits, and reason.
     pub start: [Vec<u8>; 2],
-    /// The version is 1 point this.
+    /// The version's digit after "1.".
     pub minor_version: u8,
-    /// Names in small letters, and values without blanks around them.
+    /// Names in small letters, and values without surrounding blanks.
     pub fields: Vec<[Vec<u8>; 2]>,
-    /// How many bytes it takes.
+    /// The head's length in bytes.
     pub length: usize,
 }
 
@@ -34,7 +35,7 @@ const BAD_REQUEST: u16 = 400;
 const FIELDS_TOO_LARGE: u16 = 431;
 const VERSION_NOT_SUPPORTED: u16 = 505;
 
-/// Parses the head of a request with so many fields at most.
+/// Parses the head of a request with at most `most_fields` fields.
 pub fn parse_request(bytes: &[u8], most_fields: usize) -> Parsed {
     let mut fields = vec![httparse::EMPTY_HEADER; most_fields];
     let mut request = httparse::Request::new(&mut fields);
@@ -53,7 +54,7 @@ pub fn parse_request(bytes: &[u8], most_fields: usize) -> Parsed {
     })
 }
 
-/// Parses the head of a response with so many fields at most.
+/// Parses the head of a response with at most `most_fields` fields.
 pub fn parse_response(bytes: &[u8], most_fields: usize) -> Parsed {
     let mut fields = vec![httparse::EMPTY_HEADER; most_fields];
     let mut response = httparse::Response::new(&mut fields);
@@ -86,12 +87,12 @@ fn owned(fields: &[httparse::Header<'_>]) -> Vec<[Vec<u8>; 2]> {
     fields.iter().map(owned).collect()
 }
 
-/// How many hexadecimal digits the size of a chunk has at most.
+/// The greatest number of hexadecimal digits in the size of a chunk.
 const CHUNK_DIGITS: usize = 12;
 
-/// The size of a chunk, by the line before it. Extensions are skipped.
+/// The size of a chunk, from the line before it. Extensions are skipped.
 pub fn chunk_size(line: &[u8]) -> Option<u64> {
-    // The library takes a line without digits for 0.
+    // The library reads a line without digits as 0.
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let line = [line, b"\r\n"].concat();
     match httparse::parse_chunk_size(&line) {
@@ -102,17 +103,17 @@ pub fn chunk_size(line: &[u8]) -> Option<u64> {
     }
 }
 
-/// Whether something may be the name or the value of a field: then it can end neither field nor head.
+/// Whether this can be the name and value of a field: bytes that end neither the field nor the head.
 pub fn is_field(name: &[u8], value: &[u8]) -> bool {
     let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
     let is_text = |byte: &u8| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f);
     !name.is_empty() && name.iter().all(is_token) && value.iter().all(is_text)
 }
 
-/// The first second, since 1970, of the year 10,000, which has no text.
+/// The first second, since 1970, of the year 10,000, which the format cannot express.
 const END_OF_DATES: u64 = 253_402_300_800;
 
-/// A time, in seconds since 1970, as the field `Date` has it; nothing for one after the year 9999.
+/// A time, in seconds since 1970, in the format of the field `Date`; `None` after the year 9999.
 pub fn date(seconds: u64) -> Option<String> {
     let is_date = seconds < END_OF_DATES;
     is_date.then(|| httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds)))

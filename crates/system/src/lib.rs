@@ -1,22 +1,22 @@
-//! The operating system as Squall needs it: sockets, pipes, processes and signals that never make a
-//! caller wait, and a poller that says when it is worth to try again.
+//! The operating system as Squall needs it: sockets, pipes, processes and signals that never block, and a poller that
+//! tells when to try again. The runtime's primitives call this crate.
 //!
-//! Nothing here knows objects or strands. What is open is a [`Resource`]; an operation on it does what it
-//! can at once, and otherwise fails with `WouldBlock`. Who wants to wait then leaves a *wait*, a number
-//! that means something to him only, with the resource's [`Source`]; the poller hands it to its
-//! [`Deliver`] function when the resource is ready.
+//! Nothing here knows objects or strands. An open connection, process and so on is a [`Resource`]. An operation on it
+//! does as much as it can at once, and otherwise fails with `WouldBlock`. To wait, the caller then leaves a *wait*, a
+//! number of its own, with the resource's [`Source`]; the poller hands the number to its [`Deliver`] function when the
+//! resource is ready.
 //!
-//! | module | what it is about |
+//! | module | subject |
 //! |---|---|
-//! | [`resources`] | what is open, by numbers that are never used twice |
+//! | [`resources`] | open resources, by numbers that are never used twice |
 //! | [`tcp`], [`udp`], [`names`] | listening, connecting, datagrams, addresses of hosts |
-//! | [`process`], [`signals`] | processes of the system, and what it tells this one |
+//! | [`process`], [`signals`] | processes of the system, and signals to this process |
 //! | [`stream`] | streams of bytes: connections and pipes |
 //! | [`tls`] | connections that are encrypted |
 //! | `descriptor` | a stream's socket or pipe |
 //! | [`poller`] | readiness, waits, and the thread that waits for the system |
 //! | [`http`] | the heads of HTTP messages |
-//! | [`errors`] | what went wrong, in words |
+//! | [`errors`] | the names and texts of errors |
 //!
 //! [`Resource`]: resources::Resource
 //! [`Source`]: poller::Source

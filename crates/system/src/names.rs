@@ -1,9 +1,9 @@
-//! Names and addresses of hosts.
+//! Names and addresses of hosts. The runtime's network primitives call it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// The addresses of a host, each once, in the order of the system's preference. Asks others, and may
+/// The addresses of a host, each once, in the order of the system's preference. Asks the system's resolver, which may
 /// take long.
 pub fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     if let Some(address) = parse(host) {
@@ -18,13 +18,13 @@ pub fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     Ok(addresses)
 }
 
-/// The address written in a text, perhaps in brackets.
+/// The address written in a text, with or without brackets.
 pub fn parse(text: &str) -> Option<IpAddr> {
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     inner.parse().ok()
 }
 
-/// The address and port, if both make sense.
+/// The address and port; `None` if one is invalid.
 pub fn socket_address(address: &str, port: i64) -> Option<SocketAddr> {
     Some(SocketAddr::new(parse(address)?, u16::try_from(port).ok()?))
 }

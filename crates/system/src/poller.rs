@@ -1,13 +1,14 @@
-//! The poller: who waits for which descriptor, and the thread that asks the system.
+//! The poller: the table of waits for descriptors, and the thread that asks the system which descriptors are ready. The
+//! runtime leaves waits, and its [`Deliver`] function receives them.
 //!
 //! # Readiness
 //!
-//! A [`Source`] has two flags: reading may be possible, writing may be possible. Both are set at first.
-//! The system tells the poller of *changes* only (edge-triggered), so that a descriptor is registered once,
-//! however often it is waited for. An operation goes like this:
+//! A [`Source`] has two flags: reading may be possible, writing may be possible. Both are set at first. The system
+//! reports *changes* only (edge-triggered), so a descriptor is registered once, for any number of waits. An operation
+//! goes like this:
 //!
 //! ```text
-//!   who reads                                 the poller's thread
+//!   the reader                                the poller's thread
 //!   R1  clears the flag
 //!   R2  tries; if that worked, goes to R5
 //!   R3  waits: if the flag is set, again R1   P1  the system reports a change
@@ -15,18 +16,18 @@
 //!   R5  sets the flag, takes all waits        P3  hands the waits to `Deliver`
 //! ```
 //!
-//! A change that the system makes after R2 is reported after R1, so either R3 sees the flag or P2 finds the
-//! wait. R5 is for others that read the same descriptor: there may be more for them. What one finds
-//! out too early costs one try.
+//! A change that the system makes after R2 is reported after R1, so either R3 sees the flag or P2 finds the wait. R5 is
+//! for other readers of the same descriptor: there may be more for them. A reader that is woken too early loses one
+//! try.
 //!
 //! # When nothing happens
 //!
-//! The thread is started with the first source, and sleeps in the system until something happens: no
-//! interval, no timeout. Times are not its business.
+//! The thread is started with the first source, and sleeps in the system until something happens: no interval, no
+//! timeout. It does not deal with timers.
 //!
 //! # Locks
 //!
-//! Each source's lock and that of the table are leaves: nothing is called while one is held.
+//! The locks of the sources and of the table are leaves: nothing is called while one is held.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -36,22 +37,22 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 use parking_lot::Mutex;
 
-/// What somebody who waits is known by; the poller does not look at it.
+/// A caller's number for its wait. The poller does not interpret it.
 pub type Wait = u64;
 
-/// Takes waits whose sources are ready now.
+/// Receives the waits whose sources are ready now.
 pub type Deliver = fn(&[Wait]);
 
-/// What one may wait for.
+/// The event that a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Something to read, a connection, an end.
+    /// Data to read, a connection to accept, or the end of the stream.
     Read,
     /// Room to write, or the end of connecting.
     Write,
 }
 
-/// Something that may be ready or not.
+/// The readiness of a descriptor, and the waits for it.
 pub struct Source {
     state: Mutex<State>,
 }
@@ -87,12 +88,13 @@ impl Source {
         Source { state: Mutex::new(State { readable: true, writable: true, waits: Vec::new() }) }
     }
 
-    /// An operation is about to be tried.
+    /// Called before an operation is tried.
     pub fn begin(&self, direction: Direction) {
         *self.state.lock().flag(direction) = false;
     }
 
-    /// It worked, so there may be more. The waits are those of others, which the caller delivers.
+    /// Called after an operation has worked, since there may be more. Answers other callers' waits, which this caller
+    /// delivers.
     #[must_use]
     pub fn worked(&self, direction: Direction) -> Vec<Wait> {
         let mut woken = Vec::new();
@@ -100,12 +102,12 @@ impl Source {
         woken
     }
 
-    /// Whether it is worth to try. A hint.
+    /// Whether to try the operation. A hint.
     pub fn is_ready(&self, direction: Direction) -> bool {
         *self.state.lock().flag(direction)
     }
 
-    /// Leaves a wait, unless it is worth to try at once. Whether it was left.
+    /// Leaves a wait, unless the operation should be tried at once. Answers whether it was left.
     pub fn wait(&self, direction: Direction, wait: Wait) -> bool {
         let mut state = self.state.lock();
         let is_ready = *state.flag(direction);
@@ -124,7 +126,7 @@ impl Source {
         }
     }
 
-    /// Everything is worth to try, for good or bad. The caller delivers the waits.
+    /// Sets both flags: all operations are to be tried. The caller delivers the waits.
     #[must_use]
     pub fn end_waits(&self) -> Vec<Wait> {
         let mut woken = Vec::new();
@@ -135,7 +137,7 @@ impl Source {
     }
 }
 
-/// The registered sources, and the way to the system.
+/// The registered sources, and the registry that reaches the system.
 pub struct Poller {
     registry: Arc<Registry>,
     sources: Arc<Mutex<Table>>,
@@ -168,7 +170,7 @@ impl Table {
     }
 }
 
-/// How many changes the system is asked for at a time.
+/// The greatest number of changes that the system reports at a time.
 const BATCH: usize = 256;
 
 impl Poller {
@@ -185,7 +187,7 @@ impl Poller {
         Ok(Poller { registry, sources })
     }
 
-    /// From now on the thread watches a descriptor, which must stay open as long as the registration.
+    /// Makes the thread watch a descriptor, which must stay open while the registration exists.
     pub fn register(&self, descriptor: &impl AsFd, interest: Interest) -> io::Result<Registration> {
         let descriptor = descriptor.as_fd().as_raw_fd();
         let source = Arc::new(Source::new());
@@ -193,7 +195,7 @@ impl Poller {
         let registry = self.registry.clone();
         let watched = self.registry.register(&mut SourceFd(&descriptor), Token(place), interest);
         let sources = self.sources.clone();
-        // Dropping it takes the place back.
+        // Dropping the registration frees its place.
         let registration = Registration { source, descriptor, place, registry, sources };
         watched.map(|()| registration)
     }
@@ -208,7 +210,7 @@ pub const READING: Interest = Interest::READABLE;
 /// Only writing.
 pub const WRITING: Interest = Interest::WRITABLE;
 
-/// A descriptor that is watched; dropped before that is closed.
+/// A watched descriptor. The registration is dropped before the descriptor is closed.
 pub struct Registration {
     source: Arc<Source>,
     descriptor: RawFd,
@@ -218,7 +220,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// What is known about the descriptor.
+    /// The readiness of the descriptor, and the waits for it.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
@@ -226,26 +228,26 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // It fails if it was never registered.
+        // This fails if the descriptor was never registered.
         _ = self.registry.deregister(&mut SourceFd(&self.descriptor));
         self.sources.lock().remove(self.place);
     }
 }
 
-/// The thread.
+/// The thread's loop.
 fn run(mut poll: Poll, sources: &Mutex<Table>, deliver: Deliver) {
     let mut events = Events::with_capacity(BATCH);
     let mut woken = Vec::new();
     loop {
         match poll.poll(&mut events, None) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // There is nobody to tell, and nothing to be done.
+            // The system has failed; no strand can be told, so the thread ends.
             Err(_) => return,
             Ok(()) => {}
         }
         for event in &events {
-            // A change that is reported late may be taken for one of the next source at its place: that
-            // one is tried once too often.
+            // A change that is reported late may be taken for a change of the next source at its place. Then that
+            // source is tried once in vain.
             let source = sources.lock().sources.get(event.token().0).cloned().flatten();
             let Some(source) = source else { continue };
             let mut state = source.state.lock();

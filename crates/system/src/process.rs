@@ -1,4 +1,4 @@
-//! Processes that the program starts.
+//! Processes of the system that the program starts, for the runtime's process primitives.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,34 +15,34 @@ use crate::stream::Stream;
 pub struct ChildProcess {
     /// Dropped before the descriptor.
     registration: Registration,
-    /// Can be read when the process has ended.
+    /// Readable when the process has ended.
     _end: OwnedFd,
     id: u32,
     child: Mutex<Child>,
 }
 
-/// What a process is started with.
+/// The description of a process to start.
 #[derive(Default)]
 pub struct Plan {
     /// The program, and its arguments.
     pub words: Vec<String>,
-    /// Where it runs; here, if that is not said.
+    /// Its working folder; `None` for this process's.
     pub folder: Option<String>,
-    /// Variables of the environment to set, or to remove, beside those of this process.
+    /// Variables of the environment to set or to remove; the process inherits all others.
     pub variables: Vec<(String, Option<String>)>,
-    /// What its standard input, output and error output are.
+    /// Its standard input, output and error output.
     pub ends: [End; 3],
 }
 
-/// What a standard stream of a process is.
+/// A standard stream of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum End {
     /// A pipe to this process.
     #[default]
     Pipe,
-    /// That of this process.
+    /// The same stream of this process.
     Inherited,
-    /// Nothing.
+    /// The null device.
     Null,
 }
 
@@ -56,16 +56,16 @@ impl End {
     }
 }
 
-/// A process, and our ends of its pipes.
+/// A started process, and this process's ends of its pipes.
 pub struct Started {
     /// The process.
     pub child: ChildProcess,
-    /// To its standard input; from its output and its error output.
+    /// The pipes to its standard input, from its output and from its error output.
     pub pipes: [Option<Stream>; 3],
 }
 
 impl Plan {
-    /// Starts the process; may take a while, since the program is loaded.
+    /// Starts the process. This may take a while, since the program is loaded.
     pub fn start(&self, poller: &Poller) -> io::Result<Started> {
         let (program, arguments) = self.words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
@@ -90,7 +90,7 @@ impl Plan {
                 Ok(Started { child, pipes })
             }
             Err(error) => {
-                // Nobody could ever wait for it.
+                // No strand could ever wait for its end.
                 _ = child.kill();
                 _ = child.wait();
                 Err(error)
@@ -122,13 +122,13 @@ impl ChildProcess {
         &self.registration
     }
 
-    /// The system's number for it.
+    /// The system's number of the process.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The exit code, if it has ended; that of a process which a signal has ended is 128 and the signal's
-    /// number, as shells have it.
+    /// The exit code; `None` before the end. If a signal has ended the process, the code is 128 plus the signal's
+    /// number, as in shells.
     pub fn exit_code(&self) -> io::Result<Option<i32>> {
         let status = self.child.lock().try_wait()?;
         Ok(status.map(|status| {
@@ -136,7 +136,7 @@ impl ChildProcess {
         }))
     }
 
-    /// Sends it a signal by this name; whether it was still there.
+    /// Sends the signal with this name; false if the process has ended.
     pub fn send(&self, signal: &str) -> io::Result<bool> {
         let signal = match signal {
             "terminate" => Signal::TERM,
@@ -145,7 +145,7 @@ impl ChildProcess {
             "hangup" => Signal::HUP,
             _ => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        // The lock is held, so that the number is not another process's.
+        // The lock is held, so the number still belongs to this process.
         let mut child = self.child.lock();
         if child.try_wait()?.is_some() {
             return Ok(false);
@@ -156,7 +156,7 @@ impl ChildProcess {
 }
 
 impl Drop for ChildProcess {
-    /// A process that nobody waits for any more goes on; a thread waits, so that the system can forget it.
+    /// A process without its `ChildProcess` goes on. A thread waits for its end, so that the system can forget it.
     fn drop(&mut self) {
         let child = self.child.get_mut();
         if matches!(child.try_wait(), Ok(None)) {

@@ -1,8 +1,8 @@
-//! What a program has open in the system, by number.
+//! The table of open resources, by number. The runtime's primitives find resources there.
 //!
-//! Numbers are not used twice, so that one that was closed or handed over finds nothing; and they cannot be
-//! guessed, so that whoever has one was given it. Who uses a resource holds it meanwhile: closing takes it from the table, ends the waits for it, and the
-//! last user drops it.
+//! Numbers are not used twice, so a number that was closed or handed over finds nothing. Numbers cannot be guessed, so
+//! a program that has a number was given it. An operation holds its resource meanwhile: closing takes the resource from
+//! the table and ends the waits for it, and the last user drops it.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -19,21 +19,21 @@ use crate::stream::Stream;
 use crate::tcp::Listener;
 use crate::udp::Datagrams;
 
-/// Something open.
+/// An open resource.
 pub enum Resource {
-    /// Where connections arrive.
+    /// A listener, where connections arrive.
     Listener(Listener),
     /// A connection or a pipe.
     Stream(Box<Stream>),
-    /// Where datagrams arrive.
+    /// A socket for datagrams.
     Datagrams(Datagrams),
-    /// A process that this one has started.
+    /// A process that this process has started.
     Child(ChildProcess),
-    /// Signals that the program looks at.
+    /// A program's watch for signals.
     Signals(Signals),
-    /// Whom a client of encrypted connections trusts.
+    /// The configuration of a client of encrypted connections: the certificates that it trusts.
     TlsClient(Arc<ClientConfig>),
-    /// Who a server of encrypted connections is.
+    /// The configuration of a server of encrypted connections: its certificates and its key.
     TlsServer(Arc<ServerConfig>),
 }
 
@@ -49,12 +49,12 @@ impl Resource {
         }
     }
 
-    /// What can be waited for.
+    /// The source to wait for, if there can be a wait.
     pub fn source(&self) -> Option<&Arc<Source>> {
         self.registration().map(Registration::source)
     }
 
-    /// What somebody waits for who waits for this, as a part of a sentence.
+    /// The event that a strand waits for at this resource, as a part of a sentence.
     pub fn describe(&self, direction: Direction) -> String {
         match self {
             Resource::Listener(listener) => format!("a connection at {}", listener.address()),
@@ -70,19 +70,19 @@ impl Resource {
     }
 }
 
-/// Everything that is open, and the poller.
+/// All open resources, and the poller.
 #[derive(Default)]
 pub struct Resources {
     table: Mutex<Table>,
     poller: OnceLock<Poller>,
-    /// Taken by who starts the poller.
+    /// Locked while a thread starts the poller.
     starting: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Table {
     opened: u64,
-    /// With a key of the system's making, so that the numbers of one process tell nothing about the next.
+    /// The key comes from the system, so the numbers of one process reveal nothing about the next one's.
     secret: RandomState,
     resources: HashMap<i64, Arc<Resource>>,
 }
@@ -91,7 +91,7 @@ impl Table {
     fn add(&mut self, resource: Arc<Resource>) -> i64 {
         let number = loop {
             self.opened += 1;
-            // 60 bits, which are a positive small integer.
+            // 60 bits, so a positive small integer.
             let number = (self.secret.hash_one(self.opened) >> 4) as i64;
             if !self.resources.contains_key(&number) {
                 break number;
@@ -103,7 +103,7 @@ impl Table {
 }
 
 impl Resources {
-    /// The poller, which is started when it is first asked for.
+    /// The poller, which is started at the first call.
     pub fn poller(&self, deliver: Deliver) -> io::Result<&Poller> {
         if let Some(poller) = self.poller.get() {
             return Ok(poller);
@@ -126,16 +126,16 @@ impl Resources {
         self.table.lock().resources.get(&number).cloned()
     }
 
-    /// Takes the resource with this number out of the table. Who waits for it should look again: the
-    /// caller delivers the waits.
+    /// Takes the resource with this number out of the table. Strands that wait for it must look again: the caller
+    /// delivers the waits.
     pub fn remove(&self, number: i64) -> Option<(Arc<Resource>, Vec<Wait>)> {
         let resource = self.table.lock().resources.remove(&number)?;
         let waits = resource.source().map_or_else(Vec::new, |source| source.end_waits());
         Some((resource, waits))
     }
 
-    /// Gives the resource another number. The old one finds nothing any more; who waits by that should
-    /// look again: the caller delivers the waits.
+    /// Gives the resource another number. The old number finds nothing any more; strands that wait by it must look
+    /// again: the caller delivers the waits.
     pub fn renumber(&self, number: i64) -> Option<(i64, Vec<Wait>)> {
         let mut table = self.table.lock();
         let resource = table.resources.remove(&number)?;
@@ -145,14 +145,14 @@ impl Resources {
         Some((new, waits))
     }
 
-    /// How many there are.
+    /// The number of open resources.
     pub fn count(&self) -> usize {
         self.table.lock().resources.len()
     }
 }
 
-/// Lets the process have as many descriptors as it may ask for: a server has one for each client, and
-/// the usual limit is meant for programs that wait with `select`.
+/// Raises the process's limit of descriptors to the permitted maximum. A server needs one for each client, and the
+/// usual limit is meant for programs that wait with `select`.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource::Nofile, getrlimit, setrlimit};
     let mut limit = getrlimit(Nofile);

@@ -1,13 +1,13 @@
-//! Signals that ask the process to end: a program may look at them, to end in good order; the embedder
-//! may do something before they have their usual effect.
+//! Signals that ask the process to end. A program may watch for them, to end in good order; the embedder may do some
+//! work before they have their usual effect. The runtime's signal primitives and the command line call this module.
 //!
-//! One thread takes them all, so there is one place that decides what a signal means, and nothing has to be
-//! done in a handler. If somebody *watches* for a signal, the first one of its kind goes to the watchers, whose
-//! watch for that kind is over. Otherwise it has its usual effect: what the embedder wants done is done,
-//! for `LAST_WAIT` at most, and the process ends by the signal's default action.
+//! One thread takes all signals, so one place decides about them, and a signal handler has nothing to do. If programs
+//! *watch* for a signal, the first one of its kind goes to all watches, which then end for that kind. Otherwise the
+//! signal has its usual effect: the embedder's work is done, for `LAST_WAIT` at most, and the process ends by the
+//! signal's default action.
 //!
-//! The thread is started when somebody first watches or wants something done before the end; until then the
-//! process has no handlers. A watch is a source for the poller, by a pipe into which the thread writes.
+//! The thread is started at the first watch or the first request for such work; until then the process has no handlers.
+//! A watch is a source for the poller: the thread writes into its pipe.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -26,26 +26,26 @@ use crate::poller::{Poller, READING, Registration};
 /// The signals by name.
 const NAMES: [(&str, i32); 3] = [("terminate", SIGTERM), ("interrupt", SIGINT), ("hangup", SIGHUP)];
 
-/// How long what is to be done before the end may take: a pipe may be full that nobody reads.
+/// The time limit of the work before the end: it may write into a full pipe that has no reader.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
-/// Signals that a program looks at.
+/// A program's watch for signals.
 pub struct Signals {
     /// Dropped before the descriptor.
     registration: Registration,
     watch: Arc<Watch>,
 }
 
-/// What the thread and a program that looks at signals share.
+/// The part that the thread and the watching program share.
 struct Watch {
     /// The program's end of the pipe, and the thread's.
     pipe: (UnixStream, UnixStream),
-    /// Which of [`NAMES`] have come.
+    /// The [`NAMES`] that have come.
     have_come: [AtomicBool; NAMES.len()],
 }
 
 impl Signals {
-    /// Looks at the signals with these names from now on.
+    /// Watches for the signals with these names from now on.
     pub fn open(poller: &Poller, names: &[String]) -> io::Result<Signals> {
         let pipe = UnixStream::pair()?;
         pipe.0.set_nonblocking(true)?;
@@ -69,7 +69,7 @@ impl Signals {
         if let Some(name) = self.flagged() {
             return Ok(name);
         }
-        // Signals that come quickly are one.
+        // Signals that come in quick succession count as one.
         _ = (&self.watch.pipe.0).read(&mut [0; 64])?;
         self.flagged().ok_or(io::ErrorKind::WouldBlock.into())
     }
@@ -89,8 +89,8 @@ impl Drop for Signals {
     }
 }
 
-/// Does `work` before a signal ends the process. Signals that the process was started to ignore
-/// are left alone: their numbers are in `ignored`.
+/// Runs `work` before a signal ends the process. `ignored` has the numbers of the signals that the process was started
+/// to ignore; they stay ignored.
 pub fn before_the_end(ignored: &[i32], work: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
     let desk = desk()?;
     desk.state.lock().last_work = Some(Arc::new(work));
@@ -98,7 +98,7 @@ pub fn before_the_end(ignored: &[i32], work: impl Fn() + Send + Sync + 'static) 
     handled.filter(|signal| !ignored.contains(signal)).try_for_each(|signal| desk.handle(signal))
 }
 
-/// Where signals arrive.
+/// The place where signals arrive.
 struct Desk {
     handle: Handle,
     state: Mutex<State>,
@@ -106,9 +106,9 @@ struct Desk {
 
 #[derive(Default)]
 struct State {
-    /// Who watches for each of [`NAMES`].
+    /// The watches for each of [`NAMES`].
     watches: [Vec<Arc<Watch>>; NAMES.len()],
-    /// What is done before a signal ends the process.
+    /// The work before a signal ends the process.
     last_work: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -125,7 +125,7 @@ fn desk() -> io::Result<&'static Desk> {
     let desk: &'static Desk = Box::leak(Box::new(desk));
     let thread = std::thread::Builder::new().name("signals".into());
     thread.spawn(move || arrivals.forever().for_each(|signal| desk.take(signal)))?;
-    // Last: without the thread nothing may be handled.
+    // Last: without the thread no signal may be handled.
     Ok(*DESK.get_or_init(|| desk))
 }
 
@@ -135,7 +135,7 @@ impl Desk {
     }
 
     fn watch(&self, index: usize, watch: &Arc<Watch>) -> io::Result<()> {
-        // In this order: a signal that comes in between finds who watches.
+        // In this order: a signal that comes in between finds the watch.
         self.state.lock().watches[index].push(watch.clone());
         self.handle(NAMES[index].1)
     }
@@ -145,7 +145,7 @@ impl Desk {
         state.watches.iter_mut().for_each(|list| list.retain(|other| !Arc::ptr_eq(other, watch)));
     }
 
-    /// Called by the thread: a signal has come.
+    /// Handles a signal. Called by the thread.
     fn take(&self, signal: i32) {
         let Some(index) = NAMES.iter().position(|(_, known)| *known == signal) else { return };
         let mut state = self.state.lock();
@@ -164,13 +164,13 @@ impl Desk {
 
 impl Watch {
     fn tell(&self, index: usize) {
-        // In this order: who reads the byte finds the flag. A pipe that is full wakes its reader as well.
+        // In this order: the reader of the byte finds the flag. A full pipe wakes its reader, too.
         self.have_come[index].store(true, Ordering::Release);
         _ = (&self.pipe.1).write(&[1]);
     }
 }
 
-/// Waits for `work` as long as [`LAST_WAIT`].
+/// Runs `work` on a thread, and waits for it for [`LAST_WAIT`] at most.
 fn do_in_time(work: impl FnOnce() + Send + 'static) {
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("last-work".into());

@@ -1,6 +1,6 @@
-//! Streams of bytes: connections and pipes.
+//! Streams of bytes: connections and pipes, for the runtime's network and process primitives.
 //!
-//! Invariant: a stream that is encrypted was so from its first byte that the program has seen.
+//! Invariant: an encrypted stream has been encrypted since the first byte that the program has seen.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -24,14 +24,14 @@ pub struct Stream {
     peer: Peer,
     /// Set once the connection is encrypted.
     session: OnceLock<Mutex<Session>>,
-    /// Whether connecting has not been seen to end.
+    /// Whether the end of connecting has not been seen yet.
     is_connecting: AtomicBool,
 }
 
-/// What a stream leads to.
+/// The other end of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Peer {
-    /// The other end of a connection.
+    /// The peer of a connection.
     Address(SocketAddr),
     /// A process at the other end of a pipe.
     Process(u32),
@@ -47,7 +47,7 @@ impl fmt::Display for Peer {
 }
 
 impl Stream {
-    /// A connection that exists, or that is being made.
+    /// A stream for a connection that exists, or that is being made.
     pub fn of_socket(
         poller: &Poller,
         socket: TcpStream,
@@ -64,7 +64,7 @@ impl Stream {
         })
     }
 
-    /// Our end of a pipe.
+    /// A stream for this process's end of a pipe.
     pub fn of_pipe(
         poller: &Poller,
         pipe: OwnedFd,
@@ -86,12 +86,12 @@ impl Stream {
         &self.registration
     }
 
-    /// What it leads to.
+    /// The other end.
     pub fn peer(&self) -> Peer {
         self.peer
     }
 
-    /// Our end, if it is a connection.
+    /// The local address of a connection.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.socket()?.local_addr()
     }
@@ -114,7 +114,7 @@ impl Stream {
         }
     }
 
-    /// Whether connecting has ended, well or with this error.
+    /// Whether connecting has ended; the error if it has failed.
     pub fn finish_connecting(&self) -> io::Result<bool> {
         let socket = self.socket()?;
         if let Some(error) = socket.take_error()? {
@@ -130,7 +130,7 @@ impl Stream {
         }
     }
 
-    /// Reads what is there; 0 at the end.
+    /// Reads the bytes that are there; 0 at the end.
     pub fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         retried(|| match self.session.get() {
             Some(session) => session.lock().read(&self.descriptor, bytes),
@@ -138,7 +138,7 @@ impl Stream {
         })
     }
 
-    /// Writes as much as there is room for. After `WouldBlock`, the same bytes are to be written again.
+    /// Writes as many bytes as there is room for. After `WouldBlock`, the caller must write the same bytes again.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         retried(|| match self.session.get() {
             Some(session) => session.lock().write(&self.descriptor, bytes),
@@ -146,50 +146,49 @@ impl Stream {
         })
     }
 
-    /// Says that nothing more will be written; the other direction stays as it is.
+    /// Ends the writing direction; the reading direction stays open.
     pub fn shutdown_write(&self) -> io::Result<()> {
         if let Some(session) = self.session.get() {
             retried(|| session.lock().end_writing(&self.descriptor))?;
         }
         match self.socket()?.shutdown(Shutdown::Write) {
-            // The other side was quicker.
+            // The peer was quicker.
             Err(error) if error.kind() == ErrorKind::NotConnected => Ok(()),
             result => result,
         }
     }
 
-    /// Says goodbye, if that can be done at once. Dropping the stream then closes it.
+    /// Sends the encryption's goodbye, if that is possible at once. Dropping the stream then closes it.
     pub fn part(&self) {
         if let Some(session) = self.session.get() {
             _ = session.lock().end_writing(&self.descriptor);
         }
     }
 
-    /// Whether small pieces are sent at once, rather than kept for a while to be sent together.
+    /// Sets whether small pieces are sent at once, instead of being collected for a while.
     pub fn set_no_delay(&self, is_set: bool) -> io::Result<()> {
         self.socket()?.set_nodelay(is_set)
     }
 
-    /// Makes closing a connection drop what was not sent and tell the other side so, instead of
-    /// sending it in the background.
+    /// Makes closing drop unsent bytes and reset the connection, instead of sending them in the background.
     pub fn set_reset_on_close(&self) -> io::Result<()> {
         socket2::SockRef::from(self.socket()?).set_linger(Some(std::time::Duration::ZERO))
     }
 
-    /// From now on everything goes through this session, if it is the first.
+    /// From now on all bytes go through this session. Fails if there is a session already.
     pub fn encrypt(&self, session: Session) -> io::Result<()> {
         self.socket()?;
         self.session.set(Mutex::new(session)).map_err(|_| ErrorKind::AlreadyExists.into())
     }
 
-    /// Goes on with the agreement about the encryption.
+    /// Continues the handshake of the encryption.
     pub fn shake_hands(&self) -> io::Result<Handshake> {
         let session = self.session.get().ok_or(ErrorKind::NotConnected)?;
         session.lock().shake_hands(&self.descriptor)
     }
 }
 
-/// Tries again if a signal has interrupted the call.
+/// Repeats the call if a signal has interrupted it.
 fn retried<R>(mut work: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
         match work() {

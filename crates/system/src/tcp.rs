@@ -1,4 +1,4 @@
-//! Connections: listening, and connecting.
+//! Connections: listening and connecting, for the runtime's network primitives.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::poller::{Poller, READING, Registration};
 use crate::stream::Stream;
 
-/// Where connections arrive.
+/// A listener, where connections arrive.
 pub struct Listener {
     /// Dropped before the descriptor.
     registration: Registration,
@@ -17,11 +17,11 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at an address; with port 0, the system chooses one. `backlog` connections may wait to be
+    /// Listens at an address; for port 0, the system chooses a port. Up to `backlog` connections may wait to be
     /// accepted.
     pub fn open(poller: &Poller, address: SocketAddr, backlog: i32) -> io::Result<Listener> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        // A server that was restarted gets its address back although old connections linger.
+        // A restarted server gets its address back although old connections linger.
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
@@ -35,7 +35,7 @@ impl Listener {
         &self.registration
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -55,13 +55,13 @@ impl Listener {
     }
 }
 
-/// Whether it is the connection that failed, before it was accepted, and not the listener.
+/// Whether the error concerns one connection, which failed before it was accepted, and not the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
-/// Begins to connect to an address: the stream can be written to when that has ended.
+/// Begins to connect to an address. The stream is ready for writing when connecting has ended.
 pub fn connect(poller: &Poller, address: SocketAddr) -> io::Result<Stream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;

@@ -1,7 +1,8 @@
-//! Encrypted connections: TLS 1.2 and 1.3, by rustls.
+//! Encrypted connections: TLS 1.2 and 1.3, by rustls. A [`Stream`](crate::stream::Stream) sends its bytes through a
+//! session.
 //!
-//! A session stands between the program and the socket. Neither side of it blocks: what the session has
-//! to send and the socket does not take stays in the session.
+//! A session stands between the program and the socket, and never blocks: bytes that the socket does not take stay in
+//! the session.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::IpAddr;
@@ -16,26 +17,26 @@ use rustls::{
 use crate::descriptor::Descriptor;
 use crate::poller::Direction;
 
-/// How much is encrypted before it is sent.
+/// The number of bytes that are encrypted before they are sent.
 const CHUNK: usize = 16 * 1024;
 
-/// An encrypted connection's state.
+/// The state of an encrypted connection.
 pub struct Session {
     connection: Connection,
-    /// How many bytes of a write the session has, that were not seen to be sent yet.
+    /// The number of bytes of a write that are in the session and have not been seen to be sent.
     accepted: usize,
 }
 
-/// What encrypting a connection needs next.
+/// The state of a handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handshake {
-    /// Nothing: it is done.
+    /// The handshake is done.
     Done,
-    /// That one waits for this.
+    /// The caller must wait for this direction.
     Needs(Direction),
 }
 
-/// Whom to trust: those that the system trusts, or who is named in a text with certificates in PEM.
+/// The configuration of a client. It trusts the certificates in a text in PEM, or those that the system trusts.
 pub fn client(certificates: Option<&[u8]>) -> io::Result<Arc<ClientConfig>> {
     static SYSTEM: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let Some(certificates) = certificates else {
@@ -62,12 +63,12 @@ fn client_trusting(roots: RootCertStore) -> Arc<ClientConfig> {
 
 fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    // Certificates that cannot be read make nobody trusted.
+    // Unreadable certificates are not trusted.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots
 }
 
-/// Who a server is: a chain of certificates and the key of the first, in PEM.
+/// The configuration of a server: a chain of certificates and the key of the first, in PEM.
 pub fn server(certificates: &[u8], key: &[u8]) -> io::Result<Arc<ServerConfig>> {
     let key = PrivateKeyDer::from_pem_slice(key)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "the key is no private key in PEM"))?;
@@ -100,7 +101,7 @@ fn invalid(error: rustls::Error) -> io::Error {
 }
 
 impl Session {
-    /// The side that connects to a server of this name.
+    /// The connecting side's session with a server of this name.
     pub fn client(config: Arc<ClientConfig>, host: &str) -> io::Result<Session> {
         let name = match host.parse::<IpAddr>() {
             Ok(address) => ServerName::IpAddress(address.into()),
@@ -112,7 +113,7 @@ impl Session {
         Ok(Session { connection: Connection::Client(connection), accepted: 0 })
     }
 
-    /// The side that is connected to.
+    /// The accepting side's session.
     pub fn server(config: Arc<ServerConfig>) -> io::Result<Session> {
         let connection = ServerConnection::new(config).map_err(invalid)?;
         Ok(Session { connection: Connection::Server(connection), accepted: 0 })
@@ -137,11 +138,11 @@ impl Session {
         Ok(Handshake::Done)
     }
 
-    /// Gets encrypted bytes from the socket; 0 at the end.
+    /// Reads encrypted bytes from the socket; 0 at the end.
     fn receive(&mut self, socket: &Descriptor) -> io::Result<usize> {
         let count = self.connection.read_tls(&mut { socket })?;
         if let Err(error) = self.connection.process_new_packets() {
-            // The other side should know why.
+            // Tells the peer the reason.
             _ = self.connection.write_tls(&mut { socket });
             return Err(invalid(error));
         }
@@ -152,11 +153,11 @@ impl Session {
         loop {
             match self.connection.reader().read(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // An end that nobody has announced is an error here.
+                // An end of the connection without the protocol's goodbye is an error here.
                 result => return result,
             }
             self.receive(socket)?;
-            // What the session answers by itself is sent if there is room, else with the next write.
+            // Bytes that the session sends by itself are sent if there is room, else with the next write.
             if self.connection.wants_write() {
                 _ = self.connection.write_tls(&mut { socket });
             }
@@ -173,7 +174,7 @@ impl Session {
         Ok(std::mem::take(&mut self.accepted).min(bytes.len()))
     }
 
-    /// Sends what the session has.
+    /// Sends the session's pending bytes.
     fn send(&mut self, socket: &Descriptor) -> io::Result<()> {
         while self.connection.wants_write() {
             self.connection.write_tls(&mut { socket })?;

@@ -1,4 +1,4 @@
-//! Datagrams.
+//! Datagrams, for the runtime's network primitives.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,7 +8,7 @@ use crate::poller::{BOTH, Poller, Registration};
 /// The longest datagram.
 pub const LONGEST: usize = 65_536;
 
-/// Where datagrams arrive, and from where they are sent.
+/// A socket for datagrams.
 pub struct Datagrams {
     /// Dropped before the descriptor.
     registration: Registration,
@@ -17,7 +17,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Receives at an address; with port 0, the system chooses one.
+    /// Receives at an address; for port 0, the system chooses a port.
     pub fn open(poller: &Poller, address: SocketAddr) -> io::Result<Datagrams> {
         let socket = UdpSocket::bind(address)?;
         socket.set_nonblocking(true)?;
@@ -29,12 +29,12 @@ impl Datagrams {
         &self.registration
     }
 
-    /// Where it receives.
+    /// The address that it receives at.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next datagram: its length, and where it comes from.
+    /// Receives the next datagram: its length, and its sender.
     pub fn receive(&self, bytes: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.socket.recv_from(bytes)
     }

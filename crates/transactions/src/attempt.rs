@@ -1,4 +1,4 @@
-//! One attempt of a transaction.
+//! One attempt of a transaction. The runtime has one per strand, and calls it for the accesses of `atomic:` blocks.
 //!
 //! ```text
 //!   begin ─▶ read … read ─▶ acquire ─▶ prepare ─▶ (the caller stores) ─▶ publish
@@ -6,33 +6,31 @@
 //!              └── conflict ───┴──────────┴──▶ release: as if nothing had been
 //! ```
 //!
-//! With each read goes a *note* of the caller's, which comes back if that read turns out to be the one that
-//! fails the attempt.
+//! With each read, the caller passes a *note*. If that read makes the attempt fail, the conflict holds its note.
 //!
-//! Attempts never wait for one another: a reader waits while a stripe is locked, and whoever has locked one
-//! is about to unlock it; who finds a stripe locked that it wants to lock itself fails after a while. So
-//! there are no deadlocks; that somebody gets on in the end is the caller's part (backing off, and
-//! becoming inevitable).
+//! Attempts do not wait for one another while they hold locks. A reader waits while a stripe is locked, and the holder
+//! of the lock is about to unlock it. An attempt that wants to lock a stripe but finds it locked fails after a while.
+//! So there are no deadlocks. The caller ensures progress: it backs off, and in the end becomes inevitable.
 
 use crate::space::{Space, Stripe};
 use crate::sync::{Ordering, fence, spin};
 use crate::word::Word;
 
-/// Why an attempt fails. What it holds is released.
+/// The reason why an attempt fails. The attempt has released all that it held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Conflict<N> {
-    /// What it read in this stripe was changed since.
+    /// A stripe that the attempt has read was changed since; with the note of the read.
     Changed(Stripe, N),
-    /// Another one holds a stripe that it wants to write.
+    /// Another attempt holds a stripe that this one wants to write.
     Busy(Stripe),
-    /// An inevitable attempt has reserved a stripe that it wants to write.
+    /// An inevitable attempt has reserved a stripe that this one wants to write.
     Reserved(Stripe),
 }
 
-/// How often an attempt looks at a lock that another one holds. Commits are short.
+/// How often an attempt looks at a lock that another attempt holds. Commits are short.
 const PATIENCE: u32 = if cfg!(all(test, feature = "loom")) { 2 } else { 200 };
 
-/// For so many reads there is room at first.
+/// The number of reads that an attempt has room for at first.
 const FEW: usize = 64;
 
 /// A stripe that was read.
@@ -42,25 +40,25 @@ struct Read<N> {
     note: N,
 }
 
-/// A stripe that is locked, and its word before.
+/// A locked stripe, and its word before the lock.
 #[derive(Clone, Copy)]
 struct Held {
     stripe: Stripe,
     before: Word,
 }
 
-/// One attempt of a transaction. It is used again for the next.
+/// One attempt of a transaction. The same `Attempt` serves the transaction's next attempt.
 ///
-/// What it has read is current as of its snapshot: no stripe had a later version then.
+/// All that it has read is current as of its snapshot: at that time, no stripe had a later version.
 pub struct Attempt<N> {
     snapshot: u64,
     reads: Vec<Read<N>>,
-    /// The stripe that was read last, for objects are often read several times in succession.
+    /// The stripe of the last read, since objects are often read several times in succession.
     last: Stripe,
     held: Vec<Held>,
     reserved: Vec<Stripe>,
     is_inevitable: bool,
-    /// Whether it has met a version ahead of the clock.
+    /// Whether the attempt has met a version ahead of the clock.
     was_ahead: bool,
 }
 
@@ -82,7 +80,7 @@ impl<N> Default for Attempt<N> {
 }
 
 impl<N: Copy> Attempt<N> {
-    /// Begins: from now on, everything that is read is current as of one time.
+    /// Begins: from now on, all reads are current as of one time.
     #[inline]
     pub fn begin(&mut self, space: &Space) {
         debug_assert!(self.held.is_empty() && self.reserved.is_empty(), "an attempt has ended");
@@ -93,31 +91,30 @@ impl<N: Copy> Attempt<N> {
         self.snapshot = space.now();
     }
 
-    /// How many stripes were read, some of them perhaps several times.
+    /// The number of remembered reads. A stripe may be among them several times.
     pub fn reads(&self) -> usize {
         self.reads.len()
     }
 
-    /// How many bytes of memory it has for what it reads and locks.
+    /// The bytes of memory that the attempt has for its reads and locks.
     pub fn capacity(&self) -> usize {
         self.reads.capacity() * size_of::<Read<N>>()
             + self.held.capacity() * size_of::<Held>()
             + self.reserved.capacity() * size_of::<Stripe>()
     }
 
-    /// The stripes that were read, some of them perhaps several times.
+    /// The stripes that were read. A stripe may be among them several times.
     pub fn stripes(&self) -> impl Iterator<Item = Stripe> {
         self.reads.iter().map(|read| read.stripe)
     }
 
-    /// The time as of which everything that was read is current.
+    /// The time as of which all reads are current.
     pub fn snapshot(&self) -> u64 {
         self.snapshot
     }
 
-    /// Reads a place of this stripe, if nothing is in the way: the stripe is free and not newer than the
-    /// snapshot, the attempt is not inevitable, and there is memory to remember the read. Otherwise nothing
-    /// has happened.
+    /// Reads a place of this stripe if the stripe is free and not newer than the snapshot, the attempt is not
+    /// inevitable, and there is memory to remember the read. Otherwise does nothing and answers `None`.
     #[inline(always)]
     pub fn try_read<V>(
         &mut self,
@@ -131,7 +128,7 @@ impl<N: Copy> Attempt<N> {
             return None;
         }
         let value = load();
-        // As in `read`.
+        // Pairs with the same stores as the fence in `read`.
         fence(Ordering::Acquire);
         if space.load(stripe) != before {
             return None;
@@ -151,7 +148,7 @@ impl<N: Copy> Attempt<N> {
         self.reads.len() == self.reads.capacity()
     }
 
-    /// How many more bytes [`Attempt::grow`] takes.
+    /// The number of bytes that [`Attempt::grow`] adds.
     pub fn growth(&self) -> usize {
         self.reads.capacity().max(FEW) * size_of::<Read<N>>()
     }
@@ -162,8 +159,8 @@ impl<N: Copy> Attempt<N> {
         self.reads.reserve_exact(capacity + capacity.max(FEW) - self.reads.len());
     }
 
-    /// Forgets what was read again, if that is at least half of everything. So there is never room for more
-    /// than twice as many reads as there are stripes.
+    /// Forgets repeated reads, if they are at least half of all reads. So there is never room for more than twice as
+    /// many reads as there are stripes.
     pub fn condense(&mut self) -> bool {
         let before = self.reads.len();
         self.reads.sort_unstable_by_key(|read| read.stripe);
@@ -188,8 +185,8 @@ impl<N: Copy> Attempt<N> {
         loop {
             let before = space.load_free(stripe);
             let value = load();
-            // Pairs with the release of the store that the value comes from, whose maker had locked the
-            // stripe before.
+            // Pairs with the release of the store that the value comes from. The storing thread had locked the stripe
+            // before.
             fence(Ordering::Acquire);
             let after = space.load(stripe);
             if after.is_locked() || after.version() != before.version() {
@@ -219,7 +216,7 @@ impl<N: Copy> Attempt<N> {
     fn extend(&mut self, space: &Space, version: u64) -> Result<(), Conflict<N>> {
         self.was_ahead |= space.advance_to(version);
         let now = space.now();
-        // Nothing is held yet, so waiting for those who are about to commit is safe.
+        // Nothing is held yet, so it is safe to wait for attempts that are about to commit.
         for read in &self.reads {
             if space.load_free(read.stripe).version() > self.snapshot {
                 return Err(Conflict::Changed(read.stripe, read.note));
@@ -229,12 +226,12 @@ impl<N: Copy> Attempt<N> {
         Ok(())
     }
 
-    /// Checks that everything that was read is current at this moment.
+    /// Checks that all reads are current at this moment.
     pub fn validate(&mut self, space: &Space) -> Result<(), Conflict<N>> {
         if self.is_inevitable { Ok(()) } else { self.extend(space, 0) }
     }
 
-    /// Locks the stripes to be written.
+    /// Locks the stripes that are to be written.
     pub fn acquire(
         &mut self,
         space: &Space,
@@ -270,9 +267,9 @@ impl<N: Copy> Attempt<N> {
         }
     }
 
-    /// Commits without locks, if nothing that was read is newer than the snapshot, and if nobody waits for a change, has
-    /// reserved or locked what is written: then the caller's stores are done, and the attempt has ended. Otherwise
-    /// nothing has happened. The caller has the [space for itself](crate::sole).
+    /// Commits without locks, if none of the reads is newer than the snapshot, and if no strand waits for a change of
+    /// the written stripes or has reserved or locked one. Then `store` runs, and the attempt has ended. Otherwise does
+    /// nothing and answers false. The caller has the [space for itself](crate::sole).
     #[inline]
     pub fn commit_alone(
         &mut self,
@@ -295,20 +292,21 @@ impl<N: Copy> Attempt<N> {
         true
     }
 
-    /// Whether somebody waits for a change of what is held.
+    /// Whether a strand waits for a change of a held stripe.
     #[inline(always)]
     pub fn is_watched(&self) -> bool {
         self.held.iter().any(|held| held.before.is_watched())
     }
 
-    /// What is held of a locked stripe, if it is this attempt that holds it.
+    /// The record of a locked stripe, if this attempt holds it.
     #[inline]
     fn holder(&self, space: &Space, stripe: Stripe, word: Word) -> Option<&Held> {
-        // Others' words may have any place, but what is there is this stripe only if it is held here.
+        // The word of another holder may have any place. The record at that place has this stripe only if this attempt
+        // holds it.
         self.held.get(word.place()).filter(|held| space.is_same(held.stripe, stripe))
     }
 
-    /// Takes the time of the commit, and checks that everything that was read is still current.
+    /// Takes the time of the commit, and checks that all reads are still current.
     #[inline]
     pub fn prepare(&mut self, space: &Space) -> Result<u64, Conflict<N>> {
         let time = if self.was_ahead { space.tick() } else { space.now() + 1 };
@@ -326,7 +324,7 @@ impl<N: Copy> Attempt<N> {
         for read in &self.reads {
             let word = space.load(read.stripe);
             let current = match word.is_locked() {
-                // Who has locked it is about to change it; waiting might last for ever.
+                // Another holder is about to change the stripe; waiting might last for ever.
                 true => self.holder(space, read.stripe, word).map(|held| held.before.version()),
                 false => Some(word.version()),
             };
@@ -337,8 +335,8 @@ impl<N: Copy> Attempt<N> {
         Ok(())
     }
 
-    /// Unlocks everything that was written, at this time, and ends the attempt. Tells of each stripe for
-    /// whose change somebody waits.
+    /// Unlocks the written stripes, with this time as their version, and ends the attempt. Calls `changed` for each
+    /// stripe for whose change a strand waits.
     #[inline]
     pub fn publish(&mut self, space: &Space, time: u64, mut changed: impl FnMut(Stripe)) {
         for held in &self.held {
@@ -350,7 +348,7 @@ impl<N: Copy> Attempt<N> {
         self.end(space);
     }
 
-    /// Unlocks everything, nothing having been written, and ends the attempt.
+    /// Unlocks all stripes, none of which was written, and ends the attempt.
     #[inline]
     pub fn release(&mut self, space: &Space) {
         for held in &self.held {
@@ -371,7 +369,7 @@ impl<N: Copy> Attempt<N> {
     #[cold]
     fn give_up_reserved(&mut self, space: &Space) {
         for stripe in self.reserved.drain(..) {
-            // One that was written is free by now, and perhaps changed or locked by others.
+            // A stripe that was written is unlocked by now; other strands may have changed or locked it.
             loop {
                 let word = space.load_free(stripe);
                 if !word.is_reserved() || space.exchange(stripe, word, word.unreserved()) {
@@ -390,8 +388,8 @@ impl<N: Copy> Attempt<N> {
         self.is_inevitable
     }
 
-    /// Makes sure that the attempt will not fail, by reserving everything that it has read and is about to
-    /// write. The caller sees to it that it is the only one of its space.
+    /// Makes sure that the attempt will not fail: reserves all stripes that it has read and is about to write. The
+    /// caller ensures that the space has one inevitable attempt at a time.
     pub fn make_inevitable(
         &mut self,
         space: &Space,
@@ -401,7 +399,7 @@ impl<N: Copy> Attempt<N> {
         for index in 0..self.reads.len() {
             let Read { stripe, note } = self.reads[index];
             self.reserve(space, stripe);
-            // Nobody changes it any more.
+            // The stripe is reserved, so its version does not change any more.
             if space.load(stripe).version() > self.snapshot {
                 self.release(space);
                 return Err(Conflict::Changed(stripe, note));
@@ -417,7 +415,7 @@ impl<N: Copy> Attempt<N> {
     pub fn reserve(&mut self, space: &Space, stripe: Stripe) {
         loop {
             let word = space.load_free(stripe);
-            // The only one who reserves is this attempt.
+            // Only this attempt reserves stripes.
             if word.is_reserved() {
                 return;
             }

@@ -1,9 +1,9 @@
-//! Random histories, step by step: strands whose attempts are interleaved by a random schedule.
+//! Random histories, step by step: a random schedule interleaves the attempts of several strands.
 //!
-//! Commits are single steps here, so the contents of the cells after each of them are known. What an attempt has read,
-//! must all have been there at one moment since it began: that is opacity, for attempts that fail, too. What it
-//! has read when it commits must be there at that very moment: that is strict serialisability. (Commits in
-//! pieces are for loom.)
+//! A commit is a single step here, so the contents of the cells after each commit are known. All values that an attempt
+//! has read must have existed together at one moment since it began, even if the attempt fails: that is opacity. When
+//! it commits, they must exist at that very moment: that is strict serialisability. (The loom models divide commits
+//! into steps.)
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,16 +14,16 @@ use super::*;
 const CELLS: usize = 4;
 const STRANDS: usize = 3;
 
-/// What a strand does when it is its turn.
+/// A strand's step.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Read(usize),
     Write(usize),
-    /// Whether it is done without locks, if it can be: the other strands are suspended.
+    /// Commits; if true, without locks when that is possible: the other strands are suspended.
     Commit(bool),
     Abandon,
     BecomeInevitable,
-    /// Outside of transactions; the same.
+    /// Stores outside of transactions; the flag has the same meaning.
     Store(usize, bool),
 }
 
@@ -40,12 +40,12 @@ fn step() -> impl Strategy<Value = Step> {
 
 type State = [u64; CELLS];
 
-/// An attempt, and what it has done.
+/// An attempt and its actions so far.
 #[derive(Default)]
 struct Strand {
     attempt: Attempt<usize>,
     runs: bool,
-    /// The number of the state when it began.
+    /// The number of the state at which it began.
     begun: usize,
     seen: Vec<(usize, u64)>,
     written: Vec<(usize, u64)>,
@@ -57,13 +57,13 @@ struct World {
     /// All states so far.
     states: Vec<State>,
     strands: [Strand; STRANDS],
-    /// Who is inevitable.
+    /// The strand whose attempt is inevitable.
     holder: Option<usize>,
     values: u64,
 }
 
 impl World {
-    /// With fewer stripes than cells, two cells meet in one.
+    /// With fewer stripes than cells, some cells share a stripe.
     fn new(bits: u32) -> World {
         World {
             space: Space::new(bits),
@@ -211,7 +211,7 @@ impl World {
         }
     }
 
-    /// There was a moment since it began at which all that it has seen was there.
+    /// Checks that the attempt's reads existed together at one moment since it began.
     fn check(&self, number: usize) {
         let strand = &self.strands[number];
         let states = &self.states[strand.begun..];

@@ -28,7 +28,7 @@ impl Memory {
         attempt.read(&self.space, Stripe(cell), (), || self.get(cell))
     }
 
-    /// Adds one to cells, if nothing comes between.
+    /// Adds one to cells, if no other attempt interferes.
     fn increment(&self, cells: &[u32]) -> Result<(), Conflict<()>> {
         let mut attempt = Attempt::default();
         attempt.begin(&self.space);
@@ -112,8 +112,8 @@ fn a_store_outside_is_never_lost_to_a_commit() {
     });
 }
 
-/// A store outside, and then a load: a transaction that has read the old value and writes what is loaded
-/// comes before both.
+/// A thread stores outside of transactions, and then loads another cell. A transaction that has read the old value of
+/// the first cell and writes the value that is loaded comes before both accesses.
 #[test]
 fn stores_and_loads_outside_are_in_one_order_with_commits() {
     explore(|| {
@@ -193,7 +193,7 @@ fn who_waits_for_a_change_is_told_or_sees_it() {
     });
 }
 
-/// Two cells that are written together in sections without locks.
+/// Two cells that are always written together, in sections without locks.
 struct Unlocked {
     sole: Sole,
     presences: [Presence; 3],
@@ -229,7 +229,7 @@ impl Unlocked {
         self.sole.claim(number as u64 + 1, Unlocked::barrier, others_are_in)
     }
 
-    /// Adds one to both cells, if this thread has the space for itself; they must not differ before.
+    /// Adds one to both cells, if this thread has the space for itself; they must be equal before.
     fn section(&self, number: usize) -> bool {
         let own = number as u64 + 1;
         if !self.presences[number].begin_section(&self.sole, own) {
@@ -272,7 +272,7 @@ fn who_enters_while_another_one_waits_waits_too() {
         let unlocked = Unlocked::new();
         unlocked.enter(0);
         assert!(unlocked.claim(0), "nobody else is there");
-        // Another one has begun to take the space away, and waits.
+        // Another thread has begun to take the space away, and waits.
         let own = &unlocked.presences[0];
         assert!(own.begin_section(&unlocked.sole, 1));
         let other = Arc::clone(&unlocked);

@@ -1,39 +1,42 @@
-//! Whether one thread has a space for itself.
+//! Whether one thread has a space for itself. The runtime asks this before each access that could do without locks.
 //!
-//! While only one thread uses a space, it need not lock: what it does in a *section* is done before anybody else can look.
-//! Whoever enters a space that another thread has for itself takes that away first, and waits for the end of its
-//! section.
+//! While only one thread uses a space, it does not lock: its stores in a *section* are done before another thread can
+//! look. A thread that enters a space that another thread has for itself first takes it away: it waits for the end of
+//! that thread's section.
 //!
 //! ```text
 //!   section:  busy := true;  [order]  sole = me?  … stores without locks …  busy := false
-//!   enter:    entered := space;  [order]  sole = nobody or me?
-//!             otherwise  sole := nobody soon;  BARRIER;  wait while that one is busy;  sole := nobody
-//!   claim:    sole := me;  BARRIER;  has somebody else entered?  then sole := nobody
+//!   enter:    entered := space;  [order]  sole = none or me?
+//!             otherwise  sole := ending;  BARRIER;  wait while that thread is busy;  sole := none
+//!   claim:    sole := me;  BARRIER;  has another thread entered?  then sole := none
 //! ```
 //!
-//! Entering and sections are frequent, claiming and taking away are rare. So the frequent sides only tell the *compiler*
-//! to keep the order of a store and the load after it, and the rare ones have a barrier on all processors
-//! that run threads of the process (`membarrier` of Linux; Dice, Huang, Yang, "Asymmetric Dekker Synchronization", 2001):
-//! after it, each of the others has either shown its store, or will see what the rare side has stored before.
+//! Entering and sections are frequent; claiming and taking away are rare. So the frequent operations only tell the
+//! *compiler* to keep the order of a store and the load after it, and the rare ones execute a barrier on all processors
+//! that run threads of the process (`membarrier` of Linux; Dice, Huang, Yang, "Asymmetric Dekker Synchronization",
+//! 2001). After the barrier, the store of each other thread is visible, or that thread will see the earlier store of
+//! the rare operation.
 //!
 //! Hence:
 //!
-//! 1. who is in a section and has seen that it is alone, is: who enters later waits for the end of the section, and so
-//!    does who enters while another one waits;
-//! 2. who claims a space and finds nobody in it, has it for itself until somebody enters, who will see that.
+//! 1. a thread in a section that has seen that it is alone is alone: a thread that enters later waits for the end of
+//!    the section, and so does a thread that enters while a third one waits;
+//! 2. a thread that claims a space and finds no other thread in it has the space for itself until another thread
+//!    enters, and that thread sees the claim.
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering, barrier_of_compiler, spin};
 
-/// What others know of a thread.
+/// The part of a thread that other threads read.
 #[derive(Default)]
 pub struct Presence {
-    /// The key of the space that it uses, or 0.
+    /// The key of the space that the thread uses, or 0.
     entered: AtomicU64,
-    /// Whether it is in a section.
+    /// Whether the thread is in a section.
     busy: AtomicBool,
 }
 
-/// Who has a space for itself: the key of its presence, or 0; with a flag while that is being taken away.
+/// The owner of a space: the key of the presence of the thread that has the space for itself, or 0. A flag is set while
+/// the space is being taken away.
 #[derive(Default)]
 pub struct Sole(AtomicU64);
 
@@ -45,8 +48,8 @@ impl Presence {
         self.entered.load(Ordering::Acquire) == space
     }
 
-    /// The thread begins to use a space. Answers who has that for itself, if it is another one: to be
-    /// [taken away](Sole::take_away) before anything is accessed.
+    /// The thread begins to use a space. If another thread has the space for itself, answers that thread's key: the
+    /// caller [takes the space away](Sole::take_away) before any access.
     #[inline]
     pub fn enter(&self, space: u64, sole: &Sole, own: u64) -> Option<u64> {
         self.entered.store(space, Ordering::Release);
@@ -57,13 +60,13 @@ impl Presence {
         }
     }
 
-    /// The thread does not use a space any more.
+    /// The thread stops using a space.
     #[inline]
     pub fn leave(&self) {
         self.entered.store(0, Ordering::Release);
     }
 
-    /// Begins a section, if the thread has the space for itself; whether it has. A section ends soon: it does not wait.
+    /// Begins a section if the thread has the space for itself; true if it has. A section is short and does not wait.
     #[inline(always)]
     pub fn begin_section(&self, sole: &Sole, own: u64) -> bool {
         if sole.0.load(Ordering::Relaxed) != own {
@@ -78,23 +81,23 @@ impl Presence {
         is_alone
     }
 
-    /// Ends the section: others may see what was stored in it.
+    /// Ends the section: other threads may see its stores.
     #[inline(always)]
     pub fn end_section(&self) {
-        // Pairs with the load of whoever takes the space away.
+        // Pairs with the load in `take_away`.
         self.busy.store(false, Ordering::Release);
     }
 }
 
 impl Sole {
-    /// Whether somebody has the space for itself.
+    /// Whether a thread has the space for itself.
     #[inline]
     pub fn is_claimed(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// A thread that uses the space wants it for itself. `barrier` is one for all threads of the process, and `others_are_in`
-    /// tells whether another one uses the space.
+    /// Claims the space for a thread that uses it. `barrier` is a barrier for all threads of the process, and
+    /// `others_are_in` tells whether another thread uses the space.
     pub fn claim(
         &self,
         own: u64,
@@ -107,13 +110,13 @@ impl Sole {
         barrier();
         let is_alone = !others_are_in();
         if !is_alone {
-            // Unless it is being taken away already.
+            // Fails if the space is being taken away already.
             _ = self.0.compare_exchange(own, 0, Ordering::SeqCst, Ordering::Relaxed);
         }
         is_alone
     }
 
-    /// Takes the space away from the one who had it for itself, and waits for the end of its section.
+    /// Takes the space away from the thread that has it for itself, and waits for the end of that thread's section.
     pub fn take_away(&self, key: u64, presence: &Presence, barrier: impl FnOnce()) {
         self.begin_to_take_away(key);
         barrier();
@@ -124,7 +127,7 @@ impl Sole {
         _ = self.0.compare_exchange(key | ENDING, 0, Ordering::SeqCst, Ordering::Relaxed);
     }
     pub(crate) fn begin_to_take_away(&self, key: u64) {
-        // Others may have begun before, or be done.
+        // Fails if another thread has begun to take it away, or has finished.
         _ = self.0.compare_exchange(key, key | ENDING, Ordering::SeqCst, Ordering::Relaxed);
     }
 }

@@ -1,31 +1,31 @@
-//! A space: the clock and the stripes of memory that transactions share, and the accesses to it outside
-//! of transactions.
+//! A space: the clock and the stripes of the memory that transactions share, and the accesses to it outside of
+//! transactions. The runtime has one for each guarded vat.
 //!
 //! # Versions
 //!
-//! Who changes stripes gives them the time that comes *next*, and does not move the clock, so that changes
-//! that have nothing in common do not get in each other's way. Who reads a version that lies ahead of the
-//! clock first moves the clock there (`Space::advance_to`; this is the clock GV5 of TL2's authors). Hence
+//! A thread that changes stripes gives them the *next* time and does not move the clock, so that unrelated changes do
+//! not contend for it. A reader that meets a version ahead of the clock first moves the clock there
+//! (`Space::advance_to`; this is the clock GV5 of TL2's authors). Hence
 //!
-//! 1. an attempt's snapshot is a time that the clock has had, and what it has read has no later version;
-//! 2. a new version is greater than what the clock was when its stripe was locked;
-//! 3. so if a stripe is changed after an attempt has read it, its version is beyond the attempt's snapshot,
-//!    and the snapshot is all that has to be remembered of versions.
+//! 1. an attempt's snapshot is a time that the clock has had, and its reads have no later version;
+//! 2. a new version is greater than the clock's time when its stripe was locked;
+//! 3. so if a stripe is changed after an attempt has read it, its version is beyond the attempt's snapshot, and the
+//!    attempt needs to remember no version but the snapshot.
 //!
-//! An attempt that has found the clock late moves it when it commits, for what it changes is wanted often.
+//! An attempt that has met a version ahead of the clock moves the clock when it commits, since its stripes are in
+//! demand.
 //!
 //! # Orderings
 //!
-//! A stripe is read like a sequence lock (Boehm, MSPC 2012): its word, then the value, then an acquire
-//! fence, then its word again. Values are stored with release by whoever holds the lock, so that a reader
-//! who sees one sees the lock, or what came after it. The clock is sequentially consistent, as are the
-//! stores that lock: who locks a stripe after a reader has seen it free reads a time that is not before
-//! that reader's.
+//! A stripe is read like a sequence lock (Boehm, MSPC 2012): its word, then the value, then an acquire fence, then its
+//! word again. The holder of the lock stores values with release, so a reader that sees a new value sees the lock, or a
+//! later word. The clock is sequentially consistent, and so are the stores that lock: a thread that locks a stripe
+//! after a reader has seen it free reads a time that is not before the reader's time.
 
 use crate::sync::{AtomicU64, Ordering, fence, order, spin};
 use crate::word::{NO_PLACE, Word};
 
-/// The number of a stripe of a space. Numbers beyond the last wrap around.
+/// The number of a stripe of a space. Numbers beyond the last stripe wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stripe(pub u32);
 
@@ -39,7 +39,7 @@ pub struct Space {
     words: Box<[AtomicU64]>,
 }
 
-/// On a cache line of its own, for all attempts read it.
+/// On a cache line of its own, since all attempts read it.
 #[repr(align(128))]
 struct Clock(AtomicU64);
 
@@ -49,7 +49,7 @@ impl Space {
         Space { clock: Clock(AtomicU64::new(0)), words: zeroes(1 << bits) }
     }
 
-    /// How many stripes there are.
+    /// The number of stripes.
     pub fn stripes(&self) -> usize {
         self.words.len()
     }
@@ -65,18 +65,18 @@ impl Space {
         Word::from_bits(self.word(stripe).load(Ordering::SeqCst))
     }
 
-    /// Whether two numbers mean the same stripe.
+    /// Whether two numbers denote the same stripe.
     #[inline(always)]
     pub fn is_same(&self, left: Stripe, right: Stripe) -> bool {
         (left.0 ^ right.0) as usize & (self.words.len() - 1) == 0
     }
 
-    /// The number below that of stripes which means the same.
+    /// The number of the same stripe without wrapping.
     pub fn own_number(&self, stripe: Stripe) -> Stripe {
         Stripe(stripe.0 & (self.words.len() as u32 - 1))
     }
 
-    /// The word of a stripe when nobody has locked it; the holder gets on meanwhile.
+    /// The word of a stripe once it is free. If another thread has locked the stripe, waits for that thread.
     pub(crate) fn load_free(&self, stripe: Stripe) -> Word {
         let mut spins = 0;
         loop {
@@ -88,26 +88,26 @@ impl Space {
         }
     }
 
-    /// Replaces the word of a stripe, if it still is what the caller has seen.
+    /// Replaces the word of a stripe, if it is still the word that the caller has seen.
     #[inline(always)]
     pub(crate) fn exchange(&self, stripe: Stripe, seen: Word, new: Word) -> bool {
         let word = self.word(stripe);
-        // The acquire makes the holder see what the previous one has stored, and orders the holder's
-        // stores behind the lock; see the file's head for the rest.
+        // The acquire makes the new holder see the previous holder's stores, and keeps the new holder's stores behind
+        // the lock; see the file's head for the rest.
         let exchanged =
             word.compare_exchange(seen.bits(), new.bits(), Ordering::SeqCst, Ordering::Relaxed);
         order();
         exchanged.is_ok()
     }
 
-    /// Gives a locked stripe back.
+    /// Unlocks a stripe.
     #[inline(always)]
     pub(crate) fn unlock(&self, stripe: Stripe, word: Word) {
-        // Pairs with the loads of whoever reads or locks the stripe next.
+        // Pairs with the next load of the word, by a reader or by the next holder.
         self.word(stripe).store(word.bits(), Ordering::Release);
     }
 
-    /// The time.
+    /// The clock's time.
     #[inline(always)]
     pub fn now(&self) -> u64 {
         let now = self.clock.0.load(Ordering::SeqCst);
@@ -115,13 +115,13 @@ impl Space {
         now
     }
 
-    /// Moves the clock, and answers the new time, which nobody else gets.
+    /// Moves the clock, and answers the new time, which no other thread gets.
     #[inline(always)]
     pub(crate) fn tick(&self) -> u64 {
         self.clock.0.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// The same, for one who has the space for itself, whom that costs nothing.
+    /// Does the same as [`Space::tick`], without an atomic addition. The caller has the space for itself.
     #[inline(always)]
     pub(crate) fn tick_alone(&self) -> u64 {
         let time = self.now() + 1;
@@ -129,7 +129,7 @@ impl Space {
         time
     }
 
-    /// Sees to it that a version does not lie ahead of the clock; answers whether it did.
+    /// Moves the clock to this version if the version is ahead of it; answers whether it was.
     #[inline]
     pub(crate) fn advance_to(&self, version: u64) -> bool {
         let is_ahead = version > self.now();
@@ -142,22 +142,22 @@ impl Space {
 
 /// Accesses outside of transactions.
 impl Space {
-    /// What is in a place of this stripe.
+    /// Reads a place of this stripe.
     ///
-    /// A commit that has locked the stripe may have checked what it has read, so what was there before is out
-    /// of date: who reads waits *before* that. What a commit stores while the place is read may be seen
-    /// though others of its stores are not done yet: whoever looks for those finds their stripes locked.
+    /// A commit that has locked the stripe may have checked its reads already, so the value before it is out of date:
+    /// the reader waits *before* it reads. If a commit stores while the place is read, its new value may be seen before
+    /// its other stores are done; a thread that looks for those finds their stripes locked.
     #[inline]
     pub fn read<V>(&self, stripe: Stripe, load: impl FnOnce() -> V) -> V {
         self.load_free(stripe);
         let value = load();
-        // Pairs with the release of the store that the value comes from: if a commit made it, that had
-        // locked all its stripes before.
+        // Pairs with the release of the store that the value comes from. If a commit made that store, it had locked all
+        // its stripes before.
         fence(Ordering::Acquire);
         value
     }
 
-    /// The same, unless the stripe is locked.
+    /// Reads a place of this stripe; `None` if the stripe is locked.
     #[inline(always)]
     pub fn try_read<V>(&self, stripe: Stripe, load: impl FnOnce() -> V) -> Option<V> {
         if self.load(stripe).is_locked() {
@@ -168,7 +168,7 @@ impl Space {
         Some(value)
     }
 
-    /// Stores into a place of this stripe; answers whether somebody waits for that.
+    /// Stores into a place of this stripe; answers whether a strand waits for its change.
     #[inline]
     pub fn write(&self, stripe: Stripe, store: impl FnOnce()) -> Result<bool, Reserved> {
         let word = self.lock(stripe)?;
@@ -177,8 +177,8 @@ impl Space {
         Ok(word.is_watched())
     }
 
-    /// Stores into a place of this stripe without locking it, if nobody has reserved it or waits for a change;
-    /// whether that is done. The caller has the [space for itself](crate::sole).
+    /// Stores into a place of this stripe without a lock. Does nothing and answers false if an attempt has reserved the
+    /// stripe or a strand waits for its change. The caller has the [space for itself](crate::sole).
     #[inline(always)]
     pub fn write_alone(&self, stripe: Stripe, store: impl FnOnce()) -> bool {
         let is_plain = self.load(stripe).is_plain();
@@ -189,8 +189,8 @@ impl Space {
         is_plain
     }
 
-    /// Stores into places of all these stripes, at once for all others; answers whether somebody waits
-    /// for a change of one. Puts the stripes in order.
+    /// Stores into places of all these stripes, as one step for other threads; answers whether a strand waits for a
+    /// change of one of them. Sorts the stripes.
     pub fn write_all(
         &self,
         stripes: &mut Vec<Stripe>,
@@ -198,7 +198,7 @@ impl Space {
     ) -> Result<bool, Reserved> {
         let mask = self.words.len() as u32 - 1;
         stripes.iter_mut().for_each(|stripe| stripe.0 &= mask);
-        // All who wait while they hold locks take them in this order.
+        // All threads that wait while they hold locks take the locks in this order.
         stripes.sort_unstable();
         stripes.dedup();
         let mut words = Vec::with_capacity(stripes.len());
@@ -234,10 +234,10 @@ impl Space {
 
 /// Waiting for a change.
 impl Space {
-    /// Asks for news of changes of stripes since a snapshot. Whether there are none yet: whoever makes the
-    /// next one is told that somebody waits for it.
+    /// Marks stripes as watched, for a strand that waits for their change. False if one was changed after the snapshot.
+    /// Otherwise the thread that makes the next change learns that a strand waits for it.
     ///
-    /// The caller has put itself where it will be found before.
+    /// The caller has enqueued the strand before, where that thread finds it.
     pub fn watch(&self, stripes: &[Stripe], snapshot: u64) -> bool {
         stripes.iter().all(|&stripe| {
             loop {
@@ -253,8 +253,8 @@ impl Space {
     }
 }
 
-/// Zeroes as words. The memory comes zeroed from the system, which has it ready only where it is used: so
-/// the words are made in place, by a loop that does nothing.
+/// Zeroes as words. The memory comes zeroed from the system, which provides a page at its first use. So the words are
+/// made in place, by a loop that compiles to nothing.
 fn zeroes(count: usize) -> Box<[AtomicU64]> {
     vec![0; count].into_iter().map(AtomicU64::new).collect()
 }

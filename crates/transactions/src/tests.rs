@@ -236,8 +236,8 @@ fn what_is_in_the_way_of_a_quick_read() {
     assert_eq!(quick, None, "an inevitable attempt reserves");
 }
 
-/// Threads move amounts between cells; the sum is right whenever somebody looks, in a transaction or
-/// with single loads of what is only ever changed together.
+/// Threads move amounts between cells. The sum is right whenever a thread looks, in a transaction or with single loads
+/// of cells that are only changed together.
 #[test]
 fn sums_are_right_at_every_moment() {
     const CELLS: u32 = 16;
@@ -286,8 +286,8 @@ fn sums_are_right_at_every_moment() {
     assert_eq!((0..CELLS).map(|cell| memory.get(cell)).sum::<u64>(), FULL * u64::from(CELLS));
 }
 
-/// Increments in transactions and, of other cells of the same stripe, outside: none is lost, and single
-/// loads never see a pair half changed.
+/// Increments in transactions and, for other cells of the same stripe, outside: none is lost, and single loads never
+/// see a pair half changed.
 #[test]
 fn accesses_outside_take_part() {
     const ROUNDS: u64 = 20_000;
@@ -312,7 +312,7 @@ fn accesses_outside_take_part() {
         }
         scope.spawn(|| {
             for round in 0..ROUNDS {
-                // The second is written later, so it may be ahead of the first load only.
+                // The second cell is written later, so only the value of the first load may be the greater one.
                 let (left, right) = (memory.load(0), memory.load(1));
                 assert!(left <= right, "{left} was seen before {right}");
                 memory.store(2, round).unwrap();

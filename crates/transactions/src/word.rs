@@ -1,4 +1,5 @@
-//! The word of a stripe.
+//! The word of a stripe: its version or its lock, and two flags. [`space`](crate::space) and
+//! [`attempt`](crate::attempt) exchange it.
 //!
 //! ```text
 //!   63  62                              2   1   0
@@ -9,11 +10,11 @@
 //!  └───┴─────────────────────────────────┴───┴───┘
 //! ```
 //!
-//! So one comparison tells whether a stripe is free and old enough: see [`Word::newest`].
+//! One comparison tells whether a stripe is free and old enough: see [`Word::newest`].
 //!
-//! - *watched* (w): somebody waits for a change of the stripe. The next change clears it, and tells who
-//!   made the change.
-//! - *reserved* (r): an inevitable attempt has read the stripe, and nobody else locks it.
+//! - *watched* (w): a strand waits for a change of the stripe. The next change clears the flag, and the changing thread
+//!   learns of it.
+//! - *reserved* (r): an inevitable attempt has read the stripe, and no other attempt locks it.
 //!
 //! A word is changed by compare-and-exchange while it is free, and by its holder alone while it is locked.
 
@@ -26,7 +27,7 @@ const SHIFT: u32 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Word(u64);
 
-/// The place of a holder that is no attempt.
+/// The place in the word of a holder that is no attempt.
 pub const NO_PLACE: usize = (!LOCKED >> SHIFT) as usize;
 
 impl Word {
@@ -48,7 +49,7 @@ impl Word {
         Word(version << SHIFT)
     }
 
-    /// The word for a holder that keeps the previous one at this place; the flags stay.
+    /// The word for a holder that keeps the previous word at this place. The flags stay.
     #[inline(always)]
     pub fn locked(self, place: usize) -> Word {
         Word((place as u64) << SHIFT | self.0 & (WATCHED | RESERVED) | LOCKED)
@@ -66,49 +67,49 @@ impl Word {
         self.0 & RESERVED != 0
     }
 
-    /// Whether somebody waits for a change.
+    /// Whether a strand waits for a change.
     #[inline(always)]
     pub fn is_watched(self) -> bool {
         self.0 & WATCHED != 0
     }
 
-    /// Whether there is nothing about it but a version.
+    /// Whether the word is a version without lock and flags.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
         self.0 & (LOCKED | WATCHED | RESERVED) == 0
     }
 
-    /// The time of the last change, of a free stripe.
+    /// The time of the last change. The stripe is free.
     #[inline(always)]
     pub fn version(self) -> u64 {
         self.0 >> SHIFT
     }
 
-    /// Where its holder keeps the previous word, of a locked stripe.
+    /// The place where the holder keeps the previous word. The stripe is locked.
     #[inline(always)]
     pub fn place(self) -> usize {
         ((self.0 & !LOCKED) >> SHIFT) as usize
     }
 
-    /// The greatest word that a free stripe can have whose version is not beyond this one.
+    /// The greatest word of a free stripe whose version is not beyond this one.
     #[inline(always)]
     pub fn newest(version: u64) -> Word {
         Word(version << SHIFT | WATCHED | RESERVED)
     }
 
-    /// The same, and somebody waits for a change.
+    /// The same word, watched.
     #[inline(always)]
     pub fn watched(self) -> Word {
         Word(self.0 | WATCHED)
     }
 
-    /// The same, reserved.
+    /// The same word, reserved.
     #[inline(always)]
     pub fn reserved(self) -> Word {
         Word(self.0 | RESERVED)
     }
 
-    /// The same, not reserved.
+    /// The same word, not reserved.
     #[inline(always)]
     pub fn unreserved(self) -> Word {
         Word(self.0 & !RESERVED)

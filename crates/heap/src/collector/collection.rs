@@ -1,4 +1,5 @@
-//! Stopping and resuming mutators, MMTk's threads, and the traits of which it wants little.
+//! The collection as MMTk controls it: MMTk calls these traits to stop and resume the mutators, to start the
+//! collector's threads and to report exhaustion.
 
 use super::mutator::{mmtk_mutator, record_of};
 use super::worker::AbortOnDrop;
@@ -52,7 +53,7 @@ impl mmtk::vm::Collection<Binding> for Collection {
             // The allocation answers `None`.
             AllocationError::HeapOutOfMemory => (),
             AllocationError::MmapOutOfMemory => {
-                // Nobody may go on with what is left half-done in MMTk.
+                // After a panic here, MMTk's state is half-changed: no thread may continue with it.
                 let _abort = AbortOnDrop;
                 panic!("the operating system has no memory left for the heap")
             }
@@ -87,7 +88,7 @@ impl mmtk::vm::ActivePlan<Binding> for ActivePlan {
     }
 }
 
-/// MMTk's own weak references and finalisers, which are switched off.
+/// MMTk's own weak references and finalisers. They are switched off: see [`crate::weak`].
 pub(super) struct ReferenceGlue;
 
 impl mmtk::vm::ReferenceGlue<Binding> for ReferenceGlue {

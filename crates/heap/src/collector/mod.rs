@@ -1,12 +1,12 @@
-//! The binding to the collector, MMTk with the plan GenImmix: a copying nursery and an old
-//! generation of blocks and lines that is marked, and compacted when it is sparse (Blackburn and
-//! McKinley, "Immix", PLDI 2008). Nothing outside this folder names an `mmtk::` type.
+//! The binding to the collector, MMTk with the plan GenImmix: a copying nursery, and an old generation of blocks and
+//! lines that is marked, and compacted when it is sparse (Blackburn and McKinley, "Immix", PLDI 2008). The heap and its
+//! mutators call the functions here, and MMTk calls the traits. Nothing outside of this folder names an `mmtk::` type.
 //!
-//! MMTk calls back through traits of associated functions, without a receiver: the process has one
-//! instance, kept here in a static, as the [`Heap`] is in its own.
+//! MMTk's traits consist of associated functions without a receiver. So the process has one MMTk instance, in a static,
+//! as it has one [`Heap`].
 //!
-//! Its threads start just before the first collection ([`start_threads`]), so that short programs
-//! never pay for them. The only place that can require a first collection is the trigger.
+//! The collector's threads start just before the first collection ([`start_threads`]), so that short programs do not
+//! pay for them. Only the trigger can require a first collection.
 
 mod collection;
 mod mutator;
@@ -61,17 +61,18 @@ static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 /// Creates the collector. Called once, after the heap has been stored in its static.
 pub(crate) fn create(threads: usize, sizing: &Sizing) {
     let mut builder = MMTKBuilder::new_no_env_vars();
-    // Set by field, not by name: parsing values takes longer than the rest of this function.
+    // Options are set by field: parsing them from text takes longer than the rest of this function.
     let options = &mut builder.options;
     let accepted = options.plan.set(PlanSelector::GenImmix)
         & options.gc_trigger.set(GCTriggerSelector::Delegated)
         & options.threads.set(threads)
         & options.nursery.set(NurserySize::Fixed(sizing.nursery()))
-        // Weak references and finalisation are ours.
+        // The heap has weak references and finalisation of its own.
         & options.no_reference_types.set(true)
         & options.no_finalizer.set(true)
-        // How much a full collection moves is said by the limit that it finds: what there is room for, from any block. By itself
-        // MMTk would choose blocks with several holes, and never those of which only the beginning was used.
+        // The limit at the time of a full collection determines how much the collection moves: objects of any block, as
+        // long as there is room. By default, MMTk would move only the objects of blocks with several holes, and none of
+        // blocks whose end alone is free.
         & options.immix_defrag_every_block.set(true)
         & options.immix_defrag_headroom_percent.set(0);
     assert!(accepted, "the heap's options are checked before they come here");
@@ -82,8 +83,9 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
     assert!(INSTANCE.set(instance).is_ok(), "the heap is created once");
 }
 
-/// Where the spaces of the heap are: above the shadow memory of the sanitizers for C, so that these can watch programs with a machine
-/// in them, and below where programs are loaded. Each may have 4 TiB of addresses, and begins at a multiple of that.
+/// The address range of the spaces: above the shadow memory of the C sanitizers, so that they can check a process with
+/// a machine in it, and below the addresses where programs are loaded. Each space may have 4 TiB of addresses, and
+/// begins at a multiple of 4 TiB.
 #[cfg(target_pointer_width = "64")]
 fn layout() -> VMLayout {
     const LOG_SPACE: usize = 42;
@@ -116,7 +118,7 @@ fn start_threads() {
     });
 }
 
-/// The kind of the collection under way, or else of the last one.
+/// The kind of the collection under way; when there is none, the kind of the last one.
 fn current_kind() -> CollectionKind {
     match instance().get_plan().generational() {
         Some(plan) if plan.is_current_gc_nursery() => CollectionKind::Nursery,
@@ -134,7 +136,7 @@ pub(crate) fn unlogged_bits() -> *const AtomicU8 {
     global_side_metadata_vm_base_address().to_ptr()
 }
 
-/// Whether stores into this array are remembered by element. Weak arrays are not: a remembered
+/// Whether the write barrier remembers stores into this array by element. For weak arrays it does not: a remembered
 /// element would count as a strong reference.
 pub(crate) fn remembers_elements(array: Object) -> bool {
     array.layout().format() == Format::Array && array.size() > LARGE_OBJECT
@@ -151,6 +153,6 @@ fn object(reference: ObjectReference) -> Object {
 }
 
 fn from_usize(address: usize) -> Address {
-    // SAFETY: an address is a number; using it is what needs arguments.
+    // SAFETY: an address is a number; only its uses need arguments.
     unsafe { Address::from_usize(address) }
 }

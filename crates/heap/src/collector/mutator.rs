@@ -1,4 +1,5 @@
-//! MMTk's part of a mutator: the window it allocates from, and its buffers of logged objects.
+//! MMTk's part of a mutator: the window that it allocates from, and its buffers of logged objects. [`crate::mutator`]
+//! calls it.
 
 use super::slot::ElementSlice;
 use super::{Binding, LARGE_OBJECT, instance, reference, start_threads};
@@ -28,19 +29,19 @@ const _: () = {
 };
 
 impl AllocationWindow {
-    /// A window in which nothing fits, so that nobody ever writes to it.
+    /// A window in which nothing fits, so that nothing is ever written to it.
     pub(crate) fn empty() -> NonNull<AllocationWindow> {
         static EMPTY: AllocationWindow = AllocationWindow { cursor: 0, limit: 0 };
         NonNull::from(&EMPTY)
     }
 }
 
-/// The address of MMTk's mutator, as long as ours is attached.
+/// The address of MMTk's part of a mutator, valid while the mutator is attached.
 #[derive(Clone, Copy)]
 pub(crate) struct MutatorBinding(NonNull<Mutator<Binding>>);
 
 impl MutatorBinding {
-    /// Makes MMTk's part of the mutator with this record, which nobody else knows yet.
+    /// Makes MMTk's part of the mutator with this record. No other thread knows the record yet.
     pub(crate) fn make(record: RecordPointer) {
         let mutator = memory_manager::bind_mutator(instance(), thread(record));
         record.set_collector_part(NonNull::from(Box::leak(mutator)).cast());
@@ -84,7 +85,7 @@ impl MutatorBinding {
         Some(object)
     }
 
-    /// Logs `object`, unless somebody was faster.
+    /// Logs `object`, unless another thread has logged it before.
     pub(crate) fn log(mut self, object: Object) {
         let slot = super::slot::WordSlot::at(object.address());
         // SAFETY: as for `allocate`.
@@ -110,8 +111,8 @@ impl MutatorBinding {
 
     /// Gives the window and the buffers back. The binding must not be used afterwards.
     pub(crate) fn destroy(mut self) {
-        // SAFETY: made by `Box::leak` in `make`; the mutator is leaving and no stop is under way, so
-        // that nobody else has the pointer.
+        // SAFETY: made by `Box::leak` in `make`; the mutator is leaving and no stop is under way, so no other thread
+        // has the pointer.
         unsafe {
             memory_manager::destroy_mutator(self.0.as_mut());
             drop(Box::from_raw(self.0.as_ptr()));
@@ -119,7 +120,7 @@ impl MutatorBinding {
     }
 }
 
-/// How MMTk knows a mutator: by the address of its record.
+/// MMTk's name for a mutator: the address of its record.
 fn thread(record: RecordPointer) -> VMMutatorThread {
     let address = Address::from_ptr(record.address() as *const u8);
     VMMutatorThread(VMThread(OpaquePointer::from_address(address)))
@@ -139,7 +140,7 @@ pub(super) unsafe fn record_of(thread: VMMutatorThread) -> RecordPointer {
 ///
 /// # Safety
 ///
-/// The mutator is away, and the caller is the collector thread to use it.
+/// The mutator is away, and only the calling collector thread uses the reference.
 pub(super) unsafe fn mmtk_mutator<'m>(record: RecordPointer) -> &'m mut Mutator<Binding> {
     // SAFETY: the mutator does not use its part while it is away.
     unsafe { &mut *MutatorBinding::of(record).0.as_ptr() }

@@ -1,4 +1,4 @@
-//! What MMTk has to know about an object's memory: its size, its metadata, and how to copy it.
+//! MMTk's questions about an object's memory: its size, its metadata, and how to copy it.
 //!
 //! The two lowest bits of the header are MMTk's forwarding bits, and the whole header becomes the
 //! forwarding pointer of a moved object. Mark bits, and the bits of the write barrier, lie in side
@@ -83,11 +83,11 @@ impl mmtk::vm::ObjectModel<Binding> for ObjectModel {
     }
 
     fn dump_object(_: ObjectReference) {
-        // For MMTk's debugging output. Below the command line, nothing prints.
+        // For MMTk's debugging output. Nothing below the command line prints.
     }
 }
 
-/// Copies an object, of which this collector thread has won the right to copy it.
+/// Copies an object. This collector thread has won the right to copy it.
 #[inline(always)]
 fn copy_words(source: Object, target: Object, size: usize) {
     let header_address = from_usize(source.address());

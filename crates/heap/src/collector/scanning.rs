@@ -1,9 +1,8 @@
-//! Scanning: where the references of an object are, and where the roots are.
+//! Scanning: MMTk asks here for the references of an object, and for the roots.
 //!
-//! Objects are traced by *node*: MMTk hands an object over, and its slots are traced at once, rather
-//! than queued. That made full collections about twice as fast. [`super::worker`] adds what thin
-//! graphs need. Weak arrays and ephemerons are
-//! listed for later, and only their classes traced.
+//! Objects are traced by *node*: MMTk hands an object over, and its slots are traced at once instead of being queued.
+//! This made full collections about twice as fast. [`super::worker`] adds the tracing of long thin graphs. Weak arrays
+//! and ephemerons are listed for later, and only their classes are traced.
 
 use super::slot::WordSlot;
 use super::tracer::MmtkTracing;
@@ -25,11 +24,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Scanning;
 
-/// Whether tracing is over, so that only the heap checker scans objects. It gets slots, because in
-/// MMTk 0.33.0 it takes the parent for the child when objects are traced by node.
+/// Whether tracing is over. After that, only MMTk's heap checker scans objects. The heap checker gets slots, because
+/// MMTk 0.33.0 confuses parent and child there when objects are traced by node.
 static IS_TRACED: AtomicBool = AtomicBool::new(false);
 
-/// Tracing begins, or is over.
+/// Records that tracing begins or has ended.
 pub(super) fn set_traced(is_traced: bool) {
     IS_TRACED.store(is_traced, Ordering::Relaxed);
 }
@@ -68,7 +67,7 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
         }
     }
 
-    /// For MMTk's heap checker.
+    /// For MMTk's heap checker only.
     fn scan_object<V: SlotVisitor<WordSlot>>(
         _: VMWorkerThread,
         reference: ObjectReference,
@@ -113,13 +112,13 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
     fn prepare_for_roots_re_scanning() {}
 }
 
-/// The bytes that an object of this size occupies: large ones have pages of their own.
+/// The bytes that an object of this size occupies: a large one has whole pages.
 #[inline(always)]
 fn occupied_bytes(size: usize) -> usize {
     if size > LARGE_OBJECT { size.next_multiple_of(BYTES_IN_PAGE) } else { size }
 }
 
-/// Visits the slots of `object` that hold something strongly, its class first. Answers the size of the object in bytes.
+/// Visits the slots of `object` that hold strong references, its class first. Answers the size of the object in bytes.
 #[inline(always)]
 fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) -> usize {
     let address = object.address();
@@ -151,18 +150,18 @@ fn scan_mutator_roots(
     mut buffer: RootBuffer<impl RootsWorkFactory<WordSlot>>,
 ) {
     let record = record.get();
-    // SAFETY: the mutator is away, and this collector thread alone scans its roots. The vector does
-    // not change until the mutator runs again, so that the words stay in place.
+    // SAFETY: the mutator is away, and only this collector thread scans its roots. The vector does not change until the
+    // mutator runs again, so the words stay in place.
     let roots = unsafe { &mut *record.roots.get() };
     roots.iter_mut().for_each(|word| buffer.push(word));
     let kind: CollectionKind = current_kind();
     heap().roots().visit_mutator_roots(record.context, kind, &mut |word| buffer.push(word));
 }
 
-/// How many roots are handed over in one piece of work.
+/// The number of roots in one packet of work.
 const ROOTS_PER_PACKET: usize = 4096;
 
-/// Collects the roots that are pointers, and hands them over.
+/// Collects the roots that are pointers, and hands them to MMTk in packets.
 struct RootBuffer<F: RootsWorkFactory<WordSlot>> {
     factory: F,
     slots: Vec<WordSlot>,

@@ -1,5 +1,5 @@
-//! Slots: where MMTk finds and updates references. Every slot, element and root is one tagged
-//! [`Word`]; all but pointers are nothing to MMTk.
+//! Slots: the places where MMTk finds and updates references. Each slot, element and root is one tagged [`Word`]; MMTk
+//! ignores all words but pointers.
 
 use super::{from_usize, object, reference};
 use crate::representation::{WORD_BYTES, Word};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct WordSlot(usize);
 
 impl WordSlot {
-    /// The slot at `address`, where there must be a word as long as the slot is used.
+    /// The slot at `address`. The address must hold a word while the slot is used.
     #[inline(always)]
     pub(super) fn at(address: usize) -> WordSlot {
         WordSlot(address)
@@ -41,12 +41,12 @@ impl Slot for WordSlot {
 
     #[inline(always)]
     fn store(&self, target: ObjectReference) {
-        // Relaxed: mutators stand still, and their resumption publishes all.
+        // Relaxed: mutators stand still, and their resumption publishes all stores.
         self.atom().store(object(target).word().bits(), Ordering::Relaxed);
     }
 }
 
-/// Some consecutive elements of an array.
+/// Consecutive elements of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ElementSlice {
     pub(super) start: usize,
@@ -62,7 +62,7 @@ impl MemorySlice for ElementSlice {
     }
 
     fn object(&self) -> Option<ObjectReference> {
-        // Only asked for to find the space, for which the address suffices.
+        // MMTk asks only to find the space, and the address suffices for that.
         None
     }
 

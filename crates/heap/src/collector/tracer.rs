@@ -1,11 +1,11 @@
-//! What MMTk answers a [`Tracer`](crate::Tracer).
+//! MMTk's answers to a [`Tracer`](crate::Tracer).
 
 use super::{object, reference};
 use crate::representation::Object;
 use crate::tracer::Tracing;
 use mmtk::vm::ObjectTracer;
 
-/// MMTk's tracer, as the heap's asks it.
+/// MMTk's tracer behind the interface of the heap's one.
 pub(super) struct MmtkTracing<'t, T>(pub(super) &'t mut T);
 
 impl<T: ObjectTracer> Tracing for MmtkTracing<'_, T> {

@@ -1,10 +1,10 @@
-//! The trigger: tells MMTk when to collect, by the sizing policy of [`crate::sizing`].
+//! The trigger: MMTk asks it when to collect, and it answers by the sizing policy of [`crate::sizing`].
 
 use super::{Binding, current_kind, heap, scanning, start_threads, worker};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
-/// The page of MMTk's accounts.
+/// The size of a page in MMTk's accounts.
 const PAGE_BYTES: usize = mmtk::util::constants::BYTES_IN_PAGE;
 
 pub(super) struct Trigger;
@@ -18,7 +18,7 @@ impl GCTriggerPolicy<Binding> for Trigger {
     ) -> bool {
         let required = plan.collection_required(space_full, space);
         if required {
-            // The mutator that asks will request the collection as soon as it knows.
+            // The asking mutator requests the collection right after this answer.
             start_threads();
         }
         required
@@ -37,8 +37,8 @@ impl GCTriggerPolicy<Binding> for Trigger {
     }
 
     fn can_heap_size_grow(&self) -> bool {
-        // A full collection has set the limit as high as it goes for now. MMTk may believe that
-        // memory is exhausted if that was not enough: the alternative would be to try for ever.
+        // A full collection has set the limit as high as it can be for now. If that was not enough, MMTk must take
+        // memory for exhausted: otherwise it would collect for ever.
         false
     }
 

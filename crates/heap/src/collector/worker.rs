@@ -1,15 +1,14 @@
 //! The collector's threads, and how they trace long thin graphs.
 //!
-//! MMTk traces in packets: it hands the objects of a packet over, one after the other, and makes
-//! packets of the objects that they reach. For a linked list, that is one packet per object, at
-//! half a microsecond each; a list of a million objects would stop the world for half a second. So
-//! the objects of a *narrow* packet, one of a few objects, are traced some steps ahead: their
-//! children are traced, and the children of those, up to [`MAX_AHEAD`] objects. All of them are in
-//! the next packet, which is no longer narrow. Its objects are traced once more, and then reach
-//! nothing new: for thin graphs, two cheap visits per object replace one expensive packet.
+//! MMTk traces in packets: it hands over the objects of a packet one by one, and makes packets of the objects that they
+//! reach. For a linked list, that is one packet per object, at half a microsecond each; a list of a million objects
+//! would stop the world for half a second. So the objects of a *narrow* packet, one of a few objects, are traced some
+//! steps ahead: their children are traced, and their children's children, up to [`MAX_AHEAD`] objects. All these
+//! objects are in the next packet, which is therefore not narrow. Its objects are traced once more, and reach nothing
+//! new: for thin graphs, two cheap visits per object replace one expensive packet.
 //!
-//! How large a packet is follows from the order of MMTk's calls: for all objects of a packet it
-//! asks first how they are to be traced, and then has them traced.
+//! The order of MMTk's calls tells the size of a packet: MMTk first asks, for all objects of a packet, how they are to
+//! be traced, and then has them traced.
 
 use super::slot::WordSlot;
 use super::{from_usize, instance, object};
@@ -23,55 +22,55 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What a collector thread knows of the packet it works on. Accessed by that thread only.
+/// A collector thread's knowledge of its current packet. Only that thread accesses it.
 pub(super) struct Worker {
-    /// How many objects MMTk has announced and not yet had traced.
+    /// The number of objects that MMTk has announced and not yet had traced.
     announced: Cell<u32>,
     /// Whether the packet is narrow.
     is_narrow: Cell<bool>,
-    /// What this thread has traced.
+    /// The bytes that this thread has traced.
     traced: &'static Traced,
 }
 
-/// The bytes of the objects that a thread has traced in the collection under way. Only that thread adds, so it need not do so
-/// atomically; when all have come to an end, they are read and reset.
+/// The bytes of the objects that one thread has traced in the collection under way. Only that thread adds to it, so the
+/// addition need not be atomic. At the end of the collection, when all threads have finished, it is read and reset.
 #[repr(align(64))]
 struct Traced(AtomicUsize);
 
-/// Packets of at most so many objects are narrow.
+/// The greatest number of objects in a narrow packet.
 const NARROW: u32 = 4;
-/// How many objects are traced ahead of the packet they will be in.
+/// The greatest number of objects that are traced ahead of their packet.
 const MAX_AHEAD: usize = 1024;
-/// How many objects wait to be traced ahead. Those beyond wait for their packet.
+/// The greatest number of objects that wait to be traced ahead. Further objects wait for their packet.
 const MAX_WAITING: usize = 32;
 
-/// What the threads have traced, an element for each.
+/// The traced bytes of each thread.
 static TRACED: Mutex<Vec<&'static Traced>> = Mutex::new(Vec::new());
 
-/// Adds up what was traced in the collection that ends, and begins anew.
+/// Answers the sum of the traced bytes of the ending collection, and resets them.
 pub(super) fn take_traced_bytes() -> usize {
     let all = TRACED.lock().unwrap_or_else(PoisonError::into_inner);
     all.iter().map(|traced| traced.0.swap(0, Ordering::Relaxed)).sum()
 }
 
-/// The lowest bit of the address by which MMTk knows a thread: set for collector threads, and not
-/// for mutators, whose address is that of a record.
+/// The lowest bit of the address by which MMTk knows a thread. It is set for collector threads, and clear for mutators,
+/// whose address is that of a record.
 const COLLECTOR_BIT: usize = 1;
 
 const _: () = assert!(align_of::<Worker>() > COLLECTOR_BIT);
 
-/// Whether MMTk's thread is one of the collector.
+/// Whether this thread is a collector thread.
 pub(super) fn is_collector(thread: VMThread) -> bool {
     thread.0.to_address().as_usize() & COLLECTOR_BIT != 0
 }
 
 /// Runs a collector thread until the process ends.
 ///
-/// A collector thread that fails leaves a heap that nobody can use: the process ends, rather than
-/// wait for a collection that never does.
+/// If a collector thread fails, the heap is unusable: the process ends at once, and does not wait for a collection that
+/// cannot end.
 pub(super) fn run(worker: Box<GCWorker<super::Binding>>) {
     let abort_on_panic = AbortOnDrop;
-    // Leaked: MMTk may pass it around until the process ends.
+    // Leaked, since MMTk may use it until the process ends.
     let own: &'static Worker = Box::leak(Box::new(Worker::new()));
     memory_manager::start_worker(instance(), own.thread(), worker);
     std::mem::forget(abort_on_panic);
@@ -107,20 +106,20 @@ impl Worker {
         unsafe { worker.as_ref() }
     }
 
-    /// An object of the next packet.
+    /// MMTk announces an object of the next packet.
     #[inline(always)]
     pub(super) fn announce(&self) {
         self.announced.set(self.announced.get() + 1);
     }
 
-    /// An object of the packet has been traced; it occupies so many bytes.
+    /// Counts a traced object of the packet; it occupies `bytes` bytes.
     #[inline(always)]
     pub(super) fn traced(&self, bytes: usize) {
         let Traced(sum) = self.traced;
         sum.store(sum.load(Ordering::Relaxed) + bytes, Ordering::Relaxed);
     }
 
-    /// Whether the object that is to be traced now is of a narrow packet.
+    /// Whether the next object to trace belongs to a narrow packet.
     #[inline(always)]
     pub(super) fn is_narrow(&self) -> bool {
         let announced = self.announced.get();
@@ -132,7 +131,7 @@ impl Worker {
     }
 }
 
-/// Traces what the slots of an object, which `for_each_slot` enumerates, refer to.
+/// Traces the objects that the slots of an object refer to. `for_each_slot` enumerates the slots.
 #[inline(always)]
 pub(super) fn trace_slot(slot: WordSlot, tracer: &mut impl ObjectTracer) {
     if let Some(target) = slot.load() {
@@ -143,10 +142,10 @@ pub(super) fn trace_slot(slot: WordSlot, tracer: &mut impl ObjectTracer) {
     }
 }
 
-/// Traces the slots of `first`, and ahead, those of objects it newly reaches.
+/// Traces the slots of `first` and, ahead, those of the objects that it newly reaches.
 ///
-/// That another thread reaches some of them at the same time costs a visit, no more: both find the
-/// same new place for each object.
+/// If another thread reaches some of these objects at the same time, that costs a visit and no more: both threads find
+/// the same new place for each object.
 #[cold]
 pub(super) fn trace_ahead<T: ObjectTracer>(
     first: Object,

@@ -1,12 +1,11 @@
-//! Allocation: bumping a pointer, or else asking the collector.
+//! Allocation: a mutator bumps a pointer, or asks the collector for memory.
 //!
-//! Every allocation is a *GC point*; the words given to it are kept in roots by it, so a caller has
-//! to root only what it uses afterwards. `None` means that memory is exhausted. The runtime then
-//! raises an exception in the guest; to make the objects for that, it allocates inside
-//! [`Mutator::overcommit`].
+//! Each allocation is a *GC point*. It keeps the words passed to it in roots, so a caller has to root only the words
+//! that it uses afterwards. `None` means that memory is exhausted. The runtime then raises an exception in the guest,
+//! and allocates the objects for that inside [`Mutator::overcommit`].
 //!
-//! Memory comes zeroed from the collector, but zero is the small integer 0: slots and elements are
-//! filled with nil, or what the caller says.
+//! The collector's memory is zeroed, but zero is the small integer 0: slots and elements are filled with nil, or with
+//! the caller's word.
 
 use super::Mutator;
 use crate::collector::{self, LARGE_OBJECT};
@@ -72,7 +71,7 @@ impl Mutator {
         Some(make_array(object, layout, class, length, fill))
     }
 
-    /// The same, if there is room without asking the collector: this is no GC point.
+    /// Allocates an array if there is room in the window; the collector is not asked. No GC point.
     #[inline]
     pub fn allocate_array_if_room(
         &mut self,
@@ -122,13 +121,12 @@ impl Mutator {
 }
 
 impl Mutator {
-    /// Takes memory for an object that is known not to be large.
+    /// Takes memory for an object that is known to be small.
     #[inline(always)]
     fn bump(&mut self, size: usize) -> Option<Object> {
         let window = self.window.as_ptr();
-        // SAFETY: the window is this mutator's, and the collector accesses it only while the mutator
-        // is away; or it is the empty one, of which everybody reads the limit and no one gets
-        // beyond it.
+        // SAFETY: the window is this mutator's, and the collector accesses it only while the mutator is away; or it is
+        // the empty window, which all threads read and no thread writes.
         unsafe {
             let start = (*window).cursor;
             let end = start + size;
@@ -173,7 +171,7 @@ impl Mutator {
         object
     }
 
-    /// Collects if that is needed to allocate a large object; `None` if it was in vain.
+    /// Collects if a large object's allocation needs it; `None` if that has not made room.
     fn make_room_for(&mut self, size: usize) -> Option<()> {
         let fits = |mutator: &Mutator| mutator.heap.sizing.fits(collector::used_bytes(), size);
         if !fits(self) {
@@ -182,13 +180,13 @@ impl Mutator {
         fits(self).then_some(())
     }
 
-    /// Collects, and says whether that left memory.
+    /// Collects, and answers `None` if memory is still exhausted.
     fn make_room(&mut self) -> Option<()> {
         self.collect_fully();
         (!self.heap.sizing.report_exhaustion()).then_some(())
     }
 
-    /// Collects, and compacts if that shows it to be necessary.
+    /// Collects everything, and compacts if the collection has left memory sparse.
     fn collect_fully(&mut self) {
         self.collect(CollectionKind::Full);
         self.compact_if_sparse();
@@ -209,7 +207,7 @@ impl Mutator {
         if !self.stressed.is_multiple_of(u64::from(every)) {
             return;
         }
-        // Of zero, there are no multiples but itself.
+        // Zero is a multiple of zero only, so `full` = 0 never collects fully.
         if (self.stressed / u64::from(every)).is_multiple_of(u64::from(full)) {
             self.heap.sizing.compact_next();
             self.collect(CollectionKind::Full);

@@ -1,19 +1,20 @@
-//! The write barrier: after every store of a pointer into an object that may be old.
+//! The write barrier: it runs after each store of a pointer into an object that may be old. The runtime's access
+//! functions call the stores here.
 //!
-//! An object that survived a collection is *unlogged*. The first store into it since then logs it:
-//! the next nursery collection looks at all of its slots. Of large arrays it is the slot that is
-//! remembered, at every store, because looking at a million slots takes milliseconds.
+//! An object that has survived a collection is *unlogged*. The first store into it logs it: the next nursery collection
+//! visits all of its slots. For large arrays each store remembers the single slot instead, because a visit to a million
+//! slots takes milliseconds.
 
 use super::Mutator;
 use crate::collector;
 use crate::representation::{CLASS_OFFSET, Object, Word};
 use std::sync::atomic::Ordering;
 
-/// How many slots of large arrays a mutator remembers one by one between two collections, before
-/// it logs whole arrays: bounds the memory of the remembered set.
+/// The number of slots of large arrays that a mutator remembers one by one between two collections. After that it logs
+/// whole arrays, which bounds the memory of the remembered set.
 const MAX_REMEMBERED: u32 = 1 << 16;
 
-/// The slots of large arrays that were remembered since the collection with a number.
+/// The number of remembered slots of large arrays, since the collection with this number.
 #[derive(Default)]
 pub(super) struct Remembered {
     since: u64,
@@ -35,10 +36,9 @@ impl Object {
         mutator.object_written(self, value);
     }
 
-    /// Stores `new` into the slot `index` if that holds `current`. Otherwise answers what it holds.
+    /// Stores `new` into the slot `index` if the slot holds `current`. Otherwise answers the slot's word.
     ///
-    /// Of several threads that race to initialise a slot, one succeeds, and the others see all it
-    /// wrote before.
+    /// If several threads race to initialise a slot, one succeeds, and the others see all its earlier stores.
     #[inline]
     pub fn compare_exchange_slot(
         self,
@@ -52,7 +52,8 @@ impl Object {
         Ok(())
     }
 
-    /// Stores `new` at an offset if that holds `current`; otherwise answers what it holds. The caller tells the barrier.
+    /// Stores `new` at an offset if that place holds `current`; otherwise answers its word. The caller runs the
+    /// barrier.
     #[inline]
     fn exchange(self, offset: usize, current: Word, new: Word) -> Result<(), Word> {
         let (current, new) = (current.bits(), new.bits());
@@ -70,8 +71,7 @@ impl Object {
         mutator.element_written(self, index, value);
     }
 
-    /// Stores `new` into the element `index` if that holds `current`. Otherwise answers what it
-    /// holds.
+    /// Stores `new` into the element `index` if the element holds `current`. Otherwise answers the element's word.
     #[inline]
     pub fn compare_exchange_element(
         self,
@@ -85,8 +85,8 @@ impl Object {
         Ok(())
     }
 
-    /// Copies `count` elements of `source`, from `from` on, to the elements of this array from `to`
-    /// on. The two may be the same, and the ranges may overlap.
+    /// Copies `count` elements of `source`, beginning at `from`, to the elements of this array that begin at `to`. The
+    /// two arrays may be the same, and the ranges may overlap.
     pub fn copy_elements(
         self,
         mutator: &mut Mutator,
@@ -107,7 +107,7 @@ impl Object {
 }
 
 impl Mutator {
-    /// `value` was stored somewhere in `object`.
+    /// The barrier after a store of `value` into any slot of `object`.
     #[inline(always)]
     fn object_written(&mut self, object: Object, value: Word) {
         if value.is_pointer() && self.is_unlogged(object) {
@@ -115,7 +115,7 @@ impl Mutator {
         }
     }
 
-    /// `value` was stored as an element of `array`.
+    /// The barrier after a store of `value` as an element of `array`.
     #[inline(always)]
     fn element_written(&mut self, array: Object, index: usize, value: Word) {
         if value.is_pointer() && self.is_unlogged(array) {
@@ -123,7 +123,7 @@ impl Mutator {
         }
     }
 
-    /// Any values were stored as `count` elements of `array`.
+    /// The barrier after stores of any values as `count` elements of `array`.
     #[inline]
     fn elements_written(&mut self, array: Object, index: usize, count: usize) {
         if count > 0 && self.is_unlogged(array) {
@@ -131,7 +131,7 @@ impl Mutator {
         }
     }
 
-    /// What belongs to `object` outside the heap has changed: the next collection is to scan it.
+    /// Notes that data of `object` outside of the heap has changed: the next collection scans the object.
     #[inline(always)]
     pub fn remember(&mut self, object: Object) {
         if self.is_unlogged(object) {

@@ -1,35 +1,37 @@
-//! Metering: counting what a mutator allocates, for as long as its owner wants.
+//! Metering: counts the memory that a mutator allocates. The runtime switches it on while the mutator runs strands of a
+//! sandbox.
 //!
-//! Small objects are taken from a window without a thought. So what was taken is found out afterwards, from how far the window's cursor
-//! has come, whenever the collector is asked for another window, and when the metering ends. There, too, a mutator
-//! whose *allowance* is used up asks the runtime for more ([`RootSource::draw_memory`]); if that wants to look at the heap
-//! first, everything stops meanwhile ([`RootSource::measure_memory`]). Without an answer, there is no memory.
+//! The allocation of a small object only moves the window's cursor. So the allocated bytes are computed afterwards,
+//! from the cursor, whenever the mutator asks the collector for another window, and when the metering ends. At these
+//! moments, a mutator whose *allowance* is used up also asks the runtime for more ([`RootSource::draw_memory`]). If the
+//! runtime wants to look at the heap first, all mutators stop for that ([`RootSource::measure_memory`]). Without an
+//! allowance, there is no memory.
 //!
-//! What is allocated in between, at most a window, is *overdrawn*, and settled at the next occasion. A
-//! collection takes the window away; what was taken of it since the last look is not counted.
+//! Memory that is allocated between these moments, at most a window, is *overdrawn*, and is settled at the next one. A
+//! collection takes the window away; bytes that were taken from it since the last computation are not counted.
 //!
 //! [`RootSource::draw_memory`]: crate::RootSource::draw_memory
 //! [`RootSource::measure_memory`]: crate::RootSource::measure_memory
 
 use super::Mutator;
 
-/// What a mutator has taken since its metering began.
+/// The bytes that a mutator has taken since its metering began.
 #[derive(Default)]
 pub(super) struct Meter {
     is_on: bool,
-    /// Where the window's cursor was at the last look.
+    /// The window's cursor at the last computation.
     cursor: usize,
     taken: u64,
     allowance: u64,
 }
 
 impl Mutator {
-    /// From now on, allocations are counted. The first one that needs more than the window has asks for an allowance.
+    /// Begins to count allocations. The first one that needs more than the window asks for an allowance.
     pub fn begin_meter(&mut self) {
         self.meter = Meter { is_on: true, cursor: self.cursor(), taken: 0, allowance: 0 };
     }
 
-    /// Allocations are not counted any more. Answers how much of the allowance was not used; less than 0 if more was.
+    /// Stops counting allocations. Answers the unused part of the allowance; less than 0 if more was taken.
     pub fn end_meter(&mut self) -> i64 {
         if !self.meter.is_on {
             return 0;
@@ -39,26 +41,26 @@ impl Mutator {
         allowance as i64 - taken as i64
     }
 
-    /// Counts memory outside of the heap.
+    /// Counts memory outside of the heap as if it were allocated here.
     pub fn charge(&mut self, bytes: usize) {
         if self.meter.is_on {
             self.meter.taken += bytes as u64;
         }
     }
 
-    /// Whether more was taken than was allowed.
+    /// Whether the mutator has taken more than its allowance.
     #[inline(always)]
     pub fn is_overdrawn(&self) -> bool {
         self.meter.taken > self.meter.allowance
     }
 
-    /// Asks for an allowance for what was taken; `None` if there is none. *GC point.*
+    /// Asks for an allowance for the memory that was taken; `None` if the runtime gives none. *GC point.*
     pub fn settle_meter(&mut self) -> Option<()> {
         self.look_at_cursor();
         self.allow(0)
     }
 
-    /// Before memory is reserved.
+    /// Called before memory is reserved.
     #[inline]
     pub(super) fn meter(&mut self, size: usize) -> Option<()> {
         if !self.meter.is_on {
@@ -72,7 +74,7 @@ impl Mutator {
         Some(())
     }
 
-    /// After memory was reserved: the window may be another one, and the new object is counted.
+    /// Called after memory was reserved: the window may be another one, and the new object is counted.
     #[inline]
     pub(super) fn metered(&mut self) {
         if self.meter.is_on {

@@ -1,23 +1,23 @@
-//! Mutators: the threads that run guest code, as the heap sees them.
+//! Mutators: the heap's view of the threads that run guest code. The scheduler's workers own them, through the runtime.
 //!
-//! A [`Mutator`], which may be moved, has a *record* at a fixed address (`record.rs`), which is what the collector
-//! reads while the mutator stands still: its status and its root stack. The `Mutator` itself holds pointers to the
-//! record and into the collector's part of the mutator, for fast paths.
+//! A [`Mutator`] may be moved. It has a *record* at a fixed address (`record.rs`), with its status and its root stack,
+//! which the collector reads while the mutator stands still. The `Mutator` itself holds pointers to the record and into
+//! the collector's part of the mutator, for fast paths.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `mod` | attaching, stops, the root stack |
 //! | `allocation` | new objects |
 //! | `barrier` | the write barrier, and the stores that need it |
-//! | `handles` | roots for Rust code |
-//! | `meter` | counting what is allocated |
+//! | `root_handles` | roots that Rust code holds |
+//! | `meter` | counting allocated bytes |
 
 mod allocation;
 mod barrier;
-mod handles;
 mod meter;
+mod root_handles;
 
-pub use handles::{Handle, HandleScope};
+pub use root_handles::{RootHandle, RootScope};
 
 use crate::collector::{self, AllocationWindow, MutatorBinding};
 use crate::heap::Heap;
@@ -31,25 +31,25 @@ use std::sync::atomic::AtomicU8;
 
 /// An attached thread: allocates, stores, and takes part in stops. Dropping it detaches the thread.
 pub struct Mutator {
-    /// Where the next small object goes, or an empty window if every allocation is to be slow.
+    /// The place of the next small object, or an empty window if each allocation is to be slow.
     window: NonNull<AllocationWindow>,
     /// One bit per word of memory: set for objects whose next store must be logged.
     unlogged_bits: *const AtomicU8,
     record: RecordPointer,
     binding: MutatorBinding,
     heap: &'static Heap,
-    /// How many allocations there were, if some of them are to collect.
+    /// The number of allocations, if some of them are to collect.
     stressed: u64,
     /// Whether allocations may go beyond the heap's limit.
     overcommits: bool,
     /// Slots of large arrays remembered since the collection with this number.
     remembered: Remembered,
-    /// What was allocated since metering began.
+    /// The bytes allocated since metering began.
     meter: Meter,
 }
 
-// SAFETY: a mutator belongs to whoever owns it; nothing in it depends on the native thread. It is
-// not `Sync`: the window and the record are accessed without synchronisation.
+// SAFETY: a mutator has one owner, and nothing in it depends on the native thread. It is not `Sync`: the window and the
+// record are accessed without synchronisation.
 unsafe impl Send for Mutator {}
 
 impl Mutator {
@@ -82,7 +82,7 @@ impl Mutator {
         self.heap
     }
 
-    /// What the mutator attached with.
+    /// The number that the mutator was attached with.
     pub fn context(&self) -> usize {
         self.record.get().context
     }
@@ -91,7 +91,7 @@ impl Mutator {
 impl Drop for Mutator {
     fn drop(&mut self) {
         self.heap.safepoints.leave(self.record, || self.binding.destroy());
-        // SAFETY: the mutator has left and is being dropped, so that nobody else has the pointer.
+        // SAFETY: the mutator has left and is being dropped, so no other thread has the pointer.
         unsafe { self.record.free() };
     }
 }
@@ -137,7 +137,7 @@ impl Mutator {
     pub fn collect(&mut self, kind: CollectionKind) {
         let full_collections = self.heap.full_collections();
         self.binding.collect(self.record, kind);
-        // A nursery collection that was already on its way may have swallowed the request.
+        // A nursery collection that was under way may have answered this request.
         while kind == CollectionKind::Full && self.heap.full_collections() == full_collections {
             self.binding.collect(self.record, kind);
         }

@@ -1,5 +1,5 @@
-//! Layouts: the 32 bits in an object's header that tell the collector and the inline caches all
-//! they need.
+//! Layouts: the 32 bits in an object's header that tell the collector and the inline caches all they need. The runtime
+//! makes one for each behavior.
 //!
 //! ```text
 //!   31                14 13          4 3        2  0
@@ -8,17 +8,16 @@
 //!  └────────────────────┴─────────────┴──────┴───────┘
 //! ```
 //!
-//! The collector takes format and size from the header alone, with no table to look up; an inline
-//! cache compares all 32 bits at once. The *control* flag marks the layouts whose instances answer
-//! the messages that compiled code otherwise inlines (`ifTrue:` and so on) in their own way; this
-//! crate only keeps it.
+//! The collector takes format and size from the header alone, without a table; an inline cache compares all 32 bits at
+//! once. The *control* flag marks the layouts whose instances have their own methods for the messages that compiled
+//! code inlines (`ifTrue:` and so on); this crate only stores the flag.
 //!
 //! Invariant: an object's layout never changes after its allocation. The number 0 is reserved for
 //! [`LayoutId::NONE`], which no object has.
 
 use std::fmt;
 
-/// How the words after an object's header are to be read.
+/// The way to read the words after an object's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Format {
@@ -41,7 +40,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Whether objects of this format have a length of their own, rather than one from the layout.
+    /// Whether objects of this format have a length of their own; otherwise the layout gives it.
     #[inline(always)]
     pub const fn is_indexed(self) -> bool {
         matches!(self, Format::Array | Format::Bytes | Format::WeakArray)
@@ -60,8 +59,7 @@ impl Format {
     }
 }
 
-/// Format, slot count, control flag and identity of a layout, in 32 bits. The module's head has
-/// the picture.
+/// Format, slot count, control flag and identity of a layout, in 32 bits. The module's head shows the bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct LayoutId(u32);
@@ -78,10 +76,10 @@ const NUMBER_BITS: u32 = 18;
 const _: () = assert!(NUMBER_SHIFT + NUMBER_BITS == u32::BITS);
 
 impl LayoutId {
-    /// The layout of no object: what an empty inline cache compares with.
+    /// The layout of no object. An empty inline cache compares with it.
     pub const NONE: LayoutId = LayoutId(0);
-    /// The most slots an object can have: one less than there are bits for, so that the largest
-    /// object without a length takes 8 KiB, which is the most that the nursery holds in one piece.
+    /// The most slots that an object can have: one less than the bits allow, so that the largest object without a
+    /// length takes 8 KiB, which is the largest object of the nursery.
     pub const MAX_SLOTS: u32 = SLOTS_MASK - 1;
     /// The greatest number a layout can have. The least is 1.
     pub const MAX_NUMBER: u32 = (1 << NUMBER_BITS) - 1;
@@ -109,13 +107,13 @@ impl LayoutId {
         LayoutId(bits)
     }
 
-    /// All 32 bits: what inline caches compare.
+    /// All 32 bits. Inline caches compare them.
     #[inline(always)]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// How the words of an instance are read.
+    /// The way to read the words of an instance.
     #[inline(always)]
     pub const fn format(self) -> Format {
         match self.0 & FORMAT_MASK {
@@ -130,13 +128,13 @@ impl LayoutId {
         }
     }
 
-    /// How many fixed slots, or raw words, an instance has.
+    /// The number of fixed slots, or raw words, of an instance.
     #[inline(always)]
     pub const fn slot_count(self) -> usize {
         (self.0 >> SLOTS_SHIFT & SLOTS_MASK) as usize
     }
 
-    /// Whether instances answer the messages that compiled code inlines in their own way.
+    /// Whether instances have their own methods for the messages that compiled code inlines.
     #[inline(always)]
     pub const fn has_custom_control(self) -> bool {
         self.0 & CONTROL_FLAG != 0

@@ -1,4 +1,5 @@
-//! Objects: what lies in memory behind a pointer, and the accesses to it.
+//! Objects: their memory behind a pointer, and the accesses to it. The runtime and the interpreter read and write all
+//! objects through these accessors.
 //!
 //! ```text
 //!   offset  word
@@ -8,25 +9,23 @@
 //!     24    second slot …         second raw word …      first element, or first eight bytes …
 //! ```
 //!
-//! While a collection moves an object, the collector overwrites the first word with the new
-//! address; mutators never see that, for they stand still.
+//! While a collection moves an object, the collector overwrites the first word with the new address. Mutators never see
+//! that, since they stand still.
 //!
 //! # Which accesses are atomic
 //!
-//! Guest programs may race (two parallel strands of a vat share its objects), so every access to
-//! guest-visible memory is atomic. Loads are relaxed. Stores that can publish a new object are
-//! releases, which cost nothing on x86-64: whoever loads the pointer then sees the object's header
-//! and slots initialised, because its accesses depend on the loaded address. The class and layout
-//! of an object never race: they are written before the object is published.
+//! Guest programs may race (two parallel strands of a vat share its objects), so every access to guest-visible memory
+//! is atomic. Loads are relaxed. Stores that can publish a new object are releases, which cost nothing on x86-64: a
+//! thread that loads the pointer sees the object's header and slots initialised, because its accesses depend on the
+//! loaded address. The class and layout of an object never race: they are written before the object is published.
 //!
 //! # The rooting discipline
 //!
-//! An [`Object`] is a bare address and moves at a collection. It may be used until the next
-//! *GC point* of its mutator: an allocation, a safepoint, a native section, or a call that can
-//! reach one. Whatever is needed afterwards goes through a root. The accessors are safe functions
-//! on the strength of that discipline, which every thread accepts when it attaches to the heap
-//! ([`Heap::attach`](crate::Heap::attach) is `unsafe` for this reason), and of indices in range,
-//! which callers establish and debug builds assert.
+//! An [`Object`] is a bare address, and moves at a collection. It may be used until the next *GC point* of its mutator:
+//! an allocation, a safepoint, a native section, or a call that can reach one. Words that are needed afterwards go
+//! through a root. Two conditions make it sound that the accessors are safe functions: that discipline, which each
+//! thread accepts when it attaches to the heap ([`Heap::attach`](crate::Heap::attach) is `unsafe` for this reason), and
+//! indices in range, which callers establish and debug builds assert.
 //!
 //! Stores into objects that may be old need a mutator, for the write barrier: they are in `mutator/barrier.rs`.
 
@@ -68,7 +67,7 @@ const _: () = assert!(LAYOUT_OFFSET == HEADER_OFFSET + 4 && CLASS_OFFSET == HEAD
 const _: () = assert!(FIRST_ELEMENT_OFFSET == LENGTH_OFFSET + WORD_BYTES);
 const _: () = assert!(FIRST_BYTE_OFFSET == FIRST_ELEMENT_OFFSET);
 
-/// One of the two flags in an object's header. Their meaning is the runtime's.
+/// One of the two flags in an object's header. The runtime gives them their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Flag {
@@ -78,8 +77,7 @@ pub enum Flag {
     Second = 2 << FLAG_SHIFT,
 }
 
-/// The address of an object, valid until the next GC point. The module's head states the
-/// discipline.
+/// The address of an object, valid until the next GC point. The module's head states the discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Object(NonZeroUsize);
@@ -144,7 +142,7 @@ pub const fn size_of_bytes(length: usize) -> usize {
 
 /// The header: layout, class, flags and identity hash.
 impl Object {
-    /// The layout, which says how to read everything else.
+    /// The layout, which gives the format of all other words.
     #[inline(always)]
     pub fn layout(self) -> LayoutId {
         LayoutId::from_bits(self.half(LAYOUT_OFFSET).load(Ordering::Relaxed))
@@ -162,7 +160,7 @@ impl Object {
         self.half(HEADER_OFFSET).load(Ordering::Relaxed) & flag as u32 != 0
     }
 
-    /// Sets `flag`; whether this call did, and no other before or beside it.
+    /// Sets `flag`; true for exactly one of the calls that find it clear.
     pub fn set_flag(self, flag: Flag) -> bool {
         self.half(HEADER_OFFSET).fetch_or(flag as u32, Ordering::Relaxed) & flag as u32 == 0
     }
@@ -181,7 +179,7 @@ impl Object {
         }
     }
 
-    /// How many numbers the object takes when it gets a hash: an array one for each run.
+    /// The count of numbers that the object takes when it gets a hash: an array takes one for each run.
     fn runs(self) -> u32 {
         match self.layout().format() {
             Format::Array => self.length().div_ceil(RUN).max(1) as u32,
@@ -196,8 +194,8 @@ impl Object {
         (hash != 0).then_some(hash)
     }
 
-    /// Makes `hash`, of which 28 bits count, the identity hash, unless there is one already.
-    /// Answers the object's hash. Lets the runtime keep content hashes of symbols here.
+    /// Makes `hash`, of which 28 bits count, the identity hash, unless there is one already. Answers the object's hash.
+    /// The runtime keeps content hashes of symbols here.
     #[cold]
     pub fn assign_identity_hash(self, hash: u32) -> u32 {
         let hash = (hash & ((1 << HASH_BITS) - 1)).max(1);
@@ -219,7 +217,7 @@ impl Object {
     }
 }
 
-/// So many consecutive elements of an array are a *run*.
+/// The number of consecutive elements of an array that are a *run*.
 pub const RUN: usize = 8;
 
 /// An odd factor, from the golden ratio: a bijection of the numbers below 2²⁸, which spreads
@@ -241,16 +239,16 @@ const fn inverse(factor: u32) -> u32 {
     inverse
 }
 
-/// The hash of a new number, the first of `count`. Distinct for the first 2²⁸ − 1 numbers, and spread over
+/// The hash of a new number, the first of `count` numbers. The first 2²⁸ − 1 numbers give distinct hashes, spread over
 /// all 28 bits.
 fn fresh_hash(count: u32) -> u32 {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
-    // The numbers only have to differ, so relaxed suffices.
+    // The numbers need only differ, so relaxed suffices.
     NUMBERS.fetch_add(count, Ordering::Relaxed).wrapping_mul(FACTOR)
 }
 
-/// The number that an identity hash was made of. Numbers are consecutive, in the order in which objects were
-/// first asked for their hashes. Of an array the numbers that follow belong to its other [runs](RUN).
+/// The number that an identity hash was made of. Numbers are consecutive, in the order of the objects' first requests
+/// for a hash. For an array, the following numbers belong to its other [runs](RUN).
 #[inline(always)]
 pub fn number_of_hash(hash: u32) -> u32 {
     hash.wrapping_mul(INVERSE) & ((1 << HASH_BITS) - 1)
@@ -332,7 +330,7 @@ impl Object {
         self.byte_atom(index).store(value, Ordering::Relaxed);
     }
 
-    /// Copies the bytes from `start` on into `target`, which they must fill.
+    /// Copies the bytes from `start` on into `target`, and fills it.
     pub fn read_bytes(self, start: usize, target: &mut [u8]) {
         debug_assert!(start + target.len() <= self.length());
         for (offset, byte) in target.iter_mut().enumerate() {
@@ -353,8 +351,8 @@ impl Object {
     #[inline]
     pub fn initialize_bytes(self, start: usize, source: &[u8]) {
         debug_assert!(start + source.len() <= self.length());
-        // SAFETY: the target is inside the object, and nobody else knows the object. The source is
-        // borrowed Rust memory, or the bytes of another object (see `bytes`).
+        // SAFETY: the target is inside of the object, which no other thread knows. The source is borrowed Rust memory,
+        // or the bytes of another object (see `bytes`).
         unsafe {
             let target = self.bytes_pointer().add(start);
             target.copy_from_nonoverlapping(source.as_ptr(), source.len());
@@ -368,11 +366,11 @@ impl Object {
         (self.address() + FIRST_BYTE_OFFSET) as *mut u8
     }
 
-    /// The bytes as a slice: for strings and symbols, which nobody writes once they are shared.
+    /// The bytes as a slice: for strings and symbols, which are not written once they are shared.
     ///
     /// # Safety
     ///
-    /// While the slice lives, its mutator reaches no GC point and nobody writes into the object.
+    /// While the slice lives, its mutator reaches no GC point and no thread writes into the object.
     #[inline]
     pub unsafe fn bytes<'a>(self) -> &'a [u8] {
         // SAFETY: an object of format Bytes has `length` initialised bytes from its first byte on;
@@ -383,8 +381,8 @@ impl Object {
     #[inline(always)]
     fn byte_atom<'a>(self, index: usize) -> &'a AtomicU8 {
         debug_assert!(index < self.length());
-        // SAFETY: the byte is inside the object (index below the length), which is live by the
-        // rooting discipline, and is accessed as an atom by all who may race.
+        // SAFETY: the byte is inside of the object (the index is below the length), which is live by the rooting
+        // discipline, and all accesses that may race are atomic.
         unsafe { &*self.bytes_pointer().add(index).cast::<AtomicU8>() }
     }
 }
@@ -423,15 +421,15 @@ impl Object {
     }
 }
 
-/// The accesses all others are made of.
+/// The accesses that all others are made of.
 impl Object {
     #[inline(always)]
     pub(crate) fn load(self, offset: usize) -> Word {
         Word::from_bits(self.atom(offset).load(Ordering::Relaxed))
     }
 
-    /// Stores a word that may publish the object it points to. The reader's side of the release is
-    /// the dependency of its accesses on the address it loaded.
+    /// Stores a word that may publish the object that it points to. The reader's side of the release is the dependency
+    /// of its accesses on the loaded address.
     #[inline(always)]
     pub(crate) fn store(self, offset: usize, value: Word) {
         self.atom(offset).store(value.bits(), Ordering::Release);
@@ -453,8 +451,8 @@ impl Object {
 
     #[inline(always)]
     fn half<'a>(self, offset: usize) -> &'a AtomicU32 {
-        // SAFETY: as for `atom`. The halves of the header are never raced for as one 64-bit word:
-        // that access is the allocator's, before publication, or the collector's.
+        // SAFETY: as for `atom`. The halves of the header never race with an access to the whole word: only the
+        // allocator, before publication, and the collector access it as 64 bits.
         unsafe { &*((self.address() + offset) as *const AtomicU32) }
     }
 }

@@ -1,4 +1,5 @@
-//! The word: one 64-bit value of the guest, in a register, a frame, a slot or an array element.
+//! The word: one 64-bit value of the guest, in a register, a frame, a slot or an array element. The whole VM passes
+//! guest values in this form.
 //!
 //! The three lowest bits are the tag, the other 61 the payload:
 //!
@@ -23,8 +24,8 @@
 //! itself is the one magnitude of that range that needs a box. Infinities, NaNs and the very large
 //! and small live in boxes.
 //!
-//! Invariant: two words with equal bits denote the same guest value. The converse holds for all but
-//! boxed values.
+//! Invariant: two words with equal bits denote the same guest value. Equal guest values have equal bits, except boxed
+//! ones.
 
 use super::Object;
 use std::fmt;
@@ -54,8 +55,8 @@ pub const SMALL_INTEGER_MIN: i64 = -(1 << 60);
 /// The greatest small integer, 2⁶⁰ − 1.
 pub const SMALL_INTEGER_MAX: i64 = (1 << 60) - 1;
 
-/// What the rotated bits of an immediate double lose: the excess of the exponent, above the fraction
-/// and the sign.
+/// The part of the exponent that the rotated bits of an immediate double omit: its excess, above the fraction and the
+/// sign.
 const DOUBLE_EXCESS: u64 = 896 << 53;
 /// Payloads up to this one are the two zeroes, which have no excess.
 const LAST_ZERO_PAYLOAD: u64 = 1;
@@ -72,7 +73,7 @@ impl Word {
     pub const FALSE: Word = Word::special(1);
     /// The true object.
     pub const TRUE: Word = Word::special(2);
-    /// No value yet: a sentinel that the guest never sees.
+    /// The sentinel for a slot without a value; the guest never sees it.
     pub const UNSET: Word = Word::special(3);
 
     const fn special(index: u64) -> Word {
@@ -81,7 +82,7 @@ impl Word {
 
     /// The word with these bits, which must be those of a word.
     ///
-    /// The pointer tag makes the heap dereference the bits: only bits read from a word qualify.
+    /// The heap dereferences bits with the pointer tag, so only bits that were read from a word qualify.
     #[inline(always)]
     pub const fn from_bits(bits: u64) -> Word {
         Word(bits)
@@ -108,11 +109,11 @@ impl Word {
     /// The guest's boolean for `value`.
     #[inline(always)]
     pub const fn from_bool(value: bool) -> Word {
-        // True follows false in the table of specials, so that this needs no branch.
+        // True follows false in the table of specials, so this needs no branch.
         Word(Word::FALSE.0 + ((value as u64) << TAG_BITS))
     }
 
-    /// The boolean this word is, if it is one.
+    /// The boolean that this word is; `None` for other words.
     #[inline]
     pub const fn as_bool(self) -> Option<bool> {
         match self {

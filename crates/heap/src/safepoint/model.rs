@@ -1,5 +1,5 @@
-//! The stop protocol, in all interleavings of small programs (loom): what a mutator writes while it
-//! runs and the collector writes while the mutator is away never races, and nobody waits for ever.
+//! The stop protocol, in all interleavings of small programs (loom). The mutator writes while it runs and the collector
+//! writes while the mutator is away: these writes never race, and no thread waits for ever.
 
 use super::*;
 use loom::cell::UnsafeCell;
@@ -7,7 +7,7 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A mutator with a number, which it increments while it runs, and the collector during stops.
+/// A mutator with a number. The mutator increments it while it runs, and the collector during stops.
 struct Member {
     status: Status,
     number: UnsafeCell<u32>,
@@ -16,7 +16,7 @@ struct Member {
 #[derive(Clone, Copy, PartialEq)]
 struct MemberPointer(*const Member);
 
-// SAFETY: members are shared under the protocol that is tested; loom notices if it fails.
+// SAFETY: members are shared under the protocol under test; loom reports a race.
 unsafe impl Send for MemberPointer {}
 // SAFETY: as above.
 unsafe impl Sync for MemberPointer {}
@@ -28,7 +28,7 @@ impl MemberPointer {
     }
 
     fn increment(self) {
-        // SAFETY: this is what the model checks: whoever increments is alone.
+        // SAFETY: the model checks that only one thread increments at a time.
         self.get().number.with_mut(|number| unsafe { *number += 1 });
     }
 }
@@ -129,7 +129,7 @@ fn leaving_waits_for_the_end_of_a_stop() {
         let collector = thread::spawn(move || collector.collect());
         let member = model.pointer();
         model.safepoints.leave(member, || member.increment());
-        // Nobody else has the number any more, though the collector may just be starting.
+        // No other thread accesses the number any more, though the collector may just be starting.
         member.increment();
         collector.join().unwrap();
         assert!([2, 3].contains(&model.number()));

@@ -4,8 +4,8 @@ use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 
-/// A mutator that counts up while it runs, without atomic read-modify-write: if the collector
-/// ran at the same time as a mutator, counts would be lost or seen to change.
+/// A mutator that counts up while it runs, without atomic read-modify-write. If the collector ran at the same time,
+/// counts would be lost or seen to change.
 struct Member {
     status: Status,
     count: AtomicU64,

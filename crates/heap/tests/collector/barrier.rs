@@ -1,8 +1,8 @@
-//! Stores into old objects are remembered until the next collection, whichever way they are made.
+//! The write barrier remembers all kinds of stores into old objects until the next collection.
 
 use crate::world::*;
 use crate::{Case, case, stressed};
-use squall_heap::{CollectionKind, Handle, Mutator, Word};
+use squall_heap::{CollectionKind, Mutator, RootHandle, Word};
 
 pub const CASES: &[Case] = &[
     stressed("slots", slots),
@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
     case("young_large_arrays_need_no_barrier", young_large_arrays_need_no_barrier),
 ];
 
-/// Makes everything old.
+/// Makes all objects old.
 fn age(mutator: &mut Mutator) {
     mutator.collect(CollectionKind::Nursery);
 }
@@ -30,7 +30,7 @@ fn young(mutator: &mut Mutator, number: usize) -> Word {
 
 fn slots() {
     let mut mutator = start();
-    let old: Vec<Handle> = (0..100).map(|_| rooted_pair(&mut mutator, 0, 0)).collect();
+    let old: Vec<RootHandle> = (0..100).map(|_| rooted_pair(&mut mutator, 0, 0)).collect();
     for kind in KINDS {
         mutator.collect(kind);
         for (index, &old) in old.iter().enumerate() {
@@ -129,9 +129,9 @@ fn overlapping_copies() {
     }
 }
 
-/// Stores into an old array, `stores` times with the barrier, and once without it. Answers whether
-/// the collection saw the store without barrier, that is, whether it looked at the whole array.
-fn whole_array_is_scanned(mutator: &mut Mutator, array: Handle, stores: usize) -> bool {
+/// Stores into an old array, `stores` times with the barrier, and once without it. Answers whether the collection has
+/// seen the store without barrier, that is, whether it has visited the whole array.
+fn whole_array_is_scanned(mutator: &mut Mutator, array: RootHandle, stores: usize) -> bool {
     age(mutator);
     let value = young(mutator, stores);
     let target = object(mutator, array);

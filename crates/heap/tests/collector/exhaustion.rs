@@ -1,4 +1,4 @@
-//! Exhausted memory: noticed in time, reported to the right allocation, and survived.
+//! Exhausted memory is noticed in time, reported to the right allocation, and survived.
 
 use crate::world::*;
 use crate::{Case, case};
@@ -76,7 +76,7 @@ fn exhaustion_leaves_room_to_recover() {
     }
 }
 
-/// A guest that catches the exception and goes on growing comes to an end.
+/// A guest that catches the exception and continues to grow is stopped in the end.
 fn ignored_exhaustion_ends_growth() {
     let max_heap = 64 << 20;
     let mut mutator = start_limited(max_heap);
@@ -146,7 +146,7 @@ fn growing_arrays_exhaust_a_heap() {
     assert!(mutator.allocate_slots(PAIR, NO_CLASS).is_some());
 }
 
-/// Every tenth object of a full heap survives: less than the limit, but in all blocks.
+/// Each tenth object of a full heap survives: less than the limit, but spread over all blocks.
 fn fragmented_memory_is_compacted() {
     let max_heap = 64 << 20;
     let mut mutator = start_limited(max_heap);
@@ -173,7 +173,7 @@ fn fragmented_memory_is_compacted() {
     }
 }
 
-/// Each nursery leaves a small object and one that is not, and that is all that the program needs.
+/// The survivors of each nursery are one small and one larger object, and the program needs no more.
 fn survivors_of_many_nurseries_share_blocks() {
     let mut mutator = start_limited(32 << 20);
     let kept = rooted_array(&mut mutator, ARRAY, 8_000);

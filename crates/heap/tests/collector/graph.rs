@@ -1,9 +1,9 @@
-//! A random graph and its shadow: what the program did to the heap's objects it did to plain Rust
-//! data, too, and the two agree after every collection.
+//! A random graph and its shadow: each change of the heap's objects is also made to plain Rust data, and the two agree
+//! after each collection.
 
 use crate::world::*;
 use crate::{Case, case, stressed};
-use squall_heap::{CollectionKind, Format, Handle, Mutator, Object, Word};
+use squall_heap::{CollectionKind, Format, Mutator, Object, RootHandle, Word};
 use std::collections::HashMap;
 
 pub const CASES: &[Case] = &[
@@ -21,7 +21,7 @@ enum Value {
     Node(usize),
 }
 
-/// An object in the shadow: its number is in its first field.
+/// An object in the shadow. Its first field holds its number.
 struct Node {
     format: Format,
     fields: Vec<Value>,
@@ -32,7 +32,7 @@ struct Graph {
     shadow: Vec<Node>,
     /// For each root, the node it holds.
     roots: Vec<usize>,
-    handles: Vec<Handle>,
+    handles: Vec<RootHandle>,
 }
 
 const ROOTS: usize = 50;
@@ -95,7 +95,7 @@ impl Graph {
     fn replace_root(&mut self, mutator: &mut Mutator) {
         let root = self.choose(ROOTS);
         let (number, object) = self.new_node(mutator);
-        // Half of the new nodes lead to the old one.
+        // Half of the new nodes refer to the old one.
         if self.choose(2) == 0 && self.shadow[number].fields.len() > 1 {
             let old = mutator.get(self.handles[root]);
             set(mutator, object, 1, old);

@@ -1,15 +1,15 @@
 //! Tests that run real collections.
 //!
-//! A process has one heap, so every case runs in a process of its own: without arguments, or with
-//! parts of names, this program runs itself once per case and mode; as `--case <name> <mode>` it
-//! runs the case. To repeat a failure, use the command that it prints.
+//! A process has one heap, so each case runs in a process of its own. Without arguments, or with parts of names, this
+//! program runs itself once per case and mode; as `--case <name> <mode>` it runs the case. When a run fails, the
+//! program prints the command that repeats it.
 
 mod barrier;
 mod exhaustion;
 mod graph;
-mod handles;
 mod objects;
 mod options;
+mod root_handles;
 mod stops;
 mod threads;
 mod weak;
@@ -28,7 +28,7 @@ pub struct Case {
     modes: &'static [&'static str],
 }
 
-/// A case that runs as it is.
+/// A case that runs without stress.
 pub const fn case(name: &'static str, run: fn()) -> Case {
     Case { name, run, modes: &["plain"] }
 }
@@ -40,7 +40,7 @@ pub const fn stressed(name: &'static str, run: fn()) -> Case {
 
 const SUITES: &[&[Case]] = &[
     objects::CASES,
-    handles::CASES,
+    root_handles::CASES,
     barrier::CASES,
     graph::CASES,
     weak::CASES,
@@ -77,7 +77,7 @@ fn run_here(name: &str, mode: &str) {
     (case.run)();
 }
 
-/// A case that waits for ever is a failure, not a reason to wait for ever.
+/// Makes a case that waits for ever a failure.
 fn end_if_stuck() {
     thread::sleep(Duration::from_secs(300));
     eprintln!("still not done after five minutes");
@@ -99,14 +99,14 @@ fn selected_runs(filters: &[&str]) -> Vec<Run> {
     runs.filter(is_selected).collect()
 }
 
-/// Runs all, a few at a time. Answers the failures, as commands that repeat them.
+/// Runs all cases, a few at a time. Answers the commands that repeat the failures.
 fn run_all(runs: &[Run]) -> Vec<String> {
     let waiting = Mutex::new(runs.iter());
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // The lock is released before the run.
+                // The lock is released before the run begins.
                 while let Some(run) = { waiting.lock().unwrap().next() } {
                     failures.lock().unwrap().extend(run_apart(run));
                 }

@@ -1,4 +1,4 @@
-//! Objects of every format keep what is in them, wherever they are moved.
+//! Objects of all formats keep their contents when they are moved.
 
 use crate::world::*;
 use crate::{Case, stressed};
@@ -118,7 +118,7 @@ fn raw_words_survive() {
 
 fn arrays_of_all_sizes_survive() {
     let mut mutator = start();
-    // The sizes around the one from which on arrays are large, and around pages.
+    // Sizes around the least size of large arrays, and around pages.
     let large = (8 << 10) / 8 - 3;
     assert_eq!(size_of_array(large), 8 << 10);
     let lengths =

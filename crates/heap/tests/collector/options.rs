@@ -1,4 +1,4 @@
-//! Options: what is refused, and what they do.
+//! Options: which ones are refused, and their effects.
 
 use crate::world::*;
 use crate::{Case, case};
@@ -34,7 +34,7 @@ fn senseless_options_are_refused() {
     refused(HeapOptions { gc_threads: Some(0), ..options() }, HeapError::NoThreads);
     let stress = Some(Stress { every: 0, full: 1 });
     refused(HeapOptions { stress, ..options() }, HeapError::NoStressInterval);
-    // None of these was the one heap of the process.
+    // None of these has created the heap of the process.
     start();
 }
 

@@ -1,4 +1,4 @@
-//! Stops: who is asked to stop, who is waited for, and what the statistics say.
+//! Stops: which mutators are asked to stop, which ones the collector waits for, and the statistics of it.
 
 use crate::world::*;
 use crate::{Case, case};
@@ -61,7 +61,7 @@ fn running_mutators_are_waited_for() {
     let running = thread::spawn(move || {
         let mut mutator = attach(heap, 1);
         attached.send(()).unwrap();
-        // The runtime is told after the mutator was.
+        // The runtime hears of the stop after the mutator's status has changed.
         while !world().poll.load(Ordering::Relaxed) {
             std::hint::spin_loop();
         }

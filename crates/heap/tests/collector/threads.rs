@@ -62,8 +62,8 @@ fn trees_in_parallel() {
     });
 }
 
-/// All threads store new pairs into the same small and large arrays, and read what others stored:
-/// always a whole word, of an initialised object.
+/// All threads store new pairs into the same small and large arrays, and read the others' stores: each read gives a
+/// whole word, of an initialised object.
 fn racing_stores_keep_words_whole() {
     let mut mutator = start();
     let initial = pair(&mut mutator, integer(0), integer(0)).word();
@@ -85,7 +85,7 @@ fn racing_stores_keep_words_whole() {
             let other = other.as_object().expect("a pair");
             assert_eq!(other.layout(), PAIR);
             assert_eq!(other.slot(0), other.slot(1));
-            // A slot of an object that another thread may write at the same time.
+            // The slot of an object that another thread may write at the same time.
             other.set_slot(mutator, 1, other.slot(0));
             mutator.safepoint();
         }

@@ -2,7 +2,7 @@
 
 use crate::world::*;
 use crate::{Case, case, stressed};
-use squall_heap::{CollectionKind, Handle, Mutator, Word};
+use squall_heap::{CollectionKind, Mutator, RootHandle, Word};
 use std::collections::BTreeSet;
 
 pub const CASES: &[Case] = &[
@@ -25,9 +25,9 @@ pub const CASES: &[Case] = &[
     stressed("weak_roots_are_forgotten", weak_roots_are_forgotten),
 ];
 
-/// A weak array of this length, all of whose elements are new pairs of their index; every third
-/// pair is also in a strong array. Answers both arrays.
-fn weak_and_strong(mutator: &mut Mutator, length: usize) -> (Handle, Handle) {
+/// A weak array of this length whose elements are new pairs of their index; every third pair is also in a strong array.
+/// Answers both arrays.
+fn weak_and_strong(mutator: &mut Mutator, length: usize) -> (RootHandle, RootHandle) {
     let weak = rooted_array(mutator, WEAK, length);
     let strong = rooted_array(mutator, ARRAY, length);
     for index in 0..length {
@@ -40,7 +40,7 @@ fn weak_and_strong(mutator: &mut Mutator, length: usize) -> (Handle, Handle) {
     (weak, strong)
 }
 
-fn check_every_third(mutator: &Mutator, weak: Handle, strong: Handle) {
+fn check_every_third(mutator: &Mutator, weak: RootHandle, strong: RootHandle) {
     let (weak, strong) = (object(mutator, weak), object(mutator, strong));
     for index in 0..weak.length() {
         assert_eq!(weak.element(index), strong.element(index));
@@ -117,7 +117,7 @@ fn nursery_collections_clear_only_the_young() {
 }
 
 /// A new ephemeron, rooted.
-fn ephemeron(mutator: &mut Mutator, key: Word, value: Word) -> Handle {
+fn ephemeron(mutator: &mut Mutator, key: Word, value: Word) -> RootHandle {
     let depth = mutator.root_depth();
     let (key, value) = (mutator.push_root(key), mutator.push_root(value));
     let ephemeron = mutator.allocate_slots(EPHEMERON, NO_CLASS).unwrap();
@@ -127,7 +127,7 @@ fn ephemeron(mutator: &mut Mutator, key: Word, value: Word) -> Handle {
     mutator.push_root(ephemeron.word())
 }
 
-fn parts(mutator: &Mutator, ephemeron: Handle) -> (Word, Word) {
+fn parts(mutator: &Mutator, ephemeron: RootHandle) -> (Word, Word) {
     let ephemeron = object(mutator, ephemeron);
     (ephemeron.slot(0), ephemeron.slot(1))
 }
@@ -185,7 +185,7 @@ fn ephemerons_chain() {
             chain[index] = Some(ephemeron(&mut mutator, key, value));
         }
         mutator.set(keys, Word::NIL);
-        let chain: Vec<Handle> = chain.into_iter().flatten().collect();
+        let chain: Vec<RootHandle> = chain.into_iter().flatten().collect();
         mutator.collect(CollectionKind::Full);
         for (index, &link) in chain.iter().enumerate() {
             let (key, value) = parts(&mutator, link);
@@ -243,7 +243,7 @@ fn old_ephemerons_with_young_parts() {
     assert_eq!(parts(&mutator, lost), CLEARED);
 }
 
-/// Registers a new pair of this number and another one, with the number as its tag.
+/// Registers a new pair of this number and another number, with the number as its tag.
 fn register(mutator: &mut Mutator, number: usize) -> Word {
     let inner = pair(mutator, integer(number), integer(1)).word();
     let outer = pair(mutator, integer(number), inner);
@@ -251,7 +251,7 @@ fn register(mutator: &mut Mutator, number: usize) -> Word {
     outer.word()
 }
 
-/// Takes the finalisable objects, checks what is in them, and answers their tags.
+/// Takes the finalisable objects, checks their contents, and answers their tags.
 fn finalize(mutator: &Mutator) -> Vec<u64> {
     let taken = std::iter::from_fn(|| mutator.heap().take_finalizable());
     let tags = taken.map(|finalizable| {
@@ -327,8 +327,8 @@ fn live_objects_are_not_finalised() {
     assert_eq!(finalize(&mutator).len(), 10_000);
 }
 
-/// Like blocked strands: the frames of each are roots if the strand can still be woken, and what
-/// wakes the next one is in the frames of the one before.
+/// Conditional roots as for blocked strands: the frames of each strand are roots if the strand can still be woken, and
+/// its frames hold the waker of the next strand.
 fn conditional_roots_chain() {
     let mut mutator = start();
     let first = rooted_pair(&mut mutator, 0, 0);
@@ -357,7 +357,7 @@ fn conditional_roots_chain() {
 
 fn weak_roots_are_forgotten() {
     let mut mutator = start();
-    let kept: Vec<Handle> = (0..10).map(|index| rooted_pair(&mut mutator, index, 0)).collect();
+    let kept: Vec<RootHandle> = (0..10).map(|index| rooted_pair(&mut mutator, index, 0)).collect();
     for &handle in &kept {
         let word = mutator.get(handle);
         world().weak.lock().unwrap().push(word);

@@ -1,13 +1,13 @@
 //! A small runtime for the tests: classes, roots, and ways to make objects.
 
 use squall_heap::{
-    CollectionKind, Format, Handle, Heap, HeapOptions, LayoutId, Mutator, Object, RootSource,
+    CollectionKind, Format, Heap, HeapOptions, LayoutId, Mutator, Object, RootHandle, RootSource,
     Stress, Tracer, Word,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-/// What the root source offers to the cases. The locks are free whenever a collection can begin.
+/// The roots that the root source offers to the cases. The locks are free whenever a collection can begin.
 #[derive(Default)]
 pub struct World {
     pub roots: Mutex<Vec<Word>>,
@@ -19,7 +19,7 @@ pub struct World {
     pub poll: AtomicBool,
 }
 
-/// A root that counts as long as `condition` is live.
+/// A root that counts while `condition` is live.
 pub struct Conditional {
     pub condition: Word,
     pub root: Word,
@@ -81,7 +81,7 @@ pub fn set_mode(mode: &str) {
     STRESS.set(stress).unwrap();
 }
 
-/// Whether collections happen at many allocations, so that a case had better be short.
+/// Whether collections happen at many allocations, so that a case should be short.
 pub fn is_stressed() -> bool {
     STRESS.get().is_some_and(Option::is_some)
 }
@@ -104,14 +104,14 @@ pub fn start() -> Mutator {
     start_with(HeapOptions { max_heap: Some(1 << 30), ..HeapOptions::default() })
 }
 
-/// As [`start`], with options.
+/// Does the same as [`start`], with options.
 pub fn start_with(options: HeapOptions) -> Mutator {
     attach(heap_with(options), 0)
 }
 
 /// Attaches this thread.
 pub fn attach(heap: &'static Heap, context: usize) -> Mutator {
-    // SAFETY: the cases keep to the rooting discipline; it is what they test.
+    // SAFETY: the cases keep the rooting discipline.
     unsafe { heap.attach(context) }
 }
 
@@ -149,19 +149,19 @@ pub fn pair(mutator: &mut Mutator, first: Word, second: Word) -> Object {
 }
 
 /// A new pair of two numbers, rooted.
-pub fn rooted_pair(mutator: &mut Mutator, first: usize, second: usize) -> Handle {
+pub fn rooted_pair(mutator: &mut Mutator, first: usize, second: usize) -> RootHandle {
     let object = pair(mutator, integer(first), integer(second));
     mutator.push_root(object.word())
 }
 
 /// A new array of nils, rooted.
-pub fn rooted_array(mutator: &mut Mutator, layout: LayoutId, length: usize) -> Handle {
+pub fn rooted_array(mutator: &mut Mutator, layout: LayoutId, length: usize) -> RootHandle {
     let array = mutator.allocate_array(layout, NO_CLASS, length, Word::NIL).unwrap();
     mutator.push_root(array.word())
 }
 
 /// The object behind a handle.
-pub fn object(mutator: &Mutator, handle: Handle) -> Object {
+pub fn object(mutator: &Mutator, handle: RootHandle) -> Object {
     mutator.get(handle).as_object().expect("a pointer")
 }
 

@@ -24,7 +24,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature};
-use squall_heap::{Handle, Word};
+use squall_heap::{RootHandle, Word};
 
 use super::anchor::{self, Anchor, ProgramEnded};
 use super::convert::{self, Encoded};
@@ -298,7 +298,7 @@ struct Caller {
     call_site: Option<&'static Site>,
     window: Window,
     /// The roots that hold the window's words meanwhile.
-    words: Vec<Handle>,
+    words: Vec<RootHandle>,
     depth: usize,
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use squall_heap::{Format, Handle, Object, Word};
+use squall_heap::{Format, Object, RootHandle, Word};
 
 use super::{Passage, has_shared_class, passage, wrap};
 use crate::behavior::SlotContent;
@@ -36,16 +36,16 @@ pub fn copy(
     copied
 }
 
-fn original_of(thread: &Thread, handle: Handle) -> Object {
+fn original_of(thread: &Thread, handle: RootHandle) -> Object {
     thread.mutator.get(handle).object_unchecked()
 }
 
 /// What has been copied so far.
 struct Copies {
     /// The first original.
-    first: Handle,
+    first: RootHandle,
     /// An array in which each original is followed by its copy.
-    pairs: Handle,
+    pairs: RootHandle,
     /// How many pairs there are.
     count: usize,
     /// The numbers of the pairs whose originals have this identity hash.
@@ -149,7 +149,7 @@ fn make_pairs(thread: &mut Thread, count: usize) -> Result<Object, Failure> {
 }
 
 /// A shallow copy. Nested classes are left out: they are made anew around the copy. *GC point.*
-fn clone(thread: &mut Thread, original: Handle) -> Result<Object, Failure> {
+fn clone(thread: &mut Thread, original: RootHandle) -> Result<Object, Failure> {
     let object = original_of(thread, original);
     let (layout, class) = (object.layout(), object.class());
     if layout.format() == Format::Array {

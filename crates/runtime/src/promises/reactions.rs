@@ -1,6 +1,6 @@
 //! What happens when a promise is settled.
 
-use squall_heap::{Handle, Object, Word};
+use squall_heap::{Object, RootHandle, Word};
 
 use super::{ARGUMENT, BREAK, RESOLVE, State, make, origins, owner, promise_in, sends, settling};
 use super::{slots, state};
@@ -34,7 +34,7 @@ fn add_rooted_callbacks(
     thread: &mut Thread,
     here: VatRef,
     window: Window,
-    [resolved, broken]: [Handle; 2],
+    [resolved, broken]: [RootHandle; 2],
 ) -> Result<Word, Failure> {
     let vm = thread.vm;
     if [resolved, broken].iter().any(|&callback| is_other(thread.mutator.get(callback))) {

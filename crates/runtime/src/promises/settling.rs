@@ -1,6 +1,6 @@
 //! Settling promises.
 
-use squall_heap::{Handle, Object, Word};
+use squall_heap::{Object, RootHandle, Word};
 
 use super::{
     BREAK, RESOLVE, State, origins, owner, promise_in, reactions, set_state, slots, state,
@@ -115,7 +115,7 @@ pub(super) fn follow_settled(thread: &mut Thread, here: VatRef, other: Object, r
 fn make_settlement(
     thread: &mut Thread,
     kind: Word,
-    promise: Handle,
+    promise: RootHandle,
     outcome: Word,
 ) -> Result<Object, Failure> {
     // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
@@ -156,16 +156,16 @@ pub(super) fn publish(
 struct Publication {
     here: VatRef,
     /// The promise that is settled next.
-    promise: Handle,
+    promise: RootHandle,
     /// Its outcome.
-    outcome: Handle,
+    outcome: RootHandle,
     /// The reactions of it that are still to be done.
-    reactions: Handle,
+    reactions: RootHandle,
     /// Whether it has had any.
     had_reactions: bool,
     /// The first of the settlements that follow, and the last.
-    first: Handle,
-    last: Handle,
+    first: RootHandle,
+    last: RootHandle,
 }
 
 /// What comes next for a promise that is being settled.

@@ -10,7 +10,7 @@
 //! where it comes from, is in a root.
 
 use squall_bytecode::types::RegisterType;
-use squall_heap::{Handle, Object, Word};
+use squall_heap::{Object, RootHandle, Word};
 
 use super::types::{Shape, Type};
 use super::{lists, maps, scalars};
@@ -43,12 +43,12 @@ struct Conversion<'t> {
 /// Something that is half converted.
 struct Level {
     kind: Type,
-    source: Handle,
+    source: RootHandle,
     /// What its parts are put into.
-    target: Handle,
+    target: RootHandle,
     /// For maps, the pair in hand, and a key whose value is still to come.
-    pair: Handle,
-    key: Handle,
+    pair: RootHandle,
+    key: RootHandle,
     index: usize,
     /// How many parts there are; a map has two for each key.
     count: usize,
@@ -69,11 +69,11 @@ impl<'t> Conversion<'t> {
         Conversion { thread, boxes, depth }
     }
 
-    fn root(&mut self, word: Word) -> Handle {
+    fn root(&mut self, word: Word) -> RootHandle {
         self.thread.mutator.push_root(word)
     }
 
-    fn object(&self, handle: Handle) -> Object {
+    fn object(&self, handle: RootHandle) -> Object {
         self.thread.mutator.get(handle).object_unchecked()
     }
 

@@ -10,7 +10,7 @@
 //! The *shared* mark is the first flag of the header: see [`crate::typed`]. Elements that are lists
 //! are always shared, since a container knows them.
 
-use squall_heap::{Flag, Format, Handle, Object, Word};
+use squall_heap::{Flag, Format, Object, RootHandle, Word};
 
 use super::types::{Storage, Type};
 use super::{Registers, index_error, position};
@@ -113,7 +113,11 @@ fn set_length(thread: &mut Thread, list: Object, length: usize) {
 }
 
 /// Room for elements, as a root. *GC point.*
-fn allocate_room(thread: &mut Thread, storage: Storage, count: usize) -> Result<Handle, Failure> {
+fn allocate_room(
+    thread: &mut Thread,
+    storage: Storage,
+    count: usize,
+) -> Result<RootHandle, Failure> {
     let mutator = &mut thread.mutator;
     let object = match storage {
         Storage::Word => mutator.allocate_array(known::WORDS, Word::NIL, count, Word::NIL),
@@ -126,7 +130,7 @@ fn allocate_room(thread: &mut Thread, storage: Storage, count: usize) -> Result<
 }
 
 /// A new list whose elements are in this room. *GC point.*
-fn allocate_list(thread: &mut Thread, room: Handle, length: usize) -> Result<Word, Failure> {
+fn allocate_list(thread: &mut Thread, room: RootHandle, length: usize) -> Result<Word, Failure> {
     let list = allocated(thread.mutator.allocate_slots(known::LIST, Word::NIL))?;
     list.initialize_slot(LENGTH, Word::from_small_integer_unchecked(length as i64));
     list.initialize_slot(ELEMENTS, thread.mutator.get(room));

@@ -16,7 +16,7 @@
 
 use std::cmp::Ordering;
 
-use squall_heap::{Handle, Object, Word};
+use squall_heap::{Object, RootHandle, Word};
 
 use super::compare::compare;
 use super::types::Type;
@@ -177,7 +177,7 @@ struct Growth<'t> {
 }
 
 /// The nodes on the way to a place, and whether it goes on to the left of each.
-type Path = Vec<(Handle, bool)>;
+type Path = Vec<(RootHandle, bool)>;
 
 impl<'t> Growth<'t> {
     fn new(thread: &'t mut Thread) -> Growth<'t> {
@@ -185,26 +185,26 @@ impl<'t> Growth<'t> {
         Growth { thread, depth }
     }
 
-    fn root(&mut self, word: Word) -> Handle {
+    fn root(&mut self, word: Word) -> RootHandle {
         self.thread.mutator.push_root(word)
     }
 
-    fn get(&self, handle: Handle) -> Word {
+    fn get(&self, handle: RootHandle) -> Word {
         self.thread.mutator.get(handle)
     }
 
     /// A part of a node.
-    fn part(&mut self, node: Handle, slot: usize) -> Handle {
+    fn part(&mut self, node: RootHandle, slot: usize) -> RootHandle {
         let part = self.get(node).object_unchecked().slot(slot);
         self.root(part)
     }
 
-    fn size(&self, map: Handle) -> usize {
+    fn size(&self, map: RootHandle) -> usize {
         size(self.get(map))
     }
 
     /// A node of key, value, left and right.
-    fn node(&mut self, parts: [Handle; 4]) -> Result<Handle, Failure> {
+    fn node(&mut self, parts: [RootHandle; 4]) -> Result<RootHandle, Failure> {
         let mutator = &mut self.thread.mutator;
         let node = allocated(mutator.allocate_slots(known::MAP_NODE, Word::NIL))?;
         for (slot, part) in parts.into_iter().enumerate() {
@@ -216,7 +216,7 @@ impl<'t> Growth<'t> {
     }
 
     /// The way to a key; the node that has it, if there is one, comes separately.
-    fn path(&mut self, keys: Type, map: Word, key: Handle) -> (Path, Option<Handle>) {
+    fn path(&mut self, keys: Type, map: Word, key: RootHandle) -> (Path, Option<RootHandle>) {
         let (mut path, mut place) = (Path::new(), map);
         while let Some(node) = place.as_object() {
             let order = compare(keys, self.get(key), node.slot(KEY));
@@ -230,7 +230,13 @@ impl<'t> Growth<'t> {
         (path, None)
     }
 
-    fn put(&mut self, keys: Type, map: Word, key: Handle, value: Handle) -> Result<Word, Failure> {
+    fn put(
+        &mut self,
+        keys: Type,
+        map: Word,
+        key: RootHandle,
+        value: RootHandle,
+    ) -> Result<Word, Failure> {
         let (path, found) = self.path(keys, map, key);
         let [left, right] = match found {
             Some(node) => [LEFT, RIGHT].map(|side| self.part(node, side)),
@@ -240,7 +246,7 @@ impl<'t> Growth<'t> {
         self.rebuild(path, new)
     }
 
-    fn remove(&mut self, keys: Type, map: Word, key: Handle) -> Result<Word, Failure> {
+    fn remove(&mut self, keys: Type, map: Word, key: RootHandle) -> Result<Word, Failure> {
         let (path, Some(node)) = self.path(keys, map, key) else { return Ok(map) };
         let [left, right] = [LEFT, RIGHT].map(|side| self.part(node, side));
         let rest = match (self.size(left), self.size(right)) {
@@ -256,7 +262,7 @@ impl<'t> Growth<'t> {
     }
 
     /// The node with the smallest key, and the map without that.
-    fn without_first(&mut self, map: Handle) -> Result<(Handle, Handle), Failure> {
+    fn without_first(&mut self, map: RootHandle) -> Result<(RootHandle, RootHandle), Failure> {
         let (mut path, mut first) = (Path::new(), map);
         while !self.get(first).object_unchecked().slot(LEFT).is_nil() {
             path.push((first, true));
@@ -268,7 +274,7 @@ impl<'t> Growth<'t> {
     }
 
     /// The new map, from the place at the end of a path upwards.
-    fn rebuild(&mut self, path: Path, place: Handle) -> Result<Word, Failure> {
+    fn rebuild(&mut self, path: Path, place: RootHandle) -> Result<Word, Failure> {
         let mut map = place;
         for (node, is_left) in path.into_iter().rev() {
             let [key, value] = [KEY, VALUE].map(|slot| self.part(node, slot));
@@ -280,7 +286,10 @@ impl<'t> Growth<'t> {
     }
 
     /// A node of parts of which one side may be too heavy, by what one update does.
-    fn balanced(&mut self, parts @ [_, _, left, right]: [Handle; 4]) -> Result<Handle, Failure> {
+    fn balanced(
+        &mut self,
+        parts @ [_, _, left, right]: [RootHandle; 4],
+    ) -> Result<RootHandle, Failure> {
         let [on_left, on_right] = [left, right].map(|side| 1 + self.size(side));
         if on_left + on_right <= 3 {
             return self.node(parts);
@@ -297,9 +306,9 @@ impl<'t> Growth<'t> {
     /// Moves nodes from the heavy side, the second one, to the other.
     fn rotated(
         &mut self,
-        [key, value, left, right]: [Handle; 4],
+        [key, value, left, right]: [RootHandle; 4],
         sides @ [light, heavy]: [usize; 2],
-    ) -> Result<Handle, Failure> {
+    ) -> Result<RootHandle, Failure> {
         let (stays, root) = if heavy == RIGHT { (left, right) } else { (right, left) };
         let [inner, outer] = [light, heavy].map(|side| self.part(root, side));
         let [root_key, root_value] = [KEY, VALUE].map(|slot| self.part(root, slot));
@@ -315,7 +324,11 @@ impl<'t> Growth<'t> {
     }
 
     /// A node whose last two parts are on these sides.
-    fn oriented(&mut self, parts: [Handle; 4], sides: [usize; 2]) -> Result<Handle, Failure> {
+    fn oriented(
+        &mut self,
+        parts: [RootHandle; 4],
+        sides: [usize; 2],
+    ) -> Result<RootHandle, Failure> {
         let [key, value, one, other] = parts;
         self.node(if sides == [LEFT, RIGHT] { parts } else { [key, value, other, one] })
     }

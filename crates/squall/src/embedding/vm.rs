@@ -344,7 +344,11 @@ fn prepare(
 }
 
 impl Machine {
-    fn started(&mut self, platform: squall_heap::Handle, host: squall_heap::Handle) -> Started {
+    fn started(
+        &mut self,
+        platform: squall_heap::RootHandle,
+        host: squall_heap::RootHandle,
+    ) -> Started {
         let (vm, embedding) = self.parts();
         let value = |handle| native_of_main(self.thread(), self.thread().mutator.get(handle));
         let (platform, host) = (value(platform), value(host));

@@ -1,7 +1,7 @@
-//! Handles: roots for Rust code that holds words across a GC point.
+//! Root handles: roots for Rust code that holds words across a GC point.
 //!
-//! Each mutator has a stack of words that every collection visits. A [`HandleScope`] takes a part of
-//! it, hands out indices into it as [`Handle`]s, and pops what it took when it ends:
+//! Each mutator has a stack of words that every collection visits. A [`RootScope`] pushes words there, hands out their
+//! indices as [`RootHandle`]s, and pops them when it ends:
 //!
 //! ```
 //! # use squall_heap::{LayoutId, Mutator, Object, Word};
@@ -14,8 +14,8 @@
 //! }
 //! ```
 //!
-//! A scope is its mutator for all other purposes. Code that must not keep a destructor pending, or
-//! works in loops, uses [`Mutator::push_root`] and [`Mutator::truncate_roots`] directly.
+//! A scope dereferences to its mutator. Code that must not keep a destructor pending, or that works in loops, uses
+//! [`Mutator::push_root`] and [`Mutator::truncate_roots`] directly.
 
 use super::Mutator;
 use crate::representation::Word;
@@ -23,28 +23,28 @@ use std::ops::{Deref, DerefMut};
 
 /// A word on a mutator's root stack, by its index from the bottom. Valid until its scope ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle(u32);
+pub struct RootHandle(u32);
 
 /// A part of a mutator's root stack, released when dropped.
-pub struct HandleScope<'m> {
+pub struct RootScope<'m> {
     mutator: &'m mut Mutator,
     depth: usize,
 }
 
 impl Mutator {
-    /// Opens a scope for handles.
+    /// Opens a scope for root handles.
     #[inline]
-    pub fn scope(&mut self) -> HandleScope<'_> {
+    pub fn scope(&mut self) -> RootScope<'_> {
         let depth = self.root_depth();
-        HandleScope { mutator: self, depth }
+        RootScope { mutator: self, depth }
     }
 
     /// Makes `word` a root, until the root stack is truncated.
     #[inline]
-    pub fn push_root(&mut self, word: Word) -> Handle {
+    pub fn push_root(&mut self, word: Word) -> RootHandle {
         let roots = self.roots_mut();
         roots.push(word);
-        Handle((roots.len() - 1) as u32)
+        RootHandle((roots.len() - 1) as u32)
     }
 
     /// Takes the last root off the stack.
@@ -53,19 +53,19 @@ impl Mutator {
         self.roots_mut().pop()
     }
 
-    /// The word behind a handle.
+    /// The word of a root handle.
     #[inline]
-    pub fn get(&self, handle: Handle) -> Word {
+    pub fn get(&self, handle: RootHandle) -> Word {
         self.roots()[handle.0 as usize]
     }
 
-    /// Replaces the word behind a handle.
+    /// Replaces the word of a root handle.
     #[inline]
-    pub fn set(&mut self, handle: Handle, word: Word) {
+    pub fn set(&mut self, handle: RootHandle, word: Word) {
         self.roots_mut()[handle.0 as usize] = word;
     }
 
-    /// How many roots are on the stack.
+    /// The number of roots on the stack.
     #[inline]
     pub fn root_depth(&self) -> usize {
         self.roots().len()
@@ -78,22 +78,22 @@ impl Mutator {
     }
 }
 
-impl HandleScope<'_> {
+impl RootScope<'_> {
     /// Makes `word` a root until the scope ends.
     #[inline]
-    pub fn root(&mut self, word: impl Into<Word>) -> Handle {
+    pub fn root(&mut self, word: impl Into<Word>) -> RootHandle {
         self.mutator.push_root(word.into())
     }
 }
 
-impl Drop for HandleScope<'_> {
+impl Drop for RootScope<'_> {
     #[inline]
     fn drop(&mut self) {
         self.mutator.truncate_roots(self.depth);
     }
 }
 
-impl Deref for HandleScope<'_> {
+impl Deref for RootScope<'_> {
     type Target = Mutator;
 
     #[inline(always)]
@@ -102,7 +102,7 @@ impl Deref for HandleScope<'_> {
     }
 }
 
-impl DerefMut for HandleScope<'_> {
+impl DerefMut for RootScope<'_> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Mutator {
         self.mutator

@@ -1,8 +1,8 @@
-//! Handles are roots as long as their scope lasts.
+//! Root handles are roots until their scope ends.
 
 use crate::world::*;
 use crate::{Case, case, stressed};
-use squall_heap::{CollectionKind, HandleScope, Word};
+use squall_heap::{CollectionKind, RootScope, Word};
 
 pub const CASES: &[Case] = &[
     stressed("handles_follow_their_objects", handles_follow_their_objects),
@@ -24,7 +24,7 @@ fn handles_follow_their_objects() {
 }
 
 fn scopes_nest() {
-    fn list(scope: &mut HandleScope<'_>, length: usize) -> Word {
+    fn list(scope: &mut RootScope<'_>, length: usize) -> Word {
         if length == 0 {
             return Word::NIL;
         }
