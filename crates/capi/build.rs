@@ -1,4 +1,4 @@
-//! Gives the shared library a soname: programs find libraries whose interface is compatible.
+//! Gives the shared library a soname, so that the dynamic linker finds a library with a compatible interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

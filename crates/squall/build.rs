@@ -1,5 +1,5 @@
-//! Compiles the library, `lib/*.ns`, and assembles what the host provides, `lib/host/*.sqasm`, into
-//! binary modules that the crate embeds.
+//! Compiles the library, `lib/*.ns`, and assembles the host modules, `lib/host/*.sqasm`, into binary modules that the
+//! crate embeds.
 //!
 //! Writes `OUT_DIR/<Name>.sqb` per module, and `OUT_DIR/library.rs` with the table of them. The
 //! module in `lib/host/console.sqasm` is called `host:console`.
@@ -51,7 +51,7 @@ fn sources(folder: &Path, extension: &str) -> Vec<PathBuf> {
 /// The binary form of a library module; a mistake in it ends the build.
 fn compiled(path: &Path, name: &str) -> Vec<u8> {
     let text = std::fs::read_to_string(path).expect("library modules are UTF-8");
-    // What traces show: the place on the machine that built this would help nobody.
+    // The path in traces: the path on the build machine would not help a user.
     let shown = format!("lib/{name}.ns");
     let options = CompileOptions { trusted: true };
     let source = Source::new(shown, text);
@@ -69,7 +69,7 @@ fn compiled(path: &Path, name: &str) -> Vec<u8> {
     }
 }
 
-/// The binary form of a module of the host; a mistake in it ends the build.
+/// The binary form of a host module; a mistake in it ends the build.
 fn assembled(path: &Path) -> Vec<u8> {
     let text = std::fs::read_to_string(path).expect("modules are UTF-8");
     match squall_bytecode::assembler::assemble(&text) {

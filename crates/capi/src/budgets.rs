@@ -1,11 +1,11 @@
-//! Budgets: how much of the machine a sandbox may use, or a whole program.
+//! Budgets: the limits of a sandbox, or of a whole program. `sandboxes` and `machine_options` take them from C.
 
 use machine::embedding::Budgets;
 
-/// As much as it likes.
+/// No limit.
 pub const SQUALL_UNLIMITED: u64 = u64::MAX;
 
-/// What a sandbox may use; `SQUALL_UNLIMITED` for as much as it likes.
+/// The limits of a sandbox; `SQUALL_UNLIMITED` for none.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct squall_budgets {
@@ -13,14 +13,14 @@ pub struct squall_budgets {
     pub fuel: u64,
     /// Bytes that are reachable from the sandbox.
     pub heap: u64,
-    /// Strands at a time: turns, processes, threads.
+    /// Strands at a time: turns, processes and threads.
     pub strands: u64,
     /// Eventual sends and writes to channels.
     pub messages: u64,
 }
 
 impl squall_budgets {
-    /// The same, for the machine.
+    /// The limits in the machine's form.
     pub fn budgets(&self) -> Budgets {
         let budget = |amount: u64| (amount != SQUALL_UNLIMITED).then_some(amount);
         Budgets {

@@ -1,4 +1,4 @@
-//! Ends of channels for native threads.
+//! Ends of channels: native threads of the embedder read and write guest channels with these functions.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::text;
 use crate::values::{handle, squall_value, value};
 use crate::vm::squall_vm;
 
-/// The end of a channel to read from. Who gets one frees it.
+/// The end of a channel to read from. The function's caller frees it.
 pub struct squall_reader {
     _incomplete: [u8; 0],
 }
@@ -22,7 +22,7 @@ impl Handle for squall_reader {
     const NAME: &'static str = "squall_reader";
 }
 
-/// The end of a channel to write to. Who gets one frees it.
+/// The end of a channel to write to. The function's caller frees it.
 pub struct squall_writer {
     _incomplete: [u8; 0],
 }
@@ -33,12 +33,12 @@ impl Handle for squall_writer {
     const NAME: &'static str = "squall_writer";
 }
 
-/// A channel to guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
-/// code.
+/// Makes a channel to guest code, whose buffer has room for `capacity` values: one end for native code, and one to be
+/// given to guest code.
 ///
 /// # Safety
 ///
-/// `writer` and `reading_end` are null or lead to places for handles.
+/// `writer` and `reading_end` are null or point to places for handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_channel_to_guest(
     vm: *mut squall_vm,
@@ -56,12 +56,12 @@ pub unsafe extern "C" fn squall_channel_to_guest(
     })
 }
 
-/// A channel from guest code, with a buffer for so many values: the end for native code, and the one to be given to guest
-/// code.
+/// Makes a channel from guest code, whose buffer has room for `capacity` values: one end for native code, and one to be
+/// given to guest code.
 ///
 /// # Safety
 ///
-/// `reader` and `writing_end` are null or lead to places for handles.
+/// `reader` and `writing_end` are null or point to places for handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_channel_from_guest(
     vm: *mut squall_vm,
@@ -79,11 +79,11 @@ pub unsafe extern "C" fn squall_channel_from_guest(
     })
 }
 
-/// The end that a guest object is, such as a channel's `in`, for native code.
+/// Makes an end for native code of a guest object that is a reading end, such as a channel's `in`.
 ///
 /// # Safety
 ///
-/// `reader` is null or leads to a place for a handle.
+/// `reader` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_reader_of(
     vm: *mut squall_vm,
@@ -97,11 +97,11 @@ pub unsafe extern "C" fn squall_reader_of(
     })
 }
 
-/// The end that a guest object is, such as a channel's `out`, for native code.
+/// Makes an end for native code of a guest object that is a writing end, such as a channel's `out`.
 ///
 /// # Safety
 ///
-/// `writer` is null or leads to a place for a handle.
+/// `writer` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_writer_of(
     vm: *mut squall_vm,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn squall_writer_of(
 ///
 /// # Safety
 ///
-/// `value` is null or leads to a place for a handle.
+/// `value` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_reader_read(
     reader: *mut squall_reader,
@@ -129,11 +129,11 @@ pub unsafe extern "C" fn squall_reader_read(
     guarded(|| unsafe { text::put(value, handle(handles::get(reader)?.read()?)) })
 }
 
-/// Waits for a value, but no longer than so many milliseconds: then the value is null.
+/// Waits for a value for at most this many milliseconds. After that, the value is null.
 ///
 /// # Safety
 ///
-/// `value` is null or leads to a place for a handle.
+/// `value` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_reader_read_within(
     reader: *mut squall_reader,
@@ -158,25 +158,25 @@ pub extern "C" fn squall_writer_write(
     guarded(|| Ok(handles::get(writer)?.write(&self::value(value)?)?))
 }
 
-/// Makes everybody who reads or writes the channel fail from now on.
+/// Poisons the channel: all its readers and writers fail from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_reader_poison(reader: *mut squall_reader) -> *mut squall_error {
     guarded(|| Ok(handles::get(reader)?.poison()?))
 }
 
-/// Makes everybody who writes to the channel fail from now on, and who reads, once the buffer is empty.
+/// Poisons the channel: all its writers fail from now on, and its readers once the buffer is empty.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_writer_poison(writer: *mut squall_writer) -> *mut squall_error {
     guarded(|| Ok(handles::get(writer)?.poison()?))
 }
 
-/// Frees an end. Null is nothing to free.
+/// Frees an end. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_reader_free(reader: *mut squall_reader) {
     drop(caught(|| Ok(handles::free(reader))));
 }
 
-/// Frees an end. Null is nothing to free.
+/// Frees an end. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_writer_free(writer: *mut squall_writer) {
     drop(caught(|| Ok(handles::free(writer))));

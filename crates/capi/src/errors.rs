@@ -1,4 +1,5 @@
-//! Errors for C: handles of what has a code, a message, and for exceptions their class and trace.
+//! Errors for C: a handle of an error's code and message and, for an exception, of its class and trace. Each function
+//! of the interface ends through [`guarded`].
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,12 +9,12 @@ use crate::handles::{self, Handle, Kind};
 use crate::problem::{Problem, squall_code};
 use crate::text;
 
-/// An error. Who gets one frees it.
+/// An error. The function's caller frees it.
 pub struct squall_error {
     _incomplete: [u8; 0],
 }
 
-/// What an error says.
+/// The contents of an error.
 pub struct ErrorEntry {
     code: squall_code,
     message: CString,
@@ -28,7 +29,7 @@ impl Handle for squall_error {
 }
 
 impl Problem {
-    /// A handle for it.
+    /// Makes a handle for it.
     pub fn into_handle(self) -> *mut squall_error {
         handles::new::<squall_error>(ErrorEntry {
             code: self.code,
@@ -45,7 +46,7 @@ fn c_text(text: String) -> CString {
     CString::new(&text[..end]).unwrap_or_default()
 }
 
-/// Does what a function of the interface is for. Nothing unwinds into C.
+/// Runs the body of a function of the interface. No panic unwinds into C.
 pub fn guarded(work: impl FnOnce() -> Result<(), Problem>) -> *mut squall_error {
     match caught(work) {
         Ok(()) => null_mut(),
@@ -53,9 +54,9 @@ pub fn guarded(work: impl FnOnce() -> Result<(), Problem>) -> *mut squall_error 
     }
 }
 
-/// The same, for what answers something else than an error.
+/// Runs the body of a function that answers something other than an error.
 pub fn caught<R>(work: impl FnOnce() -> Result<R, Problem>) -> Result<R, Problem> {
-    // What was left half-done is native memory, which locks without poison protect.
+    // A panic may leave native memory half-changed; poison-free locks protect it.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -63,8 +64,8 @@ pub fn caught<R>(work: impl FnOnce() -> Result<R, Problem>) -> Result<R, Problem
     })
 }
 
-/// A new error with this message, for functions of the embedder that fail. The message ends with a NUL; null stands for
-/// no message.
+/// Makes a new error with this message, for functions of the embedder that fail. The message ends with a NUL; null
+/// means an empty message.
 ///
 /// # Safety
 ///
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn squall_error_new(message: *const c_char) -> *mut squall
     made.unwrap_or_else(|problem| problem).into_handle()
 }
 
-/// The kind of an error; `SQUALL_CODE_OK` for null, `SQUALL_CODE_HANDLE` for what is no error.
+/// The kind of an error; `SQUALL_CODE_OK` for null, `SQUALL_CODE_HANDLE` for any other pointer that is no error.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_error_code(error: *const squall_error) -> squall_code {
     if error.is_null() {
@@ -88,20 +89,20 @@ pub extern "C" fn squall_error_code(error: *const squall_error) -> squall_code {
     caught(|| handles::get(error)).map_or(squall_code::Handle, |entry| entry.code)
 }
 
-/// What is wrong, in words. The text lives as long as the error.
+/// The message. The text lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_error_message(error: *const squall_error) -> *const c_char {
     part_of(error, |entry| &entry.message)
 }
 
-/// The name of the exception's class; empty if the error is none. The text lives as long as the error.
+/// The name of the exception's class; empty if the error is no exception. The text lives as long as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_error_class(error: *const squall_error) -> *const c_char {
     part_of(error, |entry| &entry.class)
 }
 
-/// The activations that led to the exception, a line each; empty if the error is none. The text lives as long as the
-/// error.
+/// The activations that led to the exception, one in a line; empty if the error is no exception. The text lives as long
+/// as the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_error_trace(error: *const squall_error) -> *const c_char {
     part_of(error, |entry| &entry.trace)
@@ -113,13 +114,13 @@ fn part_of(error: *const squall_error, part: fn(&ErrorEntry) -> &CString) -> *co
     entry.map_or(c"".as_ptr(), |entry| part(&entry).as_ptr())
 }
 
-/// The message of an error, if it is one.
+/// The message of an error; `None` for any other pointer.
 pub(crate) fn message(error: *const squall_error) -> Option<String> {
     let entry = handles::get(error).ok()?;
     Some(entry.message.to_string_lossy().into_owned())
 }
 
-/// Frees an error. Null is nothing to free.
+/// Frees an error. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_error_free(error: *mut squall_error) {
     drop(caught(|| Ok(handles::free(error))));

@@ -1,8 +1,8 @@
-//! Handles: what C has in place of objects.
+//! Handles: C has them in place of objects. All functions of the interface look their arguments up here.
 //!
-//! A handle looks like a pointer to an incomplete type, and is none: its bits name a place in a table, which generation
-//! of that place's content it means, and of which kind this is. Nobody follows it. So a null pointer, a pointer to something else, a handle that was
-//! freed, and one of the wrong kind are all found out, and are errors instead of crashes.
+//! A handle looks like a pointer to an incomplete type, but is none: its bits name a place in a table, the generation
+//! of that place's contents, and the kind of the handle. Nothing follows the pointer. So a null pointer, a pointer to
+//! something else, a freed handle, and a handle of the wrong kind are errors, not crashes.
 //!
 //! ```text
 //!    63          40 39                         4 3     0
@@ -11,7 +11,7 @@
 //!   └──────────────┴────────────────────────────┴───────┘
 //! ```
 //!
-//! The table's lock is held to look something up, and never while anything is done with it.
+//! The table's lock is held for a lookup only, never while an entry is used.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -31,21 +31,21 @@ pub enum Kind {
     Error = 3,
     /// Options.
     Options = 4,
-    /// An end to read from.
+    /// A reading end.
     Reader = 5,
-    /// An end to write to.
+    /// A writing end.
     Writer = 6,
     /// A sandbox.
     Sandbox = 7,
 }
 
-/// A type of handles. Each has a kind and an entry of its own.
+/// A type of handles. Each has its own kind and its own type of entries.
 pub trait Handle: Sized {
-    /// What one stands for.
+    /// The type of the object that a handle stands for.
     type Entry: Any + Send + Sync;
-    /// What its bits say.
+    /// The kind in the handle's bits.
     const KIND: Kind;
-    /// What such handles are called.
+    /// The name in messages.
     const NAME: &'static str;
 }
 
@@ -81,7 +81,7 @@ pub fn new<H: Handle>(entry: H::Entry) -> *mut H {
 }
 
 impl Table {
-    /// Where a handle leads, and what it stands for, if it is one.
+    /// The place of a handle and its entry, if the handle is valid.
     fn find<H: Handle>(&self, handle: *const H) -> Option<(usize, Arc<H::Entry>)> {
         let bits = handle.addr() as u64;
         let index = bits >> KIND_BITS & ((1 << PLACE_BITS) - 1);
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// What a handle stands for.
+/// The entry of a handle.
 pub fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Entry>, Problem> {
     let found = TABLE.read().find(handle).map(|(_, entry)| entry);
     found.ok_or_else(|| match handle.is_null() {
@@ -103,12 +103,13 @@ pub fn get<H: Handle>(handle: *const H) -> Result<Arc<H::Entry>, Problem> {
     })
 }
 
-/// Frees a handle; what is none is left alone. Answers what it has stood for, which is dropped without the table's lock.
+/// Frees a handle; an invalid handle is ignored. Answers its entry, which is dropped after the table's lock is
+/// released.
 pub fn free<H: Handle>(handle: *const H) -> Option<Arc<H::Entry>> {
     let mut table = TABLE.write();
     let (index, entry) = table.find(handle)?;
     let place = &mut table.places[index];
-    // The last reference is the caller's.
+    // The caller has the last reference.
     place.entry = None;
     place.generation = (place.generation + 1) % GENERATIONS;
     table.free.push(index);

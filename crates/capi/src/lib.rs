@@ -1,23 +1,24 @@
-//! Squall for C and C++: `libsquall`, whose header `include/squall.h` is made of this crate.
+//! Squall for C and C++: `libsquall`. Embedders call it through the header `include/squall.h`, which is made from this
+//! crate.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`vm`] | the machine: starting, loading, calls |
-//! | [`modules`] | functions of the embedder's |
+//! | [`modules`] | functions of the embedder |
 //! | [`channels`] | ends of channels |
 //! | [`sandboxes`] | sandboxes |
-//! | [`machine_options`] | what can be chosen when the machine starts |
-//! | [`budgets`] | how much a sandbox or a program may use |
+//! | [`machine_options`] | the choices at the machine's start |
+//! | [`budgets`] | the limits of a sandbox or of a program |
 //! | [`values`] | values |
-//! | [`errors`] | errors for C, and the way out of each function |
+//! | [`errors`] | errors for C, and the common end of all functions |
 //! | [`text`] | text and memory from C |
-//! | [`handles`] | what C has in place of objects |
-//! | [`problem`] | what went wrong, and its code |
+//! | [`handles`] | the handles that C has in place of objects |
+//! | [`problem`] | errors before they have a handle, and their codes |
 //!
-//! Each uses those below it only.
+//! Each uses only modules below it.
 //!
-//! Invariants: no function unwinds into C; no handle is followed as a pointer; `unsafe` is where memory of C's is read or
-//! written, or a function of C's is called, by what the header asks of the caller.
+//! Invariants: no function unwinds into C; no handle is followed as a pointer; `unsafe` appears only where memory of C
+//! is read or written, or a function of C is called, under the conditions that the header states.
 #![allow(non_camel_case_types, reason = "these are the names that C gets")]
 
 // The header has the functions in the order of these lines: the machine first.

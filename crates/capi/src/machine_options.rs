@@ -1,4 +1,4 @@
-//! What can be chosen when a machine starts.
+//! The choices at a machine's start: the embedder makes options, sets them and passes them to `squall_start`.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,7 +11,7 @@ use crate::errors::{caught, guarded, squall_error};
 use crate::handles::{self, Handle, Kind};
 use crate::text;
 
-/// What can be chosen when a machine starts. Who makes them frees them.
+/// The choices at a machine's start. The function's caller frees them.
 pub struct squall_options {
     _incomplete: [u8; 0],
 }
@@ -25,11 +25,12 @@ pub const SQUALL_ALLOW_FOREIGN_FUNCTIONS: u32 = 4;
 /// The program may start processes of the operating system.
 pub const SQUALL_ALLOW_PROCESSES: u32 = 8;
 
-/// Where the machine's output goes: so many bytes of UTF-8, without a NUL. Called on native threads of the machine's, one at a time.
+/// Receives the machine's output: `length` bytes of UTF-8, without a NUL. Called on native threads of the machine, one
+/// call at a time.
 pub type squall_writer_function =
     Option<unsafe extern "C" fn(data: *mut c_void, text: *const c_char, length: usize)>;
 
-/// The choices that a handle stands for.
+/// The choices behind a handle.
 #[derive(Default)]
 pub struct OptionsEntry {
     choices: Mutex<Choices>,
@@ -48,15 +49,15 @@ struct Choices {
     error: Option<Sink>,
 }
 
-/// A function of the embedder's for output.
+/// A function of the embedder for output.
 #[derive(Clone)]
 struct Sink {
     function: unsafe extern "C" fn(*mut c_void, *const c_char, usize),
     data: *mut c_void,
 }
 
-// SAFETY: the header says that the function is called on native threads of the machine's, so the data is the
-// embedder's responsibility.
+// SAFETY: the header says that the function is called on native threads of the machine, so the embedder is responsible
+// for the data.
 unsafe impl Send for Sink {}
 // SAFETY: as for `Send`; calls come one at a time, under a lock.
 unsafe impl Sync for Sink {}
@@ -95,20 +96,20 @@ impl Surroundings for Outside {
 }
 
 impl OptionsEntry {
-    /// What the machine is started with.
+    /// The parts that the machine is started with.
     pub fn parts(&self) -> (Options, Outside) {
         let Choices { options, output, error } = self.choices.lock().clone();
         (options, Outside { output: Mutex::new(output), error: Mutex::new(error) })
     }
 }
 
-/// New options: no authority, no output, everything else as it is by default.
+/// Makes new options: no authority, no output, and the defaults for all others.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_new() -> *mut squall_options {
     handles::new::<squall_options>(OptionsEntry::default())
 }
 
-/// Frees options. Null is nothing to free.
+/// Frees options. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_free(options: *mut squall_options) {
     drop(caught(|| Ok(handles::free(options))));
@@ -121,7 +122,7 @@ fn change(options: *mut squall_options, work: impl FnOnce(&mut Choices)) -> *mut
     })
 }
 
-/// The most memory that the heap may take, in bytes.
+/// Sets the most memory that the heap may take, in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_set_max_heap(
     options: *mut squall_options,
@@ -130,7 +131,7 @@ pub extern "C" fn squall_options_set_max_heap(
     change(options, |choices| choices.options.heap.max_heap = Some(bytes))
 }
 
-/// How many native threads run the program; 0 for as many as there are cores.
+/// Sets the number of native threads that run the program; 0 for the number of cores.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_set_workers(
     options: *mut squall_options,
@@ -143,7 +144,7 @@ pub extern "C" fn squall_options_set_workers(
     })
 }
 
-/// Makes what happens depend on this number and on the embedder only.
+/// Makes the run repeatable: it depends on this number and on the embedder only.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_set_seed(
     options: *mut squall_options,
@@ -152,7 +153,7 @@ pub extern "C" fn squall_options_set_seed(
     change(options, |choices| choices.options.scheduler.seed = Some(seed))
 }
 
-/// Adds to what the program may do to the world: a sum of `SQUALL_ALLOW_…`.
+/// Adds permissions of the program: a sum of `SQUALL_ALLOW_…`.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_allow(
     options: *mut squall_options,
@@ -172,11 +173,11 @@ pub extern "C" fn squall_options_allow(
     })
 }
 
-/// Limits what the program may use altogether: the machine ends with exit code 1 when that is exceeded.
+/// Limits the program as a whole: the machine ends with exit code 1 when it exceeds a budget.
 ///
 /// # Safety
 ///
-/// `budgets` is null or leads to some.
+/// `budgets` is null or points to budgets.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_options_set_budgets(
     options: *mut squall_options,
@@ -187,11 +188,11 @@ pub unsafe extern "C" fn squall_options_set_budgets(
     change(options, |choices| choices.options.budgets = budgets)
 }
 
-/// Adds an argument of the program's, which ends with a NUL.
+/// Adds an argument of the program, which ends with a NUL.
 ///
 /// # Safety
 ///
-/// It does.
+/// The argument ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_options_add_argument(
     options: *mut squall_options,
@@ -205,12 +206,12 @@ pub unsafe extern "C" fn squall_options_add_argument(
     })
 }
 
-/// Adds a folder, whose path ends with a NUL, to those in which modules are looked for that others import. The first one that has the
-/// module counts. Modules that are loaded from memory look in the working directory before.
+/// Adds a folder, whose path ends with a NUL, to the folders in which imported modules are looked for. The first folder
+/// that has the module counts. Modules that are loaded from memory look in the working directory first.
 ///
 /// # Safety
 ///
-/// It does.
+/// The path ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_options_add_module_folder(
     options: *mut squall_options,
@@ -224,8 +225,8 @@ pub unsafe extern "C" fn squall_options_add_module_folder(
     })
 }
 
-/// Where standard output and standard error output go; nowhere for null. The data is given to the functions, and must live
-/// as long as the machine.
+/// Sets the functions that receive standard output and standard error output; null discards it. The functions get the
+/// data, which must live as long as the machine.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_options_set_output(
     options: *mut squall_options,

@@ -1,5 +1,5 @@
-//! Functions of the embedder: found by guest code under a name, or imported by modules of bytecode by name, version and
-//! type.
+//! Functions of the embedder: guest code finds them under a name, and modules of bytecode import them by name, version
+//! and type.
 
 use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
@@ -13,9 +13,9 @@ use crate::text;
 use crate::values::{handle, squall_value, value};
 use crate::vm::squall_vm;
 
-/// A function of the embedder's. It answers a new value, which is taken over, or null for `nil`; or, if it fails, puts a new
-/// error, which is taken over, at `error`. The arguments belong to the caller. It is called on any native thread of the machine's,
-/// several times at once if guest code does that, and may call the machine.
+/// A function of the embedder. It answers a new value, or null for `nil`; if it fails, it puts a new error at `error`.
+/// The machine takes over both. The arguments belong to the machine. The function is called on any native thread of the
+/// machine, several at once if guest code does that, and may call the machine.
 pub type squall_function = Option<
     unsafe extern "C" fn(
         data: *mut c_void,
@@ -25,32 +25,32 @@ pub type squall_function = Option<
     ) -> *mut squall_value,
 >;
 
-/// A function of a module of the host. All texts end with a NUL. Types are those of the assembly language, such as `i64`,
-/// `list<f64>` or `any`, which is also that of no result: the function gets what it was promised, and what it
-/// answers is looked at.
+/// A function of a host module. All texts end with a NUL. Types are those of the assembly language, such as `i64`,
+/// `list<f64>` or `any`; a function without result has the type `any`. The function gets arguments of the declared
+/// types, and its answer is checked.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct squall_host_function {
-    /// What modules import.
+    /// The name that modules import.
     pub name: *const c_char,
     /// The types of the parameters; may be null if there are none.
     pub parameters: *const *const c_char,
-    /// How many there are.
+    /// The number of parameters.
     pub parameter_count: usize,
     /// The type of the result.
     pub result: *const c_char,
     /// The function.
     pub function: squall_function,
-    /// What is given to the function; lives as long as the machine.
+    /// The data that the function gets; lives as long as the machine.
     pub data: *mut c_void,
 }
 
-/// Registers a function, which guest code finds in `platform host`, in place of one with this name. The name ends with
-/// a NUL. The data is given to the function, and lives as long as the machine.
+/// Registers a function, which guest code finds in `platform host`. It replaces an earlier one with this name. The name
+/// ends with a NUL. The function gets the data, which lives as long as the machine.
 ///
 /// # Safety
 ///
-/// The name does; the function may be called as `squall_function` says.
+/// The name ends with a NUL; the function may be called as `squall_function` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_register(
     vm: *mut squall_vm,
@@ -67,13 +67,14 @@ pub unsafe extern "C" fn squall_register(
     })
 }
 
-/// Lets modules of bytecode that are loaded from now on import this one, which so many functions make up. The name begins with
-/// `host:`, the version is one like `1.2.0`; both end with a NUL. A module with this name takes the place of an earlier
-/// one.
+/// Lets modules of bytecode that are loaded from now on import this module, which consists of `count` functions. The
+/// name begins with `host:`, and the version has the form `1.2.0`; both end with a NUL. The module replaces an earlier
+/// one with this name.
 ///
 /// # Safety
 ///
-/// Both do; `functions` leads to as many, which are as `squall_host_function` says, and may be called as `squall_function` says.
+/// Both texts end with a NUL; `functions` points to `count` functions as described at `squall_host_function`, which may
+/// be called as `squall_function` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_register_module(
     vm: *mut squall_vm,
@@ -96,7 +97,7 @@ pub unsafe extern "C" fn squall_register_module(
     })
 }
 
-/// The module with a function more.
+/// The module with one more function.
 ///
 /// # Safety
 ///
@@ -118,7 +119,7 @@ unsafe fn with_function(
     Ok(module.function(&name, &parameters, &result, move |arguments| native.call(arguments)))
 }
 
-/// A function of the embedder's, with its data.
+/// A function of the embedder, with its data.
 struct NativeFunction {
     code: unsafe extern "C" fn(
         *mut c_void,
@@ -129,8 +130,8 @@ struct NativeFunction {
     data: *mut c_void,
 }
 
-// SAFETY: the header says that the function is called on native threads of the machine's, several at once; what it
-// does with its data is the embedder's responsibility.
+// SAFETY: the header says that the function is called on native threads of the machine, several at once; the embedder
+// is responsible for its accesses to the data.
 unsafe impl Send for NativeFunction {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for NativeFunction {}
@@ -144,7 +145,7 @@ impl NativeFunction {
     fn call(&self, arguments: &[Value]) -> Result<Value, String> {
         let handles: Vec<*mut squall_value> = arguments.iter().cloned().map(handle).collect();
         let mut error = null_mut();
-        // SAFETY: the embedder has promised that it can be called so; the places live until it returns.
+        // SAFETY: the embedder has promised that it can be called in this way; the places live until it returns.
         let answer = unsafe {
             (self.code)(self.data, handles.as_ptr().cast(), handles.len(), &raw mut error)
         };

@@ -1,4 +1,5 @@
-//! What goes wrong in a function of the interface, before C has a handle for it.
+//! Errors before they have a handle. The functions of the interface fail with a [`Problem`], and `errors` makes a
+//! handle of it.
 
 use machine::embedding::Error;
 
@@ -8,12 +9,13 @@ use machine::embedding::Error;
 pub enum squall_code {
     /// No error: the code of a null pointer.
     Ok = 0,
-    /// A null pointer, or a handle that is none, was freed, or is of another kind.
+    /// A pointer that is no handle of the right kind: null, another pointer, a freed handle, or a handle of another
+    /// kind.
     Handle = 1,
-    /// An argument makes no sense: text that is not UTF-8, an object that is no value where one is needed, a wrong number of
-    /// arguments.
+    /// An invalid argument: text that is not UTF-8, an object that is no value where a value is needed, or a wrong
+    /// number of arguments.
     Argument = 2,
-    /// The process has had its machine.
+    /// The process has had its machine already.
     AlreadyStarted = 3,
     /// The machine does not start.
     Start = 4,
@@ -25,19 +27,19 @@ pub enum squall_code {
     Exception = 7,
     /// The channel is poisoned.
     Poisoned = 8,
-    /// Nothing is left that could run; the message says what every strand waits for.
+    /// No strand can run any more; the message says what every strand waits for.
     Deadlock = 9,
-    /// The strand that was to answer was ended.
+    /// The strand that was to give the answer was ended.
     Terminated = 10,
     /// The sandbox is over; the message says why and where.
     SandboxEnded = 11,
     /// The heap is full.
     OutOfMemory = 12,
-    /// A value is not of the kind that was asked for.
+    /// A value has another kind than the function needs.
     Kind = 13,
-    /// An error that a function of the embedder has made.
+    /// An error made by a function of the embedder.
     Host = 14,
-    /// A mistake in Squall.
+    /// A bug in Squall.
     Internal = 15,
 }
 
@@ -45,11 +47,11 @@ pub enum squall_code {
 pub struct Problem {
     /// Its kind.
     pub code: squall_code,
-    /// What is wrong, in words.
+    /// The message.
     pub message: String,
-    /// The name of the exception's class; empty if it is none.
+    /// The name of the exception's class; empty if there is none.
     pub class: String,
-    /// The activations that led to the exception; empty if it is none.
+    /// The activations that led to the exception; empty if there is none.
     pub trace: String,
 }
 

@@ -1,4 +1,4 @@
-//! Sandboxes.
+//! Sandboxes: an embedder makes them to run code under budgets, with `platform` access by grants only.
 
 use std::ffi::c_char;
 
@@ -11,8 +11,8 @@ use crate::text;
 use crate::values::{handle, squall_value, value};
 use crate::vm::{file_kind, squall_vm};
 
-/// A sandbox: what its actors do, and all that they start, has budgets. Who gets one frees the handle, which does not
-/// end the sandbox.
+/// A sandbox: its actors, and all strands that they start, have budgets. The function's caller frees the handle, which
+/// does not end the sandbox.
 pub struct squall_sandbox {
     _incomplete: [u8; 0],
 }
@@ -23,33 +23,33 @@ impl Handle for squall_sandbox {
     const NAME: &'static str = "squall_sandbox";
 }
 
-/// Why a sandbox is over.
+/// The reason why a sandbox is over.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum squall_reason {
-    /// It is not.
+    /// The sandbox is not over.
     Live = 0,
     /// The fuel is used up.
     Fuel = 1,
-    /// There is too much memory.
+    /// The sandbox needed too much memory.
     Heap = 2,
-    /// There were to be too many strands.
+    /// The sandbox needed too many strands.
     Strands = 3,
-    /// There were to be too many messages.
+    /// The sandbox sent too many messages.
     Messages = 4,
-    /// Somebody has ended it.
+    /// The embedder or another actor has ended it.
     Terminated = 5,
-    /// It was to end the program.
+    /// An actor of the sandbox asked the program to end.
     Exit = 6,
 }
 
-/// A new sandbox, which is granted so many modules by their names: what it does to the world needs a grant. The name, for reports,
-/// ends with a NUL, and so do those of modules.
+/// Makes a sandbox. Its access to the world needs grants: `granted` has the names of `count` modules. The sandbox's
+/// name, for reports, ends with a NUL, and so do the names of modules.
 ///
 /// # Safety
 ///
-/// They do; `budgets` leads to some, or is null for as much as it likes; `granted` leads to as many; `sandbox` is null or leads to a
-/// place for a handle.
+/// All texts end with a NUL; `budgets` points to budgets, or is null for none; `granted` points to `count` texts;
+/// `sandbox` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_new(
     vm: *mut squall_vm,
@@ -72,13 +72,14 @@ pub unsafe extern "C" fn squall_sandbox_new(
     })
 }
 
-/// An actor in the sandbox, whose root object is this value, such as the class of a module: a far reference to it, which
-/// `squall_call` sends messages to. A far reference is answered as it is, so what `squall_call` has answered may be given to this: a
-/// message to a value runs outside, whoever made the value.
+/// Makes an actor in the sandbox, whose root object is this value, such as the class of a module. Answers a far
+/// reference to it, to which `squall_call` sends messages. A far reference is answered unchanged, so answers of
+/// `squall_call` may be passed here. A message to a value runs outside of the sandbox, even if the sandbox has made the
+/// value.
 ///
 /// # Safety
 ///
-/// `actor` is null or leads to a place for a handle.
+/// `actor` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_actor(
     sandbox: *mut squall_sandbox,
@@ -92,9 +93,9 @@ pub unsafe extern "C" fn squall_sandbox_actor(
     })
 }
 
-/// Loads a module for a sandbox, as `squall_load` does: a far reference to what that would answer, in an actor of the sandbox. If a
-/// module imports a module of the host that the sandbox is not granted, that is an error with `SQUALL_CODE_COMPILE`. What the module
-/// runs to make its class runs in the sandbox.
+/// Loads a module like `squall_load`, but in a new actor of the sandbox, and answers a far reference to the result. If
+/// a module imports a host module without a grant, that is an error with `SQUALL_CODE_COMPILE`. The code that makes the
+/// module's class runs in the sandbox.
 ///
 /// # Safety
 ///
@@ -118,17 +119,17 @@ pub unsafe extern "C" fn squall_sandbox_load(
     })
 }
 
-/// Ends a sandbox, whether it was over or not.
+/// Ends a sandbox; has no effect if it was over.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_sandbox_terminate(sandbox: *mut squall_sandbox) -> *mut squall_error {
     guarded(|| Ok(handles::get(sandbox)?.terminate().map(drop)?))
 }
 
-/// Why a sandbox is over.
+/// Answers why a sandbox is over.
 ///
 /// # Safety
 ///
-/// `reason` is null or leads to a place for it.
+/// `reason` is null or points to a place for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_reason(
     sandbox: *mut squall_sandbox,
@@ -149,11 +150,11 @@ pub unsafe extern "C" fn squall_sandbox_reason(
     })
 }
 
-/// What was reported about the end of a sandbox, a text.
+/// Answers the report about the end of a sandbox, a text.
 ///
 /// # Safety
 ///
-/// `report` is null or leads to a place for a handle.
+/// `report` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_report(
     sandbox: *mut squall_sandbox,
@@ -163,12 +164,12 @@ pub unsafe extern "C" fn squall_sandbox_report(
     guarded(|| unsafe { text::put(report, handle(Value::Text(handles::get(sandbox)?.report()?))) })
 }
 
-/// What a sandbox has used: fuel; bytes, when they were last measured; strands now; messages. What has no budget is not counted, but
-/// for strands.
+/// Answers the consumption of a sandbox: fuel; bytes at the last measurement; strands now; messages. Resources without
+/// a budget are not counted, except strands.
 ///
 /// # Safety
 ///
-/// `usage` is null or leads to a place for it.
+/// `usage` is null or points to a place for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_sandbox_usage(
     sandbox: *mut squall_sandbox,
@@ -181,7 +182,7 @@ pub unsafe extern "C" fn squall_sandbox_usage(
     })
 }
 
-/// Frees a handle of a sandbox. Null is nothing to free.
+/// Frees a handle of a sandbox. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_sandbox_free(sandbox: *mut squall_sandbox) {
     drop(caught(|| Ok(handles::free(sandbox))));

@@ -1,4 +1,4 @@
-//! Text and memory from C.
+//! Text and memory from C. The functions of the interface read their arguments and write their results here.
 
 use std::ffi::{CStr, c_char};
 
@@ -8,13 +8,13 @@ use crate::problem::Problem;
 ///
 /// # Safety
 ///
-/// The pointer is null or leads to text that ends with a NUL and does not change meanwhile.
+/// The pointer is null or points to text that ends with a NUL and does not change during the call.
 pub unsafe fn required(text: *const c_char) -> Result<String, Problem> {
     // SAFETY: the caller's promise.
     unsafe { optional(text) }?.ok_or_else(|| Problem::argument("a text is a null pointer"))
 }
 
-/// The text up to the NUL, or none for null.
+/// The text up to the NUL; `None` for null.
 ///
 /// # Safety
 ///
@@ -31,11 +31,11 @@ pub unsafe fn optional(text: *const c_char) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The elements behind a pointer, which may be null if there are none.
+/// The elements at a pointer, which may be null if there are none.
 ///
 /// # Safety
 ///
-/// It leads to so many elements, which do not change as long as the slice is used.
+/// The pointer leads to `count` elements, which do not change while the slice is used.
 pub unsafe fn elements<'c, T>(start: *const T, count: usize) -> Result<&'c [T], Problem> {
     match (start.is_null(), count) {
         (_, 0) => Ok(&[]),
@@ -48,11 +48,11 @@ pub unsafe fn elements<'c, T>(start: *const T, count: usize) -> Result<&'c [T], 
     }
 }
 
-/// So many texts.
+/// The texts at a pointer.
 ///
 /// # Safety
 ///
-/// The pointer leads to as many, each as for [`required`].
+/// The pointer leads to `count` texts, each as for [`required`].
 pub unsafe fn all(start: *const *const c_char, count: usize) -> Result<Vec<String>, Problem> {
     // SAFETY: the caller's promise.
     let texts = unsafe { elements(start, count) }?;
@@ -64,7 +64,7 @@ pub unsafe fn all(start: *const *const c_char, count: usize) -> Result<Vec<Strin
 ///
 /// # Safety
 ///
-/// The pointer is null or leads to a place for one.
+/// The pointer is null or leads to a place for the result.
 pub unsafe fn put<T>(place: *mut T, result: T) -> Result<(), Problem> {
     if place.is_null() {
         return Err(Problem::argument("the place for the result is a null pointer"));

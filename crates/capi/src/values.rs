@@ -1,4 +1,4 @@
-//! Values.
+//! Values: functions that make numbers, texts and lists for guest code, and read them.
 
 use std::ffi::c_char;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ use crate::handles::{self, Handle, Kind};
 use crate::problem::{Problem, squall_code};
 use crate::text;
 
-/// A number, a text, a list, or an object of the machine, which it keeps alive. Who gets one frees it.
+/// A number, a text, a list, or an object of the machine, which the handle keeps alive. The function's caller frees it.
 pub struct squall_value {
     _incomplete: [u8; 0],
 }
@@ -31,14 +31,14 @@ pub enum squall_kind {
     Text = 4,
     /// A value array.
     List = 5,
-    /// Anything else.
+    /// Any other object.
     Object = 6,
 }
 
-/// What a value's handle stands for.
+/// The entry of a value's handle.
 pub struct ValueEntry {
     value: Value,
-    /// The text with a NUL behind it, once it was asked for.
+    /// The text and a NUL, made at the first request.
     text: OnceLock<Vec<u8>>,
 }
 
@@ -48,17 +48,17 @@ impl Handle for squall_value {
     const NAME: &'static str = "squall_value";
 }
 
-/// A handle for a value.
+/// Makes a handle for a value.
 pub fn handle(value: Value) -> *mut squall_value {
     handles::new::<squall_value>(ValueEntry { value, text: OnceLock::new() })
 }
 
-/// The value behind a handle.
+/// The value of a handle.
 pub fn value(handle: *const squall_value) -> Result<Value, Problem> {
     Ok(handles::get(handle)?.value.clone())
 }
 
-/// The values behind handles.
+/// The values of handles.
 pub fn values(handles: &[*const squall_value]) -> Result<Vec<Value>, Problem> {
     handles.iter().map(|&handle| value(handle)).collect()
 }
@@ -67,35 +67,35 @@ fn wrong_kind(wanted: &str) -> Problem {
     Problem::new(squall_code::Kind, format!("the value is not {wanted}"))
 }
 
-/// `nil`.
+/// Makes `nil`.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_nil() -> *mut squall_value {
     handle(Value::Nil)
 }
 
-/// `true` or `false`.
+/// Makes `true` or `false`.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_boolean(boolean: bool) -> *mut squall_value {
     handle(Value::Boolean(boolean))
 }
 
-/// An integer.
+/// Makes an integer.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_integer(integer: i64) -> *mut squall_value {
     handle(Value::Integer(integer))
 }
 
-/// A double.
+/// Makes a double.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_double(number: f64) -> *mut squall_value {
     handle(Value::Double(number))
 }
 
-/// A string of so many bytes in UTF-8.
+/// Makes a string of `length` bytes in UTF-8.
 ///
 /// # Safety
 ///
-/// `bytes` leads to as many bytes.
+/// `bytes` points to `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_text(
     bytes: *const c_char,
@@ -112,11 +112,11 @@ pub unsafe extern "C" fn squall_text(
     })
 }
 
-/// A list of so many values, which are not taken over.
+/// Makes a list of `count` values. The handles of the elements stay the caller's.
 ///
 /// # Safety
 ///
-/// `elements` leads to as many handles.
+/// `elements` points to `count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_list(
     elements: *const *const squall_value,
@@ -131,11 +131,11 @@ pub unsafe extern "C" fn squall_list(
     })
 }
 
-/// Another handle for the same value.
+/// Makes another handle for the same value.
 ///
 /// # Safety
 ///
-/// `copy` is null or leads to a place for a handle.
+/// `copy` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_copy(
     value: *const squall_value,
@@ -145,13 +145,13 @@ pub unsafe extern "C" fn squall_value_copy(
     guarded(|| unsafe { text::put(copy, handle(self::value(value)?)) })
 }
 
-/// Frees a handle of a value. Null is nothing to free.
+/// Frees a handle of a value. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_value_free(value: *mut squall_value) {
     drop(caught(|| Ok(handles::free(value))));
 }
 
-/// The kind of a value; `SQUALL_KIND_NIL` for what is none.
+/// The kind of a value; `SQUALL_KIND_NIL` for a pointer that is no value.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_value_kind(value: *const squall_value) -> squall_kind {
     let value = caught(|| self::value(value));
@@ -166,11 +166,11 @@ pub extern "C" fn squall_value_kind(value: *const squall_value) -> squall_kind {
     }
 }
 
-/// The Boolean that a value is.
+/// Answers the Boolean.
 ///
 /// # Safety
 ///
-/// `boolean` is null or leads to a place for one.
+/// `boolean` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_boolean(
     value: *const squall_value,
@@ -183,11 +183,11 @@ pub unsafe extern "C" fn squall_value_boolean(
     })
 }
 
-/// The integer that a value is.
+/// Answers the integer.
 ///
 /// # Safety
 ///
-/// `integer` is null or leads to a place for one.
+/// `integer` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_integer(
     value: *const squall_value,
@@ -200,11 +200,11 @@ pub unsafe extern "C" fn squall_value_integer(
     })
 }
 
-/// The number that a value is, as a double.
+/// Answers the number as a double.
 ///
 /// # Safety
 ///
-/// `number` is null or leads to a place for one.
+/// `number` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_double(
     value: *const squall_value,
@@ -221,11 +221,11 @@ pub unsafe extern "C" fn squall_value_double(
     })
 }
 
-/// The text that a value is, in UTF-8, with a NUL behind it. It lives as long as this handle. `length` may be null.
+/// Answers the text, in UTF-8, with a NUL after it. It lives as long as this handle. `length` may be null.
 ///
 /// # Safety
 ///
-/// `bytes` and `length` are null or lead to places for them.
+/// `bytes` and `length` are null or point to places for them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_text(
     value: *const squall_value,
@@ -240,16 +240,16 @@ pub unsafe extern "C" fn squall_value_text(
             // SAFETY: the caller's promise.
             unsafe { text::put(length, found.len()) }?;
         }
-        // SAFETY: the caller's promise. The table keeps the entry, and with it the text.
+        // SAFETY: the caller's promise. The table keeps the entry, and thereby the text.
         unsafe { text::put(bytes, with_end.as_ptr().cast()) }
     })
 }
 
-/// How many elements the list has that a value is.
+/// Answers the number of elements of a list.
 ///
 /// # Safety
 ///
-/// `count` is null or leads to a place for it.
+/// `count` is null or points to a place for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_count(
     value: *const squall_value,
@@ -262,11 +262,11 @@ pub unsafe extern "C" fn squall_value_count(
     })
 }
 
-/// A new handle for an element of the list that a value is, counted from 0.
+/// Answers a new handle for an element of a list, counted from 0.
 ///
 /// # Safety
 ///
-/// `element` is null or leads to a place for a handle.
+/// `element` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_value_element(
     value: *const squall_value,

@@ -1,4 +1,4 @@
-//! The machine: starting, loading, calls.
+//! The machine: an embedder starts it, loads modules and calls guest objects with these functions.
 
 use std::ffi::c_char;
 
@@ -41,12 +41,12 @@ pub extern "C" fn squall_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Starts the machine of this process; with null for options, as it is by default. There is one per process,
-/// ever: a second start is an error with `SQUALL_CODE_ALREADY_STARTED`.
+/// Starts the machine of this process, with the default options if `options` is null. A process has one machine, ever:
+/// a second start is an error with `SQUALL_CODE_ALREADY_STARTED`.
 ///
 /// # Safety
 ///
-/// `vm` is null or leads to a place for a handle.
+/// `vm` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_start(
     options: *const squall_options,
@@ -66,12 +66,12 @@ pub unsafe extern "C" fn squall_start(
     })
 }
 
-/// Ends the machine, unless it has ended: who waits for an answer gets an error with `SQUALL_CODE_ENDED`. The exit code is another
-/// one if the machine had ended before; `exit_code` may be null.
+/// Ends the machine. Calls that wait for an answer get an error with `SQUALL_CODE_ENDED`. If the machine had ended
+/// before, this has no effect, and `exit_code` gets the exit code of that end; it may be null.
 ///
 /// # Safety
 ///
-/// `exit_code` is null or leads to a place for it.
+/// `exit_code` is null or points to a place for it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_end(
     vm: *mut squall_vm,
@@ -88,17 +88,17 @@ pub unsafe extern "C" fn squall_end(
     })
 }
 
-/// Frees the handle of the machine. If no end of a channel and no sandbox is left that needs it, it ends.
+/// Frees the handle of the machine. If no end of a channel and no sandbox needs the machine, it ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn squall_vm_free(vm: *mut squall_vm) {
     drop(caught(|| Ok(handles::free(vm))));
 }
 
-/// The platform object: all the authority that the options allow.
+/// Answers the platform object: all the authority that the options allow.
 ///
 /// # Safety
 ///
-/// `platform` is null or leads to a place for a handle.
+/// `platform` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_platform(
     vm: *mut squall_vm,
@@ -108,13 +108,14 @@ pub unsafe extern "C" fn squall_platform(
     guarded(|| unsafe { text::put(platform, handle(handles::get(vm)?.platform().clone())) })
 }
 
-/// Loads a module from so many bytes: its class, which has no authority; or, of bytecode without one, what
-/// `squall_call_export` takes. The path, which ends with a NUL, is what traces
-/// and diagnostics call it. `format` is a `squall_format`.
+/// Loads a module from `length` bytes. Answers its class, which has no authority; for bytecode without a class, answers
+/// the object that `squall_call_export` takes. The path, which ends with a NUL, is the module's name in traces and
+/// diagnostics. `format` is a `squall_format`.
 ///
 /// # Safety
 ///
-/// The path does; `bytes` leads to as many; `class_object` is null or leads to a place for a handle.
+/// The path ends with a NUL; `bytes` points to `length` bytes; `class_object` is null or points to a place for a
+/// handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_load(
     vm: *mut squall_vm,
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn squall_load(
     })
 }
 
-/// The form of modules with this number. C may pass any, which would not do for a Rust `enum`.
+/// The form of modules with this number. C may pass any number, which a Rust `enum` could not hold.
 pub fn file_kind(format: u32) -> Result<FileKind, Problem> {
     const FORMATS: [(squall_format, FileKind); 3] = [
         (squall_format::Newspeak, FileKind::Newspeak),
@@ -145,11 +146,12 @@ pub fn file_kind(format: u32) -> Result<FileKind, Problem> {
     kind.map(|(_, kind)| *kind).ok_or_else(|| Problem::argument("there is no such format"))
 }
 
-/// Sends a message with so many arguments, and waits for the answer. The selector ends with a NUL. `answer` may be null.
+/// Sends a message with `count` arguments, and waits for the answer. The selector ends with a NUL. `answer` may be
+/// null.
 ///
 /// # Safety
 ///
-/// The selector does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
+/// The selector ends with a NUL; `arguments` points to `count` handles; `answer` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_call(
     vm: *mut squall_vm,
@@ -170,12 +172,12 @@ pub unsafe extern "C" fn squall_call(
     })
 }
 
-/// Calls what a module of bytecode without a class exports under a name, which ends with a NUL, and waits for its end. `answer` may
-/// be null.
+/// Calls the export of a bytecode module without a class, and waits for its end. The export's name ends with a NUL.
+/// `answer` may be null.
 ///
 /// # Safety
 ///
-/// The name does; `arguments` leads to as many handles; `answer` is null or leads to a place for one.
+/// The name ends with a NUL; `arguments` points to `count` handles; `answer` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_call_export(
     vm: *mut squall_vm,
@@ -200,7 +202,7 @@ pub unsafe extern "C" fn squall_call_export(
 ///
 /// # Safety
 ///
-/// `arguments` leads to as many handles; `answer` is null or leads to a place for one.
+/// `arguments` points to `count` handles; `answer` is null or points to a place for one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_evaluate(
     vm: *mut squall_vm,
@@ -218,11 +220,11 @@ pub unsafe extern "C" fn squall_evaluate(
     })
 }
 
-/// Waits for what a promise is resolved with; any other value is answered at once. `answer` may be null.
+/// Waits until a promise is resolved, and answers its value; any other value is answered at once. `answer` may be null.
 ///
 /// # Safety
 ///
-/// `answer` is null or leads to a place for a handle.
+/// `answer` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_wait_for(
     vm: *mut squall_vm,
@@ -236,7 +238,7 @@ pub unsafe extern "C" fn squall_wait_for(
     })
 }
 
-/// Writes an answer, if it is wanted.
+/// Writes an answer unless the place is null.
 ///
 /// # Safety
 ///
@@ -249,11 +251,11 @@ unsafe fn put_answer(place: *mut *mut squall_value, answer: Value) -> Result<(),
     }
 }
 
-/// The text that an object answers to `asString`.
+/// Answers the text that an object answers to `asString`.
 ///
 /// # Safety
 ///
-/// `text` is null or leads to a place for a handle.
+/// `text` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_describe(
     vm: *mut squall_vm,
@@ -267,11 +269,11 @@ pub unsafe extern "C" fn squall_describe(
     })
 }
 
-/// The elements of a collection, as they are now: a list.
+/// Answers the present elements of a collection: a list.
 ///
 /// # Safety
 ///
-/// `list` is null or leads to a place for a handle.
+/// `list` is null or points to a place for a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_elements(
     vm: *mut squall_vm,
@@ -289,7 +291,7 @@ pub unsafe extern "C" fn squall_elements(
 ///
 /// # Safety
 ///
-/// The name does.
+/// The name ends with a NUL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn squall_provide(
     vm: *mut squall_vm,

@@ -1,6 +1,6 @@
-//! The examples in C and C++, compiled against the library and run; and hostile calls of it, in C.
+//! The examples in C and C++, and hostile calls of the library in C, compiled against the library and run.
 //!
-//! They are compiled by `CC` and `CXX`, or `cc` and `c++`; where there is none, these tests say so and pass.
+//! `CC` and `CXX`, or `cc` and `c++`, compile them; without a compiler, these tests say so and pass.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,15 +11,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The shared library. Cargo builds none for tests, so it is asked to.
+/// The shared library. Cargo builds none for tests, so this builds it.
 fn library() -> &'static Path {
     static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-        // The test is in the folder `deps` beside it.
+        // The test is in the folder `deps` next to the library.
         let test = std::env::current_exe().expect("a process has a program");
         let built = test.parent().and_then(Path::parent).expect("it is in a folder");
         let target = built.parent().expect("it is one of the target folder's");
         let mut cargo = Command::new(env!("CARGO"));
-        // Together with the command, so that what it consists of need not be built once more.
+        // Together with the command, so that their common parts are built once.
         cargo.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);
         cargo.args(if cfg!(debug_assertions) { &[][..] } else { &["--release"] });
         cargo.arg("--target-dir").arg(target).current_dir(root());
@@ -30,7 +30,7 @@ fn library() -> &'static Path {
     &LIBRARY
 }
 
-/// A folder with the shared library under the names that linkers and programs look for.
+/// A folder with the shared library under the names that linkers and loaders look for.
 fn library_folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.libraries"));
     _ = std::fs::remove_dir_all(&folder);
@@ -48,7 +48,7 @@ fn compiler(variable: &str, name: &str) -> Option<String> {
     Command::new(&compiler).arg("--version").output().ok().map(|_| compiler)
 }
 
-/// Compiles a program and runs it with the example's module; answers what it has written.
+/// Compiles a program and runs it with the example's module; answers its output.
 fn output_of(compiler: &str, options: &[&str], source: &str, name: &str) -> String {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let libraries = library_folder(name);

@@ -1,24 +1,24 @@
-//! The header that is checked in is the one that the crate makes; `BLESS=1` rewrites it.
+//! The header in the repository is the one that the crate generates; `BLESS=1` rewrites it.
 
 use std::path::Path;
 
-/// What the header says before the functions.
+/// The header's text before the functions.
 const HEAD: &str = "/* Squall for C.
 
-   Errors. What can fail answers an error, or null if all went well. Who gets an error frees it. If there is an error,
-   the places for results are not written.
+   Errors. A function that can fail answers an error, or null if it has succeeded. The caller frees the error. If there
+   is an error, the places for results are not written.
 
-   Handles. What looks like a pointer to an incomplete type is a handle: it is not to be followed. Null, a handle that was freed,
-   and one of another kind are errors with SQUALL_CODE_HANDLE, or, for functions that free something, nothing to do. Each handle
-   that a function puts at a place, or answers, belongs to the caller, who frees it.
+   Handles. A pointer to an incomplete type is a handle: do not dereference it. Null, a freed handle, and a handle of another
+   kind are errors with SQUALL_CODE_HANDLE; functions that free a handle ignore them. Each handle that a function answers
+   or puts at a place belongs to the caller, which frees it.
 
    Native threads. The machine has native threads of its own. All functions may be called on any native thread, several at
-   the same time, also by functions that guest code has called. They block until there is an answer. What is not
-   allowed at the same time: to free a handle and to use texts that belong to it.
+   the same time, and also by functions that guest code has called. They block until there is an answer. One thing is not
+   allowed: to free a handle while another native thread uses a text that belongs to it.
 
-   One machine per process, ever.
+   A process has one machine, ever.
 
-   Text is UTF-8. This file is made of crates/capi. */
+   Text is UTF-8. This file is generated from crates/capi. */
 ";
 
 #[test]
@@ -41,7 +41,7 @@ fn the_header_is_current() {
     }
 }
 
-/// The text without what only callers in Rust have to know.
+/// The text without the parts that only Rust callers need.
 fn without_rust(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut is_safety = false;

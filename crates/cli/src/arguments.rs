@@ -1,8 +1,7 @@
-//! The command line, as clap reads it.
+//! The command line, as clap reads it; `commands` executes it.
 //!
-//! Options that choose how a machine runs are the same for every command that runs one
-//! ([`MachineArguments`]). Authority comes from the command line only; the other ones can also be
-//! set by environment variables.
+//! The options that choose how a machine runs are the same for all commands that run one ([`MachineArguments`]).
+//! Authority comes from the command line only; other options can also be set by environment variables.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -48,7 +47,7 @@ pub struct Run {
     #[command(flatten)]
     pub machine: MachineArguments,
 
-    /// Show what the compiler makes of the file instead of running it
+    /// Show the compiler's stages for the file instead of running it
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
     pub dump: Vec<Stage>,
 
@@ -56,7 +55,7 @@ pub struct Run {
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub report: Vec<Report>,
 
-    /// Send this message to the module's class, and show what it answers, instead of starting it
+    /// Send this message to the module's class, and show its answer, instead of starting the module
     #[arg(long, value_name = "SELECTOR", hide = true)]
     pub send: Option<String>,
 
@@ -65,7 +64,7 @@ pub struct Run {
     pub program: Vec<String>,
 }
 
-/// Have a program that runs say what each of its strands does.
+/// Make a running program describe each of its strands.
 ///
 /// The program writes that to its own standard error output, and goes on. The signal SIGQUIT, or
 /// Ctrl-\ in its terminal, does the same.
@@ -78,33 +77,33 @@ pub struct Dump {
 
 /// Evaluate an expression and show its value.
 ///
-/// Several statements, local variables and class declarations will do as well. The platform's
-/// modules and the most common classes can be used by name: `system`, `files`, `Array` and so on.
+/// Several statements, local variables and class declarations are allowed, too. The platform's modules and the most
+/// common classes can be used by name: `system`, `files`, `Array` and so on.
 #[derive(Args, Debug)]
 pub struct Eval {
     #[command(flatten)]
     pub machine: MachineArguments,
 
-    /// What to evaluate
+    /// The expression
     #[arg(allow_hyphen_values = true)]
     pub expression: String,
 }
 
-/// Evaluate what you type, line by line.
+/// Evaluate typed input, line by line.
 #[derive(Args, Debug)]
 pub struct Repl {
     #[command(flatten)]
     pub machine: MachineArguments,
 }
 
-/// Compile files without running them, and show what is wrong with them.
+/// Compile files without running them, and show their mistakes.
 #[derive(Args, Debug)]
 pub struct Check {
     /// Show diagnostics as JSON, one object per line
     #[arg(long)]
     pub json: bool,
 
-    /// Show what the compiler makes of the files
+    /// Show the compiler's stages for the files
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
     pub dump: Vec<Stage>,
 
@@ -130,8 +129,8 @@ pub struct Test {
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
 
-    /// Run the tests under N seeds, from the one that --seed names on, or from 1; stop at the first
-    /// one that they fail with, and say how to repeat it
+    /// Run the tests under N seeds, from the seed of --seed or from 1 on; stop at the first seed under which they fail,
+    /// and say how to repeat it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub schedules: Option<u64>,
 
@@ -147,7 +146,7 @@ pub struct Test {
 /// Turn the text form of bytecode into the binary form.
 #[derive(Args, Debug)]
 pub struct Asm {
-    /// Where to write; by default next to the source, with the extension .sqb
+    /// The output file; by default next to the source, with the extension .sqb
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -178,10 +177,10 @@ pub struct Verify {
 
 /// Lay out the text form of bytecode.
 ///
-/// What files mean does not change, and comments stay. A file that is well laid out is not touched.
+/// The meaning of the files does not change, and comments stay. A file that is laid out already is not touched.
 #[derive(Args, Debug)]
 pub struct Format {
-    /// Change nothing, and fail if a file is not well laid out
+    /// Change nothing, and fail if a file is not laid out
     #[arg(long)]
     pub check: bool,
 
@@ -198,7 +197,7 @@ pub struct Version {
     pub json: bool,
 }
 
-/// What the compiler makes of a file, in the order of its stages.
+/// The compiler's stages, in their order.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// One token per line
@@ -273,7 +272,7 @@ pub struct MachineArguments {
     #[arg(long, value_name = "MICROSECONDS", value_parser = clap::value_parser!(u32).range(20..), env = "SQUALL_PATIENCE", hide_env_values = true, help_heading = "Machine")]
     pub patience: Option<u32>,
 
-    /// Who gets which of the strands that are ready: stealing, interleaving, threads, hierarchical, peered,
+    /// The rule that gives ready strands to native threads: stealing, interleaving, threads, hierarchical, peered,
     /// dictated or balanced [default: stealing]
     #[arg(
         long,
@@ -294,7 +293,7 @@ pub struct MachineArguments {
     )]
     pub seed: Option<u64>,
 
-    /// How many calls and turns of loops the program may make altogether, such as 10M
+    /// The most calls and turns of loops that the program may make altogether, such as 10M
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub fuel: Option<u64>,
 
@@ -302,20 +301,20 @@ pub struct MachineArguments {
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Budgets")]
     pub max_reachable: Option<usize>,
 
-    /// How many strands there may be at a time: turns, processes, threads
+    /// The most strands at a time: turns, processes, threads
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_strands: Option<u64>,
 
-    /// How many messages the program may send, and values write to channels, altogether
+    /// The most messages and channel values that the program may send altogether
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
 
-    /// Look for imported modules of bytecode in this folder, too, if they are not next to those that
-    /// import them; several times, for several folders
+    /// Look for imported modules of bytecode in this folder, too, if they are not next to their importers; may be
+    /// repeated
     #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
     pub module_path: Vec<PathBuf>,
 
-    /// Report on the standard error output what happens
+    /// Report events on the standard error output
     #[arg(
         long,
         value_name = "WHAT",
@@ -326,7 +325,7 @@ pub struct MachineArguments {
     )]
     pub trace: Vec<Trace>,
 
-    /// Verify all bytecode, even what the compiler made
+    /// Verify all bytecode, even the compiler's own
     #[arg(long, env = "SQUALL_VERIFY", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
     pub verify: bool,
 
@@ -344,12 +343,12 @@ pub struct MachineArguments {
     )]
     pub gc_stress: Option<u32>,
 
-    /// Make life hard for the machine: collections at every allocation, tiny stacks, slow polls
+    /// Stress the machine: collections at every allocation, tiny stacks, slow polls
     #[arg(long, env = "SQUALL_STRESS", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
     pub stress: bool,
 }
 
-/// What can be reported while a program runs.
+/// The events that can be reported while a program runs.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trace {
     /// Every message sent
@@ -360,10 +359,10 @@ pub enum Trace {
     Gc,
 }
 
-/// What can be reported when a program has ended.
+/// The summaries that can be reported when a program has ended.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
-    /// What its transactions have done, and which lines got into each other's way
+    /// The outcomes of its transactions, and the lines that were in conflict
     Transactions,
 }
 
@@ -437,14 +436,14 @@ impl MachineArguments {
     }
 }
 
-/// A host, a port, or both, that a program may talk to.
+/// A host, a port, or both, that a program may connect to.
 fn host(text: &str) -> Result<HostGrant, String> {
     HostGrant::parse(text).ok_or_else(|| {
         format!("`{text}` is no host; write one like `example.org`, `127.0.0.1:8080`, `[::1]:80` or `*:443`")
     })
 }
 
-/// A number of seconds, perhaps with decimals.
+/// A number of seconds, with or without decimals.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number = text.parse().ok().filter(|number| *number > 0.0);
     let duration = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
@@ -452,7 +451,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is no time; write a number of seconds, such as 10 or 0.5"))
 }
 
-/// A number: digits, and perhaps K, M or G for thousands, millions and so on.
+/// A number: digits, optionally followed by K, M or G for thousands, millions and so on.
 fn count(text: &str) -> Result<u64, String> {
     let explanation = || format!("`{text}` is no number; write one like 5000 or 10M");
     let (digits, factor) = match text.char_indices().next_back() {
@@ -465,7 +464,7 @@ fn count(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(explanation)
 }
 
-/// The size of a heap, which may not be too small.
+/// The size of a heap, which has a minimum.
 fn heap_size(text: &str) -> Result<usize, String> {
     const LEAST: usize = HeapOptions::MIN_MAX_HEAP;
     match size(text)? {
@@ -474,7 +473,7 @@ fn heap_size(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
+/// A number of bytes: digits, optionally followed by K, M, G or T for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
     let explanation =
         || format!("`{text}` is no size; write a number of bytes, or one like 64M or 2G");

@@ -1,4 +1,4 @@
-//! One module per subcommand.
+//! The subcommands, a module for each. `main` calls [`execute`].
 
 mod bytecode;
 mod check;
@@ -17,7 +17,7 @@ use crate::console::{Console, complain};
 use crate::exit::Exit;
 use crate::observer;
 
-/// Does what the command line says.
+/// Executes the command line.
 pub fn execute(arguments: Arguments) -> Exit {
     let result = match arguments.command {
         Command::Run(arguments) => run::run(&arguments),
@@ -35,7 +35,7 @@ pub fn execute(arguments: Arguments) -> Exit {
     result.unwrap_or_else(|exit| exit)
 }
 
-/// Has a program that runs describe itself, on its own standard error output.
+/// Makes a running program describe itself on its own standard error output.
 fn dump(arguments: &Dump) -> Result<Exit, Exit> {
     match observer::dump(arguments.process) {
         Ok(()) => Ok(Exit::Success),
@@ -57,7 +57,7 @@ fn start(options: Options) -> Result<Machine, Exit> {
     })
 }
 
-/// Complains about a mistake of ours.
+/// Complains about a bug in Squall.
 fn internal(error: impl std::fmt::Display) -> Exit {
     complain(&format!("{error}\nThis is a bug in Squall, not in your program. Please report it."));
     Exit::Internal

@@ -1,12 +1,12 @@
-//! Standard output and error: buffering, colours, broken pipes, ends by signals.
+//! Standard output and error of the process: buffering, colours, broken pipes, ends by signals. The machine writes
+//! through it, and so do the commands.
 //!
-//! Output is collected and written in large pieces, except on a terminal, where somebody waits for
-//! it. It is written when there is much of it, when the machine is idle, and at the latest after [`DELAY`],
-//! by a thread that is started with the first output and sleeps while nothing is left to write. What was
-//! written before a signal ends the process is written out by then.
+//! Output is collected and written in large pieces, except on a terminal, where a user waits for it. It is written when
+//! there is much of it, when the machine is idle, and after [`DELAY`] at the latest, by a thread that is started with
+//! the first output and sleeps while the buffer is empty. When a signal ends the process, the buffer is written first.
 //!
-//! Whatever goes to the standard error output is preceded by the output so far, so that both
-//! read in the right order where they meet.
+//! Before anything is written to the standard error output, the buffered output is written, so that both appear in the
+//! right order.
 
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -17,10 +17,10 @@ use squall_newspeak::diagnostics::render::Colour;
 
 use crate::exit::Exit;
 
-/// Output is written when there is this much of it.
+/// The size of the buffer at which output is written.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// How long output may wait while the machine is busy.
+/// The longest time that output waits while the machine is busy.
 const DELAY: Duration = Duration::from_millis(20);
 
 /// The process's standard output and error.
@@ -30,18 +30,18 @@ pub struct Console {
     has_begun: Once,
 }
 
-/// Output that was not written yet.
+/// Output that is not written yet.
 #[derive(Default)]
 struct Output {
     buffer: Mutex<Buffer>,
-    /// For the thread that writes what has waited: there is something.
+    /// Tells the writing thread that there is output.
     has_bytes: Condvar,
 }
 
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// Whether that thread has to be told when something is to be written.
+    /// Whether the writing thread must be told about output.
     sleeps: bool,
 }
 
@@ -52,11 +52,11 @@ impl Console {
         Console { output: Arc::default(), is_terminal, has_begun: Once::new() }
     }
 
-    /// Has output written that waits, for as long as the process lives and when a signal ends it.
+    /// Starts to write delayed output, while the process lives and when a signal ends it.
     fn begin(&self) {
         let output = self.output.clone();
         let writer = std::thread::Builder::new().name("output".into());
-        // Without the thread output is written as before, but for the delay.
+        // Without the thread, output is written without the time limit.
         _ = writer.spawn(move || write_what_waits(&output));
         flush_at_signals(self.output.clone());
     }
@@ -79,7 +79,7 @@ impl Surroundings for Console {
 
     fn write_error(&self, text: &str) {
         self.flush();
-        // There is nowhere left to complain to.
+        // There is no other place for a complaint.
         _ = stderr().write_all(text.as_bytes());
     }
 
@@ -106,7 +106,7 @@ impl Output {
         write_out(&mut self.buffer().bytes);
     }
 
-    /// Blocks until there is something to write.
+    /// Blocks until there is output to write.
     fn wait(&self) {
         let mut buffer = self.buffer();
         while buffer.bytes.is_empty() {
@@ -117,7 +117,7 @@ impl Output {
     }
 }
 
-/// Writes what has waited for [`DELAY`], for ever. It is woken once per delay at most.
+/// Writes the output that has waited for [`DELAY`], for ever. It is woken once per delay at most.
 fn write_what_waits(output: &Output) {
     loop {
         output.wait();
@@ -126,18 +126,18 @@ fn write_what_waits(output: &Output) {
     }
 }
 
-/// Has output written when a signal is about to end the process.
+/// Arranges that output is written when a signal is about to end the process.
 #[cfg(unix)]
 fn flush_at_signals(output: Arc<Output>) {
-    // Without handlers signals end the process at once.
+    // Without handlers, signals end the process at once.
     _ = squall_system::signals::before_the_end(&ignored_signals(), move || output.flush());
 }
 
-/// There are no such signals here.
+/// This system has no such signals.
 #[cfg(not(unix))]
 fn flush_at_signals(_: Arc<Output>) {}
 
-/// The signals that the process was started to ignore, as those in the background of a shell's script are.
+/// The signals that the process was started to ignore, as for background commands of a shell script.
 #[cfg(unix)]
 fn ignored_signals() -> Vec<i32> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -166,7 +166,7 @@ pub fn print(text: &str) {
     }
 }
 
-/// Ends the process, since its output cannot be written: silently, if nobody wants to read it.
+/// Ends the process, since its output cannot be written; silently, if the pipe has no reader.
 fn give_up(error: &std::io::Error) -> ! {
     if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(Exit::BrokenPipe.code());
@@ -183,7 +183,7 @@ pub fn complain(text: &str) {
     }
 }
 
-/// Writes text to the standard error output as it is.
+/// Writes text to the standard error output without changes.
 pub fn print_error(text: &str) {
     _ = stderr().write_all(text.as_bytes());
 }

@@ -1,23 +1,23 @@
-//! The exit codes of `squall`, as `docs/cli.md` lists them.
+//! The exit codes of `squall`, as `docs/cli.md` lists them. Commands answer one to `main`.
 
-/// How the process ends.
+/// The reason for the end of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// All is well.
+    /// Success.
     Success,
-    /// The program failed, or a test, or an evaluation.
+    /// The program, a test or an evaluation failed.
     Failure,
     /// A file is no program, or one with mistakes.
     Invalid,
-    /// A file is not there or cannot be read.
+    /// A file does not exist or cannot be read.
     NoInput,
-    /// Squall itself made a mistake.
+    /// A bug in Squall.
     Internal,
     /// Output cannot be written.
     Output,
-    /// Nobody reads the output any more.
+    /// The output's pipe has no reader any more.
     BrokenPipe,
-    /// What the program asked for.
+    /// The program's own exit code.
     Program(i32),
 }
 

@@ -1,4 +1,4 @@
-//! Reading files that the command line names, and what to say when that fails.
+//! Reads the files that the command line names, and explains why a file cannot be read. The commands call it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 pub struct Input {
     /// The path as it was given.
     pub path: String,
-    /// What the extension says.
+    /// The kind given by the extension.
     pub kind: FileKind,
     /// The content.
     pub bytes: Vec<u8>,
@@ -34,7 +34,7 @@ pub fn read(path: &str, kinds: &[FileKind]) -> Result<Input, Exit> {
     })
 }
 
-/// Reads a file of one of these kinds, or answers what is wrong with it.
+/// Reads a file of one of these kinds, or answers the reason why it cannot.
 pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, String)> {
     let bytes =
         std::fs::read(path).map_err(|error| (Exit::NoInput, explain(path, kinds, &error)))?;
@@ -44,7 +44,7 @@ pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, Str
     }
 }
 
-/// Reads a file that another one includes, or answers what is wrong with it.
+/// Reads a file that another one includes, or answers the reason why it cannot.
 pub fn read_included(path: &Path) -> Result<String, String> {
     let bytes = std::fs::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -70,7 +70,7 @@ fn explain(path: &str, kinds: &[FileKind], error: &std::io::Error) -> String {
     }
 }
 
-/// A file whose name differs by the extension only, or by upper and lower case.
+/// An existing file whose name differs only by the extension, or by upper and lower case.
 fn likely_meant(path: &str, kinds: &[FileKind]) -> Option<String> {
     let with_extension = kinds.iter().map(|kind| format!("{path}.{}", kind.extension()));
     let mut candidates = with_extension.filter(|path| Path::new(path).is_file());

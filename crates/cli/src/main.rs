@@ -1,12 +1,12 @@
-//! The command `squall`: runs, checks, tests and takes apart programs.
+//! The command `squall`: runs, checks, tests and disassembles programs.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `arguments` | the command line, as clap reads it |
 //! | `console` | standard output and error: buffering, colours, broken pipes |
 //! | `exit` | the exit codes |
-//! | `files` | reading files, and what to say when that fails |
-//! | `observer` | looking at programs that run |
+//! | `files` | reads files, and explains why a file cannot be read |
+//! | `observer` | makes running programs describe themselves |
 //! | `commands` | one module per subcommand |
 //!
 //! This is the only crate that prints and opens source files. `docs/cli.md` is its manual.
@@ -26,14 +26,14 @@ use exit::Exit;
 
 fn main() {
     report_bugs();
-    // Guest code may want this thread for itself.
+    // Guest code may be bound to this thread.
     squall::lend_main_thread(|| {
         let exit = commands::execute(Arguments::parse());
         std::process::exit(exit.code());
     });
 }
 
-/// A panic is a mistake of ours: says so, and ends the process on whatever thread it happens.
+/// Reports a panic, which is a bug in Squall, and ends the process, on whichever thread it happens.
 fn report_bugs() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

@@ -1,7 +1,7 @@
 //! Measures calls of C: `cargo bench -p squall-foreign -- [name …]`.
 //!
-//! Each line is the smallest of several runs, in nanoseconds per operation. A call is all three steps: preparing
-//! the arguments, the jump, reading the result and `errno`. The C functions do next to nothing.
+//! Each line is the smallest of several runs, in nanoseconds per operation. A call consists of three steps: the
+//! arguments are prepared, the function is called, the result and `errno` are read. The C functions do next to nothing.
 
 use std::env;
 use std::hint::black_box;
@@ -14,10 +14,10 @@ use squall_foreign::{
 #[path = "../tests/all/compiler.rs"]
 mod compiler;
 
-/// Runs of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 const RUNS: usize = 60;
 
-/// Operations in a run, which should end before the system lets somebody else run.
+/// Operations in a run, which should end before the system runs another process.
 const OPERATIONS: u32 = 200_000;
 
 const HEADER: &str = "
@@ -119,12 +119,12 @@ impl Bench {
             black_box(memory.read(black_box(8), Primitive::I32)).expect("it is within");
         });
         self.measure("read", "read an int, not pinned", OPERATIONS, || {
-            // SAFETY: nobody releases it.
+            // SAFETY: this benchmark does not release the memory.
             let access = unsafe { memory.access_unpinned() }.expect("it is there");
             black_box(access.read(black_box(8), Primitive::I32)).expect("it is within");
         });
         self.measure("write", "write a double, not pinned", OPERATIONS, || {
-            // SAFETY: nobody releases it.
+            // SAFETY: this benchmark does not release the memory.
             let access = unsafe { memory.access_unpinned() }.expect("it is there");
             access.write(black_box(8), Primitive::F64, Value::Double(1.0)).expect("it is within");
         });
@@ -161,7 +161,7 @@ impl Bench {
 fn call(function: &Function, arguments: &[Value<'_>]) {
     let mut space = CallSpace::new();
     let call = function.prepare(&mut space, arguments).expect("they fit");
-    // SAFETY: the declarations are those of the functions, which take anything.
+    // SAFETY: the declarations are those of the functions, which accept any arguments.
     let call = unsafe { call.invoke() };
     black_box((call.value(), call.errno()));
 }

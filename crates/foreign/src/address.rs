@@ -1,16 +1,16 @@
-//! Addresses in the process.
+//! Addresses in the process, as the other modules and the runtime pass them to C and back.
 
 use std::fmt;
 
-/// An address in the process. Who uses it answers for what is there.
+/// An address in the process. The code that uses it is responsible for the memory there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Address(pub usize);
 
 impl Address {
-    /// The address of nothing.
+    /// The null address.
     pub const NULL: Address = Address(0);
 
-    /// Whether it is the address of nothing.
+    /// Whether it is the null address.
     pub fn is_null(self) -> bool {
         self == Address::NULL
     }

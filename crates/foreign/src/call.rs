@@ -1,4 +1,4 @@
-//! Calls of C functions, in three steps.
+//! Calls of C functions, in three steps. The runtime's callouts make them.
 //!
 //! ```text
 //!   Function::prepare(space, arguments)      safe; checks everything, and may fail
@@ -10,21 +10,20 @@
 //!   CompletedCall::value(), errno()          safe
 //! ```
 //!
-//! A [`Function`] is made once of an address and a signature; it knows how to call, and is shared by threads.
-//! Steps are apart so that a runtime can do what it needs around the middle one, which may take a
-//! nanosecond or a day: it may let go of whatever the thread holds, since `invoke` uses nothing
-//! but the [`CallSpace`] and, in C's hands, pinned memory.
+//! A [`Function`] is made once from an address and a signature; it contains the plan of its calls, and threads share
+//! it. The steps are separate because the middle one may take a nanosecond or a day: the runtime may release the
+//! thread's vat and worker around it, since `invoke` uses nothing but the [`CallSpace`] and pinned memory.
 //!
-//! A call of scalars allocates nothing. If these are integers and addresses it needs no space either, and the three
-//! steps are a few instructions each (`call/light.rs`). If all of its arguments fit in registers it goes there directly
-//! (`call/registers.rs`), otherwise libffi takes it (`call/interface.rs`).
+//! A call of scalars allocates nothing. If all arguments are integers and addresses, it needs no space either, and the
+//! three steps are a few instructions each (`call/light.rs`). If all arguments fit in registers, the call needs no
+//! libffi (`call/registers.rs`); all other calls go through libffi (`call/interface.rs`).
 //!
-//! **`errno`** is set to zero before the function is entered, and read right behind it. So it is never
-//! left over from something else.
+//! **`errno`** is set to zero before the function is entered, and read directly after its return. So it never stems
+//! from an earlier call.
 //!
-//! **Variadic functions** take surplus arguments by their values: integers as 64 bits, which on the 64-bit platforms
-//! that we know serves `int` and `long` alike, floating-point numbers as `double`, the rest as pointers. Where that is
-//! not right, [`Function::with_arguments`] says the types.
+//! **Variadic functions** take surplus arguments by their values: integers as 64 bits, which on the known 64-bit
+//! platforms serves `int` and `long` alike, floating-point numbers as `double`, all others as pointers. Where that is
+//! wrong, [`Function::with_arguments`] gives the types.
 
 mod form;
 mod interface;
@@ -60,7 +59,7 @@ use crate::value::Value;
 /// The most arguments of a call, surplus ones of variadic functions included.
 pub const MOST_ARGUMENTS: usize = MOST_PARAMETERS;
 
-/// How many kinds of surplus arguments a variadic function remembers plans for.
+/// The number of kinds of surplus arguments for which a variadic function keeps plans.
 const REMEMBERED: usize = 32;
 
 /// A C function that can be called.
@@ -68,12 +67,12 @@ pub struct Function {
     name: Arc<str>,
     address: Address,
     signature: Signature,
-    /// Keeps its code mapped.
+    /// Keeps the function's code mapped.
     library: Option<Library>,
     plan: Arc<Plan>,
-    /// How many arguments a light call of it has; none if calls of it are not light.
+    /// The number of arguments of a light call; `None` if calls of the function are not light.
     light: Option<usize>,
-    /// Whether it takes arguments that the plan does not know.
+    /// Whether it takes arguments beyond those of the plan.
     is_open: bool,
     /// For calls with surplus arguments: the plans for their kinds.
     variants: Mutex<HashMap<Box<[Surplus]>, Arc<Plan>>>,
@@ -95,7 +94,7 @@ pub struct CompletedCall<'s, 'm> {
     area: Area<'s, 'm>,
 }
 
-/// Why a function cannot be called, or not in this way.
+/// The reason why a function cannot be called, or not in this way.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallError {
     /// The library of the function has no such function, or has been closed.
@@ -104,20 +103,20 @@ pub enum CallError {
     Arity {
         /// The function's declaration.
         function: String,
-        /// How many it takes at least.
+        /// The least number of arguments.
         expected: usize,
-        /// How many there are.
+        /// The number of arguments given.
         given: usize,
     },
-    /// An argument is none of its parameter's type.
+    /// An argument does not fit its parameter's type.
     Argument {
         /// The function's name.
         function: String,
-        /// Which one, from 1.
+        /// The argument's number, from 1.
         number: usize,
         /// The parameter's type.
         c_type: String,
-        /// What is wrong with it.
+        /// The reason why it does not fit.
         mismatch: Mismatch,
     },
     /// A structure with more than [`LARGEST_BY_VALUE`] bytes, which can only be passed by a pointer.
@@ -148,10 +147,10 @@ enum PlanRef<'s> {
     Variant(Arc<Plan>),
 }
 
-/// The words of a call that is under way. What it keeps is let go when this is dropped.
+/// The words of a call under way. Dropping the area releases the pins and copies of the call.
 struct Area<'s, 'm> {
     words: *mut u64,
-    /// Ours alone as long as this lives, but shared with pointers into it.
+    /// Used by this call alone while the area lives, but C may have pointers into it.
     space: &'s CallSpace<'m>,
 }
 
@@ -204,12 +203,12 @@ impl Function {
         &self.name
     }
 
-    /// What it takes and answers.
+    /// The types of its parameters and of its result.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> Address {
         self.address
     }
@@ -295,11 +294,10 @@ impl<'s, 'm> PreparedCall<'s, 'm> {
     ///
     /// # Safety
     /// - At the function's address there is a function with its signature.
-    /// - Whatever it does with its arguments, it may do: the memory that they point to is there and
-    ///   large enough, and no Rust code has references to it.
+    /// - The function may do all that it does with its arguments: the memory that they point to exists and is large
+    ///   enough, and no Rust code has references to it.
     /// - It may be called on this native thread, now.
-    /// - It returns in the ordinary way, if at all: no `longjmp`, no C++ exception and no end of the
-    ///   thread leaves it.
+    /// - It returns in the ordinary way, if at all: no `longjmp`, no C++ exception and no end of the thread leaves it.
     #[inline]
     pub unsafe fn invoke(self) -> CompletedCall<'s, 'm> {
         let PreparedCall { function, plan, area } = self;
@@ -328,7 +326,8 @@ impl CompletedCall<'_, '_> {
             Form::Word(primitive) => primitive.decode(self.word),
             Form::Text => Primitive::Pointer.decode(self.word),
             Form::Record(size) => {
-                // SAFETY: the result is at the beginning of the area, which was zeroed there; the call
+                // SAFETY: the result is at the beginning of the area, which was zeroed there; the call is over, and no
+                // other call uses this area.
                 // is over, and nobody else has this area.
                 Value::Record(unsafe { slice::from_raw_parts(self.area.words.cast(), size) })
             }
@@ -348,8 +347,7 @@ impl<'s, 'm> Area<'s, 'm> {
         let plan = plan.get();
         let words = space.begin(plan.words).map_err(CallError::Memory)?;
         let area = Area { words, space };
-        // Registers that no argument may be in, and a result whose padding C may leave alone, are not
-        // to hold what was there before.
+        // Registers without an argument, and a result whose padding C may leave alone, must not hold earlier contents.
         match (&plan.route, plan.result) {
             // SAFETY: the area has these words.
             (Route::Registers(shape), _) if shape.has_gaps() => unsafe {
@@ -396,7 +394,7 @@ impl<'s, 'm> Area<'s, 'm> {
 
     /// Copies a structure to its place.
     fn put_record(&mut self, place: usize, size: usize, value: Value<'_>) -> Result<(), CopyError> {
-        // SAFETY: the area has room for the structure, and nobody else refers to it.
+        // SAFETY: the area has room for the structure, and nothing else refers to it.
         let room = unsafe {
             let start = self.words.add(place).cast::<u8>();
             ptr::write_bytes(start, 0, size);
@@ -499,13 +497,13 @@ fn parameter_types(signature: &Signature) -> Vec<Type> {
     signature.parameters().iter().map(|parameter| parameter.c_type.clone()).collect()
 }
 
-/// How many arguments a variadic function has parameters for.
+/// The number of parameters before the `...` of a variadic function; `None` for other functions.
 fn fixed(signature: &Signature) -> Option<usize> {
     signature.is_variadic().then(|| signature.parameters().len())
 }
 
 impl Clone for Function {
-    /// The same function, which remembers plans of its own for surplus arguments.
+    /// The same function, with its own table of plans for surplus arguments.
     fn clone(&self) -> Function {
         Function {
             name: self.name.clone(),

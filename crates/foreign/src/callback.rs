@@ -1,23 +1,23 @@
-//! C function pointers that lead to Rust.
+//! Callbacks: C function pointers that lead to Rust. The runtime makes one for each guest callback.
 //!
-//! A [`Callback`] is made of a signature and a *handler*. Its address is that of a function for C, which may
-//! call it from any native thread, at any time, in several threads at once. The handler gets a
-//! [`CallbackFrame`] with the arguments, and puts the result into it; if it does not, the result is zero.
+//! A [`Callback`] is made of a signature and a *handler*. C may call its address from any native thread, at any time,
+//! in several threads at once. The handler gets a [`CallbackFrame`] with the arguments, and puts the result into it;
+//! without a result from the handler, the result is zero.
 //!
-//! **Release.** A callback is released by dropping it. Calls that are under way go on; the handler goes when
-//! the last of them has returned (see [`Pins`]). Some libraries call once more what they were told to
-//! forget: a released function stays callable for a while, does nothing, and answers zero. It is freed when
-//! [`LINGERING`] others have been released after it. What C calls later than that is undefined.
+//! **Release.** Dropping a callback releases it. Calls under way go on; the handler is dropped when the last of them
+//! has returned (see [`Pins`]). Some libraries call a function once more after they were told to forget it. So a
+//! released function stays callable for a while, does nothing, and answers zero. It is freed when [`LINGERING`] others
+//! have been released after it. Later calls by C are undefined.
 //!
-//! **Panics** never reach C's frames. A handler that panics has answered zero, and the message is kept for
-//! [`Callback::take_panic`]: the runtime learns of it where the callout returns, and the process goes on.
+//! **Panics** never reach C's frames. A handler that panics answers zero, and the message is kept for
+//! [`Callback::take_panic`]: the runtime asks for it when the callout returns, and the process goes on.
 //!
-//! **`errno`** belongs to C: it is the same after a callback as before, unless the handler sets another one.
+//! **`errno`** belongs to C: it is the same after a callback as before, unless the handler sets it.
 //!
-//! **Limits.** Variadic functions cannot be callbacks. A callback takes about half a kilobyte and a slot of a
-//! page of trampolines. On Linux, these are part of our own code, mapped again beside a page of data, so no
-//! memory is ever writable and executable. Where that is not possible, libffi tries memory that is both,
-//! then a file that is mapped twice; where neither is allowed: [`CallbackError::NoMemory`].
+//! **Limits.** Variadic functions cannot be callbacks. A callback takes about half a kilobyte and a slot of a page of
+//! trampolines. On Linux, trampolines are part of the program's own code, mapped again beside a page of data, so no
+//! memory is ever writable and executable. Where that is not possible, libffi tries memory that is both, then a file
+//! that is mapped twice; where neither is allowed: [`CallbackError::NoMemory`].
 
 mod closure;
 #[cfg(all(test, not(feature = "loom")))]
@@ -34,7 +34,7 @@ use crate::call::{CallError, Form, Interface};
 use crate::types::Signature;
 use crate::types::Type;
 
-/// What a callback does.
+/// The function that a callback runs.
 pub(crate) type Handler = Box<dyn Fn(&mut CallbackFrame<'_>) + Send + Sync>;
 
 /// A function for C to call.
@@ -42,7 +42,7 @@ pub struct Callback {
     closure: Closure,
 }
 
-/// Why there can be no callback.
+/// The reason why a callback cannot be made.
 #[derive(Clone, PartialEq, Debug)]
 pub enum CallbackError {
     /// Its signature has `...`.
@@ -53,12 +53,12 @@ pub enum CallbackError {
     NoMemory,
 }
 
-/// What all calls of a callback need.
+/// The data that all calls of a callback need.
 pub(crate) struct Blueprint {
     interface: Interface,
     arguments: Box<[Form]>,
     result: Form,
-    /// The message of the first panic that nobody has taken so far.
+    /// The message of the first panic that was not taken yet.
     panic: Mutex<Option<String>>,
 }
 
@@ -79,7 +79,7 @@ impl Callback {
         self.closure.address()
     }
 
-    /// The message of the first panic since this was asked last.
+    /// Takes the message of the first panic since the last call of this function.
     pub fn take_panic(&self) -> Option<String> {
         let panic = &self.closure.blueprint().panic;
         panic.lock().unwrap_or_else(PoisonError::into_inner).take()

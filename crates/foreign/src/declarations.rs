@@ -1,8 +1,8 @@
-//! C declarations as text: headers in small.
+//! C declarations as text: small headers. The runtime reads the declarations of guest programs with it.
 //!
-//! [`Declarations`] is what a compiler would know after reading a header: aliases, structures, functions,
-//! variables and constants by name. More text can be added at any time; a text with a mistake adds
-//! nothing. It knows the integer types of the standard headers (`size_t`, `int32_t` …) from the beginning.
+//! [`Declarations`] has the knowledge of a compiler that has read a header: aliases, structures, functions, variables
+//! and constants by name. More text can be added at any time; a text with a mistake adds nothing. The integer types of
+//! the standard headers (`size_t`, `int32_t` …) are known from the beginning.
 //!
 //! ```
 //! use squall_foreign::Declarations;
@@ -19,23 +19,23 @@
 //! # Ok::<(), squall_foreign::DeclarationError>(())
 //! ```
 //!
-//! The language is C's for declarations at the level of a file, without what only a preprocessor
-//! or a code generator could do: no `#` lines, no bodies, no initialisers. Bit-fields, attributes, `long double`,
-//! complex and 128-bit numbers are refused with a message. `const`, `volatile`, `restrict` and `extern` are
-//! read and forgotten. A name that nothing declares may stand where a type is needed, if only a pointer
-//! to it is used: `int sqlite3_open(const char *, sqlite3 **)` alone is a complete text.
+//! The language is C's for declarations at file level, without the parts that need a preprocessor or a code generator:
+//! no `#` lines, no bodies, no initialisers. Bit-fields, attributes, `long double`, complex and 128-bit numbers are
+//! refused with a message. `const`, `volatile`, `restrict` and `extern` are read and ignored. An undeclared name may
+//! stand where a type is needed, if only pointers to it are used: `int sqlite3_open(const char *, sqlite3 **)` alone is
+//! a complete text.
 //!
 //! | file | reads |
 //! |---|---|
 //! | `lexer` | words, numbers, symbols |
-//! | `parser` | declarations, and what the others share |
+//! | `parser` | declarations, and the parts that the others share |
 //! | `specifiers` | the front of a declaration: `const unsigned long`, `struct point` |
 //! | `declarators` | its back, around the name: `*names[10]`, `(*compare)(const void *, const void *)` |
-//! | `definitions` | what is between the braces of `struct`, `union` and `enum` |
+//! | `definitions` | the text between the braces of `struct`, `union` and `enum` |
 //! | `constants` | values: `1 << 4`, `sizeof(int) * 2` |
-//! | `scope` | what the names of a text mean before it is accepted as a whole |
+//! | `scope` | the meanings of a text's names before the text is accepted as a whole |
 //!
-//! Nothing recurses deeper than `parser::DEEPEST` levels, whatever the text.
+//! No text makes the parser recurse deeper than `parser::DEEPEST` levels.
 
 mod constants;
 mod declarators;
@@ -57,24 +57,24 @@ use crate::types::Signature;
 use crate::types::{Kind, RecordKind, Tag, Type};
 use parser::Parser;
 
-/// What is known by name.
+/// The meanings of all names.
 #[derive(Clone, Default, Debug)]
 pub struct Declarations {
     names: HashMap<Arc<str>, Meaning>,
-    /// C gives the names behind `struct`, `union` and `enum` a space of their own.
+    /// C has a separate name space for the names after `struct`, `union` and `enum`.
     tags: HashMap<Arc<str>, Tagged>,
 }
 
-/// A name, and what a text declared it to be.
+/// A name, and its declared meaning.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Declaration {
     /// The name.
     pub name: Arc<str>,
-    /// What it stands for.
+    /// Its meaning.
     pub meaning: Meaning,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Meaning {
     /// A type: a `typedef`.
@@ -89,11 +89,11 @@ pub enum Meaning {
     Constant(i128),
 }
 
-/// What a name behind `struct`, `union` or `enum` stands for.
+/// The meaning of a name after `struct`, `union` or `enum`.
 #[derive(Clone, Debug)]
 struct Tagged {
     kind: TagKind,
-    /// None before the definition.
+    /// `None` before the definition.
     definition: Option<Type>,
 }
 
@@ -104,12 +104,13 @@ enum TagKind {
 }
 
 impl Declarations {
-    /// Knows the standard integer types only.
+    /// Declarations with the standard integer types only.
     pub fn new() -> Declarations {
         Declarations::default()
     }
 
-    /// Reads declarations and adds all of them, or none and says why. Answers them in their order.
+    /// Reads declarations and adds all of them; after a mistake, adds none and answers the mistake. Answers the
+    /// declarations in their order.
     pub fn declare(&mut self, text: &str) -> Result<Vec<Declaration>, DeclarationError> {
         let result = Parser::new(text, self).and_then(Parser::declarations);
         let (added, declared) = result.map_err(|problem| problem.located(text))?;
@@ -130,7 +131,7 @@ impl Declarations {
         result.map_err(|problem| problem.located(text))
     }
 
-    /// What `name` stands for, if a text has declared it; tags are not names.
+    /// The meaning of `name`, if a text has declared it; tags are not names.
     pub fn meaning(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)
     }
@@ -164,12 +165,12 @@ impl Declarations {
         self.tags.get(tag)?.definition.as_ref()
     }
 
-    /// The definition behind a mere name, if it is known by now; otherwise the type itself.
+    /// The definition of a named type, if it is known by now; otherwise the type itself.
     pub fn resolved(&self, of: &Type) -> Type {
         self.definition(of).unwrap_or_else(|| of.clone())
     }
 
-    /// The definition behind a mere name.
+    /// The definition of a named type.
     fn definition(&self, of: &Type) -> Option<Type> {
         match of.kind() {
             Kind::Opaque(Tag::Record(kind, name)) => {
@@ -177,7 +178,7 @@ impl Declarations {
                 tagged.definition.clone().filter(|_| tagged.kind == TagKind::Record(*kind))
             }
             Kind::Opaque(Tag::Alias(name)) => match self.names.get(name)? {
-                // The alias may have been of a name that is defined by now.
+                // The alias may be of a name that is defined by now.
                 Meaning::Type(alias) => {
                     Some(self.definition(alias).unwrap_or_else(|| alias.clone()))
                 }

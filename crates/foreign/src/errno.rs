@@ -1,8 +1,8 @@
-//! C's `errno`: one for every native thread.
+//! C's `errno`, which each native thread has for itself. Calls and callbacks read and set it.
 
 use std::ffi::c_int;
 
-/// Where this native thread has its `errno`.
+/// The address of this native thread's `errno`.
 #[inline]
 fn location() -> *mut c_int {
     // SAFETY: these functions have no requirements, and never fail.
@@ -21,7 +21,7 @@ fn location() -> *mut c_int {
     }
 }
 
-/// The place of this native thread's `errno`, looked up once. It cannot go to another thread.
+/// The address of this native thread's `errno`, looked up once. It cannot go to another thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Errno(*mut c_int);
 
@@ -33,7 +33,7 @@ impl Errno {
 
     #[inline]
     pub(crate) fn get(self) -> c_int {
-        // SAFETY: it is valid on this thread, which is the only one that uses it.
+        // SAFETY: it is valid on this thread, and only this thread uses it.
         unsafe { self.0.read() }
     }
 

@@ -1,8 +1,9 @@
-//! Calls between Squall and C, as far as they need no virtual machine.
+//! Calls between Squall and C: the part that needs no virtual machine. The runtime's `foreign` module calls it, and
+//! `squall-sqlite` fills its tables.
 //!
-//! The crate knows C: its types and their layout, its declarations as text, libraries, calls in both
-//! directions, and memory. It knows no guest object, no vat and no scheduler; the runtime maps its values
-//! to [`Value`]s, and decides which native thread calls, and what that thread lets go of meanwhile.
+//! The crate knows C: its types and their layout, its declarations as text, libraries, calls in both directions, and
+//! memory. It knows no guest object, no vat and no scheduler; the runtime converts guest objects to [`Value`]s, and
+//! decides which native thread calls, and which of its resources the thread releases meanwhile.
 //!
 //! ```
 //! use squall_foreign::{CallSpace, Declarations, Library, Value};
@@ -18,24 +19,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | module | what it is about | unsafe code |
+//! | module | subject | unsafe code |
 //! |---|---|---|
 //! | `declarations` | C declarations as text | |
 //! | `callback` | C function pointers that lead to Rust | libffi's closures |
 //! | `call` | functions, in three steps: prepare, invoke, read the result | the jump, and the words it loads |
 //! | `library` | loading libraries, finding symbols, closing | the loader |
-//! | `value` | values on their way into C and back, and which fit which type | |
+//! | `value` | values on their way into C and back, and the types that they fit | |
 //! | `memory` | native memory with bounds and lifetimes | accesses, in one file |
-//! | `pins` | who uses what somebody may release | |
+//! | `pins` | counts the users of a resource that may be released at any time | |
 //! | `errno` | C's `errno` | its place |
 //! | `address` | addresses | |
-//! | `types` | C's types, sizes and offsets; what a function takes and answers | |
+//! | `types` | C's types, sizes and offsets; parameters and results of functions | |
 //!
-//! What C does, nobody checks: a wrong declaration or a wrong address crashes the process, or worse. Everything
-//! on this side is an error value: wrong number and kinds of arguments, numbers out of range, missing
-//! symbols, closed libraries, released memory, accesses out of bounds.
+//! C's own actions are not checked: a wrong declaration or a wrong address crashes the process, or worse. All mistakes
+//! on this side are error values: wrong number and kinds of arguments, numbers out of range, missing symbols, closed
+//! libraries, released memory, accesses out of bounds.
 //!
-//! `docs/internals/foreign.md` has the reasons.
+//! `docs/internals/foreign.md` gives the reasons.
 
 #[cfg(not(target_endian = "little"))]
 compile_error!("words in memory are taken to begin with their lowest byte");
@@ -67,7 +68,7 @@ pub use types::{
 };
 pub use value::Value;
 
-/// What threads may share.
+/// Types that threads may share.
 const _: () = {
     const fn is_shared<T: Send + Sync>() {}
     is_shared::<Declarations>();

@@ -1,13 +1,13 @@
-//! Libraries: finding them, and finding things in them.
+//! Libraries: loads them, and finds functions and variables in them. The runtime's primitives call it.
 //!
-//! Loading is the platform's `dlopen`, symbols are looked up with `dlsym`. A library that is linked into the program
-//! is a table of functions instead ([`Library::linked`]), and is used in the same way. Functions that can be called are made in
-//! `call.rs`.
+//! The platform's `dlopen` loads a library, and `dlsym` finds symbols. A library that is linked into the program is a
+//! table of functions instead ([`Library::linked`]), with the same interface. `call.rs` makes callable functions of
+//! symbols.
 //!
-//! **Closing.** [`Library::close`] is at once and for all: whatever is asked of a closed library, or of a function
-//! from it, answers that it is closed. The platform unmaps its code later, when the last [`Function`](crate::Function) from it
-//! is forgotten and no memory of it is borrowed. So calls that are under way when somebody closes the library
-//! return, and a call costs no more than a look at a flag.
+//! **Closing.** [`Library::close`] takes effect at once and for good: every later use of the library, or of a function
+//! from it, answers that it is closed. The platform unmaps its code later, when the last [`Function`](crate::Function)
+//! from it is dropped and none of its memory is borrowed. So calls under way return, and closing costs each call no
+//! more than the test of a flag.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::address::Address;
 use crate::memory::NativeMemory;
 use crate::types::{Type, TypeError};
 
-/// A loaded library. Copies are the same one.
+/// A loaded library. Copies denote the same library.
 #[derive(Clone)]
 pub struct Library(Arc<Loaded>);
 
@@ -30,21 +30,21 @@ struct Loaded {
     is_closed: AtomicBool,
 }
 
-/// Where names are looked up.
+/// The table in which names are looked up.
 enum Symbols {
-    /// By the platform's loader.
+    /// The platform's loader.
     Loader(platform::Library),
-    /// In a table.
+    /// A table.
     Table(&'static [LinkedFunction]),
 }
 
 /// A function that is linked into the program: its name, and its address with any type.
 pub type LinkedFunction = (&'static str, unsafe extern "C" fn());
 
-/// Why there is no such library, function or variable.
+/// The reason why there is no such library, function or variable.
 #[derive(Clone, PartialEq, Debug)]
 pub enum LibraryError {
-    /// There is none of this name, or it cannot be loaded.
+    /// There is no library of this name, or it cannot be loaded.
     NotLoaded {
         /// The name.
         name: String,
@@ -56,7 +56,7 @@ pub enum LibraryError {
         /// Its name.
         library: String,
     },
-    /// Nothing in the library has this name.
+    /// The library has no symbol of this name.
     MissingSymbol {
         /// The library's name.
         library: String,
@@ -70,11 +70,11 @@ pub enum LibraryError {
 impl Library {
     /// Loads a library by its path, its file name (`libz.so.1`), or its bare name (`z`).
     ///
-    /// A bare name is completed to the platform's file name, then with version numbers from 0 to
-    /// [`GREATEST_VERSION`], for often only the development package has the file without a number.
+    /// A bare name is completed to the platform's file name, then with version numbers from 0 to [`GREATEST_VERSION`],
+    /// since often only the development package has the file without a number.
     ///
     /// # Safety
-    /// Loading runs the library's initialisers, and the last use its finalisers. They must do no harm.
+    /// Loading runs the library's initialisers, and the last use its finalisers. They must be harmless.
     pub unsafe fn open(name: &str) -> Result<Library, LibraryError> {
         let not_loaded = |reason: String| LibraryError::NotLoaded { name: name.to_owned(), reason };
         if name.is_empty() || name.contains('\0') {
@@ -82,7 +82,7 @@ impl Library {
         }
         let mut reason = None;
         for file in candidates(name) {
-            // Symbols of one library must not change the meaning of another's: they stay local.
+            // The symbols stay local, so that one library does not change the meaning of another's symbols.
             let flags = platform::RTLD_NOW | platform::RTLD_LOCAL;
             // SAFETY: the caller's.
             match unsafe { platform::Library::open(Some(&file), flags) } {
@@ -93,12 +93,12 @@ impl Library {
         Err(not_loaded(reason.unwrap_or_default()))
     }
 
-    /// The process itself: the C library, and whatever else is loaded for everybody.
+    /// The process itself: the C library, and all other libraries that are loaded globally.
     pub fn process() -> Library {
         Library::new("the process", Symbols::Loader(platform::Library::this()))
     }
 
-    /// A library that is part of the program, which the platform does not know: it has these functions.
+    /// A library that is part of the program and unknown to the platform's loader: it has these functions.
     pub fn linked(name: &str, functions: &'static [LinkedFunction]) -> Library {
         Library::new(name, Symbols::Table(functions))
     }
@@ -113,9 +113,9 @@ impl Library {
         &self.0.name
     }
 
-    /// Closes it. Answers whether it was open until now.
+    /// Closes it; false if it was closed before.
     pub fn close(&self) -> bool {
-        // Nothing is published by this: who sees it later only does something later.
+        // Nothing is published by this: a thread that sees it late only refuses late.
         !self.0.is_closed.swap(true, Ordering::Relaxed)
     }
 
@@ -139,11 +139,11 @@ impl Library {
     /// The memory of the variable of this name.
     ///
     /// # Safety
-    /// The variable has this type, and C expects it to be changed.
+    /// The variable has this type, and C allows changes of it.
     pub unsafe fn variable(&self, name: &str, of: &Type) -> Result<NativeMemory, LibraryError> {
         let address = self.symbol(name)?;
         let size = of.needed_layout().map_err(LibraryError::Variable)?.size;
-        // SAFETY: the caller's; the library stays mapped as long as it is kept.
+        // SAFETY: the caller's; the library stays mapped while the memory keeps it.
         Ok(unsafe { NativeMemory::borrow(address, size, Some(self.0.clone())) })
     }
 }
@@ -157,7 +157,7 @@ impl Symbols {
             }
             Symbols::Loader(_) if symbol.is_empty() || symbol.contains('\0') => None,
             Symbols::Loader(handle) => {
-                // SAFETY: nothing is done with the address here, so its type does not matter.
+                // SAFETY: the address is not used here, so its type does not matter.
                 let found = unsafe { handle.get::<*mut c_void>(symbol.as_bytes()) }.ok()?;
                 Some(Address(found.as_raw_ptr().expose_provenance()))
             }
@@ -165,10 +165,10 @@ impl Symbols {
     }
 }
 
-/// The greatest version number that a bare name is tried with.
+/// The greatest version number that is tried for a bare name.
 pub const GREATEST_VERSION: u32 = 99;
 
-/// The files that a name may mean, the likeliest first.
+/// The files that a name may denote, the likeliest first.
 fn candidates(name: &str) -> Vec<String> {
     let is_file = name.contains('/') || name.contains(".so") || name.ends_with(".dylib");
     if is_file {
@@ -185,7 +185,7 @@ fn candidates(name: &str) -> Vec<String> {
     [format!("lib{name}.so")].into_iter().chain(versions).chain([name.to_owned()]).collect()
 }
 
-/// The more telling of two reasons: that there is no file of a name tells little, if there are others.
+/// The more informative of two reasons: that a file does not exist says little if there are others.
 fn worst(former: Option<String>, new: String, file: &str) -> Option<String> {
     let is_missing = new.contains("No such file") || new.contains("no such file");
     match former {
@@ -195,7 +195,7 @@ fn worst(former: Option<String>, new: String, file: &str) -> Option<String> {
     }
 }
 
-/// What the platform says, without what our libraries put around it.
+/// The platform's explanation, without the wrapping of the loader crate.
 fn explanation(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |source| source.to_string())
 }

@@ -1,24 +1,24 @@
-//! Memory that C and the guest share.
+//! Memory that C and the guest share. The runtime's primitives for `lib/Foreign.ns` access it.
 //!
-//! [`NativeMemory`] is a part of a *block*: all of it at first, less for a view. Copies of it are cheap and
-//! mean the same memory. A block is *allocated* (ours, zeroed), *borrowed* (C's: a variable of a library, the
-//! target of a pointer) or *adopted* (C's, ours to free by C's own function).
+//! [`NativeMemory`] is a part of a *block*: the whole block at first, less for a view. Copies are cheap and denote the
+//! same memory. A block is *allocated* (Squall's, zeroed), *borrowed* (C's: a variable of a library, the target of a
+//! pointer) or *adopted* (made by C, and freed by Squall with C's own function).
 //!
-//! **Bounds.** Every access is checked against the part that it goes through, and is within the block
-//! whatever the offset. Of borrowed memory the size is what the borrower says.
+//! **Bounds.** Each access is checked against its part, and is within the block for every offset. The size of borrowed
+//! memory is the borrower's claim.
 //!
-//! **Lifetime.** The memory goes when somebody *releases* it, through any part, or when nobody has a part
-//! of it any more. From then on all parts say [`MemoryError::Released`]. Releasing again does nothing.
+//! **Lifetime.** The memory is freed when it is *released*, through any part, or when no part of it is left. After a
+//! release all parts answer [`MemoryError::Released`]. Releasing again does nothing.
 //!
-//! **Threads.** Anybody may use the same memory at the same time, and release it at any time.
-//! - Races of accesses are harmless: `memory/raw.rs` says what their outcome can be.
-//! - Memory is *pinned* while it is accessed, and while a call has it as an argument. Released memory
-//!   that is pinned goes when the last pin does. So nothing is used after it is gone, whoever wins a race.
-//! - Pinning costs two atomic operations. Whoever knows that nobody releases the memory meanwhile can do
-//!   without: [`NativeMemory::access_unpinned`]. Such a caller must be sure that those who release wait for it,
-//!   which is what [`NativeMemory::retire`] is for: it lets the memory go later than it takes it away.
+//! **Threads.** All threads may use the same memory at the same time, and release it at any time.
+//! - Races of accesses are harmless: `memory/raw.rs` describes their outcomes.
+//! - Memory is *pinned* while it is accessed, and while a call has it as an argument. Released memory that is pinned is
+//!   freed after the last pin. So no memory is used after it is freed, in any order of events.
+//! - Pinning costs two atomic operations. A caller that knows that no thread frees the memory meanwhile can do without:
+//!   [`NativeMemory::access_unpinned`]. The releasing threads must then wait for it; [`NativeMemory::retire`] serves
+//!   that purpose: it takes the memory away at once, and frees it later.
 //!
-//! What C does with the memory, and when, nobody checks.
+//! C's own accesses to the memory are not checked.
 
 mod block;
 mod raw;
@@ -43,43 +43,43 @@ pub struct NativeMemory {
     length: usize,
 }
 
-/// Reads and writes of memory that cannot go away meanwhile.
+/// Reads and writes of memory that stays allocated meanwhile.
 pub struct Access<'m> {
     address: usize,
     length: usize,
     _pin: Option<Pin<'m>>,
 }
 
-/// What has been released, and goes when this is dropped and no call uses it any more.
+/// Released memory, which is freed when this is dropped and no call uses it any more.
 #[must_use = "the memory goes when this is dropped"]
 pub struct Retired<'m> {
     _pin: Pin<'m>,
 }
 
-/// Why memory could not be used.
+/// The reason why memory could not be used.
 #[derive(Clone, PartialEq, Debug)]
 pub enum MemoryError {
-    /// There is not so much.
+    /// The system does not have this much memory.
     Exhausted {
-        /// How many bytes were asked for.
+        /// The number of bytes asked for.
         size: usize,
     },
-    /// It is no longer there.
+    /// The memory was released.
     Released,
-    /// These bytes are not all in it.
+    /// Some of these bytes are outside of the memory.
     Bounds {
-        /// Where they begin.
+        /// The first byte's offset.
         offset: usize,
-        /// How many they are.
+        /// The number of bytes.
         length: usize,
-        /// How many bytes there are.
+        /// The size of the memory.
         size: usize,
     },
     /// The value does not fit the type.
     Value(Mismatch),
-    /// There is no NUL behind this offset.
+    /// There is no NUL after this offset.
     Unterminated {
-        /// Where the string begins.
+        /// The string's offset.
         offset: usize,
     },
 }
@@ -98,17 +98,17 @@ impl NativeMemory {
         Ok(memory)
     }
 
-    /// Memory of C's. `keeper` is kept until nobody uses it any more.
+    /// Memory of C. `keeper` is dropped when no part of the memory is left.
     ///
     /// # Safety
-    /// The memory is mapped, may be read and written, and stays so as long as the result is used, or as the
-    /// keeper lives; and no Rust code has references to it.
+    /// The memory is mapped, may be read and written, and stays so while the result is used or the keeper lives; and no
+    /// Rust code has references to it.
     pub unsafe fn borrow(address: Address, size: usize, keeper: Option<Keeper>) -> NativeMemory {
         NativeMemory::whole(Block::new(address.0, size, Origin::Borrowed(keeper)))
     }
 
-    /// Memory of C's which is ours now, and is given back by `free`: on whichever native thread
-    /// releases it or forgets it last.
+    /// Memory of C that now belongs to Squall. `free` gives it back, on the native thread that releases it or drops its
+    /// last part.
     ///
     /// # Safety
     /// As for [`borrow`](NativeMemory::borrow), until `free` is called.
@@ -125,12 +125,12 @@ impl NativeMemory {
         NativeMemory { block: Arc::new(block), offset: 0, length }
     }
 
-    /// How many bytes it has.
+    /// The size in bytes.
     pub fn size(&self) -> usize {
         self.length
     }
 
-    /// A part of it. Both go together.
+    /// A part of it. Releasing one releases both.
     pub fn view(&self, offset: usize, length: usize) -> Result<NativeMemory, MemoryError> {
         let start = bounded(offset, length, self.length)?;
         Ok(NativeMemory { block: self.block.clone(), offset: self.offset + start, length })
@@ -142,18 +142,17 @@ impl NativeMemory {
         self.block.is_retired()
     }
 
-    /// Releases the whole block. Answers whether it was there until now.
+    /// Releases the whole block; false if it was released before.
     pub fn release(&self) -> bool {
         self.retire().is_some()
     }
 
-    /// Releases the whole block, but lets the memory go no earlier than the result. None if it was
-    /// released already.
+    /// Releases the whole block; the memory is freed after the result is dropped. `None` if it was released before.
     pub fn retire(&self) -> Option<Retired<'_>> {
         self.block.retire().map(|pin| Retired { _pin: pin })
     }
 
-    /// Where it is; what is there may go any time.
+    /// The address. The memory there may be freed at any time.
     pub fn address(&self) -> Result<Address, MemoryError> {
         match self.is_released() {
             true => Err(MemoryError::Released),
@@ -179,11 +178,11 @@ impl NativeMemory {
         Ok(Access { address: address.0, length: self.length, _pin: Some(pin) })
     }
 
-    /// Reads and writes it without pinning it.
+    /// Gives access without a pin.
     ///
     /// # Safety
-    /// If somebody releases it before the result is dropped, then by [`retire`](NativeMemory::retire), and
-    /// the [`Retired`] lives at least as long as the result of this.
+    /// A thread that releases the memory before the result is dropped uses [`retire`](NativeMemory::retire), and its
+    /// [`Retired`] lives at least as long as the result of this.
     #[inline]
     pub unsafe fn access_unpinned(&self) -> Result<Access<'_>, MemoryError> {
         let address = self.address()?;
@@ -205,7 +204,7 @@ impl NativeMemory {
         self.access()?.read_text(offset)
     }
 
-    /// Whether both are the same part of the same block.
+    /// Whether both denote the same part of the same block.
     pub fn is_same(&self, other: &NativeMemory) -> bool {
         Arc::ptr_eq(&self.block, &other.block)
             && (self.offset, self.length) == (other.offset, other.length)
@@ -213,15 +212,15 @@ impl NativeMemory {
 }
 
 impl Access<'_> {
-    /// The word that holds the primitive at an offset.
+    /// The word of the primitive at an offset.
     #[inline]
     pub(crate) fn load(&self, offset: usize, primitive: Primitive) -> Result<u64, MemoryError> {
         let start = bounded(offset, primitive.size(), self.length)?;
-        // SAFETY: it is within the block, which is there as long as this is.
+        // SAFETY: it is within the block, which lives as long as this access.
         Ok(unsafe { raw::load(self.address + start, primitive) })
     }
 
-    /// Changes the primitive at an offset, if there is room for it, to the one that a word holds.
+    /// Sets the primitive at an offset from a word, if there is room for it.
     #[inline]
     pub(crate) fn store(
         &self,
@@ -268,11 +267,11 @@ impl Access<'_> {
     }
 }
 
-/// The string at an address of C's, without its NUL. If there is no NUL among the first `limit` bytes, the
-/// string is taken to end there.
+/// The string at an address of C, without its NUL. If there is no NUL among the first `limit` bytes, the string ends
+/// there.
 ///
 /// # Safety
-/// What is there may be read up to the NUL or the limit, and no Rust code has references to it.
+/// The memory may be read up to the NUL or the limit, and no Rust code has references to it.
 pub unsafe fn text_at(address: Address, limit: usize) -> Vec<u8> {
     // SAFETY: the caller's.
     let length = unsafe { raw::find_zero(address.0, limit) }.unwrap_or(limit);
@@ -282,7 +281,7 @@ pub unsafe fn text_at(address: Address, limit: usize) -> Vec<u8> {
     text
 }
 
-/// The offset, if it and `length` bytes behind it are within `size`.
+/// The offset, if it and the next `length` bytes are within `size`.
 #[inline]
 fn bounded(offset: usize, length: usize, size: usize) -> Result<usize, MemoryError> {
     match offset.checked_add(length).is_some_and(|end| end <= size) {

@@ -1,25 +1,25 @@
-//! Who uses something that somebody may release at any time.
+//! Pins: count the users of a resource that may be released at any time. Blocks of memory and callbacks have them.
 //!
-//! [`Pins`] belong to a resource that C may hold (a block of memory, a callback). Whoever uses the
-//! resource *pins* it meanwhile; whoever has enough of it *retires* it, once. The resource is disposed
-//! of when it is retired and nobody pins it any more, by whoever is the last, exactly once.
+//! [`Pins`] belong to a resource that C may hold. A user *pins* the resource meanwhile; the owner *retires* it, once.
+//! The resource is disposed of exactly once, when it is retired and has no pins: by the thread that gives back the last
+//! pin.
 //!
 //! One word:
 //!
 //! ```text
 //!   63                    1   0
 //!  ┌───────────────────────┬───────┐
-//!  │ how many pin it       │retired│
+//!  │ number of pins        │retired│
 //!  └───────────────────────┴───────┘
 //! ```
 //!
-//! | transition | from → to | who does it |
+//! | transition | from → to | by |
 //! |---|---|---|
-//! | `pin` | `(n, live)` → `(n + 1, live)` | anybody; refused if retired |
-//! | `retire` | `(n, live)` → `(n + 1, retired)` | the first who asks, who then has a pin to give back |
-//! | `unpin` | `(n, …)` → `(n - 1, …)` | who has a pin; who makes it `(0, retired)` disposes |
+//! | `pin` | `(n, live)` → `(n + 1, live)` | any thread; refused if retired |
+//! | `retire` | `(n, live)` → `(n + 1, retired)` | the first caller, which then has a pin to give back |
+//! | `unpin` | `(n, …)` → `(n - 1, …)` | a thread with a pin; if it makes the word `(0, retired)`, it disposes |
 //!
-//! Nobody pins what is retired, so `(0, retired)` is reached once and never left.
+//! A retired resource cannot be pinned, so `(0, retired)` is reached once and never left.
 
 use crate::sync::{AtomicUsize, Ordering, fence};
 
@@ -29,13 +29,13 @@ const PIN: usize = 2;
 /// The uses of a resource.
 pub(crate) struct Pins(AtomicUsize);
 
-/// What is to be done after giving a pin back.
+/// The caller's duty after giving a pin back.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unpinned {
-    /// Nothing: the resource lives, or others use it.
+    /// None: the resource lives, or other threads use it.
     Done,
-    /// Dispose of the resource: nobody else ever will.
+    /// Dispose of the resource: no other thread will.
     Dispose,
 }
 
@@ -44,26 +44,26 @@ impl Pins {
         Pins(AtomicUsize::new(0))
     }
 
-    /// Pins the resource, unless it is retired. Answers whether.
+    /// Pins the resource; false if it is retired.
     #[inline]
     #[must_use]
     pub(crate) fn pin(&self) -> bool {
         self.change(PIN)
     }
 
-    /// Retires the resource, unless it is retired already, and pins it. Answers whether.
+    /// Retires the resource and pins it; false if it was retired already.
     #[must_use]
     pub(crate) fn retire(&self) -> bool {
         self.change(PIN | RETIRED)
     }
 
-    /// Adds to the word of a resource that lives.
+    /// Adds to the word of a live resource.
     #[inline]
     fn change(&self, addend: usize) -> bool {
         let mut word = self.0.load(Ordering::Relaxed);
         while word & RETIRED == 0 {
-            // Relaxed: what a pin guards was written before the resource was shared, and who disposes of it
-            // waits for the `unpin`, which releases.
+            // Relaxed: the resource was initialised before it was shared, and the thread that disposes of it waits for
+            // the `unpin`, which releases.
             let next = word + addend;
             match self.0.compare_exchange_weak(word, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -82,12 +82,12 @@ impl Pins {
         if word != PIN | RETIRED {
             return Unpinned::Done;
         }
-        // Acquire pairs with the release of every other `unpin`.
+        // Acquire pairs with the release of all other `unpin`s.
         fence(Ordering::Acquire);
         Unpinned::Dispose
     }
 
-    /// Whether it has been retired. It may be before the answer is used, unless the caller pins it.
+    /// Whether it has been retired. Without a pin, it may be retired before the caller uses the answer.
     #[inline]
     pub(crate) fn is_retired(&self) -> bool {
         self.0.load(Ordering::Relaxed) & RETIRED != 0
@@ -126,7 +126,7 @@ mod model {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A resource that loom watches: a use and the disposal must not overlap.
+    /// A resource under loom's observation: a use and the disposal must not overlap.
     struct Resource {
         pins: Pins,
         contents: UnsafeCell<u32>,
@@ -136,7 +136,7 @@ mod model {
     impl Resource {
         fn use_it(&self) {
             if self.pins.pin() {
-                // SAFETY: the pin keeps the disposal away, which is what the model is to show.
+                // SAFETY: the pin prevents the disposal; the model checks that.
                 self.contents.with(|contents| assert_eq!(unsafe { *contents }, 7));
                 self.unpin();
             }
@@ -150,7 +150,7 @@ mod model {
 
         fn unpin(&self) {
             if self.pins.unpin() == Unpinned::Dispose {
-                // SAFETY: nobody pins it any more, likewise.
+                // SAFETY: there are no pins any more; the model checks that.
                 self.contents.with_mut(|contents| unsafe { *contents = 0 });
                 self.disposed.fetch_add(1, Ordering::Relaxed);
             }

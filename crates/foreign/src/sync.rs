@@ -1,5 +1,4 @@
-//! The primitives of the pins: those of the standard library, or, when their interleavings are explored,
-//! those of loom.
+//! The primitives of the pins: the standard library's, or loom's when their interleavings are explored.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::atomic::{AtomicUsize, Ordering, fence};

@@ -1,15 +1,15 @@
-//! C's types as values.
+//! C's types as values: declarations make them, and calls and memory are laid out by them.
 //!
 //! A [`Type`] is a tree that never changes, shared by reference count. It knows its [`Layout`] on this
 //! platform, unless it has none (`void`, functions, structures that are only named).
 //!
-//! There are no cycles, though C has recursive structures: inside its own definition `struct node` is
-//! [`Kind::Opaque`], a mere name, and so it stays in the types that were made of it there.
-//! [`Declarations::resolved`](crate::Declarations::resolved) finds the definition behind the name.
+//! There are no cycles, though C has recursive structures: inside of its own definition `struct node` is
+//! [`Kind::Opaque`], a mere name, and stays so in the types made from it there.
+//! [`Declarations::resolved`](crate::Declarations::resolved) finds the definition of the name.
 //!
-//! What walks over a type may recurse and be exhaustive: a type is at most [`MOST_LEVELS`] levels deep and has
-//! at most [`MOST_PARTS`] nodes, counted as a tree. (Texts could otherwise describe types of any depth, and
-//! of exponential size, with one `typedef` per level.)
+//! Code that walks over a type may recurse and be exhaustive: a type is at most [`MOST_LEVELS`] levels deep and has at
+//! most [`MOST_PARTS`] nodes, counted as a tree. (Texts could otherwise describe types of any depth, and of exponential
+//! size, with one `typedef` per level.)
 
 mod display;
 mod layout;
@@ -40,13 +40,13 @@ pub struct Type(Arc<Node>);
 
 struct Node {
     kind: Kind,
-    /// None of what has no values: `void`, functions, opaque names.
+    /// `None` for types without values: `void`, functions, opaque names.
     layout: Option<Layout>,
     depth: u16,
     weight: u32,
 }
 
-/// What a type is.
+/// The kind of a type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     /// `void`: the result of functions that have none, and the target of pointers to anything.
@@ -61,9 +61,9 @@ pub enum Kind {
     Array(Array),
     /// A `struct` or `union`.
     Record(Record),
-    /// A function, which only pointers point to.
+    /// A function, the target of pointers only.
     Function(Signature),
-    /// A name whose definition is unknown, or was at the time. Only a pointer's target.
+    /// A name whose definition was not known when the type was made. The target of pointers only.
     Opaque(Tag),
 }
 
@@ -83,21 +83,21 @@ pub struct Enumeration {
 pub struct Array {
     /// The type of each element.
     pub element: Type,
-    /// How many there are; none for the last field of a structure, `int data[]`, which the
-    /// structure's size does not include.
+    /// The number of elements; `None` for the last field of a structure, `int data[]`, which the structure's size does
+    /// not include.
     pub length: Option<usize>,
 }
 
-/// A name that a definition may be behind.
+/// A name that may have a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tag {
     /// `struct name` or `union name`.
     Record(RecordKind, Arc<str>),
-    /// A `name` that no declaration mentions: the `sqlite3` of `sqlite3 *`.
+    /// A `name` without a declaration: the `sqlite3` of `sqlite3 *`.
     Alias(Arc<str>),
 }
 
-/// Why a type cannot be.
+/// The reason why a type is impossible.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeError {
     /// More levels than [`MOST_LEVELS`].
@@ -169,7 +169,7 @@ impl Type {
         Type::around(signature.types(), Kind::Function(signature.clone()), None)
     }
 
-    /// A type made of others, if it does not become too large by that.
+    /// A type made of others, unless it becomes too large.
     fn around<'t>(
         parts: impl IntoIterator<Item = &'t Type>,
         kind: Kind,
@@ -193,24 +193,24 @@ impl Type {
         Type(Arc::new(Node { kind, layout, depth, weight }))
     }
 
-    /// What it is.
+    /// The kind of the type.
     #[inline]
     pub fn kind(&self) -> &Kind {
         &self.0.kind
     }
 
-    /// How much memory a value takes; none if it has no values.
+    /// The memory that a value takes; `None` if the type has no values.
     #[inline]
     pub fn layout(&self) -> Option<Layout> {
         self.0.layout
     }
 
-    /// Its layout, where there has to be one.
+    /// Its layout; an error if it has no values.
     pub(crate) fn needed_layout(&self) -> Result<Layout, TypeError> {
         self.layout().ok_or_else(|| TypeError::NoValues(self.to_string()))
     }
 
-    /// How a value is represented, if that is one primitive: not that of a structure or an array.
+    /// The representation of a value that is one primitive; `None` for structures and arrays.
     pub fn primitive(&self) -> Option<Primitive> {
         match self.kind() {
             Kind::Scalar(scalar) => Some(scalar.primitive()),
@@ -252,7 +252,7 @@ impl Type {
         })
     }
 
-    /// The name that a definition has or may have.
+    /// The name of a definition that the type has or may have.
     pub(crate) fn tag(&self) -> Option<Tag> {
         match self.kind() {
             Kind::Opaque(tag) => Some(tag.clone()),
@@ -263,8 +263,8 @@ impl Type {
 }
 
 impl PartialEq for Type {
-    /// Whether C takes the one for the other, as far as is known: a name equals what it is defined as, and a
-    /// name that nothing declares may turn out to be anything but another such name.
+    /// Whether C treats the two types as equal, as far as is known. A name equals its definition. An undeclared name
+    /// may turn out to be any type, except another undeclared name.
     fn eq(&self, other: &Type) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) {
             return true;

@@ -1,8 +1,8 @@
-//! Values on their way into C and back.
+//! Values on their way into C and back. The runtime converts guest objects to them.
 //!
-//! A [`Value`] is what the guest's side sees. What C's side sees is a *word*: 64 bits that hold a
-//! [`Primitive`] in the way that registers do, an integer extended to all of them, a `float` in the lower
-//! half. Going in, nothing is lost silently: an integer must be in the range of its type. The only
+//! A [`Value`] is the guest's form of a value. C's form is a *word*: 64 bits that hold a [`Primitive`] like a register
+//! does, an integer extended to all bits, a `float` in the lower half. On the way in, nothing is lost silently: an
+//! integer must be in the range of its type. The only rounding is that of a `double` to the nearest `float`.
 //! rounding is that of a `double` to the next `float`.
 
 use crate::address::Address;
@@ -12,29 +12,29 @@ use crate::types::{Mismatch, Primitive};
 /// A value that is passed to C, or comes from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
-    /// The result of a function that has none.
+    /// The result of a function without result.
     Void,
-    /// A `_Bool`. Integer parameters take it, too.
+    /// A `_Bool`. Integer parameters accept it, too.
     Bool(bool),
     /// An integer, or the code of a character.
     Integer(i64),
-    /// An integer above those; smaller ones come from C as [`Value::Integer`].
+    /// An integer beyond those; smaller ones come from C as [`Value::Integer`].
     Unsigned(u64),
     /// A `double` or a `float`.
     Double(f64),
-    /// An address. Nobody checks what is there.
+    /// An address. The memory there is not checked.
     Pointer(Address),
-    /// Memory: its address where a pointer is needed, its bytes where a structure is. It stays allocated
-    /// until the call returns, whoever releases it meanwhile.
+    /// Memory: its address where a pointer is needed, its bytes where a structure is. It stays allocated until the call
+    /// returns, even if a thread releases it meanwhile.
     Memory(&'a NativeMemory),
-    /// A string for a pointer to characters: a copy that ends with NUL, until the call returns.
+    /// A string for a pointer to characters: C gets a copy that ends with NUL and lives until the call returns.
     Text(&'a [u8]),
     /// The bytes of a structure or union.
     Record(&'a [u8]),
 }
 
 impl Primitive {
-    /// The least and the greatest integer it can hold.
+    /// The least and the greatest integer that it can hold.
     #[inline]
     pub(crate) const fn range(self) -> (i64, u64) {
         match self {
@@ -47,13 +47,13 @@ impl Primitive {
             Primitive::U32 => (0, u32::MAX as u64),
             Primitive::I64 => (i64::MIN, i64::MAX as u64),
             Primitive::U64 | Primitive::Pointer => (0, u64::MAX),
-            // The integers that they have without gaps.
+            // The range in which each integer is representable.
             Primitive::F32 => (-(1 << 24), 1 << 24),
             Primitive::F64 => (-(1 << 53), 1 << 53),
         }
     }
 
-    /// The word that holds `value`.
+    /// The word for `value`.
     #[inline]
     pub(crate) fn encode(self, value: Value<'_>) -> Result<u64, Mismatch> {
         match (self, value) {
@@ -104,7 +104,7 @@ impl Primitive {
         if is_exact { Ok(bits) } else { Err(Mismatch::Inexact(integer)) }
     }
 
-    /// The value that a word holds, whose bits above the primitive's size may be anything.
+    /// The value of a word whose bits above the primitive's size may be anything.
     #[inline]
     pub(crate) fn decode(self, word: u64) -> Value<'static> {
         match self {
@@ -130,7 +130,7 @@ impl NativeMemory {
         self.access()?.read(offset, primitive)
     }
 
-    /// Changes the value at an offset.
+    /// Sets the value at an offset.
     pub fn write(
         &self,
         offset: usize,
@@ -148,8 +148,7 @@ impl Access<'_> {
         Ok(primitive.decode(self.load(offset, primitive)?))
     }
 
-    /// Changes the value at an offset. Memory as a value is written as its address, and is kept by
-    /// nobody for that.
+    /// Sets the value at an offset. Memory as a value is written as its address, which does not keep it alive.
     #[inline]
     pub fn write(
         &self,
@@ -167,7 +166,7 @@ impl Access<'_> {
     }
 }
 
-/// Rounds to a `float`. What is finite must stay so.
+/// Rounds to a `float`. A finite number must stay finite.
 fn encode_float(number: f64) -> Result<u64, Mismatch> {
     let rounded = number as f32;
     match rounded.is_infinite() && number.is_finite() {
@@ -183,7 +182,7 @@ impl Value<'_> {
         i64::try_from(integer).map_or(Value::Unsigned(integer), Value::Integer)
     }
 
-    /// What it is, in words.
+    /// The value's kind, in words.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Void => "nothing",
@@ -199,7 +198,7 @@ impl Value<'_> {
 }
 
 impl PartialEq for Value<'_> {
-    /// Memory equals what is the same part of the same block.
+    /// Memory is equal if it is the same part of the same block.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Value::Void, Value::Void) => true,

@@ -1,14 +1,14 @@
-//! Where random choices come from.
+//! The source of random choices, for the generator of programs and for the damage to modules.
 //!
-//! Bytes of a fuzzer are used one after the other; when they are used up, every choice is the first
-//! one, so that shorter inputs make smaller things. A seed never ends.
+//! A fuzzer's bytes are used one after the other; when they are used up, every choice is the first one, so that shorter
+//! inputs make smaller things. A seed never ends.
 
-/// Choices to be made.
+/// A source of choices.
 #[derive(Clone, Debug)]
 pub enum Choices<'b> {
-    /// By these bytes.
+    /// These bytes.
     Bytes(&'b [u8]),
-    /// By a generator with this state: SplitMix64.
+    /// A generator with this state: SplitMix64.
     Seed(u64),
 }
 
@@ -53,7 +53,7 @@ impl Choices<'_> {
         }
     }
 
-    /// Whether something happens that does so once in so many times.
+    /// True once in `times` times.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) + 1 == times
     }

@@ -1,4 +1,5 @@
-//! What must hold of every module, and of every text: it survives its other form.
+//! The properties of all modules and texts: the conversion to the other form and back changes nothing. Fuzz targets and
+//! tests check them.
 
 use squall_bytecode::assembler::{assemble, format as lay_out};
 use squall_bytecode::disassembler::disassemble;
@@ -6,7 +7,7 @@ use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_newspeak::{CompileOptions, Source, compile_source};
 
-/// The module in a file of any form, binary, assembly or Newspeak, if it is one.
+/// The module in a file of any form, binary, assembly or Newspeak; `None` if the file holds none.
 pub fn module_of(bytes: &[u8]) -> Option<Module> {
     let mut sealed = bytes.to_vec();
     format::seal(&mut sealed);
@@ -20,7 +21,7 @@ pub fn module_of(bytes: &[u8]) -> Option<Module> {
     })
 }
 
-/// The binary form of a module and back, its text form and back, and that laid out anew: all the same.
+/// Checks that the binary form, the text form and the formatted text form of a module all give the same module.
 pub fn check(module: &Module) -> Result<(), String> {
     let bytes = format::encode(module).map_err(|error| format!("it cannot be encoded: {error}"))?;
     let decoded = format::decode(&bytes).map_err(|error| format!("it cannot be read: {error}"))?;
@@ -28,8 +29,8 @@ pub fn check(module: &Module) -> Result<(), String> {
     check_text(&text, &bytes)
 }
 
-/// A text stands for the module with this binary form, and so does what the formatter makes of it, which
-/// it leaves as it is.
+/// Checks that a text gives the module with this binary form, that the formatted text does, too, and that formatting it
+/// again changes nothing.
 pub fn check_text(text: &str, bytes: &[u8]) -> Result<(), String> {
     if encoded(text)? != bytes {
         return Err(format!("the text is that of another module:\n{text}"));

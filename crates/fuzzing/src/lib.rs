@@ -1,15 +1,15 @@
-//! What fuzzing needs: the fuzz targets in `fuzz/` and the integration tests do the same things, with
-//! bytes from a fuzzer or with seeds.
+//! The common part of the fuzz targets in `fuzz/` and of the integration tests: both do the same things, with bytes
+//! from a fuzzer or with seeds.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`choices`] | where random choices come from: bytes, or a seed |
+//! | [`choices`] | the source of random choices: bytes, or a seed |
 //! | [`mutation`] | damages modules: their bytes, or their parts |
 //! | [`programs`] | well-typed programs with processes: generated, written as text, evaluated plainly |
-//! | [`forms`] | what must hold of every module: it survives its text form and its binary form |
+//! | [`forms`] | properties of all modules: the text form and the binary form give the same module |
 //! | [`machine`] | the machine of this process, in which modules run in sandboxes, one after the other |
 //!
-//! Verified code cannot crash the machine: that is what all this tries to refute.
+//! Verified code cannot crash the machine: all this tries to refute that.
 #![forbid(unsafe_code)]
 
 pub mod choices;

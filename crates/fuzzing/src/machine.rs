@@ -1,8 +1,9 @@
-//! The machine of this process. There is one for ever, so modules run in it one after the other.
+//! The machine of this process. Fuzz targets and tests run modules in it, one after the other, since a process has one
+//! machine.
 //!
-//! What is hostile runs in a sandbox with small budgets, which is ended if it takes its time, and has to be over soon
-//! after. Modules and what is linked of them are never freed: whoever runs very many starts a new
-//! process now and then, see [`Machine::modules`].
+//! Hostile code runs in a sandbox with small budgets. If it takes long, the sandbox is ended, and must then be over
+//! soon. Modules and their linked parts are never freed: a caller that runs very many modules starts a new process now
+//! and then, see [`Machine::modules`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,24 +45,25 @@ impl Surroundings for Files {
     }
 }
 
-/// How long a hostile module runs before its sandbox is ended.
+/// The time after which a hostile module's sandbox is ended.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// Longer than this, nothing takes that can be ended.
+/// The longest time that any endable work may take.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a hostile module may use.
+/// The budgets of a hostile module.
 const BUDGETS: Budgets =
     Budgets { fuel: Some(100_000), heap: Some(6 << 20), strands: Some(50), messages: Some(1000) };
 
-/// What it may do to the world: write, and look at the clock.
+/// Its grants: to write, and to look at the clock.
 const GRANTS: &[&str] = &["host:console", "host:clock"];
 
-/// How many exports, or methods, of a hostile module are called.
+/// The number of exports, or methods, of a hostile module that are called.
 const CALLED: usize = 8;
 
 impl Machine {
-    /// Starts it. The words are like options of `squall run`: `seed=7`, `workers=2`, `scheduler=peered`,
+    /// Starts the machine. The words are like options of `squall run`: `seed=7`, `workers=2`, `scheduler=peered`,
+    /// `gc-stress=16`, `tiny-stacks`, `polls`.
     /// `gc-stress=16`, `tiny-stacks`, `polls`.
     fn start(words: &str) -> Result<Machine, String> {
         let files = Files::default();
@@ -69,7 +71,7 @@ impl Machine {
         Ok(Machine { vm, files, modules: AtomicUsize::new(0) })
     }
 
-    /// The machine, with the words in `SQUALL_FUZZ`; it is started if it was not.
+    /// The machine, with the options in `SQUALL_FUZZ`; the first call starts it.
     pub fn of_process() -> &'static Machine {
         static MACHINE: OnceLock<Machine> = OnceLock::new();
         MACHINE.get_or_init(|| {
@@ -78,12 +80,12 @@ impl Machine {
         })
     }
 
-    /// How many modules have been loaded.
+    /// The number of modules that were loaded.
     pub fn modules(&self) -> usize {
         self.modules.load(Ordering::Relaxed)
     }
 
-    /// Whether the first program of a module answers what the evaluator says. Answers what it has found instead.
+    /// Checks that the first program of a module answers what the evaluator predicts. The error says what it answered.
     pub fn agrees(&self, module: &[u8], expected: Outcome) -> Result<(), String> {
         let arguments = text::arguments(0).map(Value::Integer).to_vec();
         let found = self.call(FileKind::Binary, module, "0", arguments);
@@ -97,7 +99,7 @@ impl Machine {
         if agrees { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
     }
 
-    /// Loads a module whose file has this content, and calls one of its exports.
+    /// Loads a module from its file's contents, and calls one of its exports.
     pub fn call(
         &self,
         kind: FileKind,
@@ -112,13 +114,13 @@ impl Machine {
             .unwrap_or_else(|_| Err(Error::Kind("an answer: the program does not end")))
     }
 
-    /// The text that an object answers to `asString`; an error's, if there is none.
+    /// The text that an object answers to `asString`; if there is none, the error's text.
     pub fn describe(&self, value: &Value) -> String {
         self.vm.describe(value).unwrap_or_else(|error| error.to_string())
     }
 
-    /// Loads and runs the first of several modules, which may import the others by their names. Answers what is
-    /// wrong with the machine: that the modules are nonsense, it may say.
+    /// Loads and runs the first of several modules, which may import the others by their names. The error is a mistake
+    /// of the machine; refusing senseless modules is none.
     pub fn attack_linked(&self, modules: &[(String, Vec<u8>)]) -> Result<(), String> {
         let number = self.modules.fetch_add(modules.len(), Ordering::Relaxed);
         let path = |name: &str| format!("fuzz/{number}/{name}.sqb");
@@ -136,14 +138,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Runs what a verified module exports, or its class, in a sandbox. Answers what is wrong with the machine.
+    /// Runs the exports of a verified module, or its class, in a sandbox. The error is a mistake of the machine.
     pub fn attack(&self, module: &Module) -> Result<(), String> {
         let Ok(bytes) = format::encode(module) else { return Ok(()) };
         self.modules.fetch_add(1, Ordering::Relaxed);
         self.attack_from(module, move |sandbox| sandbox.load("hostile", FileKind::Binary, &bytes))
     }
 
-    /// Does so with an actor that begins in a sandbox, if it does.
+    /// Does this with an actor that begins in a sandbox, if it begins.
     fn attack_from(
         &self,
         module: &Module,
@@ -155,7 +157,7 @@ impl Machine {
         let sandbox = Arc::new(sandbox);
         let (vm, module, guarded) = (self.vm.clone(), module.clone(), sandbox.clone());
         let run = move || {
-            // Imports may not be there, for instance, and a class that is no value cannot be the root of an actor.
+            // Imports may be missing, for instance, and a class that is no value cannot be the root of an actor.
             let Ok(actor) = begin(&guarded) else { return };
             match module.main_class {
                 Some(_) => send_messages(&vm, &guarded, &actor, &module),
@@ -167,7 +169,7 @@ impl Machine {
         self.wait_for_end(&sandbox)
     }
 
-    /// Does something in a sandbox, which is ended if that takes its time.
+    /// Runs work in a sandbox, and ends the sandbox if the work takes long.
     fn watch(
         &self,
         sandbox: &Arc<Sandbox>,
@@ -188,7 +190,7 @@ impl Machine {
         worker.join().map_err(|_| "there was a panic".to_owned())
     }
 
-    /// Nothing of a sandbox goes on for long after its end.
+    /// Checks that no strand of a sandbox runs for long after the sandbox's end.
     fn wait_for_end(&self, sandbox: &Sandbox) -> Result<(), String> {
         let begin = Instant::now();
         loop {
@@ -204,7 +206,7 @@ impl Machine {
     }
 }
 
-/// Does something that should not take longer than that.
+/// Runs work that should not take longer than `limit`.
 fn within<R: Send + 'static>(
     time: Duration,
     work: impl FnOnce() -> R + Send + 'static,
@@ -240,7 +242,7 @@ fn options(words: &str) -> Result<Options, String> {
     Ok(options)
 }
 
-/// Calls what a module of bytecode exports with arguments of the right types, as far as there are objects for them.
+/// Calls the exports of a bytecode module with arguments of the right types, as far as there are objects for them.
 fn call_exports(vm: &Vm, actor: &Value, module: &Module) {
     for export in module.exports.iter().take(CALLED) {
         let Some(function) = module.functions.get(export.function.index()) else { continue };
@@ -258,7 +260,7 @@ fn arguments(module: &Module, function: &Function) -> Vec<Value> {
 /// Types deeper than this get no example.
 const DEEPEST: usize = 8;
 
-/// An object for a type; nil, if there is none, which is refused.
+/// An object for a type; nil if there is none, which the call refuses.
 fn example(module: &Module, kind: RegisterType, depth: usize) -> Value {
     match module.definition(kind) {
         None if kind == RegisterType::Bool => Value::Boolean(true),
@@ -289,7 +291,7 @@ fn send_messages(vm: &Vm, sandbox: &Sandbox, actor: &Value, module: &Module) {
         vm.call(receiver, selector, &arguments)
     };
     let Ok(instance) = send(actor, module.string(class.factory_selector)) else { return };
-    // A value runs where it is sent a message, and this is not to run out here.
+    // A value runs where the message is sent; this keeps the message in the sandbox.
     let Ok(instance) = sandbox.actor(&instance) else { return };
     for method in class.methods.iter().take(CALLED) {
         _ = send(&instance, module.string(method.selector));

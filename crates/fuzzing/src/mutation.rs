@@ -1,7 +1,7 @@
-//! Damages modules: their bytes, or their parts.
+//! Damages modules: their bytes, or their parts. Fuzz targets and tests then decode, verify and run them.
 //!
-//! Damaged bytes are mostly refused by the decoder. Damaged parts make modules that can be decoded,
-//! many of which the verifier accepts: they are nonsense that may run.
+//! The decoder refuses most damaged bytes. Damaged parts make modules that can be decoded, and many of these pass the
+//! verifier: senseless modules that may run.
 
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::{ClassId, FunctionId, Register, StringId};
@@ -319,7 +319,7 @@ fn string(choices: &mut Choices, module: &mut Module, donor: &Module) {
     }
 }
 
-/// Replaces what a function does, or a class is, by that of another one.
+/// Replaces the body of a function, or of a class, by that of another one.
 fn body(choices: &mut Choices, module: &mut Module, donor: &Module) {
     let own = choices.element(&module.functions);
     let given = choices.element(&donor.functions);

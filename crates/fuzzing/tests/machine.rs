@@ -1,8 +1,7 @@
-//! The fuzz targets that run code, with seeds in place of a fuzzer. There is one machine per process, so all of
-//! it is one test.
+//! The fuzz targets that run code, with seeds in place of a fuzzer. A process has one machine, so this is one test.
 //!
-//! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds, and `SQUALL_FUZZ_FIRST=M` goes on where M - 1
-//! times have ended; `SQUALL_FUZZ` has options for the machine.
+//! `SQUALL_FUZZ_TIMES=N` tries N times as much, with other seeds, and `SQUALL_FUZZ_FIRST=M` continues after the first M
+//! - 1 times; `SQUALL_FUZZ` has options for the machine.
 
 use std::path::Path;
 
@@ -16,14 +15,14 @@ use squall_fuzzing::mutation::damage_module;
 use squall_fuzzing::programs::evaluate::{Outcome, evaluate};
 use squall_fuzzing::programs::{generate, text};
 
-/// Damaged modules that run, and programs.
+/// The number of damaged modules that run, and of programs.
 const DAMAGED: u64 = 150;
 const PROGRAMS: u64 = 60;
 
 /// Folders with modules to be damaged.
 const MODULES: [&str; 3] = ["tests/bytecode/run", "tests/bytecode/link", "fuzz/seeds/texts"];
 
-/// Folders with modules that are run as they are: those that once did harm, and those about sandboxes.
+/// Folders with modules that run undamaged: those that once did harm, and those about sandboxes.
 const FOUND: [&str; 2] = ["fuzz/seeds/run", "tests/language/sandboxes"];
 
 #[test]
@@ -57,7 +56,7 @@ fn modules(folders: &[&str]) -> Vec<Module> {
     texts.filter_map(|text| assemble(&text).ok()).collect()
 }
 
-/// A damaged module does no harm.
+/// Checks that a damaged module does no harm.
 fn attack(machine: &Machine, modules: &[Module], seed: u64) {
     let mut choices = Choices::Seed(seed);
     let [own, donor] = [(); 2].map(|_| &modules[choices.below(modules.len())]);
@@ -72,7 +71,7 @@ fn attack(machine: &Machine, modules: &[Module], seed: u64) {
     }
 }
 
-/// A program answers what it must.
+/// Checks that a program gives the right answer.
 fn agree(machine: &Machine, seed: u64) {
     let program = generate::program(&mut Choices::Seed(seed), 30);
     let expected = evaluate(&program, text::arguments(0));

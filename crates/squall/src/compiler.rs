@@ -1,8 +1,8 @@
-//! From the bytes of a file to a module that can run.
+//! Makes runnable modules of the bytes of files, for the command line, sessions and embedders.
 //!
-//! Three kinds of file hold a module: Newspeak source text (`.ns`), the binary form of bytecode
-//! (`.sqb`) and its text form (`.sqasm`). The last two can come from anywhere and are verified
-//! before they are believed; what our own compiler makes needs that only to find mistakes in it.
+//! Three kinds of file hold a module: Newspeak source text (`.ns`), the binary form of bytecode (`.sqb`) and its text
+//! form (`.sqasm`). Bytecode can come from anywhere, and is verified before use. The output of Squall's own compiler is
+//! verified only to find bugs in the compiler.
 
 use squall_bytecode::assembler::{Diagnostic, File, Mistake, Places, Read, Sources};
 use squall_bytecode::format;
@@ -28,7 +28,7 @@ impl FileKind {
     /// Every kind.
     pub const ALL: [FileKind; 3] = [FileKind::Newspeak, FileKind::Binary, FileKind::Assembly];
 
-    /// The extension of such files.
+    /// The extension of files of this kind.
     pub fn extension(self) -> &'static str {
         match self {
             FileKind::Newspeak => "ns",
@@ -37,21 +37,21 @@ impl FileKind {
         }
     }
 
-    /// The kind that a path's extension says.
+    /// The kind with the path's extension.
     pub fn of_path(path: &str) -> Option<FileKind> {
         let extension = std::path::Path::new(path).extension()?;
         FileKind::ALL.into_iter().find(|kind| extension == kind.extension())
     }
 }
 
-/// Why bytes are no module. Each problem is located.
+/// The reason why bytes are no module. Each problem is located.
 #[derive(Debug)]
 pub enum CompileProblem {
     /// The source text has mistakes.
     Newspeak(Source, Vec<squall_newspeak::Diagnostic>),
     /// The text form of bytecode, in these files, has mistakes.
     Assembly(Vec<File>, Vec<Mistake>),
-    /// The bytes are no bytecode, or bytecode that may not run: one problem per line.
+    /// The bytes are not bytecode, or bytecode that may not run: one problem per line.
     Bytecode(Vec<String>),
 }
 
@@ -86,7 +86,7 @@ impl CompileProblem {
     }
 }
 
-/// A module that may run: it was verified, or our own compiler made it.
+/// A module that may run: it was verified, or Squall's own compiler made it.
 #[derive(Clone, Debug)]
 pub struct RunnableModule(Module);
 
@@ -100,7 +100,7 @@ impl RunnableModule {
         self.0
     }
 
-    /// Says that code on the first line stands `columns` further left than the compiler was told.
+    /// Moves the positions on the first line `columns` to the left.
     pub(crate) fn shift_first_line(&mut self, columns: u32) {
         for function in &mut self.0.functions {
             for entry in function.lines.iter_mut().filter(|entry| entry.line == 1) {
@@ -110,7 +110,7 @@ impl RunnableModule {
     }
 }
 
-/// Makes a module from the bytes of a file. If it is assembly, it cannot include others.
+/// Makes a module from the bytes of a file. An assembly file must not include others.
 pub fn module_from_bytes(
     path: &str,
     kind: FileKind,
@@ -121,7 +121,7 @@ pub fn module_from_bytes(
     module_with_includes(path, kind, bytes, verify_all, refuse)
 }
 
-/// Makes a module from the bytes of a file; `read` reads what it includes, if it is assembly.
+/// Makes a module from the bytes of a file; `read` reads the files that an assembly file includes.
 pub fn module_with_includes(
     path: &str,
     kind: FileKind,
@@ -146,7 +146,7 @@ pub fn module_with_includes(
     }
 }
 
-/// A module that was assembled, and not verified; with the text that it was made from.
+/// An assembled module that is not verified yet, with its text.
 pub struct Assembly {
     /// The module.
     pub module: Module,
@@ -155,7 +155,7 @@ pub struct Assembly {
 }
 
 impl Assembly {
-    /// Assembles a file and what it includes.
+    /// Assembles a file and the files that it includes.
     pub fn of(path: &str, bytes: &[u8], read: Read) -> Result<Assembly, CompileProblem> {
         let sources = Sources::gather(path, &String::from_utf8_lossy(bytes), read);
         match sources.assemble_with_places() {
@@ -164,23 +164,23 @@ impl Assembly {
         }
     }
 
-    /// The files that the text is in.
+    /// The files of the text.
     pub fn files(&self) -> &[File] {
         self.sources.files()
     }
 
-    /// What the verifier has found, where it stands in the text.
+    /// The verifier's error as a mistake at a place in the text.
     pub fn mistake(&self, error: &VerifyError) -> Mistake {
         self.sources.mistake(self.places.diagnostic(error))
     }
 
-    /// What the verifier has found, as a problem of the text.
+    /// The verifier's errors as a problem of the text.
     pub fn problem(&self, errors: &[VerifyError]) -> CompileProblem {
         let mistakes = errors.iter().map(|error| self.mistake(error)).collect();
         CompileProblem::Assembly(self.files().to_vec(), mistakes)
     }
 
-    /// A message about an import, or about a function that it lists, where that stands in the text.
+    /// A message about an import, or about an imported function, with its place in the text.
     pub fn show_import(&self, place: Place, message: &str, colour: Colour) -> Option<String> {
         let diagnostic = Diagnostic::new(self.places.find(place)?, message);
         let mistake = self.sources.mistake(diagnostic);

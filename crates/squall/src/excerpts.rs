@@ -1,4 +1,5 @@
-//! What is wrong in the text form of bytecode, for people: message, the line with carets, hint.
+//! Excerpts of the text form of bytecode for its diagnostics: message, the line with carets, hint. `compiler` calls
+//! this.
 
 use std::ops::Range;
 
@@ -38,10 +39,10 @@ fn report(file: &File, mistake: &Mistake, colour: Colour) -> String {
     renderer.render(&[group]) + "\n"
 }
 
-/// How many bytes of a line are shown behind the start of what is marked.
+/// The number of bytes of a line that are shown from the start of the marked part on.
 const WINDOW_BYTES: usize = 200;
 
-/// The part of a line to show, and where in it the marked characters are.
+/// The part of a line to show, and the place of the marked characters in it.
 fn window(line: &str, column: u32, length: u32) -> (&str, Range<usize>) {
     let offset = |characters: usize| {
         line.char_indices().nth(characters).map_or(line.len(), |(offset, _)| offset)

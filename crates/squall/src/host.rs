@@ -1,4 +1,4 @@
-//! The embedder's surroundings, as the runtime sees them: sources become modules on the way.
+//! The embedder's surroundings in the form that the runtime needs: sources are compiled to modules on the way.
 
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ pub(crate) struct Embedding {
     pub verify_all: bool,
     /// Folders of modules that all others can import.
     pub module_path: Vec<PathBuf>,
-    /// Which files modules may include.
+    /// The files that modules may include.
     pub permissions: Permissions,
     /// The program's file.
     pub program: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub(crate) struct Embedding {
 }
 
 impl Embedding {
-    /// The file in a folder that is the module of this name.
+    /// The file in a folder that is the module with this name.
     fn module_in(&self, folder: &Path, name: &str) -> Option<String> {
         let mut paths = [FileKind::Binary, FileKind::Assembly].into_iter().map(|kind| {
             let path = folder.join(name).with_extension(kind.extension());
@@ -43,8 +43,8 @@ impl Embedding {
         })
     }
 
-    /// The text of a file that the module at a path includes. Diagnostics quote it, so it has to be part of the
-    /// program, or beside the module, or the program has the permission to read it.
+    /// The text of a file that the module at a path includes. Diagnostics quote the file, so it must be part of the
+    /// program or next to the module, or the program must have the permission to read it.
     fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
         let permissions = &self.permissions;
         if !permissions.allows_module(self.program.as_deref(), included)
@@ -58,7 +58,7 @@ impl Embedding {
     }
 }
 
-/// What the runtime holds of an [`Embedding`], which the facade keeps a reference to as well.
+/// The runtime's reference to an [`Embedding`]; the facade has one as well.
 pub(crate) struct EmbeddingRef(pub &'static Embedding);
 
 impl Host for EmbeddingRef {
@@ -82,8 +82,8 @@ impl Host for EmbeddingRef {
         library::image(name).map(ModuleText::from)
     }
 
-    /// Modules are imported from files of the module's name: next to the importing one, or else in the first
-    /// folder of the search path that has one.
+    /// The file of an imported module has the module's name. It is next to the importing one, or in the first folder of
+    /// the search path that has one.
     fn import(&self, name: &str, importer: &str) -> Result<String, String> {
         if !is_plain(name) {
             return Err("a module is imported by a plain name, such as `geometry`".to_owned());
@@ -114,8 +114,8 @@ impl Host for EmbeddingRef {
         self.0.prepared.lock().contains_key(path)
     }
 
-    /// Programs may name files that they have no permission to read: the extension keeps what a
-    /// compile error quotes to files that are meant to be source text.
+    /// Programs may name files that they have no permission to read. The extension limits the quotations in a compile
+    /// error to files of source text.
     fn compile(&self, path: &str) -> Result<Module, CompileError> {
         if let Some(module) = self.0.prepared.lock().remove(path) {
             return Ok(module);
@@ -134,7 +134,7 @@ impl Host for EmbeddingRef {
     }
 }
 
-/// Whether a module's name says nothing but the name of a file.
+/// Whether a module's name is a file's name and nothing else.
 fn is_plain(name: &str) -> bool {
     let suits = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-');
     !name.is_empty() && name.chars().all(suits)

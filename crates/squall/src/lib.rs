@@ -1,19 +1,18 @@
-//! The Squall virtual machine as a library.
+//! The Squall virtual machine as a library, for the command line, `squall-capi` and embedders in Rust.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`options`] | what can be chosen when a machine starts |
-//! | [`surroundings`] | what the embedder provides: output, source files |
+//! | [`options`] | the choices at a machine's start |
+//! | [`surroundings`] | the embedder's services: output, source files |
 //! | [`compiler`] | from the bytes of a file to a module that can run |
 //! | [`library`] | the kernel and the libraries, compiled and embedded |
 //! | [`embedding`] | the machine inside of another program, for all its native threads |
 //! | [`machine`] | a running machine: programs, turns, messages to objects |
-//! | [`session`] | evaluates what somebody types, with variables that stay |
+//! | [`session`] | evaluates typed inputs, with variables that stay |
 //! | [`testing`] | finds and runs the tests of a module |
 //!
-//! A process has one machine, since it has one heap. Nothing here prints or opens files: the
-//! embedder does, through [`Surroundings`]. Guest code can be bound to the process's main thread if the embedder
-//! [lends](lend_main_thread) it.
+//! A process has one machine, since it has one heap. Nothing here prints or opens files: the embedder does, through
+//! [`Surroundings`]. Guest code can be bound to the process's main thread if the embedder [lends](lend_main_thread) it.
 //!
 //! ```text
 //! let mut machine = Machine::start(options, surroundings)?;

@@ -1,8 +1,8 @@
-//! The kernel and the libraries, `lib/*.ns`, and what the host provides for bytecode, `lib/host/*.sqasm`,
-//! compiled when this crate is built.
+//! The kernel and the libraries, `lib/*.ns`, and the host modules for bytecode, `lib/host/*.sqasm`, compiled when this
+//! crate is built. The machine gives them to the runtime.
 //!
-//! They are opened when a program first needs them, decoded as it goes, and trusted: only they may use
-//! primitives.
+//! A module is opened when a program first needs it, and decoded function by function. These modules are trusted: only
+//! they may use primitives.
 
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::Module;

@@ -1,7 +1,8 @@
-//! A running machine: its start, the program's turns, and messages to guest objects.
+//! A running machine: its start, the program's turns, and messages to guest objects. The command line, sessions and
+//! test runs own one; embedders use it through [`crate::embedding`].
 //!
-//! The machine's own native thread runs the main vat. Guest objects that the embedder holds are
-//! [`RootHandle`]s, which the collector updates; they are valid until [`Machine::release`].
+//! The machine's own native thread runs the main vat. The owner holds guest objects by [`RootHandle`]s, which the
+//! collector updates; they are valid until [`Machine::release`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,12 +33,12 @@ pub struct Machine {
     embedding: &'static Embedding,
 }
 
-/// Why a machine does not start.
+/// The reason why a machine does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The heap cannot be had, or not as the options say.
+    /// The heap cannot be created with these options.
     Heap(HeapError),
-    /// The library and the machine do not fit together: our mistake.
+    /// The library and the machine do not fit together: a bug in Squall.
     Boot(BootError),
 }
 
@@ -64,15 +65,15 @@ impl From<BootError> for StartError {
     }
 }
 
-/// How a message to a guest object, or a series of turns, ended.
+/// The end of a message to a guest object, or of a series of turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply<T> {
-    /// It was answered with this.
+    /// The message was answered.
     Answer(T),
     /// The program asked the machine to end with this exit code.
     Exit(i32),
-    /// There is no answer: the message waited for what cannot happen. That was reported, and its
-    /// processing was ended.
+    /// There is no answer: no strand can wake the message's strand any more. A report was printed, and the strand was
+    /// ended.
     Stalled,
 }
 
@@ -103,12 +104,12 @@ impl Machine {
         Ok(Machine { vm, thread, embedding })
     }
 
-    /// Makes a compiled module what the program gets when it loads this path.
+    /// Stores a compiled module: the program gets it when it loads this path.
     pub fn prepare(&mut self, path: &str, module: RunnableModule) {
         self.embedding.prepared.lock().insert(path.to_owned(), module.into_module());
     }
 
-    /// Runs the program that the first argument names, to its end; answers its exit code.
+    /// Runs the first argument's program to its end; answers its exit code.
     pub fn run_program(&mut self) -> i32 {
         let code = match self.start_program() {
             Ok(Reply::Exit(code)) => code,
@@ -132,7 +133,7 @@ impl Machine {
         code
     }
 
-    /// Runs the program; if nothing is left to run before it has ended, answers the promise for its end.
+    /// Runs the program; if no strand can run before the program has ended, answers the promise for its end.
     fn start_program(&mut self) -> Result<Reply<RootHandle>, BootError> {
         let finished = worker::run_program(&mut self.thread)?;
         match self.reply_to(finished) {
@@ -144,7 +145,7 @@ impl Machine {
         }
     }
 
-    /// Runs what is ready until the program ends or nothing is left that could ever run.
+    /// Runs ready strands until the program ends or no strand can ever run again.
     pub fn run_turns(&mut self) -> Reply<()> {
         match worker::work(&mut self.thread, |_| false) {
             Finished::Exit(code) => Reply::Exit(code),
@@ -152,7 +153,7 @@ impl Machine {
         }
     }
 
-    /// Reports what the main vat's turn, and all other strands, wait for, and ends the turn.
+    /// Reports what the main vat's turn and all other strands wait for, and ends the turn.
     fn abandon_turn(&mut self) {
         self.vm.stalls.report(self.vm, Word::NIL);
         let Some(vat) = self.vm.main_vat() else { return };
@@ -160,7 +161,7 @@ impl Machine {
             Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
             None => vat.forget_lost_turn(&mut self.thread),
         }
-        // If the `ensure:` blocks of the turn wait as well, that is that.
+        // If the turn's `ensure:` blocks wait as well, they are abandoned.
         worker::work(&mut self.thread, |vm| vm.embedder.is_done());
     }
 }
@@ -168,7 +169,7 @@ impl Machine {
 /// The exit code of a program that has exceeded a budget.
 pub const BUDGET_EXCEEDED: i32 = 1;
 
-/// The exit code for a mistake of ours.
+/// The exit code for a bug in Squall.
 pub const INTERNAL_ERROR: i32 = 70;
 
 /// Guest objects.
@@ -228,7 +229,7 @@ impl Machine {
         }
     }
 
-    /// The instance of a library module, made when it is first asked for.
+    /// The instance of a library module, made at the first request.
     pub(crate) fn library_instance(&mut self, name: &str) -> Result<RootHandle, BootError> {
         let kernel = self.vm.roots.kernel.get();
         let kernel = self.thread.mutator.push_root(kernel);
@@ -260,12 +261,12 @@ impl Machine {
         Ok(self.thread.mutator.push_root(class))
     }
 
-    /// How many handles there are, for [`Machine::release`].
+    /// The number of root handles, for [`Machine::release`].
     pub fn handles(&self) -> usize {
         self.thread.mutator.root_depth()
     }
 
-    /// Gives up all handles but the first `count`.
+    /// Releases all root handles but the first `count`.
     pub fn release(&mut self, count: usize) {
         self.thread.mutator.truncate_roots(count);
     }
@@ -281,7 +282,7 @@ impl Machine {
         &self.thread
     }
 
-    /// Runs what others ask for, until the machine ends; answers the exit code.
+    /// Runs the requests of other native threads until the machine ends; answers the exit code.
     pub(crate) fn serve(mut self) -> i32 {
         let code = loop {
             match worker::work(&mut self.thread, |_| false) {
@@ -300,39 +301,38 @@ impl Machine {
     }
 }
 
-/// What the embedder can ask about a machine.
+/// Questions of the embedder about a machine.
 impl Machine {
-    /// Something that describes what all strands do at the moment, for another thread: it stops the
-    /// machine for a moment, whatever it does.
+    /// A function that describes the present activity of all strands, for another thread. It stops the machine for a
+    /// moment, whatever the machine does.
     pub fn observer(&self) -> impl Fn() -> String + Send + use<> {
         let vm = self.vm;
         move || squall_runtime::stalls::picture(vm)
     }
 
-    /// Something that ends the program, for another thread: the machine's thread comes back with this
-    /// exit code, if the program polls.
+    /// A function that ends the program, for another thread: the machine's thread returns with this exit code, if the
+    /// program polls.
     pub fn ender(&self) -> impl Fn(i32) + Send + use<> {
         let vm = self.vm;
         move |code| vm.end(code)
     }
 
-    /// What the program's transactions have done so far.
+    /// A description of the program's transactions so far.
     pub fn describe_transactions(&self) -> String {
         self.vm.transactions.statistics.report(self.vm)
     }
 
-    /// Does something that takes long and has nothing to do with the machine, which need not wait
-    /// for it.
+    /// Runs long work that does not touch the machine; collections and other workers do not wait for it.
     pub fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.thread.mutator.native(work)
     }
 
-    /// Writes out everything the program wrote.
+    /// Flushes the program's output.
     pub fn flush(&self) {
         self.vm.host.flush();
     }
 
-    /// What the collector did so far.
+    /// A summary of all collections so far.
     pub fn heap_statistics(&self) -> squall_heap::HeapStatistics {
         self.vm.heap.statistics()
     }

@@ -1,4 +1,4 @@
-//! What can be chosen when a machine starts.
+//! The choices at a machine's start. The command line and embedders set them.
 
 use std::path::PathBuf;
 
@@ -13,33 +13,33 @@ pub use squall_scheduler::{Policy as SchedulingPolicy, SchedulerOptions};
 /// The choices.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the program may do to the world; nothing, unless said otherwise.
+    /// The program's permissions; none by default.
     pub permissions: Permissions,
     /// The heap.
     pub heap: HeapOptions,
     /// The most bytes that the stack of one strand may take.
     pub max_stack: usize,
-    /// Whether stacks grow in the smallest possible steps, to find what is wrong at their seams.
+    /// Whether stacks grow in the smallest possible steps, to find mistakes at chunk boundaries.
     pub tiny_stacks: bool,
-    /// Whether modules are verified even if our own compiler made them. Other ones always are.
+    /// Whether modules made by Squall's own compiler are verified, too. All others always are.
     pub verify_all: bool,
-    /// How many workers there are, and who decides what they run.
+    /// The number of workers, and the policy of the scheduler.
     pub scheduler: SchedulerOptions,
-    /// Whether strands are pre-empted at every occasion, to find what is wrong then.
+    /// Whether strands are pre-empted at every poll, to find mistakes of pre-emption.
     pub polls_always: bool,
     /// The program's arguments; the first is the program's path.
     pub arguments: Vec<String>,
-    /// Folders in which modules of bytecode are looked for that are not next to those that import them.
+    /// The folders in which imported modules of bytecode are looked for that are not next to their importers.
     pub module_path: Vec<PathBuf>,
-    /// What to report while the program runs.
+    /// Events to report while the program runs.
     pub tracing: Tracing,
-    /// What the program may use altogether; it ends when that is exceeded.
+    /// The budgets of the whole program, which ends when it exceeds one.
     pub budgets: Budgets,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
 }
 
-/// Deep recursion is a program's own business until it threatens the machine.
+/// Deep recursion is the program's choice until it threatens the machine.
 const DEFAULT_MAX_STACK: usize = 128 << 20;
 
 impl Default for Options {
@@ -61,17 +61,17 @@ impl Default for Options {
     }
 }
 
-/// One of so many collections under stress is full: they take longer, and only they find what has died among strands, vats and sandboxes,
-/// and move what is old.
+/// Under stress, one of this many collections is full. Full collections take longer, but only they find dead strands,
+/// vats and sandboxes, and move old objects.
 const FULL_UNDER_STRESS: u32 = 256;
 
 impl Options {
-    /// Collects at every so many allocations.
+    /// Makes one of `every` allocations collect.
     pub fn stress_collector(&mut self, every: u32) {
         self.heap.stress = Some(Stress { every, full: FULL_UNDER_STRESS });
     }
 
-    /// The part of the options that the runtime wants to know.
+    /// The options that the runtime needs.
     pub(crate) fn for_runtime(self) -> VmOptions {
         VmOptions {
             heap: self.heap,

@@ -1,8 +1,8 @@
-//! Evaluates what somebody types: `squall eval` and `squall repl`.
+//! Evaluates typed inputs, for `squall eval` and `squall repl`.
 //!
-//! Each input becomes a module of its own (`input`) with accessors for the names it uses. What
-//! stays from one input to the next is a workspace object, `lib/Workspace.ns`, which holds the
-//! variables, evaluates, shows values and reports exceptions.
+//! Each input becomes a module of its own (`input`) with accessors for the names it uses. The workspace object,
+//! `lib/Workspace.ns`, stays from one input to the next: it holds the variables, evaluates, shows values and reports
+//! exceptions.
 
 mod input;
 
@@ -26,14 +26,14 @@ pub struct Session {
     names: Names,
 }
 
-/// How the evaluation of an input ended.
+/// The end of an input's evaluation.
 #[derive(Debug)]
 pub enum Evaluation {
     /// The value was shown.
     Done,
     /// An exception was reported.
     Failed,
-    /// The value is a promise, and nothing is left that could resolve it.
+    /// The value is a promise, and no strand is left that could resolve it.
     Unresolved,
     /// The input is no program.
     Invalid(CompileProblem),
@@ -52,9 +52,9 @@ impl Session {
         Ok(Session { machine, workspace, names })
     }
 
-    /// Evaluates an input, and the turns it leads to, and shows its value on the standard output.
+    /// Evaluates an input with all turns that result from it, and shows its value on the standard output.
     ///
-    /// `name` is what diagnostics and traces call the input.
+    /// `name` is the input's name in diagnostics and traces.
     pub fn evaluate(&mut self, name: &str, text: &str) -> Result<Evaluation, BootError> {
         let input = match Input::new(name, text, &self.names) {
             Ok(input) => input,
@@ -97,8 +97,8 @@ impl Session {
         self.names.variables.iter().map(String::as_str)
     }
 
-    /// Every name that could be meant: variables, and selectors of public methods of the library
-    /// and of the modules loaded so far; in alphabetical order.
+    /// The names for completion: variables, and selectors of public methods of the library and of the modules loaded so
+    /// far; in alphabetical order.
     pub fn vocabulary(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = &self.names.variables | &self.names.known;
         for module in library::names().filter_map(library::module) {

@@ -1,8 +1,8 @@
-//! What a machine asks its embedder.
+//! The services that a machine needs from its embedder. `host` passes them to the runtime.
 
 use std::io;
 
-/// The world outside, as the embedder lets the machine see it.
+/// The outside world as far as the embedder shows it to the machine.
 ///
 /// Calls come from the native threads that run guest code, one at a time for each of them.
 pub trait Surroundings: Send + Sync {
@@ -12,11 +12,11 @@ pub trait Surroundings: Send + Sync {
     /// Writes to the program's standard error output.
     fn write_error(&self, text: &str);
 
-    /// Sees to it that everything written so far is out. Called before the machine sleeps or ends.
+    /// Flushes all output. Called before the machine sleeps or ends.
     fn flush(&self);
 
-    /// The program has ended with this exit code, but the machine's own native thread is in a call of C that does
-    /// not return: what the embedder waits for never comes. A process that does nothing else should end.
+    /// The program has ended with this exit code, but the machine's own native thread is in a C call that does not
+    /// return, so the embedder waits in vain. A process without other work should end.
     fn abandon(&self, code: i32) {
         _ = code;
     }

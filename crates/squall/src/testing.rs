@@ -1,13 +1,13 @@
-//! Finds and runs the tests of a module, as `squall test` does.
+//! Finds and runs the tests of a module, for `squall test`.
 //!
-//! A test module is a class with the factory `usingPlatform:testFramework:`. Its nested classes are
-//! searched for *test contexts*, which say so by a method `TEST_CONTEXT` on their class side; classes
-//! on the way are instantiated once and shared. The methods of a context whose names begin with
-//! `test` and take no arguments are the tests; each runs in a new instance of its context. A test
-//! whose name begins with `testAsync` answers a promise and has passed when that is resolved.
+//! A test module is a class with the factory `usingPlatform:testFramework:`. Its nested classes are searched for *test
+//! contexts*, which have a method `TEST_CONTEXT` on their class side; classes on the way are instantiated once and
+//! shared. The methods of a context whose names begin with `test` and take no arguments are the tests; each runs in a
+//! new instance of its context. A test whose name begins with `testAsync` answers a promise and has passed when the
+//! promise is resolved.
 //!
-//! What is a test is read off the bytecode; `lib/Testing.ns` is the framework that modules are
-//! given, makes the instances and judges.
+//! The bytecode tells which methods are tests. `lib/Testing.ns` is the framework that modules get; it makes the
+//! instances and judges the results.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::compiler::RunnableModule;
 use crate::machine::{Machine, Reply};
 use crate::watchdog::Watchdog;
 
-/// The selector of the factory that a test module has.
+/// The selector of the factory of a test module.
 pub const FACTORY: &str = "usingPlatform:testFramework:";
 
 /// The class-side method that marks a test context.
@@ -29,7 +29,7 @@ const MARK: &str = "TEST_CONTEXT";
 /// A test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Test {
-    /// The names of the classes around it, from the one directly inside the module on.
+    /// The names of the classes around it, from the module's nested class on.
     pub context: Vec<String>,
     /// The method.
     pub selector: String,
@@ -86,20 +86,20 @@ fn tests_in(
     tests.map(|selector| Test { context: path.to_vec(), selector: selector.to_owned() })
 }
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// As it should.
+    /// The test passed.
     Passed,
     /// An assertion did not hold.
     Failed(String),
-    /// An exception came out of it.
+    /// An exception escaped from it.
     Error(String),
-    /// Its promise is not resolved, and nothing is left that could resolve it.
+    /// Its promise is not resolved, and no strand is left that could resolve it.
     Unresolved,
     /// It asked the machine to end with this exit code; no other test can run.
     Exit(i32),
-    /// It took too long, and this is what strands did then; no other test can run.
+    /// It took too long; a description of the strands at that time. No other test can run.
     TimedOut(String),
 }
 
@@ -111,7 +111,7 @@ pub struct TestRun {
 }
 
 impl TestRun {
-    /// Prepares to run tests, each of which, and each module's initialisation, may take so long.
+    /// Prepares to run tests. Each test, and each module's initialisation, may take at most `limit`.
     pub fn new(mut machine: Machine, limit: Option<Duration>) -> Result<TestRun, BootError> {
         let end = machine.ender();
         let watchdog = limit.map(|limit| Watchdog::new(limit, machine.observer(), move || end(1)));
@@ -125,7 +125,7 @@ impl TestRun {
         }
     }
 
-    /// Makes an instance of a test module, whose tests are the next to run.
+    /// Makes an instance of a test module, whose tests run next.
     pub fn open(&mut self, module: RunnableModule) -> Result<Outcome, BootError> {
         let handles = self.machine.handles();
         let class = self.machine.class_of_module(module)?;
@@ -147,12 +147,12 @@ impl TestRun {
         outcome
     }
 
-    /// Writes out everything the tests wrote.
+    /// Flushes the tests' output.
     pub fn flush(&self) {
         self.machine.flush();
     }
 
-    /// Has the framework do something, while the watchdog watches.
+    /// Sends the framework a message under the watchdog.
     fn tell(&mut self, selector: &str, arguments: &[RootHandle]) -> Result<Outcome, BootError> {
         let Some(watchdog) = &self.watchdog else {
             return self.tell_unwatched(selector, arguments);
@@ -164,7 +164,7 @@ impl TestRun {
         finding.map_or(outcome, |finding| Ok(Outcome::TimedOut(finding)))
     }
 
-    /// Has the framework do something, with all turns that come of it, and asks how it went.
+    /// Sends the framework a message, runs all turns that result from it, and asks for the result.
     fn tell_unwatched(
         &mut self,
         selector: &str,

@@ -1,20 +1,19 @@
-//! A watchdog: ends a machine in which something takes too long.
+//! A watchdog: ends a machine in which a test takes too long. `testing` starts it.
 //!
-//! A native thread of its own waits beside the machine's. It is told when something begins, and when
-//! that has ended; if the second is late, it looks at what all strands do, and has the program
-//! end, so that the machine's thread comes back.
+//! A native thread waits beside the machine's thread, which tells it when a test begins and when it has ended. If the
+//! end is late, the watchdog describes all strands and makes the program end, so that the machine's thread returns.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Watches one thing at a time.
+/// Watches one test at a time.
 pub(crate) struct Watchdog {
     /// Alternately a beginning and an end.
     changes: Sender<()>,
     findings: Receiver<Finding>,
 }
 
-/// What strands did when the time was over; nothing if it was not.
+/// The description of the strands at the time limit; `None` if the limit was not reached.
 type Finding = Option<String>;
 
 impl Watchdog {
@@ -36,12 +35,12 @@ impl Watchdog {
         Ok(Watchdog { changes, findings })
     }
 
-    /// Something begins.
+    /// A test begins.
     pub(crate) fn begin(&self) {
         self.changes.send(()).expect("the watchdog lives as long as this");
     }
 
-    /// It has ended. Waits until the watchdog is done with its look, for which all mutators must stand.
+    /// The test has ended. Waits until the watchdog has finished its description, for which all mutators stand still.
     pub(crate) fn end(&self) -> Finding {
         self.changes.send(()).expect("the watchdog lives as long as this");
         self.findings.recv().expect("the watchdog lives as long as this")

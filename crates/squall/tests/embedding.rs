@@ -1,4 +1,4 @@
-//! The machine inside of this process. There is one per process, so all of it is one test.
+//! The machine inside of this process. A process has one machine, so this is one test.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -88,7 +88,7 @@ export "twice" $twice
 export "wrong" $wrong
 "#;
 
-/// What the machine writes.
+/// Collects the machine's output.
 #[derive(Clone, Default)]
 struct Recorder(Arc<Mutex<String>>);
 
@@ -134,7 +134,7 @@ fn a_machine_inside_of_this_process() {
     assert_eq!(vm.call(&guest, "sum", &[]), Err(Error::Ended(Some(7))));
 }
 
-/// The default, but for the scheduler that `cargo xtask schedulers` asks for.
+/// The defaults, with the scheduler that `cargo xtask schedulers` asks for.
 fn options() -> Options {
     let mut options = Options::default();
     if let Ok(name) = std::env::var("SQUALL_SCHEDULER") {
@@ -227,7 +227,7 @@ fn modules_of_the_host_are_imported(vm: &Vm) {
     assert!(matches!(vm.register_module(unknown), Err(Error::Compile(_))));
 }
 
-/// A sandbox imports what it is granted, and nothing else; not by way of a module that was linked before, either.
+/// A sandbox imports granted modules only, not even another one through a module that was linked before.
 fn sandboxes_import_what_they_are_granted(vm: &Vm) {
     let call = |sandbox: &Sandbox| {
         let actor = sandbox.load("user.sqasm", FileKind::Assembly, IMPORTER.as_bytes())?;
@@ -239,7 +239,7 @@ fn sandboxes_import_what_they_are_granted(vm: &Vm) {
     let other = vm.sandbox("other", Budgets::default(), &["host", "host:clock"]).expect("one");
     let Err(Error::Compile(text)) = call(&other) else { panic!("it is linked") };
     assert!(text.contains("import of `host:geometry` ^1: other is not granted it"), "{text}");
-    // Whoever gives it the module gives it no authority.
+    // Passing the module to the sandbox gives it no authority.
     let module = vm.load("user.sqasm", FileKind::Assembly, IMPORTER.as_bytes()).expect("it links");
     let actor = other.actor(&module).expect("an actor");
     let arguments = Value::List(vec![Value::Integer(3), Value::Integer(7)]);
@@ -249,10 +249,11 @@ fn sandboxes_import_what_they_are_granted(vm: &Vm) {
     assert_eq!(vm.sandbox("x", Budgets::default(), &["nothing"]).err(), Some(Error::Argument));
 }
 
-/// A module whose class is long in the making.
+/// A module whose class takes endless time to make.
 const ENDLESS: &str = include_str!("../../../tests/language/sandboxes/endless.sqasm");
 
-/// What a module runs to make its class runs in the sandbox, and what its values answer does if they are the roots of actors there.
+/// The code that makes a module's class runs in the sandbox, and so do messages to values that are the roots of actors
+/// there.
 fn modules_run_where_they_are_loaded(vm: &Vm) {
     let poor = Budgets { fuel: Some(20_000), ..Budgets::default() };
     let sandbox = |name| vm.sandbox(name, poor, &[]).expect("a sandbox");
@@ -350,7 +351,7 @@ fn native_threads_meet_processes(vm: &Vm, guest: &Value) {
     writer.write(&Value::Integer(5)).expect("there is room");
     assert_eq!(vm.call(guest, "provided", &[]), Ok(Value::Integer(5)));
     drop(writer);
-    // Nobody is left who could write.
+    // No strand is left that could write.
     assert!(matches!(vm.call(guest, "provided", &[]), Err(Error::Deadlock(_))));
 }
 

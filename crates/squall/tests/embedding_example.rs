@@ -1,4 +1,4 @@
-//! The example in Rust, which Cargo has built for this test, prints what it says.
+//! The example in Rust, which Cargo has built for this test, prints the expected text.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The machine inside of this process, with a seed: one native thread at a time does anything.
+//! The machine inside of this process, with a seed: one native thread runs at a time.
 
 use squall::embedding::{Error, Value, Vm};
 use squall::{FileKind, Options, Surroundings};

@@ -81,7 +81,7 @@ fn to_json(path: &str, loaded: &Loaded, error: &VerifyError) -> serde_json::Valu
     })
 }
 
-/// Where the text form has what an error is about.
+/// The place of an error in the text form.
 fn text_place(loaded: &Loaded, error: &VerifyError) -> serde_json::Value {
     let Loaded::Text(assembly) = loaded else { return serde_json::Value::Null };
     let mistake = assembly.mistake(error);
@@ -100,7 +100,7 @@ fn text_place(loaded: &Loaded, error: &VerifyError) -> serde_json::Value {
 /// The module in a file, not verified.
 enum Loaded {
     Module(Module),
-    /// With the text that it was assembled from.
+    /// A module with the text that it was assembled from.
     Text(Box<Assembly>),
 }
 

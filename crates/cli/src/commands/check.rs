@@ -55,7 +55,7 @@ fn warnings(source: Source) -> CompileProblem {
     CompileProblem::Newspeak(source, diagnostics)
 }
 
-/// Shows what the compiler makes of a file.
+/// Shows the compiler's stages for a file.
 pub fn show_stages(input: &Input, stages: &[Stage]) -> Result<Exit, Exit> {
     for stage in stages {
         print(&show(input, *stage)?);

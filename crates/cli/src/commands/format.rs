@@ -1,4 +1,4 @@
-//! `squall format`: files of the text form of bytecode, laid out.
+//! `squall format`: lays out files of the text form of bytecode.
 
 use std::io::Read;
 

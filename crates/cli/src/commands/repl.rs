@@ -1,7 +1,7 @@
-//! `squall repl`: evaluates what you type.
+//! `squall repl`: evaluates typed input.
 //!
-//! On a terminal there are history, editing, completion of selectors and inputs of several lines.
-//! Otherwise lines come from the standard input as they are.
+//! On a terminal there are history, editing, completion of selectors and inputs of several lines. Otherwise the lines
+//! of the standard input are read without changes.
 
 mod editor;
 
@@ -56,7 +56,7 @@ fn converse(session: &mut Session) -> Result<Exit, Exit> {
     Ok(Exit::Success)
 }
 
-/// Reads from something else than a terminal.
+/// Reads from other input than a terminal.
 fn read_on(session: &mut Session) -> Result<Exit, Exit> {
     let mut text = String::new();
     let mut number = 1;
@@ -78,13 +78,13 @@ fn read_on(session: &mut Session) -> Result<Exit, Exit> {
     }
 }
 
-/// Whether a text is to be evaluated as it is: it is complete, or its last line is empty.
+/// Whether a text is to be evaluated now: it is complete, or its last line is empty.
 fn is_finished(text: &str) -> bool {
     let is_command = text.trim_start().starts_with(':');
     is_command || text.trim().is_empty() || text.ends_with("\n\n") || is_complete(text)
 }
 
-/// Evaluates an input; answers how the process ends, if it does.
+/// Evaluates an input; answers the process's exit code if the process is to end.
 fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
     match text.trim() {
         "" => return Ok(None),

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::files::{self, Input};
 use crate::observer;
 
-/// The selector of the factory that a program has.
+/// The selector of a program's factory.
 const FACTORY: &str = "usingPlatform:";
 
 pub fn run(arguments: &Run) -> Result<Exit, Exit> {
@@ -38,7 +38,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
     Ok(Exit::Program(code))
 }
 
-/// Compiles a file, or shows what is wrong with it.
+/// Compiles a file, or shows its mistakes.
 pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> {
     let Input { path, kind, bytes } = input;
     module_with_includes(path, *kind, bytes, verify_all, &files::read_included).map_err(|problem| {
@@ -47,7 +47,7 @@ pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> 
     })
 }
 
-/// Complains if a module is no program, and says what it is instead.
+/// Complains if a module is no program, and names the right command for it.
 fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
     let invalid = |text: String| {
         complain(&text);
@@ -84,7 +84,7 @@ fn check_program(path: &str, module: &Module) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Why a module without classes is no program; nothing if it is one.
+/// The reason why a module without classes is no program; `None` if it is one.
 fn typed_main_problem(module: &Module) -> Option<String> {
     let Some(main) = module.export("main") else {
         return Some("has no main class, and does not export `main`".into());
@@ -107,7 +107,7 @@ fn typed_main_problem(module: &Module) -> Option<String> {
     }
 }
 
-/// Sends a message to the module's class, and shows what it answers.
+/// Sends a message to the module's class, and shows its answer.
 fn send(mut machine: Machine, module: RunnableModule, selector: &str) -> Result<Exit, Exit> {
     let class = machine.class_of_module(module).map_err(internal)?;
     let workspace = machine.library_class("Workspace").map_err(internal)?;

@@ -1,12 +1,11 @@
-//! `squall test --schedules`: the same tests under many seeds, to find a schedule that they fail with.
+//! `squall test --schedules`: runs the same tests under many seeds, to find a schedule under which they fail.
 //!
-//! A process has one machine, and a machine one seed, so each seed is a process: this very command
-//! with `--seed` in place of `--schedules`. As many run at once as there are cores. Seeds are taken in
-//! their order and none is left out, so the first one that fails is the same every time.
+//! A process has one machine, and a machine one seed, so each seed is a process: this command with `--seed` in place of
+//! `--schedules`. As many processes run at once as there are cores. Seeds are taken in ascending order without gaps, so
+//! the first failing seed is the same in every run.
 //!
-//! With `--json` the failing run's objects are followed by one of our own: `event` is
-//! `"schedules"`, `passed` a number, `failed_seed` and `repeat` are null if there is none,
-//! `microseconds`.
+//! With `--json`, one more object follows those of the failing run: `event` is `"schedules"`, `passed` is a number,
+//! `failed_seed` and `repeat` are null if no seed failed, and `microseconds`.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, Output, Stdio};
@@ -19,10 +18,10 @@ use crate::arguments;
 use crate::console::{complain, print, print_error};
 use crate::exit::Exit;
 
-/// The limit for each test, unless there is one.
+/// The default time limit for each test.
 const DEFAULT_LIMIT: &str = "--timeout=60";
 
-/// Runs the tests under so many seeds, up to the first one that they fail with.
+/// Runs the tests under `count` seeds, up to the first seed under which they fail.
 pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, Exit> {
     let begin = Instant::now();
     let first = arguments.machine.seed.unwrap_or(1);
@@ -41,7 +40,7 @@ pub fn test_schedules(arguments: &arguments::Test, count: u64) -> Result<Exit, E
     }
 }
 
-/// Which seeds are left, and the least one that failed so far.
+/// The remaining seeds, and the least one that has failed so far.
 struct Search {
     next: u64,
     end: u64,
@@ -49,7 +48,7 @@ struct Search {
 }
 
 impl Search {
-    /// The next seed to try; none once one has failed, since all smaller ones were taken.
+    /// The next seed to try; `None` once a seed has failed, since all smaller ones were taken.
     fn take(&mut self) -> Option<u64> {
         let seed = (self.failed.is_none() && self.next < self.end).then_some(self.next)?;
         self.next += 1;
@@ -63,7 +62,7 @@ impl Search {
     }
 }
 
-/// Tries seeds as long as there are some.
+/// Tries seeds until none is left.
 fn search_on(search: &Mutex<Search>) {
     let lock = || search.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     loop {
@@ -94,8 +93,7 @@ fn own_arguments_for(seed: u64) -> Vec<OsString> {
     arguments_for(seed, std::env::args_os().skip(1))
 }
 
-/// The command line behind the program's name, for one seed. A test may take long then, but not for
-/// ever.
+/// The arguments after the program's name, for one seed. A test may then take long, but has a limit.
 fn arguments_for(seed: u64, given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     const REPLACED: [&str; 2] = ["--schedules", "--seed"];
     let mut given = given;
@@ -124,8 +122,7 @@ fn arguments_for(seed: u64, given: impl Iterator<Item = OsString>) -> Vec<OsStri
     kept
 }
 
-/// Shows a run that failed. One whose files are no tests says so itself; that has nothing to do with
-/// the seed.
+/// Shows a failed run. If the files hold no tests, the run itself says so; the seed does not matter then.
 fn failed(json: bool, passed: u64, seed: u64, run: Output, time: Duration) -> Result<Exit, Exit> {
     print(&String::from_utf8_lossy(&run.stdout));
     print_error(&String::from_utf8_lossy(&run.stderr));
@@ -164,7 +161,7 @@ fn report(json: bool, passed: u64, failed: Option<u64>, time: Duration) {
     });
 }
 
-/// A word as one writes it in a shell.
+/// A word as it is written in a shell.
 fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let is_plain = |character: char| character.is_alphanumeric() || "-_=./:,+".contains(character);

@@ -35,7 +35,7 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
     }
     let options = arguments.machine.options(arguments.files.clone());
     let modules = arguments.files.iter().map(|path| load(path, arguments.json, options.verify_all));
-    // Each file is looked at, whatever is wrong with those before it.
+    // Each file is checked, even after a file with mistakes.
     let modules: Vec<Result<RunnableModule, Exit>> = modules.collect();
     let modules = modules.into_iter().collect::<Result<Vec<_>, Exit>>()?;
     let run = TestRun::new(start(options)?, arguments.timeout).map_err(internal)?;
@@ -199,7 +199,7 @@ impl Tester<'_> {
     }
 }
 
-/// The outcome's word, and what there is to say about it.
+/// The outcome's word, and its message.
 fn describe(outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Passed => ("passed", None),

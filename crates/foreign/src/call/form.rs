@@ -1,24 +1,24 @@
-//! How the values of a type travel.
+//! The form in which the values of a type are passed between guest and C. Calls and callbacks convert by it.
 
 use std::ops::RangeInclusive;
 
 use super::CallError;
 use crate::types::{Kind, Primitive, Type};
 
-/// The largest structure that is passed or answered by value, in bytes. C has no limit, but copies it to the
+/// The largest structure that is passed or answered by value, in bytes. C has no limit, but copies the structure to the
 /// stack.
 pub const LARGEST_BY_VALUE: usize = 1 << 16;
 
-/// How the values of a type travel between guest and C.
+/// The form in which the values of a type are passed between guest and C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// Not at all: there are none.
+    /// No value.
     Void,
-    /// As a word.
+    /// A word.
     Word(Primitive),
-    /// As an address, which may be that of a string that is copied for the call.
+    /// An address, which may be that of a string that is copied for the call.
     Text,
-    /// As so many bytes.
+    /// This many bytes.
     Record(usize),
 }
 
@@ -36,7 +36,7 @@ impl Form {
         }
     }
 
-    /// The integers whose words are just themselves; none if they are passed in another way.
+    /// The integers whose words are the integers themselves; empty if integers are passed in another way.
     pub(crate) fn integers(self) -> RangeInclusive<i64> {
         match self {
             Form::Word(primitive)

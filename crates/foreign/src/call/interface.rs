@@ -1,11 +1,11 @@
-//! Descriptions of functions for libffi.
+//! Descriptions of functions for libffi. Calls that need more than registers use them, and so do all callbacks.
 //!
-//! An [`Interface`] owns a `ffi_cif` and all that it points to, and never moves them. libffi only reads
-//! a prepared `ffi_cif`, so that threads can share it.
+//! An [`Interface`] owns a `ffi_cif` and all that it points to, and never moves them. libffi only reads a prepared
+//! `ffi_cif`, so threads can share it.
 //!
-//! libffi knows structures as lists of scalars and structures. It knows no arrays, which become so many
-//! elements, and no unions. What has a union inside is described by a structure that the platform passes in the
-//! same registers: see [`like_union`].
+//! libffi knows structures as lists of scalars and structures. It has no arrays: an array becomes a list of its
+//! elements. It has no unions: a type with a union inside is described by a structure that the platform passes in the
+//! same registers, see [`like_union`].
 
 use std::ffi::{c_uint, c_void};
 use std::mem;
@@ -16,14 +16,14 @@ use libffi_sys::{ffi_cif, ffi_type};
 
 use crate::types::{Kind, Layout, Primitive, Record, Type};
 
-/// How to call a function of some signature, or to be called like one.
+/// The description of functions with one signature, for calls and callbacks.
 pub(crate) struct Interface {
     cif: NonNull<ffi_cif>,
-    /// What the `ffi_cif` points to.
+    /// The data that the `ffi_cif` points to.
     _parts: Parts,
 }
 
-// SAFETY: it is not changed after it was made.
+// SAFETY: it is not changed after its creation.
 unsafe impl Send for Interface {}
 // SAFETY: likewise.
 unsafe impl Sync for Interface {}
@@ -57,8 +57,8 @@ impl Interface {
     /// Calls a function.
     ///
     /// # Safety
-    /// The address is that of a function with this signature. `arguments` has a pointer for every
-    /// argument, to its bytes, aligned; `result` has room for the result, and for at least one word.
+    /// The address is that of a function with this signature. `arguments` has a pointer to the aligned bytes of each
+    /// argument; `result` has room for the result, and for at least one word.
     pub(crate) unsafe fn call(
         &self,
         address: usize,
@@ -80,10 +80,10 @@ impl Drop for Interface {
     }
 }
 
-/// What an interface points to.
+/// The data that an interface points to.
 #[derive(Default)]
 struct Parts {
-    /// Their elements are pointed to, and do not move when the lists do.
+    /// The lists' elements are pointed to, and stay in place when the lists move.
     lists: Vec<Vec<*mut ffi_type>>,
     /// Leaked, so that moving them moves no pointer.
     structures: Vec<NonNull<ffi_type>>,
@@ -146,7 +146,7 @@ impl Parts {
         structure.as_ptr()
     }
 
-    /// Keeps a list, and answers where it is and how long.
+    /// Keeps a list; answers its address and its length.
     fn keep_list(&mut self, mut list: Vec<*mut ffi_type>) -> (*mut *mut ffi_type, c_uint) {
         let (start, length) = (list.as_mut_ptr(), list.len() as c_uint);
         self.lists.push(list);
@@ -170,7 +170,7 @@ fn described_primitive(primitive: Primitive) -> *mut ffi_type {
     }
 }
 
-/// Elements that are passed as a record with a union inside is.
+/// Adds elements that are passed in the same way as a record with a union inside.
 ///
 /// - x86-64 (System V, section 3.2.3): each eight bytes of a record of at most sixteen go in a register for
 ///   floating-point numbers if only such numbers may be in them, else in one for integers.
@@ -205,14 +205,14 @@ fn like_union(record: &Record, elements: &mut Vec<*mut ffi_type>) {
     }
 }
 
-/// The floating-point type that all of at most four numbers have.
+/// The floating-point type that at most four numbers share; `None` if there is none.
 fn only_float(scalars: &[(usize, Primitive)], size: usize) -> Option<Primitive> {
     let (_, first) = *scalars.first()?;
     let is_same = scalars.iter().all(|(_, primitive)| *primitive == first);
     (first.is_floating() && is_same && size <= 4 * first.size()).then_some(first)
 }
 
-/// The scalars of a small record, with their offsets; those of unions overlap.
+/// Adds the scalars of a small record with their offsets; those of unions overlap.
 fn add_scalars(record: &Record, base: usize, scalars: &mut Vec<(usize, Primitive)>) {
     for field in record.fields() {
         add_scalars_of(&field.c_type, base + field.offset, scalars);

@@ -1,9 +1,9 @@
-//! Light calls: of integers and addresses only, which is what most functions take.
+//! Light calls: calls of functions that take integers and addresses only, as most functions do. The runtime's callouts
+//! use them where they can.
 //!
-//! They need no [`CallSpace`](super::CallSpace): all of their arguments are words, none of which points to a
-//! copy or to memory that somebody else may release meanwhile. So a call is checked, made and read in a few
-//! nanoseconds, without a word of it going through memory twice. Whatever is not as light as that is
-//! [prepared](Function::prepare).
+//! They need no [`CallSpace`](super::CallSpace): all arguments are words, and none points to a copy or to memory that
+//! may be released meanwhile. So a call is checked, made and read in a few nanoseconds, without storing its words in
+//! memory twice. All other calls are [prepared](Function::prepare).
 
 use super::form::Form;
 use super::plan::Route;
@@ -29,8 +29,8 @@ pub struct LightResult {
 }
 
 impl Function {
-    /// Begins a light call, whose arguments are all to be put in place; none if the function does not take so many, or
-    /// they are not all integers and addresses, or its library was closed.
+    /// Begins a light call; its caller then puts all arguments in place. `None` if the function does not take `N`
+    /// arguments, if they are not all integers and addresses, or if its library was closed.
     #[inline]
     pub fn light<const N: usize>(&self) -> Option<LightCall<'_, N>> {
         let is_light =
@@ -39,7 +39,7 @@ impl Function {
     }
 }
 
-/// How many arguments a light call of the function has; none if calls cannot be light.
+/// The number of arguments of a light call; `None` if calls of the function cannot be light.
 pub(super) fn count(route: &Route, result: Form) -> Option<usize> {
     match (route, result) {
         (_, Form::Record(_)) | (Route::Interface { .. }, _) => None,
@@ -48,7 +48,7 @@ pub(super) fn count(route: &Route, result: Form) -> Option<usize> {
 }
 
 impl<const N: usize> LightCall<'_, N> {
-    /// Puts an integer in its place; whether it can be there.
+    /// Puts an integer in its place; false if it does not fit there.
     #[inline]
     pub fn put_integer(&mut self, index: usize, integer: i64) -> bool {
         let Some(slot) = self.function.plan.slots.get(index) else { return false };
@@ -56,7 +56,7 @@ impl<const N: usize> LightCall<'_, N> {
         slot.integers.contains(&integer)
     }
 
-    /// Puts an address in its place, whose memory nobody releases during the call; whether it can be there.
+    /// Puts an address in its place; false if it does not fit there. Its memory is not released during the call.
     #[inline]
     pub fn put_address(&mut self, index: usize, address: Address) -> bool {
         let Some(slot) = self.function.plan.slots.get(index) else { return false };

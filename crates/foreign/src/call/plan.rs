@@ -1,13 +1,13 @@
-//! What a call does with its arguments: computed once for a function, used for every call.
+//! The plan of a call: the places of its arguments, computed once for a function and used by each call.
 //!
-//! A call has an *area* of words, in which each argument has its *place*. Through registers, the
-//! area is what is loaded into them:
+//! A call has an *area* of words, in which each argument has its *place*. For a call through registers, the area is
+//! loaded into them:
 //!
 //! ```text
 //!   │ integers: 6 │ floating-point numbers: 8 │
 //! ```
 //!
-//! Through libffi, the area holds the values, and pointers to them, which libffi wants:
+//! For a call through libffi, the area holds the values, and the pointers to them that libffi needs:
 //!
 //! ```text
 //!   │ result │ arguments … │ pointers to the arguments │
@@ -21,7 +21,7 @@ use super::registers::Shape;
 use super::{CallError, MOST_ARGUMENTS};
 use crate::types::Type;
 
-/// How to call functions of one signature.
+/// The plan for functions of one signature.
 pub(super) struct Plan {
     pub(super) slots: Box<[Slot]>,
     pub(super) result: Form,
@@ -32,14 +32,14 @@ pub(super) struct Plan {
 
 /// An argument.
 pub(super) struct Slot {
-    /// The integers that can be put there as they are; none if it is not for integers.
+    /// The integers that can be stored there unchanged; empty if the argument is no integer.
     pub(super) integers: RangeInclusive<i64>,
     pub(super) form: Form,
     /// The index of its first word in the area.
     pub(super) place: usize,
 }
 
-/// The way into the function.
+/// The way in which the function is called.
 pub(super) enum Route {
     /// Directly.
     Registers(Shape),
@@ -85,7 +85,7 @@ fn slots(forms: &[Form], places: Vec<usize>) -> Box<[Slot]> {
     forms.iter().zip(places).map(slot).collect()
 }
 
-/// The words that a value takes; even a result of no bytes has one.
+/// The words that a value takes; a result of no bytes takes one, too.
 fn words(form: Form) -> usize {
     form.size().div_ceil(size_of::<u64>()).max(1)
 }

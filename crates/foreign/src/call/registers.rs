@@ -1,16 +1,15 @@
 //! Calls without libffi, for functions whose arguments and result all travel in registers.
 //!
-//! On x86-64 (System V) and AArch64, integers and addresses are numbered apart from floating-point numbers:
-//! the third integer is in the third integer register, whatever stands between. A callee looks at the registers
-//! it expects, and at no others. So *one* type of function pointer, six words and eight floating-point
-//! numbers, can call every function that takes at most as many of each, in any order, with any
-//! widths:
+//! On x86-64 (System V) and AArch64, integers and addresses are numbered apart from floating-point numbers: the third
+//! integer is in the third integer register, independently of the numbers between. A callee reads the registers that it
+//! expects, and no others. So *one* type of function pointer, six words and eight floating-point numbers, can call
+//! every function that takes at most as many of each, in any order, with any widths:
 //!
 //! - An integer is extended to 64 bits, which satisfies callees that expect it extended to 32.
 //! - A `float` is in the lower half of its register.
 //! - Of a result, the bits above its width are anything; [`Primitive::decode`](crate::Primitive) drops them.
 //!
-//! Loading registers that nobody looks at costs half a nanosecond, so there are smaller types for functions of
+//! Loading registers that the callee does not read costs half a nanosecond, so there are smaller types for functions of
 //! integers only. Variadic functions are not called in this way.
 
 use std::mem::transmute;
@@ -18,7 +17,7 @@ use std::ptr;
 
 use super::form::Form;
 
-/// Words that are registers for integers; those for floating-point numbers come behind them.
+/// The words for integer registers; the words for floating-point registers follow.
 pub(super) const INTEGERS: usize = 6;
 
 /// The words of all registers.
@@ -31,16 +30,16 @@ const IS_SUPPORTED: bool = cfg!(all(
     not(windows)
 ));
 
-/// Which registers a call loads, and where its result is.
+/// The registers that a call loads, and the register of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
-    /// How many integers there are, if there is nothing else.
+    /// The number of integers, if there are no other arguments.
     integers: Option<u8>,
     is_result_floating: bool,
 }
 
 impl Shape {
-    /// The shape of a function, and the word of every argument; none if it needs more than registers.
+    /// The shape of a function, and the word of each argument; `None` if the function needs more than registers.
     pub(super) fn of(result: Form, arguments: &[Form]) -> Option<(Shape, Vec<usize>)> {
         let (mut integers, mut floats) = (0, INTEGERS);
         let mut place = |form: &Form| {
@@ -58,7 +57,7 @@ impl Shape {
         places.filter(|_| has_room && is_word).map(|places| (shape, places))
     }
 
-    /// How many integers it loads, if these are all that it loads.
+    /// The number of integers, if all arguments are integers.
     pub(super) fn integers_only(self) -> Option<usize> {
         self.integers.map(usize::from)
     }
@@ -79,8 +78,8 @@ impl Shape {
 /// Calls a function, and answers the register with its result.
 ///
 /// # Safety
-/// The address is that of a function with this shape, to which the words may be passed. There are as
-/// many as the shape says.
+/// The address is that of a function with this shape, and the words may be passed to it. There are as many words as the
+/// shape has.
 #[inline]
 pub(super) unsafe fn call(address: usize, shape: Shape, words: *const u64) -> u64 {
     // SAFETY: the caller's. A result is read from the register that the shape says.
@@ -134,10 +133,10 @@ unsafe fn load_and_jump<R: Copy>(address: usize, integers: Option<u8>, words: *c
 /// Calls a function of `N` integers, at most six, whose result is in the register for `R`.
 ///
 /// # Safety
-/// The address is that of such a function, to which the words may be passed.
+/// The address is that of such a function, and the words may be passed to it.
 #[inline(always)]
 pub(super) unsafe fn call_with<R: Copy, const N: usize>(address: usize, words: [u64; N]) -> R {
-    // SAFETY: the caller's. `N` is known when this is compiled, and so is the way that is taken.
+    // SAFETY: the caller's. `N` is a compile-time constant, and so is the branch that is taken.
     unsafe { load_and_jump::<R>(address, Some(N as u8), words.as_ptr()) }
 }
 

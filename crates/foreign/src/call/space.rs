@@ -1,4 +1,4 @@
-//! The memory of a call: usually on the stack of who calls.
+//! The memory of a call, usually on the native stack of the callout.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::mem::MaybeUninit;
@@ -12,18 +12,18 @@ use crate::types::Mismatch;
 /// Words that need no allocation: enough for all calls through registers, and most others.
 const INLINE: usize = 64;
 
-/// Room for the arguments of one call at a time. It can be used for any number of calls, one after the
-/// other. Making one costs nothing.
+/// Room for the arguments of one call at a time. It serves any number of calls, one after the other. Making one costs
+/// nothing.
 pub struct CallSpace<'m> {
-    /// The area of the call, then strings. Only raw pointers lead into it, so that C's do as well.
+    /// The area of the call, then strings. Only raw pointers lead into it, so that C may have pointers as well.
     words: UnsafeCell<MaybeUninit<[u64; INLINE]>>,
-    /// How many words are taken.
+    /// The number of used words.
     used: Cell<usize>,
-    /// None for most calls, so that making and ending them costs nothing.
+    /// `None` for most calls, so that beginning and ending them costs nothing.
     kept: RefCell<Option<Kept<'m>>>,
 }
 
-/// What must stay until the call has returned.
+/// Data that must live until the call has returned.
 #[derive(Default)]
 struct Kept<'m> {
     /// The guest's memory.
@@ -44,8 +44,8 @@ impl<'m> CallSpace<'m> {
     pub fn new() -> CallSpace<'m> {
         let mut space = MaybeUninit::<CallSpace<'m>>::uninit();
         let start = space.as_mut_ptr();
-        // Not as one expression: compilers like to clear the words together with what is beside them.
-        // SAFETY: all fields are written but the words, which may be anything.
+        // Not as one expression: compilers tend to clear the words together with their neighbours. SAFETY: all fields
+        // are written but the words, which may have any contents.
         unsafe {
             (&raw mut (*start).used).write(Cell::new(0));
             (&raw mut (*start).kept).write(RefCell::new(None));
@@ -53,7 +53,7 @@ impl<'m> CallSpace<'m> {
         }
     }
 
-    /// Begins a call with an area of so many words, whose contents are anything.
+    /// Begins a call with an area of `count` words, with any contents.
     #[inline]
     pub(super) fn begin(&self, words: usize) -> Result<*mut u64, MemoryError> {
         debug_assert!(self.kept.borrow().is_none(), "the call before this one is over");
@@ -73,7 +73,7 @@ impl<'m> CallSpace<'m> {
         Ok(std::ptr::with_exposed_provenance_mut(area.0))
     }
 
-    /// Keeps memory where it is until the call is over, and answers where that is.
+    /// Keeps memory in place until the call is over, and answers its address.
     #[inline]
     pub(super) fn pin(&self, memory: &'m NativeMemory) -> Result<Address, Mismatch> {
         let (address, pin) = memory.pin().ok_or(Mismatch::Released)?;
@@ -90,8 +90,7 @@ impl<'m> CallSpace<'m> {
         if words > INLINE - self.used.get() {
             return self.allocate_text(text).map_err(CopyError::Memory);
         }
-        // SAFETY: from the first free word on there is room for the text and the NUL, which nobody else
-        // refers to.
+        // SAFETY: at the first free word there is room for the text and the NUL, and nothing else refers to it.
         let start = unsafe {
             let start = self.words.get().cast::<u64>().add(self.used.get()).cast::<u8>();
             start.copy_from_nonoverlapping(text.as_ptr(), text.len());
@@ -124,7 +123,7 @@ impl<'m> CallSpace<'m> {
     }
 }
 
-/// Why a string was not copied.
+/// The reason why a string was not copied.
 pub(super) enum CopyError {
     Mismatch(Mismatch),
     Memory(MemoryError),

@@ -1,8 +1,8 @@
-//! The machinery of callbacks: libffi's closures, and what they point to.
+//! The machinery of callbacks: libffi's closures, and the entries that they point to.
 //!
 //! ```text
 //!   C ──▶ trampoline ──▶ ffi_closure ──▶ enter(…, entry)          the closure belongs to libffi,
-//!                                           │                     the entry is ours
+//!                                           │                     the entry to this module
 //!                                           ▼
 //!                                        Entry { pins, blueprint, handler }
 //! ```
@@ -14,10 +14,10 @@
 //! | lingering | retired, 0 | dropped | answer zero |
 //! | freed | | | undefined |
 //!
-//! An entry goes from one state to the next, never back. Whoever makes the pins `(0, retired)` drops the handler and
-//! puts the entry last into the queue of lingering ones; whoever finds the queue too long frees the first. Behind
-//! `enter`, libffi's code reads neither closure nor `ffi_cif` any more (checked for x86-64 and AArch64 in version
-//! 3.6.0), so an entry may be freed as soon as the last `enter` is over.
+//! An entry goes from one state to the next, never back. The thread that makes the pins `(0, retired)` drops the
+//! handler and appends the entry to the queue of lingering ones. The thread that makes the queue too long frees its
+//! first entry. After `enter`, libffi's code reads neither closure nor `ffi_cif` (checked for x86-64 and AArch64 in
+//! version 3.6.0), so an entry may be freed as soon as the last `enter` is over.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -43,21 +43,21 @@ use crate::value::Value;
 /// How many released callbacks stay callable.
 pub const LINGERING: usize = 1024;
 
-/// Who owns an entry until it is released.
+/// The owner of an entry until its release.
 pub(super) struct Closure(NonNull<Entry>);
 
-/// What a trampoline leads to.
+/// The target of a trampoline.
 struct Entry {
     pins: Pins,
     blueprint: Blueprint,
-    /// Read by who has a pin, taken by who disposes.
+    /// Read with a pin, and taken by the thread that disposes of the entry.
     handler: UnsafeCell<Option<Handler>>,
-    /// libffi's part, whose memory is libffi's.
+    /// libffi's part, in libffi's memory.
     closure: *mut ffi::ffi_closure,
     code: Address,
 }
 
-// SAFETY: the handler is both, and is taken only when nobody reads it; the rest is not changed.
+// SAFETY: the handler is `Send` and `Sync`, and is taken only when no thread reads it; the other fields do not change.
 unsafe impl Send for Entry {}
 // SAFETY: likewise.
 unsafe impl Sync for Entry {}
@@ -67,7 +67,7 @@ unsafe impl Send for Closure {}
 unsafe impl Sync for Closure {}
 
 impl Closure {
-    /// A closure that runs `handler`, or none if there is no memory for it.
+    /// A closure that runs `handler`; `None` if there is no memory for it.
     pub(super) fn new(blueprint: Blueprint, handler: Handler) -> Option<Closure> {
         let mut code = ptr::null_mut();
         // SAFETY: it has no requirements.
@@ -90,7 +90,7 @@ impl Closure {
     }
 
     fn entry(&self) -> &Entry {
-        // SAFETY: it lives until it is released, and then some.
+        // SAFETY: the entry lives until it is released, and longer.
         unsafe { self.0.as_ref() }
     }
 
@@ -116,12 +116,12 @@ impl Drop for Closure {
 /// Gives a pin back, and disposes of the handler if it was the last of a released entry.
 ///
 /// # Safety
-/// The caller has a pin, and does not use the entry any more.
+/// The caller has a pin, and does not use the entry afterwards.
 unsafe fn unpin(entry: NonNull<Entry>) {
     // SAFETY: the pin keeps the entry.
     let is_last = unsafe { entry.as_ref() }.pins.unpin() == Unpinned::Dispose;
     if is_last {
-        // SAFETY: nobody has a pin any more, or ever will; the entry is not in the queue yet.
+        // SAFETY: no thread has a pin any more, or can get one; the entry is not in the queue yet.
         let handler = unsafe { (*entry.as_ref().handler.get()).take() };
         drop(handler);
         linger(entry);
@@ -130,18 +130,18 @@ unsafe fn unpin(entry: NonNull<Entry>) {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // SAFETY: `ffi_closure_alloc` gave it; nobody calls it any more.
+        // SAFETY: `ffi_closure_alloc` gave it; C does not call it any more.
         unsafe { ffi::ffi_closure_free(self.closure.cast()) };
     }
 }
 
-/// An entry that nobody owns.
+/// A released entry without an owner.
 struct Lingering(NonNull<Entry>);
 
-// SAFETY: entries are.
+// SAFETY: entries may be sent to other threads.
 unsafe impl Send for Lingering {}
 
-/// Puts an entry last into the queue of those that C might still call, and frees the first if there are too many.
+/// Appends an entry to the queue of those that C might still call, and frees the first if there are too many.
 fn linger(entry: NonNull<Entry>) {
     static QUEUE: Mutex<VecDeque<Lingering>> = Mutex::new(VecDeque::new());
     let mut queue = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -154,7 +154,7 @@ fn linger(entry: NonNull<Entry>) {
     }
 }
 
-/// Where C's calls arrive.
+/// The function that C's calls reach.
 ///
 /// # Safety
 /// libffi calls it with pointers to the arguments and to room for the result, of an entry's signature.
@@ -168,7 +168,7 @@ unsafe extern "C" fn enter(
     let errno = Errno::of_this_thread();
     let mut errno_after = errno.get();
     {
-        // SAFETY: it lives longer than C calls it, which is for the owner of the callback to see to.
+        // SAFETY: the entry lives longer than C calls it, which the owner of the callback ensures.
         let entry = unsafe { entry.as_ref() };
         let mut frame = CallbackFrame {
             blueprint: &entry.blueprint,
@@ -186,14 +186,14 @@ unsafe extern "C" fn enter(
         }
         errno_after = frame.errno;
     }
-    // SAFETY: it is the pin from above.
+    // SAFETY: the pin was taken above.
     unsafe { unpin(entry) };
     errno.set(errno_after);
 }
 
 /// Runs a handler; a panic ends here.
 fn run(handler: &Handler, frame: &mut CallbackFrame<'_>) {
-    // What the handler leaves behind when it panics is its own affair, or behind a lock.
+    // State that a panicking handler leaves is the handler's own, or behind a lock.
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| handler(&mut *frame)));
     if let Err(panic) = outcome {
         frame.clear_result();
@@ -206,7 +206,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").to_owned()
 }
 
-/// A result for a callback, checked by [`Signature::answer`], which refers to nothing.
+/// A result for a callback, checked by [`Signature::answer`], without references.
 #[derive(Clone, Debug)]
 pub struct CallbackAnswer(Encoded);
 
@@ -218,8 +218,8 @@ enum Encoded {
 }
 
 impl Signature {
-    /// The result that a callback with this signature has for C with this value, if it fits. Memory for a
-    /// pointer is its address, and nobody keeps it.
+    /// Checks that this value fits the result of a callback with this signature, and converts it for C. For a pointer,
+    /// memory is converted to its address, and nothing keeps it alive.
     pub fn answer(&self, value: Value<'_>) -> Result<CallbackAnswer, Mismatch> {
         let form = Form::of(self.result()).map_err(|_| Mismatch::Kind(value.kind()))?;
         let encoded = match (form, value) {
@@ -261,7 +261,7 @@ pub struct CallbackFrame<'f> {
 }
 
 impl<'f> CallbackFrame<'f> {
-    /// How many arguments there are.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.blueprint.arguments.len()
     }
@@ -274,8 +274,8 @@ impl<'f> CallbackFrame<'f> {
     /// The argument with this index, from 0.
     pub fn argument(&self, index: usize) -> Option<Value<'f>> {
         let form = *self.blueprint.arguments.get(index)?;
-        // SAFETY: there are as many pointers as arguments, and they point to values of their forms
-        // until the callback returns, to which frame and handler are bound.
+        // SAFETY: there are as many pointers as arguments, and they point to values of their forms until the callback
+        // returns. Frame and handler do not outlive that.
         unsafe {
             let argument = (*self.arguments.add(index)).cast::<u8>();
             Some(match form {
@@ -290,7 +290,7 @@ impl<'f> CallbackFrame<'f> {
         (0..self.len()).filter_map(|index| self.argument(index))
     }
 
-    /// Sets the result, which has to fit. Memory as a result is its address, and nobody keeps it.
+    /// Sets the result, which has to fit. Memory as a result is converted to its address, and nothing keeps it alive.
     pub fn set_result(&mut self, value: Value<'_>) -> Result<(), Mismatch> {
         let (form, value) = match (self.blueprint.result, value) {
             (form @ (Form::Text | Form::Word(Primitive::Pointer)), Value::Memory(memory)) => {
@@ -311,11 +311,11 @@ impl<'f> CallbackFrame<'f> {
         }
     }
 
-    /// Sets the result, which was checked before.
+    /// Sets a checked result.
     pub fn set_answer(&mut self, answer: &CallbackAnswer) {
         match (self.blueprint.result, &answer.0) {
             (Form::Record(size), Encoded::Record(bytes)) if bytes.len() == size => {
-                // SAFETY: there is room for the structure, which nobody else refers to.
+                // SAFETY: there is room for the structure, and nothing else refers to it.
                 unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.result, size) };
             }
             (form, Encoded::Word(word)) if form.primitive().is_some() => {
@@ -327,7 +327,7 @@ impl<'f> CallbackFrame<'f> {
     }
 
     fn set_record(&mut self, size: usize, value: Value<'_>) -> Result<(), Mismatch> {
-        // SAFETY: there is room for the structure, which nobody else refers to.
+        // SAFETY: there is room for the structure, and nothing else refers to it.
         let room = unsafe { slice::from_raw_parts_mut(self.result, size) };
         match value {
             Value::Record(bytes) if bytes.len() == size => room.copy_from_slice(bytes),
@@ -355,7 +355,7 @@ impl<'f> CallbackFrame<'f> {
         unsafe { ptr::write_bytes(self.result, 0, size) };
     }
 
-    /// `errno` as it will be when C goes on.
+    /// The `errno` that C will see after the callback.
     pub fn errno(&self) -> i32 {
         self.errno
     }

@@ -1,7 +1,7 @@
-//! Constant expressions: lengths of arrays and values of names.
+//! Constant expressions: lengths of arrays and values of names. The declarators and definitions read them.
 //!
-//! They are computed as C does it, in `int` where that is enough: `-1u` is 4294967295, `~0` is -1. The
-//! types are reduced to what matters here: 32 or 64 bits, signed or not.
+//! They are computed as in C, in `int` where that suffices: `-1u` is 4294967295, `~0` is -1. The types are reduced to
+//! two properties: 32 or 64 bits, signed or not.
 
 use super::Meaning;
 use super::error::Problem;
@@ -17,7 +17,7 @@ struct Constant {
     is_long: bool,
 }
 
-/// The operators between two values, and how tightly they bind.
+/// The binary operators, and their precedence.
 const OPERATORS: &[(&str, u8)] = &[
     ("||", 1),
     ("&&", 2),
@@ -45,7 +45,7 @@ impl Parser<'_, '_> {
         self.binary(1).map(|constant| constant.value)
     }
 
-    /// An expression of operators that bind at least as tightly as `level`.
+    /// An expression of operators with at least this precedence.
     fn binary(&mut self, level: u8) -> Parsed<Constant> {
         let start = self.peek().span.start;
         let mut left = self.nested(Parser::unary)?;
@@ -92,7 +92,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// `sizeof` and `_Alignof`, of a type in brackets.
+    /// `sizeof` and `_Alignof` of a type in brackets.
     fn measure(&mut self, measure: fn(crate::Layout) -> usize) -> Parsed<Constant> {
         self.expect("(")?;
         let start = self.peek().span.start;
@@ -109,14 +109,14 @@ impl Constant {
         Constant { value: value.into(), is_unsigned: false, is_long: false }
     }
 
-    /// With the least signed type that has the value, or `unsigned long`.
+    /// A constant with the least signed type that can hold the value, or `unsigned long`.
     fn signed(value: i128) -> Constant {
         let is_long = i32::try_from(value).is_err();
         Constant { value, is_unsigned: i64::try_from(value).is_err(), is_long }
     }
 
-    /// With the first of `int`, `unsigned int`, `long`, `unsigned long` that the literal allows and that
-    /// has the value.
+    /// A constant with the first of `int`, `unsigned int`, `long`, `unsigned long` that the literal allows and that can
+    /// hold the value.
     fn literal(literal: Literal) -> Constant {
         let Literal { value, is_decimal, .. } = literal;
         let mut is_unsigned = literal.is_unsigned;
@@ -179,7 +179,7 @@ fn combine(operator: &str, left: Constant, right: Constant) -> Result<Constant, 
         "/" | "%" if b == 0 => Err("this divides by zero".to_owned()),
         "+" => common.with(a + b),
         "-" => common.with(a - b),
-        // The product of two unsigned numbers may wrap around here already, which keeps its lower bits.
+        // The product of two unsigned numbers may wrap around here, which keeps its lower bits.
         "*" => common.with(a.wrapping_mul(b)),
         "/" => common.with(a / b),
         "%" => common.with(a % b),
@@ -209,8 +209,7 @@ fn compare(operator: &str, a: i128, b: i128) -> bool {
     }
 }
 
-/// Shifts have the type of what is shifted. The sign bit may be shifted into, as compilers allow it
-/// and headers do it.
+/// A shift has the type of its left operand. A left shift may reach the sign bit, as compilers allow and headers do.
 fn shift(operator: &str, left: Constant, right: Constant) -> Result<Constant, String> {
     let count = u32::try_from(right.value).ok().filter(|count| *count < left.bits());
     let Some(count) = count else {

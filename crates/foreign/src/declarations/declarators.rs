@@ -1,8 +1,8 @@
-//! The back of a declaration: a name with stars before it and brackets behind it.
+//! The end of a declaration: a name with stars before it and brackets after it. `parser` and `definitions` read it
+//! here.
 //!
-//! What is written nearest to the name is the outermost level of its type, and brackets bind more
-//! closely than stars. A declarator is read into a list of levels from the name outward, and applied
-//! to the base type in the opposite order.
+//! The parts nearest to the name are the outermost levels of its type, and brackets bind more closely than stars. A
+//! declarator is read into a list of levels from the name outward, and applied to the base type in the opposite order.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::types::{MOST_PARAMETERS, Parameter, Signature};
 /// A name, if there is one, and the levels of its type around it.
 pub(super) struct Declarator<'t> {
     pub(super) name: Option<&'t str>,
-    /// The bytes that messages about it mark: the name, or all of it.
+    /// The bytes that messages about it mark: the name, or the whole declarator.
     pub(super) span: Range<usize>,
     levels: Vec<Level>,
 }
@@ -89,7 +89,7 @@ impl<'t> Parser<'t, '_> {
         Ok(name)
     }
 
-    /// Counts stars, and skips what is between them.
+    /// Counts stars, and skips the qualifiers between them.
     fn stars(&mut self) -> Parsed<usize> {
         let mut stars = 0;
         loop {
@@ -124,7 +124,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// What is behind the `[` of an array.
+    /// The text after the `[` of an array.
     fn array_length(&mut self) -> Parsed<Option<usize>> {
         // In parameters, C allows these words; they do not change what is passed.
         while let TokenKind::Word("static" | "const" | "volatile" | "restrict" | "__restrict") =
@@ -148,7 +148,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    /// What is behind the `(` of a function.
+    /// The text after the `(` of a function.
     fn parameters(&mut self) -> Parsed<Level> {
         let mut parameters = Vec::new();
         let mut is_variadic = false;

@@ -1,4 +1,4 @@
-//! `struct`, `union` and `enum`, with or without what is in their braces.
+//! `struct`, `union` and `enum`, with or without braces. `specifiers` reads them here.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::specifiers::is_keyword;
 use super::{Meaning, TagKind};
 use crate::types::{Enumeration, Record, Scalar, Tag, Type};
 
-/// Fields or names of one definition; more could not be one type anyway.
+/// The most fields or names of one definition; more could not be one type anyway.
 const MOST_MEMBERS: usize = 10_000;
 
 type NamedFields = Vec<(Option<Arc<str>>, Type)>;
@@ -46,7 +46,7 @@ impl<'t> Parser<'t, '_> {
         Ok(definition)
     }
 
-    /// `struct name` without a definition so far.
+    /// `struct name` that is not defined yet.
     fn undefined(
         &mut self,
         kind: TagKind,
@@ -60,7 +60,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Type::opaque(Tag::Record(record, tag.into())))
     }
 
-    /// Looks again behind a definition, which may have contained another one of the same name.
+    /// Checks again after a definition, which may have contained another definition of the same name.
     fn check_still_undefined(&self, kind: TagKind, tag: &str, start: usize) -> Parsed<()> {
         match self.scope.tag_definition(kind, tag) {
             Ok(None) => Ok(()),

@@ -1,14 +1,14 @@
-//! Why a text is no declaration, and where.
+//! The mistakes of a declaration text, with their places. The runtime shows them to programs.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What is wrong with a text, and where.
+/// A mistake in a text, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeclarationError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// The bytes of the text that it is about.
+    /// The bytes of the text that it concerns.
     pub span: Range<usize>,
     /// The line of its beginning, from 1.
     pub line: usize,
@@ -42,7 +42,7 @@ impl Problem {
 }
 
 impl DeclarationError {
-    /// The line of `text` that it is in, and a line that marks the place:
+    /// The line of `text` with the mistake, and a line that marks the place:
     ///
     /// ```text
     /// int add(int, itn);
@@ -52,7 +52,7 @@ impl DeclarationError {
         let start = text[..self.span.start].rfind('\n').map_or(0, |index| index + 1);
         let line = text[start..].lines().next().unwrap_or_default();
         let end = self.span.end.min(start + line.len()).max(self.span.start);
-        // Tabs stay tabs, so that the mark stands below its place.
+        // Tabs stay tabs, so that the mark is below its place.
         let blank = |character: char| if character == '\t' { '\t' } else { ' ' };
         let margin: String = text[start..self.span.start].chars().map(blank).collect();
         let width = text[self.span.start..end].chars().count().max(1);

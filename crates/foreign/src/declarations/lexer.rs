@@ -1,13 +1,12 @@
-//! Text to tokens.
+//! The lexer: makes tokens of a text for the parser.
 //!
-//! What the preprocessor would do is refused with a word about it: the texts are headers in small, written or
-//! cut out by hand.
+//! Preprocessor directives are refused with a message: the texts are small headers, written or cut out by hand.
 
 use std::ops::Range;
 
 use super::error::Problem;
 
-/// A word of C, and where it is.
+/// A token of C, and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind<'t>,
@@ -30,15 +29,15 @@ pub(super) enum TokenKind<'t> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Literal {
     pub(super) value: u64,
-    /// Whether it says `u`.
+    /// Whether it has the suffix `u`.
     pub(super) is_unsigned: bool,
-    /// Whether it says `l`.
+    /// Whether it has the suffix `l`.
     pub(super) is_long: bool,
-    /// Whether it is decimal: then it never becomes unsigned by itself.
+    /// Whether it is decimal: then it becomes unsigned only by its suffix.
     pub(super) is_decimal: bool,
 }
 
-/// What is not made of letters; the longer ones first.
+/// Operators and brackets, the longer ones first.
 const SYMBOLS: &[&str] = &[
     "...", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "(", ")", "[", "]", "{", "}", ",", ";",
     ":", "*", "=", "+", "-", "/", "%", "&", "|", "^", "~", "!", "<", ">", "?", ".",
@@ -83,7 +82,7 @@ impl<'t> Lexer<'t> {
         self.rest().chars().next()
     }
 
-    /// Whether `prefix` comes next; then it is taken.
+    /// Takes `prefix` if it comes next; answers whether it does.
     fn eat(&mut self, prefix: &str) -> bool {
         let is_next = self.rest().starts_with(prefix);
         self.position += if is_next { prefix.len() } else { 0 };
@@ -206,7 +205,7 @@ fn integer(word: &str) -> Result<Literal, String> {
         "ul" | "lu" | "ull" | "llu" => (true, true),
         _ => return Err(format!("`{word}` is no whole number")),
     };
-    // `0u` has no digits behind its prefix, for it has no prefix.
+    // `0u` has no digits after its prefix, since it has no prefix.
     let digits = if radix == 8 && digits.is_empty() { "0" } else { digits };
     let value = u64::from_str_radix(digits, radix).map_err(|error| match error.kind() {
         std::num::IntErrorKind::PosOverflow => format!("{word} has more than 64 bits"),

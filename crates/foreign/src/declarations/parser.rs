@@ -1,7 +1,7 @@
-//! Declarations, and what all parts of the parser share.
+//! Declarations, and the parts that the other files of the parser share. `Declarations` calls it for each text.
 //!
-//! A parser by recursive descent over a list of tokens, which looks one token ahead. It stops at the
-//! first mistake.
+//! The parser works by recursive descent over a list of tokens, with one token of lookahead. It stops at the first
+//! mistake.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ impl<'t, 'd> Parser<'t, 'd> {
         }
     }
 
-    /// Whether a declaration ends here. Takes the semicolon.
+    /// Whether a declaration ends here. If so, takes the semicolon.
     fn ends_declaration(&mut self) -> bool {
         self.eat(";") || self.is_at_end()
     }
@@ -133,7 +133,7 @@ impl<'t, 'd> Parser<'t, 'd> {
         }
     }
 
-    /// Reports what has no values, such as a name that was never defined.
+    /// Reports a type without values, such as a name that was never defined.
     pub(super) fn needs_values(&self, c_type: &Type, span: Range<usize>) -> Parsed<()> {
         match c_type.layout() {
             Some(_) => Ok(()),
@@ -171,19 +171,19 @@ impl<'t, 'd> Parser<'t, 'd> {
         &self.tokens[self.position]
     }
 
-    /// The token behind the next one.
+    /// The token after the next one.
     pub(super) fn peek_second(&self) -> &Token<'t> {
         &self.tokens[(self.position + 1).min(self.tokens.len() - 1)]
     }
 
     pub(super) fn advance(&mut self) -> Token<'t> {
         let token = self.peek().clone();
-        // The end stays the next token.
+        // At the end of the text, the end stays the next token.
         self.position = (self.position + 1).min(self.tokens.len() - 1);
         token
     }
 
-    /// Takes `symbol` if it is next, and answers whether.
+    /// Takes `symbol` if it is next; answers whether it was.
     pub(super) fn eat(&mut self, symbol: &'static str) -> bool {
         let is_next = self.peek().kind == TokenKind::Symbol(symbol);
         if is_next {
@@ -203,7 +203,7 @@ impl<'t, 'd> Parser<'t, 'd> {
         self.peek().kind == TokenKind::End
     }
 
-    /// The complaint that something else stands here.
+    /// The complaint that another token stands here.
     pub(super) fn expected(&self, what: &str) -> Problem {
         let token = self.peek();
         let found = match token.kind {

@@ -1,4 +1,5 @@
-//! What names mean while a text is read: what was known before, and what the text has added so far.
+//! The meanings of names while a text is read: earlier declarations, and those that the text has added so far. The
+//! parser asks and extends it.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ impl<'d> Scope<'d> {
         Scope { known, added: Declarations::new(), declared: Vec::new() }
     }
 
-    /// What was added.
+    /// The added declarations.
     pub(super) fn finish(self) -> (Declarations, Vec<Declaration>) {
         (self.added, self.declared)
     }
@@ -34,7 +35,7 @@ impl<'d> Scope<'d> {
         }
     }
 
-    /// The definition behind a mere name, if there is one by now.
+    /// The definition of a named type, if there is one by now.
     fn resolved(&self, of: &Type) -> Type {
         match of.kind() {
             Kind::Opaque(Tag::Record(_, name)) => {
@@ -49,7 +50,7 @@ impl<'d> Scope<'d> {
         self.added.tags.get(tag).or_else(|| self.known.tags.get(tag))
     }
 
-    /// The definition behind `struct tag` or the like, or `Ok(None)` if there is none so far.
+    /// The definition of `struct tag` or the like, or `Ok(None)` if there is none so far.
     pub(super) fn tag_definition(&self, kind: TagKind, tag: &str) -> Result<Option<Type>, String> {
         match self.tagged(tag) {
             Some(tagged) if tagged.kind != kind => {
@@ -60,7 +61,7 @@ impl<'d> Scope<'d> {
         }
     }
 
-    /// Gives a name its meaning. It may be given the same one again.
+    /// Gives a name its meaning. Repeating the same declaration is allowed.
     pub(super) fn declare(&mut self, name: &str, meaning: Meaning) -> Result<(), String> {
         let standard = || standard_type(name).map(|scalar| Meaning::Type(Type::scalar(scalar)));
         let former = self.meaning(name).cloned().or_else(standard);
@@ -76,14 +77,14 @@ impl<'d> Scope<'d> {
         Ok(())
     }
 
-    /// Says that there is a `struct tag` or the like, which may be defined later.
+    /// Notes that there is a `struct tag` or the like, which may be defined later.
     pub(super) fn mention(&mut self, kind: TagKind, tag: &str) {
         if self.tagged(tag).is_none() {
             self.added.tags.insert(tag.into(), Tagged { kind, definition: None });
         }
     }
 
-    /// Defines what is behind `struct tag` or the like. It must have no definition.
+    /// Defines `struct tag` or the like. It must have no definition.
     pub(super) fn define(&mut self, kind: TagKind, tag: &Arc<str>, definition: Type) {
         self.added.tags.insert(tag.clone(), Tagged { kind, definition: Some(definition.clone()) });
         let meaning = Meaning::Tagged(definition);
@@ -123,7 +124,7 @@ impl std::fmt::Display for TagKind {
     }
 }
 
-/// The integer types of the standard headers: name, size, whether signed.
+/// The integer types of the standard headers: name, size, signedness.
 const STANDARD_TYPES: &[(&str, usize, bool)] = &[
     ("int8_t", 1, true),
     ("uint8_t", 1, false),
@@ -142,7 +143,7 @@ const STANDARD_TYPES: &[(&str, usize, bool)] = &[
     ("uintptr_t", size_of::<usize>(), false),
     ("char16_t", 2, false),
     ("char32_t", 4, false),
-    // The comparison is that of a type's least value with zero: whether it is signed.
+    // A type whose least value is not zero is signed.
     ("wchar_t", size_of::<libc::wchar_t>(), libc::wchar_t::MIN != 0),
     ("off_t", size_of::<libc::off_t>(), true),
     ("time_t", size_of::<libc::time_t>(), true),
@@ -153,7 +154,7 @@ fn standard_type(name: &str) -> Option<Scalar> {
     Some(Scalar::integer(*size, *is_signed))
 }
 
-/// Whether one inserted, lost, wrong or swapped character makes the one of the other.
+/// Whether the names differ by one inserted, lost, wrong or swapped character.
 fn is_similar(one: &str, other: &str) -> bool {
     strsim::osa_distance(one, other) <= 1
 }

@@ -1,4 +1,4 @@
-//! The front of a declaration: what all its names have in common.
+//! The beginning of a declaration, which all its names share. The parser reads it first.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use crate::types::{RecordKind, Scalar, Tag, Type};
 
-/// The front of a declaration.
+/// The beginning of a declaration.
 pub(super) struct Specifiers {
     pub(super) base: Type,
     pub(super) span: Range<usize>,
     pub(super) is_typedef: bool,
-    /// Whether it says what a `struct`, `union` or `enum` is, or that there is one.
+    /// Whether it defines or declares a `struct`, `union` or `enum`.
     pub(super) has_definition: bool,
 }
 
-/// Words that say nothing about how values are passed.
+/// Words without influence on the passing of values.
 pub(super) const QUALIFIERS: &[&str] =
     &["const", "__const", "volatile", "__volatile__", "restrict", "__restrict", "__restrict__"];
 
-/// Whether a word says nothing about types.
+/// Whether a word has no influence on types.
 fn is_ignored(word: &str) -> bool {
     QUALIFIERS.contains(&word) || matches!(word, "extern" | "__extension__")
 }
@@ -32,7 +32,7 @@ const TYPE_WORDS: &[&str] = &[
     "unsigned",
 ];
 
-/// Words that declarations may have in C, but not here, and why.
+/// Words of C's declarations that are refused here, with the reasons.
 const REFUSED: &[(&str, &str)] = &[
     ("static", "it cannot be called from outside of its file"),
     ("inline", "it need not be in a library"),
@@ -57,7 +57,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("_Noreturn", "a function must return"),
 ];
 
-/// Whether a word can be no name.
+/// Whether a word cannot be a name.
 pub(super) fn is_keyword(word: &str) -> bool {
     let is_refused = REFUSED.iter().any(|(refused, _)| *refused == word);
     let others = ["struct", "union", "enum", "typedef", "sizeof", "_Alignof"];
@@ -65,7 +65,7 @@ pub(super) fn is_keyword(word: &str) -> bool {
 }
 
 impl<'t> Parser<'t, '_> {
-    /// The front of a parameter, a field or a type, none of which can be an alias.
+    /// The beginning of a parameter, a field or a type, none of which can declare an alias.
     pub(super) fn plain_specifiers(&mut self) -> Parsed<Specifiers> {
         let specifiers = self.specifiers()?;
         match specifiers.is_typedef {
@@ -135,7 +135,7 @@ fn tag_kind(word: &str) -> Option<TagKind> {
     }
 }
 
-/// The type that is called by these words, in any order.
+/// The type that these words name, in any order.
 fn arithmetic_type(words: &[&str]) -> Result<Type, String> {
     let mut sorted = words.to_vec();
     sorted.sort_unstable();

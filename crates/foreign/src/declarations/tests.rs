@@ -1,4 +1,4 @@
-//! What texts mean, and what is wrong with others.
+//! The meaning of valid texts, and the messages for others.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ fn declared(text: &str) -> Declarations {
     declarations
 }
 
-/// What a text declares, in our own words.
+/// The declarations of a text, in a canonical form.
 fn shown(text: &str) -> Vec<String> {
     let mut declarations = Declarations::new();
     let all = declarations.declare(text).unwrap_or_else(|error| panic!("{text}: {error}"));
@@ -460,7 +460,7 @@ fn record(fields: Vec<Type>, is_union: bool) -> Type {
 }
 
 proptest! {
-    /// C's own notation is read back.
+    /// The printed form of a type is read back as the same type.
     #[test]
     fn shown_types_are_read_back(of in any_type()) {
         let declarations = Declarations::new();
@@ -471,13 +471,13 @@ proptest! {
         prop_assert_eq!(declarations.meaning("x"), Some(&Meaning::Type(of)));
     }
 
-    /// Whatever the text, it is understood or there is a message about a place in it.
+    /// Each text is read, or there is a message about a place in it.
     #[test]
     fn any_text_has_an_answer(text in "\\PC{0,60}") {
         check_any(&text)?;
     }
 
-    /// Likewise for what looks more like C.
+    /// Likewise for texts that look more like C.
     #[test]
     fn any_words_have_an_answer(words in proptest::collection::vec(proptest::sample::select(WORDS.to_vec()), 0..30)) {
         check_any(&words.join(" "))?;

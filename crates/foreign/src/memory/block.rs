@@ -1,7 +1,7 @@
-//! Blocks of native memory: where they come from, and when they go.
+//! Blocks of native memory: their origins, and their ends. [`super`] accesses memory through them.
 //!
-//! A block lives as long as somebody has a reference to it; its *memory* goes earlier if it is released.
-//! [`Pins`] say when that is safe.
+//! A block lives as long as there is a reference to it; its *memory* is freed earlier if it is released. [`Pins`] tell
+//! when that is safe.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,30 +15,30 @@ pub(super) struct Block {
     pub(super) address: usize,
     pub(super) size: usize,
     pins: Pins,
-    /// Taken by who disposes of the memory.
+    /// Taken by the thread that frees the memory.
     origin: Mutex<Option<Origin>>,
 }
 
-/// Something that must live as long as borrowed memory is used, such as a library.
+/// An object that must live as long as borrowed memory is used, such as a library.
 pub type Keeper = Arc<dyn Any + Send + Sync>;
 
-/// Where a block's memory comes from, which says how to give it back.
+/// The origin of a block's memory, which determines how it is freed.
 pub(super) enum Origin {
-    /// Our own `calloc`.
+    /// Squall's own `calloc`.
     Allocated,
-    /// C's own, which only keeps somebody else alive.
+    /// C's own; dropping it only drops the keeper.
     Borrowed(#[expect(dead_code, reason = "it is there to be dropped")] Option<Keeper>),
-    /// C's, given to us together with the function that frees it.
+    /// C's, handed over together with the function that frees it.
     Adopted(Box<dyn FnOnce(Address) + Send>),
 }
 
-/// The use of a block's memory, which stays there meanwhile.
+/// A use of a block's memory, which stays allocated meanwhile.
 pub(crate) struct Pin<'m>(pub(super) &'m Block);
 
 static LIVE_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// How much memory of our own is allocated in the process now: blocks and bytes.
+/// The memory that Squall has allocated in the process: blocks and bytes.
 pub fn allocated_memory() -> (usize, usize) {
     (LIVE_BLOCKS.load(Ordering::Relaxed), LIVE_BYTES.load(Ordering::Relaxed))
 }
@@ -48,12 +48,12 @@ impl Block {
         Block { address, size, pins: Pins::new(), origin: Mutex::new(Some(origin)) }
     }
 
-    /// Memory of zeros for values of any type, or none if there is not that much.
+    /// Memory of zeros for values of any type; `None` if there is not enough.
     pub(super) fn allocate(size: usize) -> Option<Block> {
         if size > isize::MAX as usize {
             return None;
         }
-        // SAFETY: `calloc` has no requirements. No allocation is of no bytes, so that addresses are unique.
+        // SAFETY: `calloc` has no requirements. At least one byte is allocated, so that addresses are unique.
         let address = unsafe { libc::calloc(size.max(1), 1) }.expose_provenance();
         if address == 0 {
             return None;
@@ -69,7 +69,7 @@ impl Block {
         self.pins.pin().then(|| Pin(self))
     }
 
-    /// Releases the memory: the first who asks gets a pin, and when all pins are gone, so is the memory.
+    /// Releases the memory: the first caller gets a pin, and after the last pin the memory is freed.
     pub(super) fn retire(&self) -> Option<Pin<'_>> {
         self.pins.retire().then(|| Pin(self))
     }
@@ -89,7 +89,7 @@ impl Block {
     }
 
     fn free(&self) {
-        // SAFETY: `calloc` gave it; the origin is taken once; who disposes knows that nobody uses it.
+        // SAFETY: `calloc` gave it; the origin is taken once; no thread uses the memory at its disposal.
         unsafe { libc::free(std::ptr::with_exposed_provenance_mut(self.address)) };
         LIVE_BLOCKS.fetch_sub(1, Ordering::Relaxed);
         LIVE_BYTES.fetch_sub(self.size, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl Drop for Pin<'_> {
 }
 
 impl Drop for Block {
-    /// Nobody can pin it any more.
+    /// No thread can pin it any more.
     fn drop(&mut self) {
         drop(self.retire());
     }

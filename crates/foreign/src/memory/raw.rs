@@ -1,15 +1,15 @@
-//! Loads and stores of memory that belongs to C.
+//! Loads and stores of memory that belongs to C. `memory` calls them after its checks.
 //!
-//! The memory is known by its address only. No Rust reference to it exists, ever; all accesses are the
-//! volatile ones in this file, of 1, 2, 4 or 8 bytes, each a single instruction on its own address. Rust
-//! defines such accesses to memory outside of its own allocations by what the hardware does. So when two
-//! native threads race on a block, or one races with C, then each byte of the outcome is one that somebody
-//! wrote; a value wider than its alignment may be torn. Nothing is undefined. (Atomic accesses
-//! would not do: Rust leaves races between accesses of different sizes undefined, and the guest chooses
-//! the sizes.) Order between threads comes from elsewhere: the guest's locks, channels and messages.
+//! The memory is known by its address only. No Rust reference to it ever exists; all accesses are the volatile ones in
+//! this file, of 1, 2, 4 or 8 bytes, each a single instruction on its own address. Rust defines such accesses to memory
+//! outside of its own allocations by the hardware's behaviour. So when two native threads race on a block, or one races
+//! with C, each byte of the outcome is a byte that one of them wrote; a value wider than its alignment may be torn.
+//! Nothing is undefined. (Atomic accesses would not suffice: Rust leaves races between accesses of different sizes
+//! undefined, and the guest chooses the sizes.) The guest's locks, channels and messages establish order between
+//! threads.
 //!
-//! All functions require of `address … address + length` that it is mapped, that it may be read or written,
-//! and that it stays so meanwhile; and that Rust code has no references to it.
+//! All functions require that `address … address + length` is mapped, may be read or written, and stays so meanwhile;
+//! and that Rust code has no references to it.
 
 use std::ptr;
 
@@ -18,7 +18,7 @@ use crate::types::Primitive;
 /// The size of the largest access.
 const WORD: usize = size_of::<u64>();
 
-/// A word (see [`crate::value`]) from memory.
+/// Reads a word (see [`crate::value`]) from memory.
 ///
 /// # Safety
 /// The file's requirements, for reading the primitive's size.
@@ -42,7 +42,7 @@ pub(super) unsafe fn load(address: usize, primitive: Primitive) -> u64 {
     }
 }
 
-/// A word to memory; what of it exceeds the primitive is ignored.
+/// Writes a word to memory; its bits above the primitive's size are ignored.
 ///
 /// # Safety
 /// The file's requirements, for writing the primitive's size.
@@ -64,7 +64,7 @@ pub(super) unsafe fn store(address: usize, primitive: Primitive, word: u64) {
     }
 }
 
-/// Bytes from memory.
+/// Copies bytes from memory.
 ///
 /// # Safety
 /// The file's requirements, for reading as many bytes as there are in `into`.
@@ -90,7 +90,7 @@ pub(super) unsafe fn copy_out(address: usize, into: &mut [u8]) {
     }
 }
 
-/// Bytes to memory.
+/// Copies bytes to memory.
 ///
 /// # Safety
 /// The file's requirements, for writing as many bytes as there are in `from`.
@@ -116,7 +116,7 @@ pub(super) unsafe fn copy_in(address: usize, from: &[u8]) {
     }
 }
 
-/// How far the first zero byte is, if it is among the first `length`.
+/// The distance of the first zero byte, if it is among the first `length`.
 ///
 /// # Safety
 /// The file's requirements, for reading up to the zero, or `length` bytes.
@@ -125,7 +125,7 @@ pub(super) unsafe fn find_zero(address: usize, length: usize) -> Option<usize> {
     (0..length).find(|index| unsafe { at::<u8>(address + index).read_volatile() } == 0)
 }
 
-/// The bytes before the next multiple of [`WORD`], and the whole words behind them.
+/// The bytes before the next multiple of [`WORD`], and the whole words after them.
 fn split(address: usize, length: usize) -> (usize, usize) {
     let front = (address.next_multiple_of(WORD) - address).min(length);
     (front, (length - front) / WORD)
@@ -135,7 +135,7 @@ fn at<T>(address: usize) -> *mut T {
     ptr::with_exposed_provenance_mut(address)
 }
 
-/// The integer that some bytes are.
+/// The integer of some bytes.
 fn word_of(bytes: &[u8]) -> u64 {
     let mut word = [0; WORD];
     word[..bytes.len()].copy_from_slice(bytes);

@@ -92,7 +92,7 @@ fn strings_end_with_nul() {
     );
     assert!(matches!(memory.read_text(7), Err(MemoryError::Bounds { .. })));
     let address = memory.address().expect("it is there");
-    // SAFETY: there is a string.
+    // SAFETY: there is a string at the address.
     let texts = unsafe { [text_at(address, 100), text_at(address, 3)] };
     assert_eq!(texts, [b"hello".to_vec(), b"hel".to_vec()]);
 }
@@ -118,7 +118,7 @@ fn adopted_memory_is_given_back_once() {
         let count = |_| {
             FREED.fetch_add(1, Ordering::Relaxed);
         };
-        // SAFETY: nobody accesses it.
+        // SAFETY: the test does not access it.
         unsafe { NativeMemory::adopt(Address(8), 8, count) }
     };
     let freed = || FREED.swap(0, Ordering::Relaxed);
@@ -163,7 +163,7 @@ fn borrowed_memory_keeps_its_keeper() {
 #[test]
 fn accesses_without_pins_see_releases() {
     let memory = allocated(8);
-    // SAFETY: nobody releases it meanwhile.
+    // SAFETY: no thread releases it meanwhile.
     let access = unsafe { memory.access_unpinned() }.expect("it is there");
     access.write(0, Primitive::I32, Value::Integer(5)).expect("it is within");
     assert_eq!(access.read(0, Primitive::I32), Ok(Value::Integer(5)));
@@ -201,7 +201,7 @@ fn threads_race_for_a_block_that_is_released() {
 }
 
 proptest! {
-    /// Copies are right at any alignment and length.
+    /// Copies are right for all alignments and lengths.
     #[test]
     fn bytes_are_copied(offset in 0..20_usize, bytes in proptest::collection::vec(any::<u8>(), 0..70)) {
         let memory = allocated(100);

@@ -1,18 +1,18 @@
-//! Types in C's own notation.
+//! Types in C's own notation, for messages and for guests.
 //!
 //! C writes a type around the name that has it, inside out: `int (*f)(char)` is a pointer to a function.
-//! So does [`declaration`], from the outermost level to the innermost.
+//! [`declaration`] writes it in the same way, from the outermost level to the innermost.
 
 use std::fmt::{self, Write};
 
 use super::{Enumeration, Kind, Record, RecordKind, Tag, Type};
 use crate::Signature;
 
-/// How many names of a nameless `enum` are shown.
+/// The number of names of a nameless `enum` that are shown.
 const SHOWN: usize = 4;
 
 impl fmt::Display for Type {
-    /// As it is written in a cast or a parameter without a name: `const` and aliases are lost.
+    /// The notation of a cast or of a nameless parameter: `const` and aliases are lost.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&declaration(self, String::new()))
     }
@@ -43,7 +43,7 @@ impl Type {
     }
 }
 
-/// The declaration of what `declarator` is: a name, or a name with stars and brackets around it.
+/// The declaration of `declarator`: a name, or a name with stars and brackets around it.
 fn declaration(of: &Type, declarator: String) -> String {
     match of.kind() {
         Kind::Pointer(target) => match target.kind() {

@@ -1,26 +1,25 @@
-//! Where a structure's fields are: the rules of the platforms' C compilers.
+//! The layout of structures, by the rules of the platforms' C compilers. `record` applies them.
 //!
-//! A field is put at the next multiple of its alignment. A structure is aligned like its strictest
-//! field, and its size is a multiple of that, so that arrays need no rules of their own. All fields
-//! of a union are at offset 0. There are no exceptions on the platforms we know, as long as nothing
-//! is packed and there are no bit-fields, which declarations refuse.
+//! A field is put at the next multiple of its alignment. A structure is aligned like its strictest field, and its size
+//! is a multiple of that, so that arrays need no rules of their own. All fields of a union are at offset 0. The known
+//! platforms have no exceptions except packed structures and bit-fields, which declarations refuse.
 
 use super::TypeError;
 
-/// The largest size of a type, in bytes: what one allocation can have.
+/// The largest size of a type, in bytes: the largest allocation.
 pub(super) const LARGEST: usize = isize::MAX as usize;
 
-/// How much memory a value takes, and where it may be.
+/// The memory that a value takes, and its alignment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// In bytes; a multiple of the alignment.
+    /// The size in bytes; a multiple of the alignment.
     pub size: usize,
-    /// Addresses are multiples of this power of two.
+    /// The alignment: addresses are multiples of this power of two.
     pub alignment: usize,
 }
 
 impl Layout {
-    /// `count` of these, one after the other.
+    /// The layout of `count` values, one after the other.
     pub(super) fn repeated(self, count: usize) -> Result<Layout, TypeError> {
         let size = self.size.checked_mul(count).filter(|size| *size <= LARGEST);
         Ok(Layout { size: size.ok_or(TypeError::TooBig)?, ..self })
@@ -48,7 +47,7 @@ impl Placement {
         Ok(start)
     }
 
-    /// The layout of the whole.
+    /// The layout of the whole structure.
     pub(super) fn finish(self) -> Result<Layout, TypeError> {
         Ok(Layout { size: aligned(self.end, self.alignment)?, alignment: self.alignment })
     }

@@ -1,35 +1,35 @@
-//! Why a value is none of a type.
+//! The reasons why a value does not fit a type. Calls, callbacks and memory answer them.
 
 use std::fmt;
 
-/// Why a value is none of a type.
+/// The reason why a value does not fit a type.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mismatch {
-    /// It is of the wrong kind altogether; this is what it is.
+    /// The value has another kind, which this names.
     Kind(&'static str),
-    /// It is an integer outside of the range from the one to the other.
+    /// The integer is outside of the type's range.
     Range {
         /// The integer.
         value: i128,
-        /// The least one that fits.
+        /// The least integer that fits.
         least: i64,
-        /// The greatest one that fits.
+        /// The greatest integer that fits.
         greatest: u64,
     },
-    /// It is an integer that no floating-point number of this type equals.
+    /// No floating-point number of this type equals the integer.
     Inexact(i128),
-    /// It is a number that a `float` cannot have.
+    /// The number is outside of the range of `float`.
     Magnitude(f64),
-    /// It is a structure with this number of bytes instead of that.
+    /// The structure has another number of bytes.
     Size {
-        /// How many there are.
+        /// The bytes given.
         given: usize,
-        /// How many there should be.
+        /// The bytes expected.
         expected: usize,
     },
-    /// It is memory that has been released.
+    /// The memory has been released.
     Released,
-    /// It is a string with a NUL inside, which C would take for its end.
+    /// The string contains a NUL, which C would take for its end.
     InnerNul,
 }
 

@@ -1,4 +1,4 @@
-//! Structures and unions.
+//! Structures and unions: their fields with their offsets. Declarations make them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -30,16 +30,16 @@ struct Definition {
 /// A field of a structure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Field {
-    /// None for a `struct` or `union` whose fields count as fields of the one around it.
+    /// `None` for a `struct` or `union` whose fields count as fields of the one around it.
     pub name: Option<Arc<str>>,
     /// The type of its values.
     pub c_type: Type,
-    /// How far it is from the beginning, in bytes.
+    /// The distance from the beginning, in bytes.
     pub offset: usize,
 }
 
 impl Record {
-    /// A record with these fields, laid out as the platform's C compiler does.
+    /// A record with these fields, laid out like the platform's C compiler does it.
     pub fn new(
         kind: RecordKind,
         tag: Option<Arc<str>>,
@@ -51,7 +51,7 @@ impl Record {
         let mut placement = Placement::new(kind == RecordKind::Union);
         let mut placed: Vec<Field> = Vec::with_capacity(fields.len());
         for (name, c_type) in fields {
-            // Only the last one may lack a length.
+            // Only the last field may lack a length.
             if placed.last().is_some_and(|field| field.c_type.is_open()) {
                 return Err(TypeError::NoLength);
             }
@@ -72,7 +72,7 @@ impl Record {
         self.0.kind
     }
 
-    /// The name behind `struct` or `union`.
+    /// The name after `struct` or `union`.
     pub fn tag(&self) -> Option<&Arc<str>> {
         self.0.tag.as_ref()
     }
@@ -82,7 +82,7 @@ impl Record {
         &self.0.fields
     }
 
-    /// How much memory it takes.
+    /// The memory that it takes.
     pub fn layout(&self) -> Layout {
         self.0.layout
     }
@@ -95,7 +95,7 @@ impl Record {
         })
     }
 
-    /// Whether values of several types share memory somewhere in it.
+    /// Whether values of several types share memory in it.
     pub(crate) fn has_union(&self) -> bool {
         let has_union =
             |field: &Field| field.c_type.innermost().as_record().is_some_and(Record::has_union);
@@ -126,7 +126,7 @@ impl Type {
         }
     }
 
-    /// The type of an array's elements, if these are arrays of theirs, and so on.
+    /// The element type of an array, or of nested arrays.
     pub(crate) fn innermost(&self) -> &Type {
         match self.kind() {
             Kind::Array(array) => array.element.innermost(),

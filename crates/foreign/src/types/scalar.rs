@@ -1,8 +1,7 @@
-//! C's arithmetic types, and the machine's representations behind them.
+//! C's arithmetic types, and their representations on the machine.
 //!
-//! A [`Scalar`] is what a declaration says; a [`Primitive`] is how its bits are passed and stored on
-//! this platform. Several scalars share one primitive: `long` and `long long` are both [`Primitive::I64`]
-//! on most.
+//! A [`Scalar`] is a declared type; a [`Primitive`] is the way in which its bits are passed and stored on this
+//! platform. Several scalars share one primitive: `long` and `long long` are both [`Primitive::I64`] on most platforms.
 
 use std::ffi::{c_char, c_int, c_long, c_longlong, c_short};
 use std::fmt;
@@ -29,7 +28,7 @@ pub enum Scalar {
     Double,
 }
 
-/// How a value is represented: what a register or a few bytes of memory hold.
+/// The representation of a value in a register or in a few bytes of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the variants are the names of Rust's types")]
 pub enum Primitive {
@@ -108,7 +107,7 @@ impl Scalar {
         }
     }
 
-    /// Whether it is `char`, `signed char` or `unsigned char`: what strings are made of.
+    /// Whether it is `char`, `signed char` or `unsigned char`, the types of a string's elements.
     pub const fn is_character(self) -> bool {
         matches!(self, Scalar::Char | Scalar::SignedChar | Scalar::UnsignedChar)
     }
@@ -158,7 +157,7 @@ impl Primitive {
         Layout { size: self.size(), alignment }
     }
 
-    /// Whether it travels in the registers for floating-point numbers.
+    /// Whether it is passed in floating-point registers.
     pub const fn is_floating(self) -> bool {
         matches!(self, Primitive::F32 | Primitive::F64)
     }

@@ -1,11 +1,11 @@
-//! What a function takes and answers.
+//! The parameters and the result of a function. Calls and callbacks are planned from them.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{Kind, Type, TypeError, display_function};
 
-/// The most parameters of a function, which is what C compilers are required to accept.
+/// The most parameters of a function: the number that C compilers are required to accept.
 pub const MOST_PARAMETERS: usize = 127;
 
 /// The types of a function's parameters and of its result.
@@ -22,15 +22,14 @@ struct Definition {
 /// A parameter of a function.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Its name, if the declaration says it.
+    /// Its name, if the declaration has one.
     pub name: Option<Arc<str>>,
     /// The type of its arguments.
     pub c_type: Type,
 }
 
 impl Signature {
-    /// The signature with this result and these parameters. Arrays and functions are passed as
-    /// pointers, as C does it.
+    /// The signature with this result and these parameters. Arrays and functions become pointers, as in C.
     pub fn new(
         result: Type,
         parameters: Vec<Parameter>,
@@ -49,13 +48,13 @@ impl Signature {
         Ok(Signature(Arc::new(Definition { result, parameters, is_variadic })))
     }
 
-    /// What the function answers; `void` if nothing.
+    /// The type of the function's result; `void` if there is none.
     #[inline]
     pub fn result(&self) -> &Type {
         &self.0.result
     }
 
-    /// What it takes.
+    /// The function's parameters.
     #[inline]
     pub fn parameters(&self) -> &[Parameter] {
         &self.0.parameters
@@ -84,7 +83,7 @@ impl Parameter {
         Parameter { name: None, c_type }
     }
 
-    /// With the type that is really passed.
+    /// The parameter with the type that is passed.
     pub(crate) fn adjusted(self) -> Result<Parameter, TypeError> {
         let c_type = match self.c_type.kind() {
             Kind::Array(array) => Type::pointer_to(&array.element)?,
@@ -97,7 +96,7 @@ impl Parameter {
 }
 
 impl PartialEq for Parameter {
-    /// Names do not matter.
+    /// Names do not count.
     fn eq(&self, other: &Parameter) -> bool {
         self.c_type == other.c_type
     }

@@ -57,7 +57,7 @@ fn callbacks_sort() {
     let fixture = fixture!();
     let order = Callback::new(&parameter(fixture, "sort", 2), |frame| {
         let at = |index| match frame.argument(index) {
-            // SAFETY: it points to an int.
+            // SAFETY: the pointer leads to an int.
             Some(Value::Pointer(address)) => unsafe { NativeMemory::borrow(address, 4, None) },
             other => panic!("{other:?} is no address"),
         };

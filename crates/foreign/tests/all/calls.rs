@@ -1,4 +1,4 @@
-//! Arguments few and many, strings, `errno`, `...`, and what is refused.
+//! Calls with few and many arguments, strings, `errno`, `...`, and refused arguments.
 
 use squall_foreign::{
     CallError, CallSpace, Library, Mismatch, NativeMemory, Scalar, Type, Value, text_at,
@@ -71,7 +71,7 @@ fn the_kinds_of_arguments_must_be_right() {
     for wrong in [one, Value::Bool(true), Value::Double(0.0), Value::Void] {
         assert!(fixture.try_call("length", &[wrong]).is_err(), "{wrong:?}");
     }
-    // A pointer to something else than characters takes no string.
+    // A pointer to other types than characters accepts no string.
     let error =
         fixture.try_call("sum_of_array", &[Value::Text(b"1234"), one]).expect_err("it is a string");
     assert_eq!(
@@ -107,7 +107,7 @@ fn what_c_allocates_is_freed_by_c() {
     let free = move |address| {
         call(&forget, &[Value::Pointer(address)]).expect("it takes an address");
     };
-    // SAFETY: it has 7 bytes, which are ours.
+    // SAFETY: it has 7 bytes, which the test owns.
     let memory = unsafe { NativeMemory::adopt(repeated, 7, free) };
     assert_eq!(memory.read_text(0), Ok(b"ababab".to_vec()));
     assert_eq!(fixture.call("length", &[Value::Memory(&memory)]), Answer::Integer(6));
@@ -207,7 +207,7 @@ fn a_space_serves_many_calls() {
             // SAFETY: the function is as declared.
             assert_eq!(unsafe { call.invoke() }.value(), Value::Integer(expected));
         }
-        // A call that is prepared and never made leaves nothing behind.
+        // A prepared call that is never made leaves nothing behind.
         drop(length.prepare(&mut space, &[Value::Memory(&memory)]).expect("it fits"));
         assert!(add.prepare(&mut space, &[Value::Integer(1), Value::Void]).is_err());
         let call =

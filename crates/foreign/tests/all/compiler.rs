@@ -1,4 +1,4 @@
-//! Turns C into a shared library. `SQUALL_FOREIGN_CFLAGS` adds options, such as `-fsanitize=undefined`.
+//! Compiles C to a shared library. `SQUALL_FOREIGN_CFLAGS` adds options, such as `-fsanitize=undefined`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +29,7 @@ fn compiler() -> Option<&'static cc::Tool> {
 const SYSTEM: &str =
     if cfg!(target_vendor = "apple") { "apple-darwin" } else { "unknown-linux-gnu" };
 
-/// A file in a folder for things that come and go, with a name of its own.
+/// A file with a name of its own in a folder for temporary files.
 fn scratch(extension: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -37,7 +37,7 @@ fn scratch(extension: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Compiles a file to a library, and loads it. None without a compiler.
+/// Compiles a file to a library, and loads it. `None` without a compiler.
 pub fn load_file(source: &Path) -> Option<Library> {
     let compiler = compiler()?;
     let library = scratch("so");
@@ -53,7 +53,7 @@ pub fn load_file(source: &Path) -> Option<Library> {
     Some(loaded.expect("it was just made"))
 }
 
-/// Compiles a text to a library, and loads it. None without a compiler.
+/// Compiles a text to a library, and loads it. `None` without a compiler.
 pub fn load_text(text: &str) -> Option<Library> {
     compiler()?;
     let source = scratch("c");

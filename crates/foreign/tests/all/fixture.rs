@@ -1,4 +1,4 @@
-//! The library of `library.c`, and short ways to call it.
+//! The library of `library.c`, and short forms of calls into it.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -10,7 +10,7 @@ pub struct Fixture {
     pub header: Declarations,
 }
 
-/// Leaves a test if there is no compiler.
+/// Returns from a test if there is no compiler.
 macro_rules! fixture {
     () => {
         match $crate::fixture::Fixture::get() {
@@ -78,7 +78,7 @@ impl Fixture {
 pub fn call(function: &Function, arguments: &[Value<'_>]) -> Result<(Answer, i32), CallError> {
     let mut space = CallSpace::new();
     let call = function.prepare(&mut space, arguments)?;
-    // SAFETY: the functions of the tests keep to their declarations, and to the memory they get.
+    // SAFETY: the functions of the tests keep to their declarations, and to the memory that they get.
     let call = unsafe { call.invoke() };
     Ok((Answer::of(call.value()), call.errno()))
 }

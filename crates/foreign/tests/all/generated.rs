@@ -1,8 +1,8 @@
-//! Random signatures: what goes in arrives, and what comes back is what was answered; in calls, and in
-//! callbacks.
+//! Random signatures, in calls and in callbacks: the function receives the given arguments, and the caller the given
+//! result.
 //!
-//! For each signature the test writes two C functions. `f7` copies its arguments to `seen7` and answers
-//! what is in `answer7`; `call7` takes a function like that, and calls it with arguments from `seen7`.
+//! For each signature the test writes two C functions. `f7` copies its arguments to `seen7` and answers the contents of
+//! `answer7`; `call7` takes such a function and calls it with arguments from `seen7`.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::generator::{
     COMMON, PREAMBLE, Random, Types, any_type, seed_and_cases, systematic_records,
 };
 
-/// Where arguments lie in the buffers, one behind the other.
+/// The distance of the arguments in the buffers.
 const STRIDE: usize = 512;
 
 #[test]
@@ -47,7 +47,7 @@ fn structures_of_all_sizes_and_kinds_work_both_ways() {
     let mut signatures = Vec::new();
     for name in names.iter().map(String::as_str) {
         signatures.push((name, vec![name]));
-        // Too few registers are left for both parts of it; then, for any of it.
+        // Too few registers are left for both parts of it, and then for any of it.
         signatures.push((name, vec!["int", "int", "int", "int", "int", name, "int", name]));
         let doubles = ["double"; 7];
         signatures.push((name, [&doubles[..], &[name, "float", "double", name]].concat()));
@@ -55,7 +55,7 @@ fn structures_of_all_sizes_and_kinds_work_both_ways() {
     check(&text, &signatures, &mut Random::new(1));
 }
 
-/// Calls functions of these signatures, and is called by them.
+/// Calls functions of these signatures, and has them call back.
 fn check(definitions: &str, signatures: &[(&str, Vec<&str>)], random: &mut Random) {
     let mut declarations = format!("{COMMON}{definitions}");
     let mut bodies = String::new();
@@ -146,7 +146,7 @@ impl Case {
         let signature = header.function(&format!("f{number}")).expect("it is declared").clone();
         let buffer = |name: &str, size| {
             let address = library.symbol(&format!("{name}{number}")).expect("it is defined");
-            // SAFETY: it has that size, and belongs to this test.
+            // SAFETY: it has this size, and belongs to this test.
             unsafe { NativeMemory::borrow(address, size, None) }
         };
         let count = signature.parameters().len();
@@ -220,7 +220,7 @@ impl Case {
     }
 }
 
-/// Bytes that are a value of a type: any but for booleans and floating-point numbers.
+/// Bytes that are a value of a type: any bytes, but for booleans and floating-point numbers.
 fn random_bytes(of: &Type, random: &mut Random) -> Vec<u8> {
     let mut bytes = vec![0; of.layout().map_or(0, |layout| layout.size)];
     bytes.iter_mut().for_each(|byte| *byte = random.next() as u8);
@@ -272,7 +272,7 @@ fn check_result(of: &Type, expected: &[u8], found: &Answer, what: &str) {
     }
 }
 
-/// Compares the bytes that matter: padding may change.
+/// Compares all bytes but padding, which may change.
 fn check_bytes(of: &Type, expected: &[u8], found: &[u8], what: &str) {
     assert_eq!(expected.len(), found.len(), "{what}");
     let mut matters = vec![false; expected.len()];

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A generator of numbers: xorshift, which is quite random enough.
+/// A generator of random numbers: xorshift, which suffices here.
 pub struct Random(u64);
 
 impl Random {
@@ -93,7 +93,7 @@ impl Types {
         name
     }
 
-    /// What is before and behind the name of a field.
+    /// The text before and after the name of a field.
     fn field(&mut self, random: &mut Random, depth: usize, only_floats: bool) -> (String, String) {
         let of = match random.below(8) {
             0..3 if !only_floats => random.pick(SCALARS).to_owned(),
@@ -110,8 +110,8 @@ impl Types {
     }
 }
 
-/// Structures of every size up to 64 bytes, and of the kinds that calling conventions tell apart, with
-/// their definitions.
+/// Structures of every size up to 64 bytes, and of the kinds that calling conventions distinguish, with their
+/// definitions.
 pub fn systematic_records() -> (String, Vec<String>) {
     let mut text = String::new();
     let mut names = Vec::new();
@@ -141,7 +141,7 @@ pub fn systematic_records() -> (String, Vec<String>) {
     (text, names)
 }
 
-/// What the definitions need before them in C.
+/// The text that C needs before the definitions.
 pub const PREAMBLE: &str = "#include <stdint.h>\n#include <stddef.h>\n#include <string.h>\n";
-/// What the definitions need before them for both.
+/// The text that both sides need before the definitions.
 pub const COMMON: &str = "enum e { E0, E1, E2 = 77 };\n";

@@ -7,7 +7,7 @@ use squall_foreign::{Declarations, NativeMemory, Primitive, Record, Value};
 use crate::compiler::load_text;
 use crate::generator::{COMMON, PREAMBLE, Random, Types, seed_and_cases};
 
-/// Shapes that chance might not find.
+/// Shapes that random choice might miss.
 const SPECIAL: &str = "
 struct bits { char a; struct { short b; union { int c; char d[9]; }; }; char e; };
 struct flexible { char n; double data[]; };
@@ -59,7 +59,7 @@ fn layouts_are_those_of_the_compiler() {
     let source = format!("{PREAMBLE}{text}\nconst size_t facts[] = {{ {facts} }};");
     let Some(library) = load_text(&source) else { return };
     let address = library.symbol("facts").expect("it is defined");
-    // SAFETY: there are that many, and nobody changes them.
+    // SAFETY: there are as many words, which do not change.
     let facts = unsafe { NativeMemory::borrow(address, 8 * expected.len(), None) };
     for (index, (what, size)) in expected.iter().enumerate() {
         let fact = facts.read(8 * index, Primitive::U64).expect("it is within");

@@ -1,4 +1,4 @@
-//! Libraries that are there, missing, broken, and closed.
+//! Libraries that exist, are missing, are broken, or are closed.
 
 use squall_foreign::{Declarations, Library, LibraryError, Primitive, Value};
 
@@ -66,14 +66,14 @@ fn closed_libraries_are_not_used() {
         Declarations::new().parse_function("int twice(int)").expect("it is a function");
     let int = signature.result().clone();
     let twice = library.function(&name, &signature).expect("it is there");
-    // SAFETY: it is an int.
+    // SAFETY: the variable is an int.
     let variable = unsafe { library.variable("variable", &int) }.expect("it is there");
     assert_eq!(call(&twice, &[Value::Integer(4)]), Ok((Answer::Integer(8), 0)));
     assert!(!library.is_closed() && library.close() && !library.close() && library.is_closed());
     let error = call(&twice, &[Value::Integer(4)]).expect_err("it is closed");
     assert!(error.to_string().ends_with("has been closed"), "{error}");
     assert!(matches!(library.symbol("twice"), Err(LibraryError::Closed { .. })));
-    // It stays mapped as long as something of it is used.
+    // It stays mapped while a part of it is used.
     drop((library, twice));
     assert_eq!(variable.read(0, Primitive::I32), Ok(Value::Integer(3)));
 }
@@ -82,7 +82,7 @@ fn closed_libraries_are_not_used() {
 fn variables_are_memory() {
     let fixture = fixture!();
     let of = fixture.header.variable("counter").expect("it is declared");
-    // SAFETY: it is an int, and only this test uses it.
+    // SAFETY: the variable is an int, and only this test uses it.
     let counter = unsafe { fixture.library.variable("counter", of) }.expect("it is there");
     assert_eq!(counter.read(0, Primitive::I32), Ok(Value::Integer(10)));
     assert_eq!(fixture.call("count", &[]), Answer::Integer(11));

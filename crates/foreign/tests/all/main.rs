@@ -1,6 +1,6 @@
-//! Calls of real C, in a library of our own (`library.c`) and in ones that tests write.
+//! Calls of real C, in the library `library.c` and in libraries that tests write.
 //!
-//! They need a C compiler. Where there is none, they say so and pass.
+//! The tests need a C compiler. Without one, they say so and pass.
 
 mod callbacks;
 mod calls;

@@ -20,7 +20,7 @@ fn memory_stays_until_the_call_returns() {
         owner.release();
         count.fetch_add(1, Ordering::Relaxed);
     };
-    // SAFETY: the owner goes with it.
+    // SAFETY: the memory frees its owner with it.
     let memory = unsafe { NativeMemory::adopt(bytes.address().expect("it is there"), 1000, free) };
     let flags = NativeMemory::allocate(8).expect("there is memory");
     let (started, go) = (flags.view(0, 4).expect("within"), flags.view(4, 4).expect("within"));

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz target for declarations are read, or refused with a word about a place.
+//! The seeds of the fuzz target for declarations are read, or refused with a message about a place.
 
 use std::path::Path;
 

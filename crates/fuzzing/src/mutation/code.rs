@@ -1,4 +1,4 @@
-//! Puts instructions into the code of a function, and takes them out. Jumps, regions and lines follow.
+//! Inserts and removes instructions in the code of a function. Jumps, regions and lines follow.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(super) fn edit(choices: &mut Choices, module: &mut Module) {
     rebuild(function, &all, &order);
 }
 
-/// Writes the code anew: these of its instructions, in this order.
+/// Rewrites the code with these of its instructions, in this order.
 fn rebuild(function: &mut Function, all: &[Instruction], order: &[usize]) {
     let end = all.last().map_or(0, Instruction::next_pc);
     let mut places = HashMap::new();
@@ -35,7 +35,7 @@ fn rebuild(function: &mut Function, all: &[Instruction], order: &[usize]) {
         length += all[index].words().len();
     }
     places.insert(end, length);
-    // What was taken out is where the next one is now.
+    // The place of a removed instruction is now that of its successor.
     for instruction in all.iter().rev() {
         let next = places.get(&instruction.next_pc()).copied().unwrap_or(length);
         places.entry(instruction.pc).or_insert(next);

@@ -6,7 +6,7 @@ use squall_bytecode::types::{RegisterType, TypeDefinition};
 
 use crate::choices::Choices;
 
-/// A type, mostly one that exists in a table of so many rows.
+/// A type, mostly one that exists in a table with this many rows.
 pub(super) fn any(choices: &mut Choices, rows: usize) -> RegisterType {
     if choices.one_in(2) {
         return RegisterType::Defined(TypeId(choices.below(rows + 1) as u16));
@@ -48,7 +48,7 @@ fn part(choices: &mut Choices, module: &mut Module, new: RegisterType) {
     });
 }
 
-/// Changes what is imported or exported.
+/// Changes an import or an export.
 pub(super) fn links(choices: &mut Choices, module: &mut Module) {
     let function = FunctionId(choices.below(module.functions.len().max(1)) as u32);
     let name = StringId(choices.below(module.strings.len().max(1)) as u32);

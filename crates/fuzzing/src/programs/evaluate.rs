@@ -1,25 +1,25 @@
-//! Evaluates programs in the plainest possible way: what the machine must agree with.
+//! Evaluates programs in the simplest possible way. The machine must agree with the result.
 
 use std::collections::HashMap;
 
 use super::values::{float, float_bits, normalize, not_a_number};
 use super::{BYTES, EACH, Fault, I64, Program, Reading, Register, Step, Type, Value, Work};
 
-/// What a program does.
+/// The result of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It answers this number.
+    /// The program answers this number.
     Answer(i64),
-    /// It signals this.
+    /// The program signals this fault.
     Fault(Fault),
-    /// It takes too long for a test, or too much memory.
+    /// The program takes too long for a test, or too much memory.
     TooMuch,
 }
 
-/// Steps, and numbers in values that were made, up to which a program is not too much.
+/// The most steps of a program, and the most numbers in the values that it makes.
 const MOST: usize = 200_000;
 
-/// What the program does with these arguments.
+/// The result of the program with these arguments.
 pub fn evaluate(program: &Program, arguments: [i64; 2]) -> Outcome {
     let mut machine = Machine { program, spent: 0 };
     match machine.call(&program.main, arguments) {
@@ -29,7 +29,7 @@ pub fn evaluate(program: &Program, arguments: [i64; 2]) -> Outcome {
     }
 }
 
-/// Why it does not go on.
+/// The reason why the evaluation stops.
 enum Stop {
     /// A fault, and the value that was raised.
     Fault(Fault, i64),
@@ -53,7 +53,7 @@ impl Machine<'_> {
         if self.spent > MOST { Err(Stop::TooMuch) } else { Ok(()) }
     }
 
-    /// What a function answers: all its registers, mixed into a number.
+    /// The answer of a function: all its registers, mixed into a number.
     fn call(&mut self, steps: &[Step], arguments: [i64; 2]) -> Result<i64> {
         self.spend(100)?;
         let mut frame = Frame { types: &self.program.types, registers: HashMap::new() };
@@ -130,7 +130,7 @@ impl Machine<'_> {
         }
     }
 
-    /// What processes do together, as if they did one after the other.
+    /// Work that processes do together, evaluated as if they ran one after the other.
     fn work(&mut self, work: Work, helper: usize, amount: i64, argument: i64) -> Result<i64> {
         self.spend(200)?;
         let mut sum = 0i64;
@@ -187,7 +187,7 @@ struct Frame<'p> {
 }
 
 impl Frame<'_> {
-    /// Gives the registers with this index of all types what they begin with.
+    /// Gives the registers with this index of all types their initial values.
     fn reset(&mut self, index: usize) {
         for (kind, text) in self.types.iter().enumerate() {
             self.registers.insert((kind, index), text.initial());
@@ -342,7 +342,7 @@ impl Frame<'_> {
         Ok(list)
     }
 
-    /// Where a key is in a map, or would be.
+    /// The place of a key in a map, or the place where it would be inserted.
     fn search(&self, map: Register, key: Register) -> std::result::Result<usize, usize> {
         let (kind, key) = (&self.types[key.0], self.get(key));
         self.pairs(map).binary_search_by(|(other, _)| kind.compare(other, key))
@@ -396,7 +396,7 @@ fn mix(hash: &mut i64, value: i64) {
     *hash = hash.wrapping_mul(31).wrapping_add(value);
 }
 
-/// Floats are seen up to a 1024th.
+/// Floats are rounded to a 1024th before they are mixed in.
 pub(super) const FRACTION: f64 = 1024.0;
 
 fn mix_value(hash: &mut i64, kind: &Type, value: &Value) {
@@ -428,7 +428,7 @@ fn arithmetic(operator: &str, kind: &Type, left: u64, right: u64) -> Result<u64>
     match *kind {
         Type::Float(width) => {
             let (one, other) = (float(width, left), float(width, right));
-            // The double is wide enough for results to be rounded once only.
+            // The double is wide enough, so the result is rounded once only.
             let result = match operator {
                 "add" => one + other,
                 "sub" => one - other,
@@ -532,7 +532,7 @@ fn convert_exactly(to: &Type, from: &Type, bits: u64) -> Option<u64> {
     is_same.then_some(converted)
 }
 
-/// What the machine is told about a way of reading: it is all the same.
+/// For the evaluator, all ways of reading are the same.
 impl Reading {
     /// Every way.
     pub const ALL: [Reading; 3] = [Reading::Read, Reading::Accept, Reading::Alt];

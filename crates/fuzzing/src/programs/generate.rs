@@ -1,4 +1,4 @@
-//! Makes programs by choices.
+//! Makes programs from choices.
 
 use super::values::{float_bits, normalize};
 use super::{
@@ -11,10 +11,10 @@ use crate::choices::Choices;
 const CONTAINERS: usize = 4;
 const HELPERS: usize = 3;
 
-/// Where steps have no steps in them.
+/// The depth at which steps contain no more steps.
 const DEEPEST: usize = 3;
 
-/// A program of up to so many steps on the highest level of a function.
+/// A program with at most this many steps on the highest level of a function.
 pub fn program(choices: &mut Choices, most: usize) -> Program {
     let types = types(choices);
     let mut helpers = Vec::new();
@@ -28,7 +28,7 @@ pub fn program(choices: &mut Choices, most: usize) -> Program {
     Program { types, helpers, main }
 }
 
-/// The first types, and containers of what came before them.
+/// The first types, and containers of earlier types.
 fn types(choices: &mut Choices) -> Vec<Type> {
     let mut types = first_types();
     types.push(Type::List(Box::new(types[I64].clone())));
@@ -53,12 +53,12 @@ fn types(choices: &mut Choices) -> Vec<Type> {
 struct Generator<'g, 'b> {
     choices: &'g mut Choices<'b>,
     types: &'g [Type],
-    /// How many helpers there are to be called.
+    /// The number of helpers that may be called.
     helpers: usize,
-    /// Which registers of each type can be read, and written.
+    /// The registers of each type that may be read, and written.
     readable: &'static [usize],
     writable: &'static [usize],
-    /// Whether a handler could see what has no value for a moment.
+    /// Whether a handler could see registers without a value for a moment.
     is_guarded: bool,
     /// Whether a fault may leave the steps.
     may_fault: bool,
@@ -379,8 +379,8 @@ impl<'g, 'b> Generator<'g, 'b> {
         Step::Try(fault, number, steps, self.steps(3, depth + 1))
     }
 
-    /// Each branch writes registers of its own, and reads those and the ones that nobody writes. Faults leave
-    /// the first one only, so that it is clear which one is signalled.
+    /// Each branch writes registers of its own, and reads those and the registers that no branch writes. Only the first
+    /// branch may fault, so that it is clear which fault is signalled.
     fn branches(&mut self, depth: usize) -> Step {
         if self.writable != ALL {
             return self.call();

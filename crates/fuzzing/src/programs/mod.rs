@@ -1,13 +1,12 @@
-//! Well-typed programs with a known result.
+//! Well-typed programs with a known result, for fuzz targets and tests.
 //!
-//! A program is a list of steps over registers of many types, with helper functions that it calls,
-//! by name and as values. [`generate`] makes programs, [`text`] writes them as assembly, and [`evaluate`] says
-//! what they must answer: a number that all registers are mixed into, or a fault.
+//! A program is a list of steps over registers of many types, with helper functions that it calls by name and as
+//! values. [`generate`] makes programs, [`text`] writes them as assembly, and [`evaluate`] computes their answer: a
+//! number that all registers are mixed into, or a fault.
 //!
-//! Every register has a value from the start, so any order of steps is well-typed. Programs use
-//! branches, processes, channels, barriers and buckets in ways whose result does not depend on who is
-//! first, so that it is the same under every schedule: branches write registers of their own, and what
-//! comes from several processes is added up.
+//! Every register has a value from the start, so any order of steps is well-typed. The results of branches, processes,
+//! channels, barriers and buckets do not depend on the order of events, so they are the same under every schedule:
+//! branches write registers of their own, and values from several processes are added up.
 
 pub mod evaluate;
 pub mod generate;
@@ -20,7 +19,7 @@ pub use values::{Type, Value};
 /// one branch.
 pub const EACH: usize = 3;
 
-/// A register: the index of its type in the program's list, and which of those it is.
+/// A register: the index of its type in the program's list, and its number among those of its type.
 pub type Register = (usize, usize);
 
 /// The index of `i64` in every program's list of types.
@@ -29,11 +28,11 @@ pub const I64: usize = 3;
 pub const U8: usize = 4;
 /// That of `bool`.
 pub const BOOL: usize = 8;
-/// How many types at the beginning of every list are `bool` and numbers.
+/// The number of types at the beginning of every list that are `bool` and numbers.
 pub const SCALARS: usize = 11;
 /// The index of `list<u8>`.
 pub const BYTES: usize = 11;
-/// The first types of every list: numbers, and what the other indices above stand for.
+/// The first types of every list: numbers, and the types that the indices above name.
 pub fn first_types() -> Vec<Type> {
     let integers = [true, false].into_iter().flat_map(|signed| {
         [8, 16, 32, 64].into_iter().map(move |width| Type::Integer(signed, width))
@@ -51,14 +50,14 @@ pub struct Program {
     pub types: Vec<Type>,
     /// Functions that never fault, of two `i64`s; each calls earlier ones only.
     pub helpers: Vec<Vec<Step>>,
-    /// What it does.
+    /// Its steps.
     pub main: Vec<Step>,
 }
 
 /// A kind of exception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Every one; only to be caught.
+    /// All faults; only to be caught.
     Any = 0,
     /// A division by zero.
     ZeroDivide = 1,
@@ -66,16 +65,16 @@ pub enum Fault {
     Overflow = 2,
     /// A wrong index.
     IndexError = 6,
-    /// What `raise` signals.
+    /// A value raised by `raise`.
     Raised = 8,
 }
 
 impl Fault {
-    /// Those that can be caught.
+    /// The faults that can be caught.
     pub const ALL: [Fault; 5] =
         [Fault::Any, Fault::ZeroDivide, Fault::Overflow, Fault::IndexError, Fault::Raised];
 
-    /// The name in the text form, and of the class of such exceptions.
+    /// The fault's name in the text form, and the name of the class of such exceptions.
     pub fn name(self) -> &'static str {
         match self {
             Fault::Any => "Any",
@@ -87,17 +86,17 @@ impl Fault {
     }
 }
 
-/// Something that processes do together, whose result is a number.
+/// Work of several processes whose result is a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// A `par_for` whose copies call the helper, beside a branch that adds up what they say.
+    /// A `par_for` whose copies call the helper, beside a branch that adds up their results.
     Copies,
-    /// A source calls the helper so many times, stages do it with what they get; the results are
-    /// read in order until the channel is poisoned. How many stages, and how it is read.
+    /// A source calls the helper this many times, and so does each stage with its inputs; the results are read in order
+    /// until the channel is poisoned. The number of stages, and the way of reading.
     Pipeline(usize, Reading),
     /// A source of lists, which it changes after having sent them.
     Lists,
-    /// Two sources; what comes is chosen by `alt`.
+    /// Two sources; an `alt` chooses among their values.
     Choice,
     /// Workers in step with a barrier.
     Steps,
@@ -105,22 +104,22 @@ pub enum Work {
     Bucket,
     /// A process value is started.
     Indirect,
-    /// An `alt` in which nothing comes in time.
+    /// An `alt` whose time limit ends first.
     Timeout,
 }
 
-/// How something is read.
+/// A way of reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
     /// By `read`.
     Read,
     /// By an extended rendezvous.
     Accept,
-    /// By an `alt` with one guard.
+    /// By an `alt` with one alternative.
     Alt,
 }
 
-/// What is done to registers.
+/// A step on registers.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Step {
     /// A raw constant.
@@ -155,25 +154,25 @@ pub enum Step {
     Element(Register, Register, usize),
     /// `tuple_set`.
     SetElement(Register, Register, usize),
-    /// What is done if a register is true, and otherwise.
+    /// The steps if a register is true, and the steps if it is false.
     If(Register, Vec<Step>, Vec<Step>),
-    /// Steps that are repeated so many times.
+    /// Steps that are repeated this many times.
     Repeat(u64, Vec<Step>),
-    /// Steps in a region, and what is done after a fault. The register gets the fault's number, and for what
-    /// was raised the value as well.
+    /// Steps in a region, and the steps after a fault. The register gets the fault's number and, after `raise`, the
+    /// value as well.
     Try(Fault, Register, Vec<Step>, Vec<Step>),
     /// `raise`
     Raise(Register),
-    /// A call of the helper with this index, as a value if so said.
+    /// A call of the helper with this index; as a value if the flag is set.
     Call(Register, usize, [Register; 2], bool),
     /// Two branches.
     Par([Vec<Step>; 2]),
-    /// Work for the helper with this index: so much of it, with this argument.
+    /// Work for the helper with this index: its amount, and its argument.
     Work(Work, Register, usize, u64, Register),
 }
 
 impl Step {
-    /// Whether this, or something in it, has branches.
+    /// Whether this step, or a step inside of it, has branches.
     pub fn forks(&self) -> bool {
         let any = |steps: &[Step]| steps.iter().any(Step::forks);
         match self {

@@ -1,5 +1,5 @@
-//! Programs as assembly: a module of several, each exported, and perhaps a class whose `main:` prints what
-//! they answer.
+//! Writes programs as assembly: a module of several programs, each exported, and optionally a class whose `main:`
+//! prints their answers.
 
 mod work;
 
@@ -115,7 +115,7 @@ fn hash_function(types: &[Type], index: usize, kind: &Type) -> String {
     head + &body
 }
 
-/// The registers and the code of a hash function that goes through a list or a map.
+/// The registers and the code of a hash function that loops over a list or a map.
 fn hash_loop(parts: &[(&str, String, usize)]) -> String {
     let mut types = String::from("i64*4, bool, any, i64*2");
     let mut code = String::from(
@@ -149,11 +149,11 @@ fn function(all: &[Type], program: &Program, number: usize, name: &str, steps: &
     )
 }
 
-/// What a frame consists of, behind the arguments: the program's registers, then those for one
-/// thing or another, then the windows of calls. What is in a window's place is destroyed by calls.
+/// The parts of a frame after the arguments: the program's registers, then auxiliary ones, then the windows of calls. A
+/// call destroys the registers of its window.
 struct Frame {
     types: Vec<String>,
-    /// The window of the call at a branch's end, which destroys everything but the program's registers.
+    /// The window of the call at a branch's end, which destroys all registers but the program's.
     nothing: usize,
     exception: usize,
     object: usize,
@@ -239,7 +239,7 @@ impl Frame {
     }
 }
 
-/// The first registers of what processes start with.
+/// The first registers of the values that processes start with.
 #[derive(Clone, Copy)]
 struct Ranges {
     source: usize,
@@ -270,7 +270,7 @@ struct Room {
 }
 
 impl Room {
-    /// So many registers of a type; answers the first.
+    /// Adds `count` registers of a type; answers the first.
     fn add(&mut self, kind: &str, count: usize) -> usize {
         self.types.push(if count == 1 { kind.to_owned() } else { format!("{kind}*{count}") });
         self.size += count;
@@ -351,14 +351,14 @@ impl Writer<'_> {
         self.line(format!("load_raw r{}, i64 1", self.frame.one));
     }
 
-    /// Gives the registers with this index of all types what they begin with.
+    /// Gives the registers with this index of all types their initial values.
     fn reset(&mut self, index: usize) {
         for kind in 0..self.program.types.len() {
             self.empty(&name((kind, index)), kind);
         }
     }
 
-    /// Gives a register the value that its type begins with.
+    /// Gives a register the initial value of its type.
     fn empty(&mut self, register: &str, kind: usize) {
         match self.program.types[kind].clone() {
             Type::Tuple(parts) => {
@@ -450,7 +450,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Code behind a `raise` is only reached if there is a way around it.
+    /// Code after a `raise` is only reached if there is a way around it.
     fn raise(&mut self, value: Register) {
         let (around, condition) = (self.label(), self.frame.conditions);
         self.line(format!("eq r{condition}, {0}, {0}", name(value)));
@@ -459,7 +459,7 @@ impl Writer<'_> {
         self.bind(&around);
     }
 
-    /// Programs have one NaN only: which one an operation makes, depends on the processor.
+    /// Programs have one NaN only: the NaN that an operation makes depends on the processor.
     fn tidy(&mut self, register: Register) {
         let Type::Float(width) = self.kind(register) else { return };
         let (end, condition) = (self.label(), self.frame.conditions);
@@ -491,7 +491,8 @@ impl Writer<'_> {
         self.line(format!("{mnemonic} {}, r{run}, {}", name(to), elements.len()));
     }
 
-    /// An instruction that may go elsewhere, where its destination has no value: so that is a spare register.
+    /// An instruction that may jump to a place where its destination has no value: so the destination is a spare
+    /// register.
     fn or_else(
         &mut self,
         mnemonic: &str,
@@ -541,7 +542,7 @@ impl Writer<'_> {
         self.line(format!("loop_if r{condition}, {again}"));
     }
 
-    /// The row of the table comes behind the code, so that inner regions come first.
+    /// The row of the table follows the code, so that inner regions come first.
     fn region(
         &mut self,
         fault: Fault,
@@ -559,7 +560,7 @@ impl Writer<'_> {
         self.line(format!("jump {after}"));
         self.bind(&caught);
         if steps.iter().any(Step::forks) {
-            // What the branches of a fork write that fails has no value.
+            // The registers that the branches of a failing fork write have no value.
             (1..EACH).for_each(|index| self.reset(index));
         }
         self.line(format!("fault_of {}, r{exception}", name(number)));
@@ -588,7 +589,7 @@ impl Writer<'_> {
         self.bind(&after);
     }
 
-    /// What is not the program's would be written by both branches: a call destroys it.
+    /// Both branches would write the registers that are not the program's: a call destroys them.
     fn end_branch(&mut self) {
         let Frame { nothing, exception, .. } = self.frame;
         self.line(format!("call r{exception}, r{nothing}, 0, $nothing"));

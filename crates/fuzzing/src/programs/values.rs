@@ -55,7 +55,7 @@ impl Type {
         }
     }
 
-    /// What registers begin with: zero, or what is empty.
+    /// The initial value of registers: zero, or an empty container.
     pub fn initial(&self) -> Value {
         match self {
             Type::Tuple(parts) => Value::Tuple(parts.iter().map(Type::initial).collect()),
@@ -117,7 +117,7 @@ pub fn float_bits(width: u32, value: f64) -> u64 {
     }
 }
 
-/// The one NaN that programs have: which one an operation makes, depends on the processor.
+/// The one NaN of programs: the NaN that an operation makes depends on the processor.
 pub fn not_a_number(width: u32) -> u64 {
     if width == 32 { 0x7fc0_0000 } else { 0x7ff8_0000_0000_0000 }
 }
@@ -131,10 +131,10 @@ pub fn normalize(signed: bool, width: u32, bits: u64) -> u64 {
     }
 }
 
-/// What a register holds.
+/// The value of a register.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// Of a number or `bool`, the bits of the register.
+    /// The bits of a number or `bool`.
     Bits(u64),
     /// A tuple.
     Tuple(Vec<Value>),
@@ -145,7 +145,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// How many numbers are in it, about.
+    /// The number of numbers in it, approximately.
     pub fn weight(&self) -> usize {
         match self {
             Value::Bits(_) => 1,

@@ -1,7 +1,7 @@
-//! Ends of channels for native threads.
+//! Ends of channels, with which the embedder's native threads read and write guest channels.
 //!
-//! A native thread that reads or writes here meets a strand as another strand would: a write to a channel without a buffer has been
-//! read when it returns.
+//! A native thread that reads or writes here acts like a strand: when a write to a channel without a buffer returns,
+//! the value has been read.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use squall_runtime::embedding::calls::Site;
 
 use super::{Error, Value, Vm};
 
-/// The end of a channel to read from. A clone is another end, for another native thread: as long as native code has an end
-/// that it does not use just then, the machine expects something of it.
+/// The end of a channel to read from. A clone is another end, for another native thread. While native code has an end
+/// that it does not use at the moment, the machine expects a call from it.
 pub struct Reader(End);
 
 /// The end of a channel to write to. A clone is another end, for another native thread.
 pub struct Writer(End);
 
-/// An end that native code has; as long as it does, something may come of it.
+/// An end that native code has. While it exists, the machine expects calls through it.
 struct End {
     vm: Vm,
     object: Value,
@@ -61,7 +61,7 @@ impl Clone for Writer {
 }
 
 impl Vm {
-    /// A new channel whose buffer has room for so many values: its ends, as guest objects.
+    /// A new channel whose buffer has room for `capacity` values: its ends, as guest objects.
     fn channel_ends(&self, capacity: usize) -> Result<(Value, Value), Error> {
         let capacity = i64::try_from(capacity).map_err(|_| Error::Argument)?;
         match self.ask("channel:", &[Value::Integer(capacity)])? {
@@ -85,12 +85,13 @@ impl Vm {
         Ok((Reader(End::new(self, reading)), writing))
     }
 
-    /// The end to read from that a guest object is, such as a channel's `in`. Whether it is one shows when it is used.
+    /// Makes a reader of a guest object that is a reading end, such as a channel's `in`. If it is none, the first use
+    /// fails.
     pub fn reader(&self, end: Value) -> Reader {
         Reader(End::new(self, end))
     }
 
-    /// The end to write to that a guest object is, such as a channel's `out`.
+    /// Makes a writer of a guest object that is a writing end, such as a channel's `out`.
     pub fn writer(&self, end: Value) -> Writer {
         Writer(End::new(self, end))
     }
@@ -102,7 +103,7 @@ impl Reader {
         self.0.vm.send(self.0.site(), &self.0.object, "read", &[])
     }
 
-    /// Waits for a value, but no longer than that; `None` if there was none.
+    /// Waits for a value for at most this long; `None` if there was none.
     pub fn read_within(&self, patience: Duration) -> Result<Option<Value>, Error> {
         let End { vm, object, .. } = &self.0;
         let milliseconds = Value::Double(patience.as_secs_f64() * 1000.0);
@@ -113,21 +114,21 @@ impl Reader {
         }
     }
 
-    /// Makes everybody who reads or writes the channel fail from now on.
+    /// Poisons the channel: all its readers and writers fail from now on.
     pub fn poison(&self) -> Result<(), Error> {
         self.0.vm.send(self.0.site(), &self.0.object, "poison", &[]).map(drop)
     }
 }
 
 impl Writer {
-    /// Waits until the value is read, or the channel's buffer has room for it. An object of the main actor that is no value goes as
-    /// a far reference.
+    /// Waits until the value is read, or the channel's buffer has room for it. An object of the main actor that is no
+    /// value is sent as a far reference.
     pub fn write(&self, value: &Value) -> Result<(), Error> {
         let arguments = std::slice::from_ref(value);
         self.0.vm.send(self.0.site(), &self.0.object, "write:", arguments).map(drop)
     }
 
-    /// Makes everybody who writes to the channel fail from now on, and who reads, once the buffer is empty.
+    /// Poisons the channel: all its writers fail from now on, and its readers once the buffer is empty.
     pub fn poison(&self) -> Result<(), Error> {
         self.0.vm.send(self.0.site(), &self.0.object, "poison", &[]).map(drop)
     }

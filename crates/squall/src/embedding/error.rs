@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors that the calls of an embedder answer.
 
 use std::fmt;
 
@@ -8,39 +8,39 @@ use squall_runtime::embedding::calls::Refusal;
 use crate::compiler::CompileProblem;
 use crate::machine::StartError;
 
-/// Why the machine has not done what it was asked for.
+/// The reason why a call of the embedder failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
     /// This process has, or had, a machine.
     AlreadyStarted,
-    /// The machine does not start; why.
+    /// The machine does not start; the reason.
     Start(String),
     /// The machine has ended, with this exit code if it is known.
     Ended(Option<i32>),
     /// A module has mistakes: the diagnostics.
     Compile(String),
-    /// An exception that nothing caught.
+    /// An exception that no handler caught.
     Exception {
-        /// The name of its class.
+        /// The name of the exception's class.
         class: String,
-        /// What it says.
+        /// Its message.
         text: String,
-        /// The activations that led to it, a line each.
+        /// The activations that led to it, one in a line.
         trace: String,
     },
     /// The channel was poisoned.
     Poisoned,
-    /// Nothing is left that could run; what every strand waits for.
+    /// No strand can run any more; the report of what every strand waits for.
     Deadlock(String),
-    /// The strand that was to answer was ended.
+    /// The strand that was to give the answer was ended.
     Terminated,
-    /// The sandbox is over; what was reported.
+    /// The sandbox is over; the report about its end.
     SandboxEnded(String),
-    /// An argument cannot be given: it is no value where one is needed, or a list that is too deep.
+    /// An argument cannot be passed: it is no value where a value is needed, or a list that is nested too deeply.
     Argument,
     /// The heap is full.
     OutOfMemory,
-    /// What was answered is not of the kind that was asked for.
+    /// The answer has another kind than the call needs.
     Kind(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! The machine inside of another program.
+//! The machine inside of another program: the interface for embedders in Rust, and the base of `squall-capi`.
 //!
 //! ```no_run
 //! use squall::embedding::{Value, Vm};
@@ -24,20 +24,23 @@
 //!
 //! # Rules
 //!
-//! **One machine per process**, ever, since the process has one heap: a second start is [`Error::AlreadyStarted`], also after the
-//! first one has ended.
+//! **One machine per process**, ever, since the process has one heap: a second start is [`Error::AlreadyStarted`], even
+//! after the first machine has ended.
 //!
-//! **Native threads.** The machine has native threads of its own, and takes none of the embedder's. Everything
-//! here may be called on any native thread, several at the same time. A call blocks its native thread until it is answered. It may be made by
-//! a native function that guest code has called, too.
+//! **Native threads.** The machine has native threads of its own, and takes none of the embedder's. All functions here
+//! may be called on any native thread, several at the same time. A call blocks its native thread until it is answered.
+//! A native function that guest code has called may call the machine, too.
 //!
-//! **Values.** Numbers, text and lists are copied. An [`Object`] keeps what it stands for alive until it is dropped, and can be
-//! cloned, sent to other native threads and dropped there. It is one of the main actor's, or a value.
+//! **Values.** Numbers, text and lists are copied. An [`Object`] keeps its guest object alive until it is dropped; it
+//! can be cloned, sent to other native threads and dropped there. The guest object belongs to the main actor, or is a
+//! value.
 //!
-//! **Calls** are processed by the main actor, between its turns and while they wait, each in an order of its own.
+//! **Calls** are processed by the main actor, between its turns or while a turn waits. Calls of several native threads have
+//! no order.
 //!
-//! **Ends of channels.** As long as native code has one and does not use it just then, the machine does not believe in
-//! deadlocks: something may come of it. So each native thread has an end of its own, and drops it when it is done.
+//! **Ends of channels.** While native code has an end and does not use it at the moment, the machine reports no
+//! deadlock, since native code may still use it. So each native thread has an end of its own, and drops it after the
+//! last use.
 
 mod channels;
 mod error;

@@ -1,8 +1,8 @@
-//! Modules of the host: native functions with declared types, which modules of bytecode import.
+//! Host modules: an embedder gives native functions declared types, and modules of bytecode import them.
 //!
-//! A function becomes one in assembly that makes objects of its arguments, calls the native one by its name, and checks
-//! the type of the answer. So linking checks the types of both sides before anything runs, and the native function
-//! gets what it was promised.
+//! Each function becomes an assembly function that makes objects of its arguments, calls the native function by its
+//! name, and checks the type of the answer. So linking checks the types of both sides before anything runs, and the
+//! native function gets arguments of the declared types.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use squall_runtime::embedding::functions::NativeFunction;
 
 use super::{Error, Value, Vm};
 
-/// A module that native functions make up. Its name begins with `host:`.
+/// A module of native functions. Its name begins with `host:`.
 pub struct HostModule {
     name: String,
     version: String,
@@ -28,14 +28,15 @@ struct HostFunction {
 }
 
 impl HostModule {
-    /// A module without functions. The name is that which modules import, such as `host:geometry`, and so is the version, such as
+    /// A module without functions. Modules import it by this name, such as `host:geometry`, and this version, such as
     /// `1.0.0`.
     pub fn new(name: &str, version: &str) -> HostModule {
         let (name, version) = (name.to_owned(), version.to_owned());
         HostModule { name, version, functions: Vec::new() }
     }
 
-    /// The module with a function more. Types are those of the assembly language, such as `i64` or `list<f64>`, or `any`.
+    /// The module with one more function. Types are those of the assembly language, such as `i64` or `list<f64>`, or
+    /// `any`.
     #[must_use]
     pub fn function(
         mut self,
@@ -63,7 +64,7 @@ impl HostModule {
         text
     }
 
-    /// Whether names and types are such that they cannot become anything else in the text.
+    /// Whether names and types cannot break out of their places in the text.
     fn is_plain(&self) -> bool {
         let is_plain = |text: &String| {
             let marks = " _-.:<>(),";
@@ -78,7 +79,7 @@ impl HostModule {
 
 impl HostFunction {
     /// The registers: the parameters; the answer as an object; one for the return address; name and arguments as
-    /// objects; the answer as it is declared.
+    /// objects; the answer in its declared type.
     fn write_text(&self, module: &str, index: usize, text: &mut String) {
         let count = self.parameters.len();
         let (answer, window, typed) = (count, count + 2, 2 * count + 3);

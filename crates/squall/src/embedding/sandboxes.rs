@@ -1,4 +1,4 @@
-//! Sandboxes, for embedders.
+//! Sandboxes for embedders: code that runs under budgets.
 
 use squall_runtime::linking::{self, render};
 use squall_runtime::outcome::Failure;
@@ -9,7 +9,7 @@ use squall_runtime::sandbox::{self, Budgets, Reason, SandboxRef};
 use super::{Error, Object, Value, Vm};
 use crate::compiler::FileKind;
 
-/// A sandbox: what its actors do, and all that they start, has budgets. See chapter 22 of the guide.
+/// A sandbox: its actors, and all strands that they start, have budgets. See chapter 22 of the guide.
 #[derive(Clone)]
 pub struct Sandbox {
     vm: Vm,
@@ -17,9 +17,8 @@ pub struct Sandbox {
 }
 
 impl Vm {
-    /// A new sandbox with these budgets. Reports call it by this name. What it does to the world needs the
-    /// grant of the modules for that (`host:console`, `files` … : see chapter 22 of the guide); a name that is none is
-    /// [`Error::Argument`].
+    /// Makes a sandbox with these budgets. Reports call it by this name. Access to the world needs grants of modules
+    /// (`host:console`, `files` … : see chapter 22 of the guide); an unknown name is [`Error::Argument`].
     pub fn sandbox(
         &self,
         name: &str,
@@ -40,16 +39,17 @@ impl Vm {
 
 impl Sandbox {
     /// Makes an actor in the sandbox, whose root object is the value; answers a far reference to it. [`Vm::call`] sends
-    /// messages to that; if the sandbox ends before it has answered, that is [`Error::SandboxEnded`]. A far reference is answered
-    /// as it is, so what [`Vm::call`] has answered may be given to this: a message to a value runs outside, whoever made the value.
+    /// messages to it; if the sandbox ends before the answer, that is [`Error::SandboxEnded`]. A far reference is
+    /// answered unchanged, so answers of [`Vm::call`] may be passed here. A message to a value runs outside of the
+    /// sandbox, even if the sandbox has made the value.
     pub fn actor(&self, value: &Value) -> Result<Value, Error> {
         let sandbox = Value::Object(self.object.clone());
         self.vm.ask("sandbox:actor:", &[sandbox, value.clone()])
     }
 
-    /// Loads a module for the sandbox, as [`Vm::load`] does; a module that imports what the sandbox is not granted is
-    /// [`Error::Compile`]. Answers a far reference to what [`Vm::load`] would answer, in an actor of the sandbox. What a module
-    /// runs to make its class runs in the sandbox, which it does not with [`Vm::load`] and [`Sandbox::actor`].
+    /// Loads a module like [`Vm::load`], but in a new actor of the sandbox; answers a far reference to the result. An
+    /// import without a grant is [`Error::Compile`]. The code that makes the module's class runs in the sandbox; with
+    /// [`Vm::load`] and [`Sandbox::actor`] it does not.
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
         let prepared = self.vm.prepare(path, kind, bytes)?;
         self.check_imports(prepared.key.clone())?;
@@ -65,29 +65,29 @@ impl Sandbox {
         let checked =
             self.inspect(move |vm, sandbox| match linking::program_module(&vm.modules, &key) {
                 Ok(module) => check_imports(&vm.modules, module, &key, sandbox),
-                // Who loads it is told.
+                // The caller of `load` gets the error.
                 Err(_) => Ok(()),
             })?;
         checked.map_err(|errors| Error::Compile(render(self.vm.runtime().host, &errors)))
     }
 
-    /// Ends it; whether it was not over.
+    /// Ends the sandbox; false if it was over.
     pub fn terminate(&self) -> Result<bool, Error> {
         self.inspect(sandbox::terminate)
     }
 
-    /// Why it is over, or that it is not.
+    /// The reason why it is over, or the reason that says it is not.
     pub fn reason(&self) -> Result<Reason, Error> {
         self.inspect(|_, sandbox| sandbox.reason())
     }
 
-    /// What was reported about its end; empty if it is not over.
+    /// The report about its end; empty if it is not over.
     pub fn report(&self) -> Result<String, Error> {
         self.inspect(|_, sandbox| sandbox.report())
     }
 
-    /// What it has used: fuel; bytes, when they were last measured; strands now; messages. What has no budget is
-    /// not counted, but for strands.
+    /// Its consumption: fuel; bytes at the last measurement; strands now; messages. Resources without a budget are not
+    /// counted, except strands.
     pub fn usage(&self) -> Result<[u64; 4], Error> {
         self.inspect(|_, sandbox| sandbox.usage())
     }

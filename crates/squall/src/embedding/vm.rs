@@ -1,4 +1,4 @@
-//! The machine as an embedder has it: a native thread that serves it, and calls from all others.
+//! The machine as the embedder's native threads use it: one native thread serves it, and all others call it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -20,16 +20,16 @@ use crate::machine::Machine;
 use crate::options::Options;
 use crate::surroundings::Surroundings;
 
-/// The machine of this process. Copies of it stand for the same one; when the last one is dropped, it ends.
+/// The machine of this process. Copies stand for the same machine; it ends when the last copy is dropped.
 #[derive(Clone)]
 pub struct Vm(Arc<Running>);
 
-/// A machine that runs.
+/// A running machine.
 struct Running {
     vm: &'static squall_runtime::vm::Vm,
     embedding: &'static Embedding,
     verify_all: bool,
-    /// The exit code, once it has ended.
+    /// The exit code, set when the machine has ended.
     exit: Arc<OnceLock<i32>>,
     /// The native thread that serves it.
     server: Mutex<Option<std::thread::JoinHandle<()>>>,
@@ -38,21 +38,22 @@ struct Running {
     host: Value,
 }
 
-/// A module that the machine knows, but has not loaded.
+/// A module that the machine can load, but has not loaded.
 pub(super) struct Prepared {
-    /// What the machine knows it by.
+    /// The path by which the machine finds it.
     pub key: String,
-    /// Whether what is loaded of it is a class.
+    /// Whether loading it gives a class.
     pub has_class: bool,
 }
 
-/// How large the native stack of the machine's first native thread may become.
+/// The greatest size of the native stack of the machine's first native thread.
 const NATIVE_STACK: usize = 8 << 20;
 
-/// After how long who waits for an answer looks, with a seed, whether the one native thread that runs is in a native function.
+/// With a seed, a caller that waits for an answer checks at this interval whether the running native thread is in a
+/// native function.
 const SEEDED_PATIENCE: Duration = Duration::from_millis(1);
 
-/// What the serving thread tells when it is about to serve.
+/// The serving thread's message just before it serves.
 struct Started {
     vm: &'static squall_runtime::vm::Vm,
     embedding: &'static Embedding,
@@ -101,18 +102,18 @@ impl Vm {
         &self.0.platform
     }
 
-    /// The library's side of what embedders ask for.
+    /// The library's object for the embedder's requests.
     pub(super) fn host(&self) -> &Value {
         &self.0.host
     }
 
-    /// Loads a module. Answers its class, which has no authority; or, for bytecode without one, what its exports are
-    /// called with ([`Vm::call_export`]). The path is what traces and diagnostics call it.
+    /// Loads a module. Answers its class, which has no authority; for bytecode without a class, answers the object
+    /// whose exports [`Vm::call_export`] calls. The path is the module's name in traces and diagnostics.
     pub fn load(&self, path: &str, kind: FileKind, bytes: &[u8]) -> Result<Value, Error> {
         self.load_prepared(&self.prepare(path, kind, bytes)?)
     }
 
-    /// Has the machine know a module, of which nothing runs yet.
+    /// Makes a module known to the machine. No code of it runs yet.
     pub(super) fn prepare(
         &self,
         path: &str,
@@ -135,14 +136,14 @@ impl Vm {
         Ok(prepared)
     }
 
-    /// Loads what was prepared.
+    /// Loads a prepared module.
     pub(super) fn load_prepared(&self, prepared: &Prepared) -> Result<Value, Error> {
         let selector = if prepared.has_class { "load:" } else { "bytecode:" };
         self.ask(selector, &[Value::Text(prepared.key.clone())])
     }
 
-    /// Sends a message to a guest object, and waits for the answer. It reaches public and protected methods. If the
-    /// receiver is a far reference, the message is processed by the actor it leads to, beside the messages in its mailbox.
+    /// Sends a message to a guest object, and waits for the answer. The message reaches public and protected methods.
+    /// If the receiver is a far reference, its actor processes the message, beside the messages in its mailbox.
     pub fn call(
         &self,
         receiver: &Value,
@@ -153,8 +154,8 @@ impl Vm {
         self.send(Site::Main, receiver, selector, arguments)
     }
 
-    /// Calls a function that a module of bytecode exports, or runs a process, and waits for its end. What travels are lists for
-    /// tuples and lists, lists of pairs for maps, ends of channels as guest objects.
+    /// Calls a function that a module of bytecode exports, or runs an exported process, and waits for its end. Tuples
+    /// and lists are passed as lists, maps as lists of pairs, ends of channels as guest objects.
     pub fn call_export(
         &self,
         module: &Value,
@@ -165,7 +166,7 @@ impl Vm {
         self.call(module, "call:with:", &arguments)
     }
 
-    /// Waits for what a promise is resolved with. Anything else is answered at once.
+    /// Waits until a promise is resolved, and answers its value. Any other value is answered at once.
     pub fn wait_for(&self, promise: &Value) -> Result<Value, Error> {
         self.ask("awaitResult:", std::slice::from_ref(promise))
     }
@@ -186,7 +187,7 @@ impl Vm {
         }
     }
 
-    /// Asks the library's side.
+    /// Sends a message to the library's object for requests.
     pub(super) fn ask(&self, selector: &str, arguments: &[Value]) -> Result<Value, Error> {
         self.send(Site::Main, self.host(), selector, arguments)
     }
@@ -211,7 +212,7 @@ impl Vm {
         Ok(self.wait(&answered)??)
     }
 
-    /// Has a worker do something, and waits for it.
+    /// Has a worker run `work`, and waits for it.
     pub(super) fn do_inside<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Thread) -> R + Send + 'static,
@@ -221,8 +222,8 @@ impl Vm {
         self.wait(&answered)
     }
 
-    /// Waits for what the machine is to answer. With a seed, one native thread at a time does anything: if that is in a native
-    /// function for long, another one takes over, for the function may be waiting for this very answer.
+    /// Waits for an answer of the machine. With a seed, one native thread runs at a time. If it stays in a native
+    /// function for long, another one takes over, since the function may be waiting for this very answer.
     fn wait<R>(&self, answered: &Receiver<R>) -> Result<R, Error> {
         let scheduler = &self.0.vm.scheduler;
         let mut seen = None;
@@ -243,9 +244,8 @@ impl Vm {
         errands::leave(self.0.vm, errand);
     }
 
-    /// Registers a native function, which guest code finds in `platform host`. It is called on any native
-    /// thread of the machine, several times at once if guest code does that. What it answers as an error, and a panic,
-    /// is a `HostError` for guest code.
+    /// Registers a native function, which guest code finds in `platform host`. It is called on any native thread of the
+    /// machine, several at once if guest code does that. Its errors and panics are a `HostError` for guest code.
     pub fn register(
         &self,
         name: &str,
@@ -283,7 +283,7 @@ impl Vm {
         })?
     }
 
-    /// How many objects native code holds, or held at the last collection.
+    /// The number of objects that native code holds, or held at the last collection.
     pub fn objects_held(&self) -> usize {
         self.0.vm.embedding.kept.count()
     }
@@ -302,8 +302,9 @@ impl Vm {
         Error::Ended(code.or_else(|| self.0.vm.ended.code()))
     }
 
-    /// Ends the machine: who waits for an answer gets [`Error::Ended`]. Waits until its first native thread has ended,
-    /// unless that is the one that calls. Answers the exit code, which is another one if the machine had ended before.
+    /// Ends the machine: calls that wait for an answer get [`Error::Ended`]. Waits until its first native thread has
+    /// ended, unless that thread is the caller. Answers the exit code; if the machine had ended before, this is the
+    /// code of that end.
     pub fn end(&self, code: i32) -> i32 {
         self.0.end(code)
     }

@@ -1,4 +1,4 @@
-//! From typed text to the source of a module.
+//! Makes the source of a module of a typed text. [`crate::session`] calls this for each input.
 //!
 //! An input is either class declarations or the body of a block: locals, statements, a last
 //! expression. It becomes
@@ -14,12 +14,10 @@
 //! variable `y`, unless the text declares that name itself; so does a local variable of the input,
 //! `| y = 4. |`, which is turned into such an assignment.
 //!
-//! A text with mistakes is no part of a module: it is checked by itself first, so that what is
-//! said about it speaks of nothing else.
+//! A text with mistakes becomes no module. It is checked alone first, so that the diagnostics concern the text only.
 //!
-//! The text stands in the module as it was typed, behind a beginning of known length without a
-//! line end. So a place in the module is a place in the text but for that distance, on the first
-//! line.
+//! The module contains the text unchanged, after a prefix of known length without a line end. So a place in the module
+//! is the same place in the text, except for that distance on the first line.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +29,7 @@ use squall_newspeak::{Diagnostic, Fragment, Source, check_fragment, parse};
 use super::pattern;
 use crate::compiler::CompileProblem;
 
-/// What an input can refer to.
+/// The names that an input can refer to.
 #[derive(Clone, Default, Debug)]
 pub struct Names {
     /// The selectors of the workspace.
@@ -43,7 +41,7 @@ pub struct Names {
 /// An input as a module.
 #[derive(Debug)]
 pub struct Input {
-    /// The text, behind the module's beginning and in front of its end.
+    /// The text between the module's beginning and its end.
     parts: Parts,
     typed: Source,
     /// Names that become variables by this input.
@@ -116,7 +114,7 @@ impl Input {
         self.parts.before.len() as u32
     }
 
-    /// A problem of the module as one of the text.
+    /// The module's problem as a problem of the text.
     pub fn relocate(&self, problem: CompileProblem) -> CompileProblem {
         match problem {
             CompileProblem::Newspeak(_, mut diagnostics) => {
@@ -154,7 +152,7 @@ impl Input {
         block.map(|block| block.body.locals.clone()).unwrap_or_default()
     }
 
-    /// What comes behind the text: accessors, and for classes the method that answers the last one.
+    /// The source after the text: accessors, and for classes the method that answers the last one.
     fn end(&self, tree: &Ast, mention: &Mention, names: &Names) -> String {
         let mut end = String::new();
         let classes = self.classes(tree);
@@ -188,8 +186,7 @@ impl Input {
     }
 }
 
-/// The text with the declarations at its beginning turned into assignments, and every other
-/// character in its place.
+/// The text with the declarations at its beginning turned into assignments, and all other characters in their places.
 fn without_declarations(input: &Input, tree: &Ast, locals: &[Local]) -> String {
     let before = input.columns_before();
     let place = |offset: u32| (offset - before) as usize;
@@ -222,7 +219,7 @@ struct Mention {
     sent: BTreeSet<String>,
     /// Targets of `name:: value`.
     assigned: BTreeSet<String>,
-    /// Declared somewhere in the text.
+    /// Names declared in the text.
     declared: BTreeSet<String>,
 }
 
@@ -272,7 +269,7 @@ fn is_class(text: &str) -> bool {
     first == Some("class") && words.next().is_some_and(named)
 }
 
-/// Whether a text can be evaluated, or contains mistakes that no further line would mend.
+/// Whether a text can be evaluated, or contains mistakes that no further line can mend.
 pub fn is_complete(text: &str) -> bool {
     let parts = Parts::bare(text);
     let end = (parts.before.len() + text.trim_end().len()) as u32;

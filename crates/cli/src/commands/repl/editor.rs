@@ -1,4 +1,4 @@
-//! The line editor: history, completion, inputs of several lines.
+//! The line editor of `squall repl`: history, completion, inputs of several lines.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,17 +15,17 @@ use super::is_finished;
 
 const PROMPT: &str = "> ";
 
-/// An editor with a history that outlives it.
+/// An editor with a history that is kept in a file.
 pub struct Editor {
     editor: rustyline::Editor<Assistant, DefaultHistory>,
     history: Option<PathBuf>,
 }
 
-/// What somebody typed.
+/// A typed line.
 pub enum Line {
     /// An input of one or more lines.
     Text(String),
-    /// Nothing: the input was broken off.
+    /// No input: the user interrupted it.
     Interrupted,
     /// The end of all inputs.
     End,
@@ -38,13 +38,13 @@ impl Editor {
         editor.set_helper(Some(Assistant::default()));
         let history = history_file();
         if let Some(path) = &history {
-            // There is none before the first session ends.
+            // There is no history before the first session ends.
             _ = editor.load_history(path);
         }
         Ok(Editor { editor, history })
     }
 
-    /// Says which words can be completed.
+    /// Sets the words for completion.
     pub fn set_vocabulary(&mut self, words: BTreeSet<String>) {
         if let Some(assistant) = self.editor.helper_mut() {
             assistant.words = words;
@@ -69,8 +69,8 @@ impl Drop for Editor {
     }
 }
 
-/// Where the history is kept: `SQUALL_HISTORY`, which may be empty for nowhere, or else a file in
-/// the user's state directory.
+/// The file of the history: `SQUALL_HISTORY`, where an empty path means no file, or else a file in the user's state
+/// directory.
 fn history_file() -> Option<PathBuf> {
     if let Some(path) = std::env::var_os("SQUALL_HISTORY") {
         return (!path.is_empty()).then(|| path.into());
@@ -83,7 +83,7 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("squall/history"))
 }
 
-/// Completes words, and decides whether an input goes on in the next line.
+/// Completes words, and decides whether an input continues on the next line.
 #[derive(Default)]
 struct Assistant {
     words: BTreeSet<String>,
@@ -105,7 +105,7 @@ impl Completer for Assistant {
     }
 }
 
-/// The part of a word in front of a place, and where it starts.
+/// The part of a word before a place, and its start.
 fn word_before(line: &str, position: usize) -> (usize, &str) {
     let is_part = |character: char| character.is_alphanumeric() || matches!(character, '_' | ':');
     let before = &line[..position];

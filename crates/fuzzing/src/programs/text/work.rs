@@ -1,4 +1,4 @@
-//! What processes do together, as assembly.
+//! Writes the work of processes as assembly.
 
 use super::{Frame, Writer, name};
 use crate::programs::{Reading, Register, Work};
@@ -30,7 +30,7 @@ impl Writer<'_> {
         self.line(format!("move {}, r{sum}", name(to)));
     }
 
-    /// Makes a channel with both ends, the first or the second one of a frame.
+    /// Makes a channel with both ends: the frame's first or second one.
     fn channel(&mut self, which: usize, capacity: u64) {
         let Frame { channels, readers, writers, .. } = self.frame;
         self.line(format!("make_channel r{}, {capacity}", channels + which));
