@@ -1,9 +1,8 @@
 //! Measures the scheduler: `cargo bench -p squall-scheduler -- [name …]`.
 //!
-//! Each line is the smallest of several runs, in nanoseconds per operation, or as it says. Programs
-//! are measured with one worker and with two, since what helps the one kind of program hurts the
-//! other: `ring`, `crowd` and `chatter` are fine-grained, and must not suffer from a second worker; `coarse` and
-//! `tree` must gain from it.
+//! Each line is the smallest of several runs, in nanoseconds per operation unless it names another unit. Programs are
+//! measured with one worker and with two, since a second worker can help or hurt: `ring`, `crowd` and `chatter` have short
+//! items, and must not lose by it; `coarse` and `tree` must gain.
 
 use std::env;
 use std::hint::black_box;
@@ -20,7 +19,7 @@ const RUNS: usize = 5;
 
 type Item = u64;
 type BenchWorker = Worker<Item, u64>;
-/// What an item does.
+/// The function of each item.
 type Body = fn(&mut BenchWorker, Item);
 
 struct Measurement {
@@ -139,7 +138,7 @@ fn timer() {
     print!(" {:8.1} ns", fastest(run));
 }
 
-/// The median, since the fastest is a worker that had not fallen asleep yet.
+/// The median: in the fastest round, the worker had not fallen asleep yet.
 fn wake() {
     static RAN: AtomicU64 = AtomicU64::new(0);
     let runtime = Runtime::new(1, |_, item| RAN.store(item, Ordering::Release));
@@ -193,8 +192,7 @@ fn alone() -> BenchWorker {
 
 // --------------------------------------------------------------------------------------- Programs
 
-/// Runs a program of about `count` items, the first of which are `start` numbers, with one worker and
-/// with two.
+/// Runs a program of about `count` items, which begins with `start` items, with one worker and with two.
 fn compare(count: u64, start: u64, body: Body) {
     COUNT.store(count, Ordering::Relaxed);
     let measure = |workers| {
@@ -208,7 +206,7 @@ fn compare(count: u64, start: u64, body: Body) {
         })
     };
     let (one, two) = (measure(1), measure(2));
-    // Unlike the times, this says something on a machine that has other things to do, too.
+    // Unlike the times, the share is meaningful also on a busy machine.
     let [first, second] = RAN.each_ref().map(|ran| ran.load(Ordering::Relaxed) as f64);
     let share = 100.0 * second / (first + second);
     print!(" {one:11.1} ns, two workers {two:11.1} ns; the second ran {share:2.0}%");
@@ -220,7 +218,7 @@ static RAN: [CachePadded<AtomicU64>; 2] = [const { CachePadded::new(AtomicU64::n
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static LEFT: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(0);
 
-/// A process has received: it works a little and makes the next process of its ring ready.
+/// A process has received a message: it works a little and makes the next process of its ring ready.
 fn hop(worker: &mut BenchWorker, item: Item, processes: u64, nanoseconds: u64) {
     let (ring, process) = (item / processes, item % processes);
     work(nanoseconds);
@@ -245,7 +243,7 @@ fn node(worker: &mut BenchWorker, item: Item, count: u64, nanoseconds: u64) {
     }
 }
 
-/// Whether the program goes on. A shared counter would be what is measured, so it is touched rarely.
+/// Whether the program goes on. The shared counter is changed rarely, so that its cache misses are not measured.
 fn counted() -> bool {
     thread_local!(static MINE: std::cell::Cell<i64> = const { std::cell::Cell::new(0) });
     let batch = (COUNT.load(Ordering::Relaxed) / 1_000).max(1) as i64;
@@ -259,7 +257,7 @@ fn counted() -> bool {
     })
 }
 
-/// About so much work, without a look at the clock.
+/// Works for about this time, without reading the clock.
 fn work(nanoseconds: u64) {
     static STEPS_PER_MICROSECOND: OnceLock<u64> = OnceLock::new();
     let steps = *STEPS_PER_MICROSECOND.get_or_init(|| {

@@ -1,12 +1,13 @@
-//! Time since the scheduler was made: the machine's, or virtual.
+//! Time since the scheduler was made: real, or virtual in a seeded run. The scheduler reads it for timers, and the
+//! monitor for slices.
 //!
-//! Virtual time is a number that the only worker advances, so that a seeded run sees the same times
-//! again. It is an atomic only because other threads may ask for it.
+//! Virtual time is a number that the worker with the baton advances, so a seeded run sees the same times again. The
+//! number is an atomic only because other threads may read it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Where time comes from. Times are durations since the scheduler was made.
+/// A source of time. Times are durations since the scheduler was made.
 pub(crate) enum Clock {
     Real(Instant),
     /// Nanoseconds.
@@ -32,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// Lets virtual time go on to `time`, unless it is later already. Real time needs no help.
+    /// Advances virtual time to `time`, unless it is later already. Has no effect on real time.
     pub(crate) fn advance_to(&self, time: Duration) {
         if let Clock::Virtual(nanoseconds) = self {
             let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -40,7 +41,7 @@ impl Clock {
         }
     }
 
-    /// Lets virtual time pass.
+    /// Advances virtual time by a duration.
     pub(crate) fn advance(&self, by: Duration) {
         self.advance_to(self.now().saturating_add(by));
     }

@@ -1,12 +1,13 @@
-//! Where the monitor sleeps.
+//! The monitor's sleep: where its thread pauses and rests, and how other threads end that. The monitor calls `pause` and
+//! `rest`; workers and threads that add timers call `recall` and `kick`.
 //!
-//! It *pauses* between two looks at working workers, and *rests* if they have all excused it. A
-//! *kick* ends either, and one that comes too early ends the next: it is remembered under the lock. So
-//! who changes what the monitor has to look at (adds the earliest timer, stops the scheduler) changes
-//! it first, then kicks; the monitor takes the kick first, then looks.
+//! The monitor *pauses* between two looks at busy workers, and *rests* when all workers have excused it. A *kick* ends
+//! either. A kick that comes too early is remembered under the lock and ends the next sleep. So a thread that changes
+//! something for the monitor (adds the earliest timer, stops the scheduler) first makes the change, then kicks; the
+//! monitor first takes the kick, then looks.
 //!
-//! Workers do not kick a monitor that pauses: it looks soon anyway. `resting` tells them, and the
-//! protocol in `watch.rs` says why it can be trusted.
+//! Workers do not kick a monitor that pauses, since it looks soon anyway. `resting` tells them which of the two it does;
+//! `watch.rs` has the protocol.
 
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use crate::sync::{AtomicBool, Condvar, Mutex, Ordering, fence, lock};
 #[cfg(all(test, feature = "loom"))]
 mod model;
 
+/// The monitor's sleep.
 pub(crate) struct Gate {
     state: Mutex<State>,
     kicked: Condvar,
-    /// Whether the monitor needs a kick to notice a worker. Before it is started, too.
+    /// Whether the monitor needs a kick to notice a worker. True also before the monitor is started.
     resting: AtomicBool,
 }
 
@@ -27,13 +29,13 @@ struct State {
     is_started: bool,
 }
 
-/// What somebody who wants the monitor has to do.
+/// What a thread that needs the monitor has to do.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kick {
-    /// Nothing: it will look.
+    /// Nothing: the monitor will look.
     Done,
-    /// Start its thread.
+    /// Start the monitor's thread.
     Start,
 }
 
@@ -46,7 +48,7 @@ impl Gate {
         }
     }
 
-    /// Makes the monitor look. The first caller has to start it.
+    /// Makes the monitor look. The first caller has to start its thread.
     pub(crate) fn kick(&self) -> Kick {
         let mut state = lock(&self.state);
         state.is_kicked = true;
@@ -54,22 +56,22 @@ impl Gate {
             state.is_started = true;
             return Kick::Start;
         }
-        // Outside of the lock, which the monitor takes as soon as it wakes.
+        // Without the lock: the monitor takes it as soon as it wakes.
         drop(state);
         self.kicked.notify_one();
         Kick::Done
     }
 
-    /// Makes the monitor look if it is there, without starting it.
+    /// Makes the monitor look if its thread was started.
     pub(crate) fn kick_if_started(&self) {
         let mut state = lock(&self.state);
         state.is_kicked = true;
         self.kicked.notify_one();
     }
 
-    /// Makes the monitor look if it rests. What it has to see was written before.
+    /// Makes the monitor look if it rests. The caller has made its change before.
     pub(crate) fn recall(&self) -> Kick {
-        // R2 and R3 of the protocol in `watch.rs`. The swap lets one of several callers kick.
+        // R2 and R3 of the protocol in `watch.rs`. The swap lets only one of several callers kick.
         fence(Ordering::SeqCst);
         let is_resting = || self.resting.load(Ordering::Relaxed);
         if is_resting() && self.resting.swap(false, Ordering::Relaxed) {
@@ -78,8 +80,8 @@ impl Gate {
         Kick::Done
     }
 
-    /// Called by the monitor. Sleeps until a kick or the timeout, unless it `is_needed`. Whether there
-    /// was a kick or a need.
+    /// Called by the monitor. Sleeps until a kick or the timeout, unless it `is_needed`. Answers whether there was a
+    /// kick or a need.
     pub(crate) fn rest(&self, is_needed: impl Fn() -> bool, timeout: Option<Duration>) -> bool {
         // M1 and M2 of the protocol in `watch.rs`.
         self.resting.store(true, Ordering::Relaxed);
@@ -89,7 +91,7 @@ impl Gate {
         is_wanted
     }
 
-    /// Called by the monitor. Sleeps until a kick or the timeout; whether it was a kick.
+    /// Called by the monitor. Sleeps until a kick or the timeout; answers whether it was a kick.
     pub(crate) fn pause(&self, timeout: Option<Duration>) -> bool {
         let mut state = lock(&self.state);
         while !state.is_kicked {
@@ -98,7 +100,7 @@ impl Gate {
                 continue;
             };
             let waited = self.kicked.wait_timeout(state, timeout);
-            // Too early a return costs one look.
+            // A spurious wake-up costs one look.
             state = waited.unwrap_or_else(|poison| poison.into_inner()).0;
             break;
         }
@@ -106,7 +108,7 @@ impl Gate {
     }
 }
 
-/// What tests wait for.
+/// States that tests wait for.
 #[cfg(all(test, not(feature = "loom")))]
 impl Gate {
     pub(crate) fn is_started(&self) -> bool {

@@ -1,27 +1,28 @@
-//! Inboxes: what one native thread alone may run.
+//! Inboxes: the items that one bound worker alone may run. Any worker offers items to an inbox; the bound worker takes
+//! them, one after the other, and runs no others.
 //!
-//! A *bound worker* runs the items that are handed to it, one after the other, and nothing else. It is
-//! *idle* while it waits at its empty inbox, or has not come to it yet. It is *free* from when it has ended, or
-//! given away, what it ran until it looks into its inbox; otherwise it is *busy*.
+//! A bound worker is *idle* while it waits at its empty inbox, or has not reached it yet. It is *free* from the end of its
+//! item, or from giving the item away, until it looks into its inbox. Otherwise it is *busy*.
 //!
-//! Who hands over brings two items: one for an idle worker, and one that a busy worker finds in its
-//! inbox later. So the runtime can give away more together with an item that runs at once (a whole
-//! vat) than with one that has to wait. Which of the two it is is decided under the inbox's lock:
+//! An offer consists of two items: one for an idle worker, and one for a busy worker to find later. So the runtime can
+//! pass more with an item that runs at once (a whole vat) than with one that has to wait. The inbox chooses between
+//! them under its lock:
 //!
 //! ```text
-//!            offer: the item            end_run             wait, nothing there
+//!            offer: the item            end_run             wait, no item
 //!    IDLE ─────────────────────▶ BUSY ───────────▶ FREE ─────────────────────────▶ IDLE
 //!                                 │ ▲               │
-//!          offer: what is queued  └─┘ ◀─────────────┘ offer: the item; resume_run
+//!          offer: the queued one  └─┘ ◀─────────────┘ offer: the item; resume_run
 //! ```
 //!
-//! So two strands that hand something to each other find each other, however slow one is to come to its rest.
+//! The state FREE exists for two strands that hand something to each other: each finds the other's worker free, even if
+//! that worker is slow to reach its inbox.
 //!
-//! A bound worker that is not idle is a source (`parking.rs`), from the offer that ended its rest to the next one.
-//! Who offers is itself a worker that runs something, or a source, so no stall is told in between.
+//! A bound worker that is not idle is a source (`parking.rs`): from the offer that ends its rest until its next rest. The
+//! thread that offers is a worker with an item, or a source, so no stall is found in between.
 //!
-//! The monitor must be awake while an item waits behind one that runs. The worker excuses it under the lock
-//! and only if nothing waits; who queues an item withdraws that under the same lock, and calls it.
+//! The monitor must be awake while an item waits behind a running one. The worker excuses the monitor under the lock, and
+//! only if no item waits; a thread that queues an item withdraws the excuse under the same lock, and calls the monitor.
 
 use std::collections::VecDeque;
 
@@ -43,7 +44,7 @@ struct State<T> {
     is_stopped: bool,
 }
 
-/// What the worker does, in the words of the file's head.
+/// The state of the worker, as in the picture above.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     Idle,
@@ -63,7 +64,7 @@ pub(crate) enum Awaited {
 }
 
 impl<T> Inbox<T> {
-    /// The inbox of a worker that may come later.
+    /// The inbox of a worker that has not joined yet.
     pub(crate) fn new() -> Inbox<T> {
         let state = State {
             items: VecDeque::new(),
@@ -74,8 +75,8 @@ impl<T> Inbox<T> {
         Inbox { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Hands over `item` unless the worker is busy, and otherwise queues the other one; whether it was
-    /// `item`. The closures are called under the lock.
+    /// Hands over `item` unless the worker is busy; otherwise queues `queued`. Answers whether it was `item`. The closures
+    /// are called under the lock.
     pub(crate) fn offer(
         &self,
         item: T,
@@ -105,7 +106,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// What runs is about to end, or to be given away. Called by the worker.
+    /// Called by the worker: the running item is about to end, or to be given away.
     pub(crate) fn end_run(&self) {
         let mut state = lock(&self.state);
         if state.items.is_empty() {
@@ -113,7 +114,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// What runs goes on after all, unless there is an item; whether it does. Called by the worker.
+    /// Called by the worker: the running item goes on after all, unless an item has arrived; answers whether it goes on.
     pub(crate) fn resume_run(&self) -> bool {
         let mut state = lock(&self.state);
         let goes_on = state.rest == Rest::Free || state.items.is_empty();
@@ -121,11 +122,11 @@ impl<T> Inbox<T> {
         goes_on
     }
 
-    /// The oldest item, which runs from now on. Called by the worker.
+    /// Called by the worker: the oldest item, which runs from now on.
     pub(crate) fn take(&self) -> Option<T> {
         let mut state = lock(&self.state);
         let item = state.items.pop_front();
-        // Who has not been offered anything since it was free is so still.
+        // A free worker without an offer stays free.
         if item.is_some() {
             state.rest = Rest::Busy;
         }
@@ -137,7 +138,7 @@ impl<T> Inbox<T> {
         lock(&self.state).items.len()
     }
 
-    /// Calls `excuse` under the lock if nothing waits.
+    /// Calls `excuse` under the lock if no item waits.
     pub(crate) fn excuse(&self, excuse: impl FnOnce()) {
         let state = lock(&self.state);
         if state.items.is_empty() {
@@ -145,8 +146,8 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Waits until there is an item, or nothing is to come any more. If the worker is idle from now on,
-    /// `rest` is called, without the lock. Called by the worker.
+    /// Called by the worker: waits until there is an item, or until no more items can come. If the worker becomes idle,
+    /// calls `rest` without the lock.
     pub(crate) fn wait(&self, rest: impl FnOnce()) -> Awaited {
         let mut state = lock(&self.state);
         if !state.is_stopped && state.items.is_empty() && state.rest != Rest::Idle {
@@ -167,19 +168,19 @@ impl<T> Inbox<T> {
         self.filled.wait(state).unwrap_or_else(|poison| poison.into_inner())
     }
 
-    /// Sends the worker home, for ever.
+    /// Ends the worker's waits, for ever.
     pub(crate) fn stop(&self) {
         lock(&self.state).is_stopped = true;
         self.filled.notify_one();
     }
 
-    /// Sends the worker home as soon as it is idle. Nobody offers anything any more.
+    /// Ends the worker's wait as soon as it is idle. There are no more offers.
     pub(crate) fn dismiss(&self) {
         lock(&self.state).is_dismissed = true;
         self.filled.notify_one();
     }
 
-    /// The worker was dismissed and has left; another one will come.
+    /// The dismissed worker has left; another one will join.
     pub(crate) fn reopen(&self) {
         let mut state = lock(&self.state);
         state.is_dismissed = false;
@@ -188,7 +189,7 @@ impl<T> Inbox<T> {
 }
 
 impl<T> State<T> {
-    /// What the worker waits for, if it has come.
+    /// The reason to end a wait, if there is one.
     fn news(&self) -> Option<Awaited> {
         if self.is_stopped {
             Some(Awaited::Stop)

@@ -1,28 +1,28 @@
-//! Outside: items that block or run foreign code, and how others take over meanwhile.
+//! Where the item of a worker is: inside the machine, or *outside*, in foreign code or a blocking operation. The worker
+//! writes this word before and after a call; the monitor reads it and replaces workers whose calls take long.
 //!
-//! An item that calls foreign code tells before and after. That is one store and one
-//! compare-and-exchange, so it may be done around calls of some nanoseconds. If the call takes long, the
-//! monitor *replaces* the worker: what waits behind the item goes to the injector, the runtime gives
-//! away what it owns, and another native thread becomes a worker in its place. When the call returns,
-//! there may be a worker too many for a while: one of them parks as soon as it has nothing in hand.
+//! The word costs one store and one compare-and-exchange for each call, so calls of some nanoseconds can afford it. If
+//! a call takes long, the monitor *replaces* the worker: the items that wait behind the call go to the injector, the
+//! runtime gives away what the item owns, and another native thread becomes a worker in its place. When the call
+//! returns, there may be one active worker too many: the first worker without an item in hand parks.
 //!
 //! ```text
 //!            go_outside                monitor: the same call in two looks
 //!   INSIDE ────────────▶ OUTSIDE(n) ───────────────────────────▶ REPLACING(n)
-//!     ▲                      │                                        │ monitor: the runtime and
-//!     │     come_back        │                                        │ the queue are seen to
+//!     ▲                      │                                        │ monitor: the runtime gives the vat away,
+//!     │     come_back        │                                        │ and the queue is emptied
 //!     ├──────────────────────┘                                        ▼
 //!     └────────────────────────── come_back ───────────────────── REPLACED(n)
 //! ```
 //!
-//! A worker that knows that its call takes long goes to REPLACED at once, and does what the monitor would have done.
+//! A worker that expects a long call goes to REPLACED at once, and does the monitor's part itself.
 //!
-//! The number of the call is in the word, so the monitor never takes one call for another. A worker that
-//! comes back while it is being replaced waits for the end of that: it takes microseconds.
+//! The word holds the number of the call, so the monitor never takes one call for another. A worker that comes back in
+//! the state REPLACING waits for REPLACED, which takes microseconds.
 //!
-//! Orderings: going outside releases what the worker has done to its queue and its item, and the
-//! monitor's exchange acquires it; `REPLACED` releases what the monitor did, and coming back acquires
-//! it. The monitor must be awake while a worker is outside, so the worker recalls it (`watch.rs`).
+//! Orderings: `leave` releases the worker's writes to its queue and its item, and the monitor's exchange acquires them.
+//! `replaced` releases the monitor's writes, and `is_replaced` acquires them. The monitor must be awake while a worker
+//! is outside, so the worker recalls it (`watch.rs`).
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -31,22 +31,22 @@ const OUTSIDE: u64 = 1;
 const REPLACING: u64 = 2;
 const REPLACED: u64 = 3;
 const STATE: u64 = 3;
-/// What the number of a call is counted in.
+/// The unit of the call's number, which is above the state's bits.
 const CALL: u64 = 4;
 
-/// Where a worker is.
+/// The state of a worker's item, as in the picture above.
 pub(crate) struct Whereabouts(AtomicU64);
 
-/// A call that was seen under way.
+/// A call that the monitor saw under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Call(u64);
 
-/// How a worker finds things when it comes back.
+/// The state of the machine when a worker comes back from a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Return {
-    /// As it left them.
+    /// The worker was not replaced.
     Undisturbed,
-    /// Another one is in its place, and the runtime has given away what the item owned.
+    /// Another worker took its place, and the runtime has given away what the item owned.
     Replaced,
 }
 
@@ -63,13 +63,13 @@ impl Whereabouts {
         self.0.store(call.wrapping_add(CALL) | OUTSIDE, Ordering::Release);
     }
 
-    /// Called by the worker, which sees to its own replacement.
+    /// Called by the worker, which carries out its own replacement.
     pub(crate) fn leave_for_long(&self) {
         let call = self.0.load(Ordering::Relaxed) & !STATE;
         self.0.store(call.wrapping_add(CALL) | REPLACED, Ordering::Release);
     }
 
-    /// Called by the worker: whether it is inside again. If not, it is being replaced.
+    /// Called by the worker: whether it is inside again. If not, the monitor is replacing it.
     #[inline]
     pub(crate) fn try_return(&self) -> bool {
         let outside = self.0.load(Ordering::Relaxed) & !STATE | OUTSIDE;
@@ -88,7 +88,7 @@ impl Whereabouts {
         self.0.store(word & !STATE | INSIDE, Ordering::Relaxed);
     }
 
-    /// Called by anybody: whether there is a call under way.
+    /// Called by any thread: whether a call is under way.
     pub(crate) fn is_outside(&self) -> bool {
         self.0.load(Ordering::Relaxed) & STATE != INSIDE
     }
@@ -99,7 +99,7 @@ impl Whereabouts {
         (word & STATE == OUTSIDE).then_some(Call(word))
     }
 
-    /// Called by the monitor: whether the call is still under way, and the worker waits for
+    /// Called by the monitor: whether the call is still under way. If so, the worker waits for
     /// [`Whereabouts::replaced`] when it comes back.
     pub(crate) fn begin_replacing(&self, call: Call) -> bool {
         let replacing = call.0 & !STATE | REPLACING;
@@ -120,10 +120,10 @@ mod model {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// A worker goes outside twice while the monitor tries to replace it: what it owns belongs to one of
-    /// the two at any time.
+    /// A worker goes outside twice while the monitor tries to replace it. At any time, either the worker or the monitor
+    /// owns the item's property.
     #[test]
-    fn what_the_item_owns_has_one_owner() {
+    fn the_property_of_an_item_has_one_owner() {
         loom::model(|| {
             let shared = Arc::new((Whereabouts::new(), AtomicUsize::new(1)));
             let monitor = thread::spawn({

@@ -1,30 +1,31 @@
-//! Parking: where workers wait for work, who wakes them, and when nothing can come any more.
+//! Parking: where workers without items sleep, how they are woken, and how a stall is found. Workers call
+//! [`Parking::park`] when they find no item; every thread that makes an item visible calls [`Parking::wake`].
 //!
 //! # States of a worker
 //!
 //! ```text
-//!             join                    park, nothing there
+//!             join                    park, no item
 //!  (absent) ───────▶ PRESENT ─────────────────────────────────▶ PARKED
 //!                       ▲                                         │
 //!                       └─────────────────────────────────────────┘
 //!                         verdict: search, stop, stall
 //! ```
 //!
-//! A present worker runs items, or looks for some. A parked worker sleeps at its own condition
-//! variable until it is given a *verdict*; who gives it also takes the worker off the list of the
-//! parked, so each verdict goes to one worker and each worker has one at most. All of that happens
-//! under one lock. The atomics beside it are what others read without the lock.
+//! A present worker runs items, or looks for some. A parked worker sleeps at its own condition variable until it is given
+//! a *verdict*. The thread that gives the verdict also takes the worker off the list of parked workers, so each verdict
+//! goes to one worker, and each worker has one at most. All of this happens under one lock. The atomics beside it are
+//! copies for readers without the lock.
 //!
 //! # At most one searcher
 //!
-//! Looking through other workers' queues costs them cache misses, so one worker at a time does it:
-//! the one with the *token* `searching`. A woken worker is handed the token by its waker. Nobody is
-//! woken while somebody searches, for the searcher will find what there is. When it has found
-//! something and leaves a surplus, it wakes the next (the scheduler of Go does likewise).
+//! A search through other workers' queues costs their owners cache misses, so one worker at a time searches: the one with
+//! the *token* `searching`. A thread that wakes a worker hands it the token. While a worker searches, no other worker is
+//! woken, since the searcher will find the items. A searcher that has found one and leaves others wakes the next searcher
+//! (as in the scheduler of Go).
 //!
 //! # No lost wake-up
 //!
-//! Somebody makes an item visible (in the injector) while a worker is about to park:
+//! A thread makes an item visible (in the injector) while a worker is about to park:
 //!
 //! ```text
 //!   waker                              parker
@@ -35,33 +36,32 @@
 //!       and some are idle              P5  waits for a verdict             (releases the lock)
 //! ```
 //!
-//! The fences are ordered. If W2 comes first, P4 sees the item. If P3 comes first, W3 sees that the
-//! worker is idle; and if it sees a token, that is another worker's, which comes to its own P4 later.
-//! A worker that is being started is one that has not reached P4.
+//! The fences are ordered. If W2 comes first, P4 sees the item. If P3 comes first, W3 sees that the worker is idle; if W3
+//! sees a token, another worker has it and comes to its own P4 later. A worker that is being started has not reached its
+//! P4 yet.
 //!
-//! Items in a worker's own queue need none of this: their owner is present, and does not park before
-//! the queue is empty. That others do not help is a matter of speed, which the monitor looks after.
+//! Items in a worker's own queue need no fence: their owner is present, and does not park before the queue is empty. Help
+//! from other workers is a matter of speed, and of the monitor.
 //!
 //! # Stall
 //!
-//! A *source* is anything that may make work without being work: a timer, or an operation outside.
-//! The program is stalled if all workers are parked, the injector is empty and there is no source.
-//! That can become true in three ways, and each looks for it under the lock: a worker parks, the last
-//! source ends, a worker leaves. One worker gets the verdict. It is not given again before some worker
-//! has run an item. A source that makes an item injects it before it ends; its end is a release
-//! and the look acquires it, so the item is seen. A bound worker (`inbox.rs`) that runs an item is a source.
+//! A *source* is not work, but may make work: a timer, an operation outside, a bound worker (`inbox.rs`) with an item. The
+//! program is stalled if all workers are parked, the injector is empty and there is no source. Three events can
+//! complete this condition, and each checks it under the lock: a worker parks, the last source ends, a worker leaves.
+//! One worker gets the verdict. It is not given again before a worker has run an item. A source injects its items before
+//! it ends; its end is a release, and the check acquires it, so the check sees the items.
 //!
 //! # Places
 //!
-//! At most so many workers are *active*, present and not parked, as there are places. A worker whose item is
-//! outside for long is replaced: it is not present, and counts as a source, until it comes back. Then
-//! there may be one too many, and the next worker that has nothing in hand parks even if there is work: the
-//! others are active, and come to their own P4 later. A worker that is parked for long, while there are
-//! as many others as places, is surplus, and leaves; one that was none when it parked is told when others come back.
+//! The number of *active* workers (present and not parked) is at most the number of places. A worker whose item is outside
+//! for long is replaced: it is not present, and counts as a source, until it comes back. Then there may be one active
+//! worker too many, and the next worker without an item in hand parks, even if there is work: the others are active, and
+//! come to their own P4 later. If a worker is parked for long while the present workers are more than the places, it is
+//! surplus and leaves. A worker that was not surplus when it parked is notified when replaced workers come back.
 //!
 //! # Stop
 //!
-//! Stopping is for ever. It is set under the lock, so a parker either sees it or gets a verdict.
+//! Stopping is for ever. The flag is set under the lock, so a worker that parks either sees it or gets a verdict.
 
 use std::time::Duration;
 
@@ -71,10 +71,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering,
 #[cfg(all(test, feature = "loom"))]
 mod model;
 
-/// The worker that the embedder waits for, which never leaves by itself.
-const FIRST: WorkerId = WorkerId(0);
-
-/// Where workers wait.
+/// The list of parked workers, and all that decides about parking and waking.
 pub(crate) struct Parking {
     crew: Mutex<Crew>,
     /// One for each number.
@@ -83,50 +80,49 @@ pub(crate) struct Parking {
     places: usize,
     /// Whether workers are started when there is work and a place.
     starts: bool,
-    /// How many workers could be woken or started, or fewer: not more than one of the latter counts.
-    /// Written under the lock.
+    /// How many workers could be woken or started; at most one counts as to be started. Written under the lock.
     idle: AtomicUsize,
-    /// Whether some worker has the token.
+    /// Whether a worker has the token.
     searching: AtomicBool,
     /// How many workers are present and not parked. Written under the lock; a hint.
     active: AtomicUsize,
     /// How many numbers of workers are in use, or were. Written under the lock.
     joined: AtomicUsize,
-    /// Timers and operations outside that have not ended.
+    /// How many sources have not ended.
     sources: AtomicUsize,
-    /// Whether a bound worker has run something since a stall was looked for.
+    /// Whether a bound worker has run an item since the last check for a stall.
     has_bound_run: AtomicBool,
     stopped: AtomicBool,
-    /// How long a thread that is surplus is kept.
+    /// How long a surplus thread is kept.
     kept: Duration,
 }
 
 struct Crew {
-    /// The parked, with those who parked last at the end: their caches are warm.
+    /// The parked workers; the last one parked last, so its caches are warm.
     parked: Vec<WorkerId>,
-    /// Those of them who wait without a limit: when they parked, they were no more than there are places.
+    /// The parked workers that wait without a time limit: when they parked, there was no surplus.
     patient: Vec<WorkerId>,
     verdicts: Box<[Option<Verdict>]>,
-    /// The least number that nobody has had.
+    /// The least number that no worker has had.
     joined: usize,
-    /// Smaller numbers whose workers have left.
+    /// Smaller numbers, whose workers have left.
     vacant: Vec<WorkerId>,
     /// How many workers have joined, and have neither left nor been replaced.
     present: usize,
-    /// Whether a worker was asked for that has not joined yet.
+    /// Whether a worker was asked for and has not joined yet.
     is_starting: bool,
-    /// Whether a worker was told of a stall, and none has run anything since.
+    /// Whether a worker was told of a stall, and no worker has run an item since.
     stall_told: bool,
     /// How many workers are replaced.
     replaced: usize,
-    /// Whether nobody waits any more for what is outside.
+    /// Whether replaced workers no longer count as sources.
     is_ending: bool,
 }
 
-/// Why a parked worker wakes.
+/// The reason why a worker parks no longer, for its callers within the crate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// There may be work. From a waker: with the token.
+    /// There may be work. If another thread has woken the worker, it has the token.
     Search {
         has_token: bool,
     },
@@ -137,11 +133,25 @@ pub(crate) enum Verdict {
     Surplus,
 }
 
-/// What became of an attempt to wake a worker.
+/// Why [`Worker::park`](crate::Worker::park) returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parked {
+    /// There may be work.
+    Woken,
+    /// The scheduler was stopped.
+    Stopped,
+    /// All workers are parked, no item is ready, and no source is left: the program is deadlocked, or finished. One
+    /// worker is told, once; it may inject or push an item, stop, or park again.
+    Stalled,
+    /// There are more threads than are needed, and this one had no item for long: it should end.
+    Surplus,
+}
+
+/// The outcome of an attempt to wake a worker.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wake {
-    /// Somebody looks for work, or will do so soon.
+    /// A worker looks for work, or will do so soon.
     Searched,
     /// The caller has to start a worker.
     Start,
@@ -149,12 +159,12 @@ pub(crate) enum Wake {
     AllBusy,
 }
 
-/// What a worker says of itself when it parks.
+/// The data of a worker that parks.
 pub(crate) struct Parker {
     pub(crate) id: WorkerId,
     /// Whether it has run an item since it parked last.
     pub(crate) has_run: bool,
-    /// How long it waits at most.
+    /// The time limit of the wait.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -202,7 +212,7 @@ impl Parking {
         Some(id)
     }
 
-    /// A present worker is no longer.
+    /// A present worker leaves.
     pub(crate) fn leave(&self, id: WorkerId, has_run: bool, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.present -= 1;
@@ -222,45 +232,45 @@ impl Parking {
         self.announce_stall(crew, has_work);
     }
 
-    /// A bound worker, which is a source as long as it runs something, is outside for long.
+    /// A bound worker, which is a source already since it runs an item, is outside for long.
     pub(crate) fn replace_bound(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.replaced += 1;
         self.announce_stall(crew, has_work);
     }
 
-    /// A bound worker that was outside for long is not any more.
+    /// A bound worker that was outside for long has come back.
     pub(crate) fn come_back_bound(&self) {
         lock(&self.crew).replaced -= 1;
     }
 
-    /// With a seed: a present worker has no right to run for now.
+    /// With a seed: a present worker has given the baton away, so it is not present for now.
     pub(crate) fn step_aside(&self) {
         let mut crew = lock(&self.crew);
         crew.present -= 1;
         self.publish(&crew);
     }
 
-    /// With a seed: a worker that had stepped aside is present again.
+    /// With a seed: a worker that had stepped aside has the baton, and is present again.
     pub(crate) fn step_in(&self) {
         let mut crew = lock(&self.crew);
         crew.present += 1;
         self.publish(&crew);
     }
 
-    /// With a seed: somebody goes on for a worker that is outside, which is a source until it comes back.
+    /// With a seed: another worker gets the baton of a worker that is outside, which is a source until it comes back.
     pub(crate) fn begin_absence(&self) {
         lock(&self.crew).replaced += 1;
         self.begin_source();
     }
 
-    /// With a seed: the worker has come back.
+    /// With a seed: the worker that was outside has come back.
     pub(crate) fn end_absence(&self, has_work: impl Fn() -> bool) {
         lock(&self.crew).replaced -= 1;
         self.end_sources(1, has_work);
     }
 
-    /// From now on, workers that are replaced are no sources: nobody waits for what they do.
+    /// From now on, replaced workers are no sources.
     pub(crate) fn end(&self, has_work: impl Fn() -> bool) {
         let mut crew = lock(&self.crew);
         crew.is_ending = true;
@@ -274,7 +284,7 @@ impl Parking {
         crew.replaced -= 1;
         self.publish(&crew);
         if crew.present > self.places {
-            // They may be surplus from now on.
+            // One of the parked workers is surplus from now on.
             crew.patient.drain(..).for_each(|id| self.notify(Some(id)));
         }
         drop(crew);
@@ -282,12 +292,12 @@ impl Parking {
         self.end_sources(1, has_work);
     }
 
-    /// Blocks until there may be work. `has_work` says whether there is some that every worker can
-    /// take; it must not block.
+    /// Blocks until there may be work. `has_work` answers whether there is work that every worker can take; it must not
+    /// block.
     pub(crate) fn park(&self, parker: Parker, has_work: impl Fn() -> bool) -> Verdict {
         let Parker { id, has_run, timeout } = parker;
         let mut crew = lock(&self.crew);
-        // Relaxed, here and elsewhere under the lock: that orders it.
+        // Relaxed, here and elsewhere under the lock: the lock orders it.
         if self.stopped.load(Ordering::Relaxed) {
             return Verdict::Stop;
         }
@@ -327,7 +337,7 @@ impl Parking {
         if crew.parked.is_empty() {
             return self.ask_for_worker(&mut crew);
         }
-        // Acquire and release: what the last searcher found out is known to the next.
+        // Acquire and release: the next searcher knows what the last one has found.
         if !self.searching.swap(true, Ordering::AcqRel) {
             let woken = self.give_verdict(&mut crew, Verdict::Search { has_token: true });
             drop(crew);
@@ -336,12 +346,12 @@ impl Parking {
         Wake::Searched
     }
 
-    /// Takes the token; whether it was free.
+    /// Takes the token; answers whether it was free.
     pub(crate) fn begin_search(&self) -> bool {
         !self.searching.load(Ordering::Relaxed) && !self.searching.swap(true, Ordering::AcqRel)
     }
 
-    /// Gives the token back. Who does that and has not found anything must park, or search again.
+    /// Gives the token back. A worker that has found no item must then park, or search again.
     pub(crate) fn end_search(&self) {
         self.searching.store(false, Ordering::Release);
     }
@@ -363,13 +373,13 @@ impl Parking {
         self.active.load(Ordering::Relaxed) > self.places
     }
 
-    /// Whether all is over. A hint; [`Parking::park`] knows.
+    /// Whether the scheduler was stopped. A hint; [`Parking::park`] knows.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Sends all workers home, for ever.
+    /// Ends the sleep of all workers, for ever.
     pub(crate) fn stop(&self) {
         let mut crew = lock(&self.crew);
         self.stopped.store(true, Ordering::Relaxed);
@@ -379,23 +389,24 @@ impl Parking {
         }
     }
 
-    /// The least number that no worker has had. Who reads it later than a worker has joined sees that.
+    /// The least number that no worker has had.
     pub(crate) fn joined(&self) -> usize {
+        // Acquire: pairs with the store in `publish`, so the reader finds what the worker has prepared.
         self.joined.load(Ordering::Acquire)
     }
 
-    /// Something begins that may make work.
+    /// A source begins.
     pub(crate) fn begin_source(&self) {
-        // Relaxed: who begins a source is a worker or in a source, either of which rules out a stall.
+        // Relaxed: the caller is a worker, or belongs to a source, either of which rules out a stall.
         self.sources.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many things may make work. A hint.
+    /// How many sources there are. A hint.
     pub(crate) fn sources(&self) -> usize {
         self.sources.load(Ordering::Relaxed)
     }
 
-    /// Ends `count` sources. What they made has been injected.
+    /// Ends `count` sources. Their items were injected before.
     pub(crate) fn end_sources(&self, count: usize, has_work: impl Fn() -> bool) {
         // Release pairs with the acquire of `tell_stall`.
         if self.sources.fetch_sub(count, Ordering::AcqRel) == count {
@@ -403,23 +414,23 @@ impl Parking {
         }
     }
 
-    /// A bound worker is idle, and no source any more. What it made ready has been injected.
+    /// A bound worker is idle, and no longer a source. Its items were injected before.
     pub(crate) fn end_bound(&self, has_work: impl Fn() -> bool) {
         // Relaxed: the end of the source releases it.
         self.has_bound_run.store(true, Ordering::Relaxed);
-        // Release: as in `end_sources`; but the sources that are left may be of those for whom nobody waits.
+        // Release: as in `end_sources`. The remaining sources may be replaced workers that no longer count.
         self.sources.fetch_sub(1, Ordering::AcqRel);
         self.announce_stall(lock(&self.crew), has_work);
     }
 
-    /// Wakes a worker with the verdict of a stall, if there is one that nobody knows of.
+    /// Wakes a worker with the verdict of a stall, if there is one that was not told.
     fn announce_stall(&self, mut crew: MutexGuard<'_, Crew>, has_work: impl Fn() -> bool) {
         let told = self.tell_stall(&mut crew, has_work);
         drop(crew);
         self.notify(told);
     }
 
-    /// Gives a worker the verdict of a stall, if there is one that nobody knows of.
+    /// Gives a worker the verdict of a stall, if there is one that was not told.
     #[must_use]
     fn tell_stall(&self, crew: &mut Crew, has_work: impl Fn() -> bool) -> Option<WorkerId> {
         let all_parked = crew.present > 0 && crew.parked.len() == crew.present;
@@ -437,13 +448,13 @@ impl Parking {
             return None;
         }
         crew.stall_told = true;
-        // The first worker is the one that the embedder waits for.
+        // The embedder waits for the first worker.
         let first = crew.parked.iter().copied().min_by_key(|id| id.0)?;
         self.give_verdict_to(crew, first, Verdict::Stall);
         Some(first)
     }
 
-    /// Makes a worker look around: wakes it if it is parked, or else lets it not park the next time.
+    /// Makes a worker look for items: wakes it if it is parked; otherwise, its next `park` returns at once.
     pub(crate) fn summon(&self, id: WorkerId) {
         let mut crew = lock(&self.crew);
         if crew.verdicts[id.0].is_none() {
@@ -453,8 +464,8 @@ impl Parking {
         self.notify(Some(id));
     }
 
-    /// Takes the worker that parked last off the list. It has to be notified, best when the lock is
-    /// free, which it takes as soon as it wakes.
+    /// Takes the worker that parked last off the list. The caller has to notify it, best without the lock, which the
+    /// worker takes as soon as it wakes.
     #[must_use]
     fn give_verdict(&self, crew: &mut Crew, verdict: Verdict) -> WorkerId {
         let id = *crew.parked.last().expect("the caller has seen a parked worker");
@@ -462,7 +473,7 @@ impl Parking {
         id
     }
 
-    /// Takes a worker off the list. It has to be notified as well.
+    /// Takes a worker off the list. The caller has to notify it as well.
     fn give_verdict_to(&self, crew: &mut Crew, id: WorkerId, verdict: Verdict) {
         crew.parked.retain(|parked| *parked != id);
         crew.verdicts[id.0] = Some(verdict);
@@ -485,7 +496,7 @@ impl Parking {
             if let Some(verdict) = crew.verdicts[id.0].take() {
                 return verdict;
             }
-            let is_surplus = crew.present > self.places && id != FIRST;
+            let is_surplus = crew.present > self.places && id != WorkerId::FIRST;
             let given = &self.verdict_given[id.0];
             let Some(timeout) = (if is_surplus { Some(self.kept) } else { timeout }) else {
                 crew.patient.push(id);
@@ -518,15 +529,16 @@ impl Parking {
         Wake::Start
     }
 
-    /// Writes what is read without the lock.
+    /// Updates the copies for readers without the lock.
     fn publish(&self, crew: &Crew) {
         let may_start = crew.joined > 0 && crew.has_number() && !crew.is_starting;
         let may_start = may_start && self.starts && crew.present < self.places;
         let free = self.places.saturating_sub(crew.active());
         let idle = free.min(crew.parked.len() + usize::from(may_start));
-        // Relaxed: the fences of the protocol order it where it matters.
+        // Relaxed: the fences of the protocol order these stores where that matters.
         self.idle.store(idle, Ordering::Relaxed);
         self.active.store(crew.active(), Ordering::Relaxed);
+        // Release: pairs with the load in `joined`.
         self.joined.store(crew.joined, Ordering::Release);
     }
 }
@@ -543,7 +555,7 @@ impl Crew {
     }
 }
 
-/// What tests wait for.
+/// States that tests wait for.
 #[cfg(all(test, not(feature = "loom")))]
 impl Parking {
     /// How many workers have joined, and have neither left nor been replaced.

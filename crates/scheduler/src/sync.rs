@@ -1,5 +1,5 @@
-//! The primitives of the protocols: those of the standard library, or, when their interleavings are
-//! explored, those of loom.
+//! The primitives of the crate's protocols: the standard library's, or loom's when a model explores interleavings. All
+//! files whose protocols have models take their atomics and locks from here.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::{
@@ -15,8 +15,8 @@ pub(crate) use loom::sync::{
 
 use std::sync::PoisonError;
 
-/// Locks `mutex`. What the scheduler's locks protect is right between any two statements, so a
-/// panic of another thread spoils nothing.
+/// Locks `mutex`. Data under the scheduler's locks are consistent between any two statements, so they are usable after
+/// a panic of another thread.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! The scheduler with real threads, and with a seed. No test depends on time: each waits for what it
-//! tests, and hangs if it does not come.
+//! Tests of the whole scheduler, with real threads and with a seed. No test depends on time: each waits for the event
+//! that it tests, and hangs if the event does not come.
 
 mod bound;
 mod order;
@@ -22,7 +22,7 @@ type TestScheduler = Scheduler<usize, usize>;
 type TestWorker = Worker<usize, usize>;
 type Body = dyn Fn(&mut TestWorker, usize) + Send + Sync;
 
-/// A runtime whose items are numbers; what they do is one function for all.
+/// A runtime whose items are numbers; one function runs them all.
 struct Runtime {
     scheduler: OnceLock<&'static TestScheduler>,
     body: Box<Body>,
@@ -59,7 +59,7 @@ impl Runtime {
         self.scheduler.get().expect("the runtime is made")
     }
 
-    /// Runs `first` and all that follows from it, until the stall.
+    /// Runs `first` and all items that follow from it, until the stall.
     fn run(&self, first: &[usize]) {
         let mut worker = self.scheduler().join();
         first.iter().for_each(|item| worker.push(*item));
@@ -68,13 +68,13 @@ impl Runtime {
         self.join_threads();
     }
 
-    /// Waits for the workers that were started. None is any more when one of them has ended.
+    /// Waits for the workers that were started. No more are started once one of them has ended.
     fn join_threads(&self) {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap());
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
-    /// What a worker does until all is over.
+    /// The loop of a worker, until the scheduler is stopped.
     fn work(&self, worker: &mut TestWorker) {
         loop {
             while let Some(item) = worker.try_next() {
@@ -127,7 +127,7 @@ impl Hooks<usize> for RuntimeHooks {
 }
 
 thread_local! {
-    /// The policy that is tested.
+    /// The policy under test.
     static POLICY: Cell<Policy> = const { Cell::new(Policy::Stealing) };
 }
 

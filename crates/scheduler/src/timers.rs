@@ -1,26 +1,27 @@
-//! The timers: payloads in the order of their deadlines, and of their making where those agree.
+//! The timers: payloads in the order of their deadlines; equal deadlines keep the order of insertion. Any thread adds
+//! and cancels timers through the scheduler; the monitor takes the due ones.
 //!
-//! A balanced tree under a lock: adding, cancelling and taking are logarithmic, and an identifier is
-//! a key. A million sleeping strands are well within its means; a timing wheel (Varghese and Lauck,
-//! SOSP 1987) would be cheaper per timer but cancels and orders less exactly.
+//! A balanced tree under a lock: adding, cancelling and taking are logarithmic, and an identifier is a key. The tree
+//! copes with a million sleeping strands; a timing wheel (Varghese and Lauck, SOSP 1987) would be cheaper per timer but
+//! cancels and orders less exactly.
 //!
-//! Who adds the earliest timer must wake the monitor, so that its sleep is not too long: the answer
-//! of [`Timers::add`] says so.
+//! A thread that adds the earliest timer must wake the monitor, so that the monitor does not sleep past the deadline:
+//! [`Timers::add`] tells the caller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::sync::{Mutex, lock};
 
-/// Denotes a timer of one scheduler, for ever.
+/// Identifies a timer of one scheduler. Identifiers are not used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TimerId {
     deadline: Duration,
-    /// Counts the timers that were made.
+    /// How many timers were made before this one.
     number: u64,
 }
 
-/// The timers that are not due, or that nobody has taken yet.
+/// The timers that were neither taken nor cancelled.
 pub(crate) struct Timers<P>(Mutex<Table<P>>);
 
 struct Table<P> {
@@ -32,7 +33,7 @@ struct Table<P> {
 #[must_use]
 pub(crate) struct Added {
     pub(crate) id: TimerId,
-    /// No other timer is due before it.
+    /// Whether no other timer is due before this one.
     pub(crate) is_first: bool,
 }
 
@@ -50,7 +51,7 @@ impl<P> Timers<P> {
         Added { id, is_first: first.is_some_and(|(first, _)| *first == id) }
     }
 
-    /// Removes a timer that was not taken yet.
+    /// Removes a timer, unless it was taken already.
     pub(crate) fn cancel(&self, id: TimerId) -> Option<P> {
         lock(&self.0).payloads.remove(&id)
     }

@@ -1,37 +1,36 @@
-//! What a worker and the monitor know of each other.
+//! The words that a worker and the monitor share. The worker writes its progress in each switch; the monitor reads it a
+//! few times in each slice, and leaves its requests here.
 //!
-//! The worker writes its *progress*: how many items it has begun to run, whether it runs one, and
-//! whether it keeps something that nobody can steal. One relaxed store to a line of its own per switch; the monitor
-//! reads it a few times per slice and sees whether the worker has got on. No worker reads a clock.
+//! *Progress* is one word in a cache line of the worker's own: how many items the worker has begun, whether an item runs,
+//! and whether an item waits where no other worker can steal it. A switch costs one relaxed store. The monitor compares
+//! the words of two looks, so no worker reads a clock.
 //!
-//! The monitor writes a *request*, and has the runtime bring the worker to the slow path of a poll.
-//! A request names the item that it is about (by its number), so it needs no taking back: after a
-//! switch it means nothing.
+//! A *request* names the item that it concerns by the item's number, and the runtime then brings the worker to the slow
+//! path of a poll. After a switch the request has no effect, so the monitor need not withdraw it.
 //!
 //! # Excused
 //!
-//! The monitor must be awake while an item waits behind one that runs, and shall sleep otherwise. Had
-//! it to find out by itself that nothing waits, each push would need a fence between making an item
-//! visible and looking whether the monitor sleeps. So the decision is the worker's: it *excuses*
-//! the monitor when asked and nothing waits, and *recalls* it when something does. In between it
-//! knows, from a field of its own, that it has to recall; a push on a watched worker costs nothing.
+//! The monitor must be awake while an item waits behind a running one, and should sleep otherwise. If the monitor
+//! had to find out by itself that no item waits, each push would need a fence between making an item visible and checking
+//! whether the monitor sleeps. So the worker decides: it *excuses* the monitor when it is asked and no item waits, and
+//! *recalls* it when an item waits again. A field of the worker's own says whether a recall is necessary; a push on a
+//! watched worker costs nothing.
 //!
 //! ```text
 //!   EXCUSED ──── recall: an item runs and another waits ────▶ WATCHED
 //!      ▲                                                        │
-//!      └─ excuse: asked in a poll, and nothing waits; parking ──┘
+//!      └─ excuse: asked in a poll, and no item waits; parking ──┘
 //!
 //!   worker, recalling                    monitor, about to rest
 //!   R1  excused := false                 M1  resting := true
 //!   R2  fence (SeqCst)                   M2  fence (SeqCst)
-//!   R3  resting? then kick               M3  is anybody not excused? then go on
+//!   R3  resting? then kick               M3  is a worker not excused? then go on
 //!                                        M4  wait for a kick
 //! ```
 //!
-//! One of R3 and M3 sees the other's store. If it is R3, it also takes `resting` back, so that others
-//! need not kick as well: the monitor comes to its next M1 after that, hence they are seen by its
-//! next M3. A kick is remembered under the gate's lock, so it does
-//! not matter whether M4 has begun. `gate/model.rs` explores this.
+//! R3 sees the store of M1, or M3 sees the store of R1. In the first case, R3 also clears `resting`, so that other
+//! workers need not kick as well: the monitor reaches its next M1 later, and its next M3 sees their stores. A kick is
+//! remembered under the gate's lock, so it has an effect whether or not M4 has begun. `gate/model.rs` explores this.
 
 use crate::outside::Whereabouts;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -43,37 +42,37 @@ const COUNT_SHIFT: u32 = 2;
 /// The words that one worker and the monitor share.
 pub(crate) struct Watch {
     progress: AtomicU64,
-    /// The number of an item shifted by one, and whether its slice is over.
+    /// The number of an item, shifted by one, and a bit: whether the item's slice is over.
     request: AtomicU64,
     excused: AtomicBool,
-    /// Whether the item that runs is in foreign code.
+    /// Whether the running item is outside.
     pub(crate) place: Whereabouts,
 }
 
-/// How far a worker has got.
+/// The progress of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Progress {
-    /// How many items have been begun, by all workers that have had this number.
+    /// How many items all workers with this number have begun.
     pub(crate) count: u64,
     /// Whether the last of them still runs.
     pub(crate) runs: bool,
-    /// Whether something waits that nobody can steal: in the next slot, or behind.
+    /// Whether an item waits that no other worker can steal: in the next slot, or behind.
     pub(crate) has_private: bool,
 }
 
-/// What the monitor wants of a worker, as long as it runs the same item.
+/// A request of the monitor, valid as long as the worker runs the same item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Request {
-    /// Nothing, or it was about an earlier item.
+    /// No request, or one that concerns an earlier item.
     None,
-    /// Let others take what waits; or, if nothing waits, excuse the monitor.
+    /// Make the waiting items stealable; or, if no item waits, excuse the monitor.
     Share,
     /// End the item's slice.
     Preempt,
 }
 
 impl Watch {
-    /// A worker that runs nothing.
+    /// The words of a worker that runs no item.
     pub(crate) fn new() -> Watch {
         Watch {
             progress: AtomicU64::new(0),
@@ -83,7 +82,7 @@ impl Watch {
         }
     }
 
-    // Relaxed, all of progress and request: they are hints about one thread, each a word of its own.
+    // Progress and request are relaxed: each is a hint in one word about one thread.
 
     /// Called by the worker.
     #[inline(always)]
@@ -103,13 +102,13 @@ impl Watch {
         }
     }
 
-    /// Called by the monitor: asks for something about the item number `count`.
+    /// Called by the monitor: leaves a request that concerns item number `count`.
     pub(crate) fn ask(&self, count: u64, request: Request) {
         let is_over = request == Request::Preempt;
         self.request.store(count << 1 | u64::from(is_over), Ordering::Relaxed);
     }
 
-    /// Called by the worker: what is asked of it, while it runs the item number `count`.
+    /// Called by the worker, which runs item number `count`: the request that concerns this item.
     pub(crate) fn request(&self, count: u64) -> Request {
         let word = self.request.load(Ordering::Relaxed);
         match (word >> 1 == count, word & 1 != 0) {
@@ -120,17 +119,18 @@ impl Watch {
     }
 
     pub(crate) fn excuse(&self) {
-        // Release: the monitor that reads it sees what the worker has begun before.
+        // Release: pairs with the load in `is_excused`, so that the monitor sees the worker's progress.
         self.excused.store(true, Ordering::Release);
     }
 
-    /// The worker must look whether the monitor rests, with [`Gate::recall`](crate::gate::Gate).
+    /// The caller must check afterwards whether the monitor rests, with [`Gate::recall`](crate::gate::Gate).
     pub(crate) fn withdraw_excuse(&self) {
-        // The fence of `Gate::recall` orders it.
+        // Relaxed: the fence of `Gate::recall` orders it.
         self.excused.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn is_excused(&self) -> bool {
+        // Acquire: pairs with the store in `excuse`.
         self.excused.load(Ordering::Acquire)
     }
 }

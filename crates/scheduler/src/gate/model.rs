@@ -1,6 +1,5 @@
-//! The monitor's sleep, in all interleavings of small programs (loom): it notices every worker that
-//! has something waiting, and every timer. Time does not pass here, so what it misses once it misses
-//! for ever, which loom reports as a deadlock.
+//! The monitor's sleep in all interleavings of small programs (loom): the monitor notices every worker with a waiting
+//! item, and every timer. Time does not pass here, so a missed event is missed for ever, and loom reports a deadlock.
 
 use super::*;
 use crate::sync::{AtomicUsize, Ordering};
@@ -34,18 +33,18 @@ impl Model {
         self.injected.load(Ordering::Relaxed) > 0 || !self.watches.iter().all(Watch::is_excused)
     }
 
-    /// A worker that has an item waiting.
+    /// The part of a worker with a waiting item.
     fn recall(&self, worker: usize) {
         self.watches[worker].set_progress(Progress { count: 1, runs: true, has_private: true });
         self.watches[worker].withdraw_excuse();
         assert_eq!(self.gate.recall(), Kick::Done);
     }
 
-    /// The monitor, until what it sees satisfies it.
+    /// The part of the monitor, until it sees what the model expects.
     fn monitor(&self, is_satisfied: impl Fn() -> bool) {
         while !is_satisfied() {
             self.gate.rest(|| self.is_needed(), None);
-            // What in reality is a pause lets the others get on.
+            // The real monitor pauses here, so the other threads get on.
             thread::yield_now();
         }
     }
@@ -82,7 +81,7 @@ fn of_two_workers_both_are_noticed() {
 }
 
 #[test]
-fn what_is_injected_behind_busy_workers_is_noticed() {
+fn an_injected_item_is_noticed_while_workers_are_busy() {
     explore(|| {
         let model = Model::new();
         let other = Arc::clone(&model);

@@ -1,5 +1,5 @@
-//! Inboxes, in all interleavings of small programs (loom): every item is taken, in the order in which
-//! it was handed over, and a stall is told once, when the bound worker is idle as well.
+//! Inboxes in all interleavings of small programs (loom): the bound worker takes every item in the order of the offers,
+//! and a stall is found once, when the bound worker is idle as well.
 
 use super::*;
 use crate::parking::{Parker, Parking, Verdict};
@@ -37,7 +37,7 @@ impl Model {
         self.inbox.offer(item, item, || self.parking.begin_source(), || ())
     }
 
-    /// A bound worker until all is over; item 0 makes something for the ordinary worker.
+    /// The part of the bound worker; item 0 makes an item for the ordinary worker.
     fn work_bound(&self) {
         loop {
             while let Some(item) = self.inbox.take() {
@@ -55,7 +55,7 @@ impl Model {
         }
     }
 
-    /// An ordinary worker that hands these over, and then runs what comes back, until the stall.
+    /// The part of the ordinary worker: hands these items over, then runs returned items until the stall.
     fn work(&self, items: &[usize]) {
         let id = self.parking.join().expect("the model has a place");
         items.iter().for_each(|item| _ = self.offer(*item));
@@ -99,17 +99,17 @@ fn check(items: &'static [usize]) {
 }
 
 #[test]
-fn what_is_handed_over_runs_before_the_stall() {
+fn offered_items_run_before_the_stall() {
     explore(|| check(&[1, 2]));
 }
 
 #[test]
-fn what_comes_back_runs_before_the_stall() {
+fn returned_items_run_before_the_stall() {
     explore(|| check(&[0]));
 }
 
 #[test]
-fn of_two_who_hand_over_one_finds_an_idle_worker_at_least() {
+fn at_least_one_of_two_offers_finds_an_idle_worker() {
     explore(|| {
         let model = Model::new();
         model.parking.begin_source();
@@ -128,7 +128,7 @@ fn of_two_who_hand_over_one_finds_an_idle_worker_at_least() {
 }
 
 #[test]
-fn who_is_dismissed_takes_what_came_before() {
+fn a_dismissed_worker_takes_earlier_items() {
     explore(|| {
         let model = Model::new();
         model.parking.begin_source();

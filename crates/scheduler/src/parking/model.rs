@@ -1,12 +1,12 @@
-//! Parking, in all interleavings of small programs (loom): every item is taken, a stall is told once
-//! and only when nothing is left, and nobody waits for ever (loom reports that as a deadlock).
+//! Parking in all interleavings of small programs (loom): workers take every item, a stall is told once and only when
+//! no item is left, and no thread waits for ever (loom reports that as a deadlock).
 
 use super::*;
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A scheduler without queues: items are a number, as the injector is one.
+/// A scheduler whose injector is a number of items, without other queues.
 struct Model {
     parking: Parking,
     injected: AtomicUsize,
@@ -25,7 +25,7 @@ impl Model {
     }
 
     fn has_work(&self) -> bool {
-        // Acquire and release as the injector's own.
+        // Acquire and release, as in the injector.
         self.injected.load(Ordering::Acquire) > 0
     }
 
@@ -45,7 +45,7 @@ impl Model {
         self.parking.end_sources(1, || self.has_work());
     }
 
-    /// A worker that joins and runs items until it is over. A stall ends everything.
+    /// The part of a worker: joins, and runs items until the stop. A stall stops the scheduler.
     fn work(&self) {
         let id = self.parking.join().expect("the model has a place");
         let mut has_token = false;
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    /// Runs an item, found at first sight or as a searcher; whether there was one.
+    /// Runs an item, found at first sight or as a searcher; answers whether there was one.
     fn run(&self, has_token: bool) -> bool {
         let found = self.take();
         if !has_token && (found || !self.parking.begin_search()) {
@@ -73,7 +73,7 @@ impl Model {
         }
         let found = found || self.take();
         self.parking.end_search();
-        // Who finds something has the rest looked after.
+        // A searcher that leaves items wakes the next searcher.
         let _ = if found && self.has_work() { self.parking.wake() } else { Wake::Searched };
         found
     }
@@ -96,7 +96,7 @@ fn spawn(model: &Arc<Model>, run: fn(&Model)) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn what_is_injected_wakes_a_parking_worker() {
+fn an_injected_item_wakes_a_parking_worker() {
     explore(|| {
         let model = Model::new(1);
         model.parking.begin_source();
@@ -110,7 +110,7 @@ fn what_is_injected_wakes_a_parking_worker() {
 }
 
 #[test]
-fn two_workers_take_everything_and_one_is_told_of_the_stall() {
+fn two_workers_take_all_items_and_one_is_told_of_the_stall() {
     explore(|| {
         let model = Model::new(2);
         model.parking.begin_source();
@@ -119,13 +119,13 @@ fn two_workers_take_everything_and_one_is_told_of_the_stall() {
         let _ = model.inject();
         model.end_source();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
-        // A worker that had not joined when the other was told found all over.
+        // A worker that joined after the verdict found the scheduler stopped.
         model.check(2, 1);
     });
 }
 
 #[test]
-fn a_worker_is_started_for_what_is_injected() {
+fn a_worker_is_started_for_an_injected_item() {
     explore(|| {
         let model = Model::new(2);
         model.parking.begin_source();
@@ -156,7 +156,7 @@ fn the_last_source_to_end_tells_of_the_stall() {
 }
 
 #[test]
-fn stopping_sends_everybody_home() {
+fn stopping_ends_all_workers() {
     explore(|| {
         let model = Model::new(2);
         model.parking.begin_source();
@@ -168,7 +168,7 @@ fn stopping_sends_everybody_home() {
 }
 
 #[test]
-fn a_stall_is_told_again_only_after_something_ran() {
+fn a_stall_is_told_again_only_after_an_item_ran() {
     explore(|| {
         let model = Model::new(1);
         let id = model.parking.join().expect("the model has a place");
@@ -180,7 +180,7 @@ fn a_stall_is_told_again_only_after_something_ran() {
         let other = spawn(&model, |model| {
             let _ = model.inject();
         });
-        // Not a stall: nothing has run since.
+        // Not a stall: no item has run since.
         assert!(matches!(park(false), Verdict::Search { .. }));
         other.join().unwrap();
         assert!(model.take());

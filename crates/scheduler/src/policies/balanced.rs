@@ -1,28 +1,27 @@
-//! Balanced queues, as in the Linux kernel since 2.6: each worker has a queue under a lock, what it makes ready
-//! comes there, and items are moved from long queues to short ones.
+//! Balanced queues, as in the Linux kernel since 2.6: each worker has a queue under a lock, which gets the items that the
+//! worker makes ready; workers with short queues take items from long ones.
 //!
-//! Who moves them is the worker with the short one: when it has nothing (it then takes from the longest queue),
-//! and, busy or not, whenever the monitor has looked a few times since it did so last, for two
-//! queues that never get empty may differ in length for ever. It takes half of what the other has more.
+//! A worker balances when it has no item: it then takes from the longest queue. A busy worker balances after every few
+//! looks of the monitor, because two queues that never get empty could otherwise differ in length for ever. A worker
+//! takes half of the difference.
 //!
-//! A worker that goes idle by itself leaves a queue of one item alone: that is most often an item
-//! that another one has just made ready and is about to run. One that the monitor had woken, since an item waits,
-//! takes it.
+//! A worker that goes idle by itself leaves a queue of one item alone: most often, the queue's owner has just made this
+//! item ready and is about to run it. A worker that the monitor has woken for a waiting item takes it.
 //!
-//! Locks are leaves: a worker holds one queue's at a time.
+//! Locks are leaves: a worker holds the lock of one queue at a time.
 
 use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 
-use super::{Local, Pool, injected};
+use super::{Host, Local, Pool, injected};
+use crate::WorkerId;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
-use crate::{Scheduler, WorkerId};
 
 /// After how many looks of the monitor a busy worker balances its queue.
 const LOOKS_PER_BALANCE: u64 = 4;
 
-/// How much longer another queue must be for a busy worker to take something.
+/// How much longer another queue must be for a busy worker to take items from it.
 const IMBALANCE: usize = 4;
 
 /// A queue for each worker that there may be.
@@ -34,7 +33,7 @@ struct RunQueue<T> {
     items: Mutex<VecDeque<T>>,
     /// How many there are. Written under the lock.
     length: AtomicUsize,
-    /// At which look of the monitor the worker balanced it. The worker's own.
+    /// The number of the monitor's look at which the worker has balanced. Only the worker uses it.
     balanced_at: AtomicU64,
 }
 
@@ -43,8 +42,8 @@ impl<T: Copy> Balanced<T> {
         Balanced { queues: (0..threads).map(|_| CachePadded::new(RunQueue::new())).collect() }
     }
 
-    /// Moves half of what the longest queue has more than this worker's to this worker's. Nothing, if that is
-    /// less than `imbalance`.
+    /// Moves half of the difference between the longest queue and this worker's queue to the latter, if the difference is
+    /// at least `imbalance`.
     fn pull(&self, worker: WorkerId, joined: usize, imbalance: usize) {
         let own = &self.queues[worker.index()];
         let others = self.queues[..joined].iter().filter(|queue| !std::ptr::eq(*queue, own));
@@ -55,7 +54,7 @@ impl<T: Copy> Balanced<T> {
         }
     }
 
-    /// Balances the queue of a worker that is busy, now and then.
+    /// Balances the queue of a busy worker, after every few looks.
     fn balance(&self, worker: WorkerId, joined: usize, looks: u64) {
         let balanced_at = &self.queues[worker.index()].balanced_at;
         if looks >= balanced_at.load(Ordering::Relaxed) + LOOKS_PER_BALANCE {
@@ -75,7 +74,7 @@ impl<T: Copy> RunQueue<T> {
     }
 
     fn length(&self) -> usize {
-        // Relaxed: for the owner it is exact, for others a hint.
+        // Relaxed: exact for the owner, a hint for other threads.
         self.length.load(Ordering::Relaxed)
     }
 
@@ -102,22 +101,18 @@ impl<T: Copy> RunQueue<T> {
     }
 }
 
-impl<T, P> Pool<T, P> for Balanced<T>
-where
-    T: Copy + Send + 'static,
-    P: Send + 'static,
-{
-    fn push(&self, _scheduler: &'static Scheduler<T, P>, local: Local<'_, T>, item: T) {
+impl<T: Copy + Send + 'static> Pool<T> for Balanced<T> {
+    fn push(&self, _host: &'static dyn Host<T>, local: Local<'_, T>, item: T) {
         self.queues[local.id.index()].extend([item]);
     }
 
-    fn take(&self, scheduler: &'static Scheduler<T, P>, local: Local<'_, T>) -> Option<T> {
-        let (own, joined) = (&self.queues[local.id.index()], scheduler.parking.joined());
-        self.balance(local.id, joined, scheduler.looks());
+    fn take(&self, host: &'static dyn Host<T>, local: Local<'_, T>) -> Option<T> {
+        let (own, joined) = (&self.queues[local.id.index()], host.joined());
+        self.balance(local.id, joined, host.looks());
         local
-            .injected_in_turn(&scheduler.injector)
+            .injected_in_turn(host.injector())
             .or_else(|| own.pop())
-            .or_else(|| injected(&scheduler.injector))
+            .or_else(|| injected(host.injector()))
             .or_else(|| {
                 self.pull(local.id, joined, if local.is_woken { 1 } else { 2 });
                 own.pop()
@@ -128,9 +123,9 @@ where
         self.queues.get(worker.index()).map_or(0, |queue| queue.length())
     }
 
-    fn release(&self, scheduler: &'static Scheduler<T, P>, worker: WorkerId) {
+    fn release(&self, host: &'static dyn Host<T>, worker: WorkerId) {
         let items = self.queues.get(worker.index()).map(|queue| queue.take(usize::MAX));
-        items.into_iter().flatten().for_each(|item| scheduler.injector.push(item));
+        items.into_iter().flatten().for_each(|item| host.injector().push(item));
     }
 
     fn lets_help(&self) -> bool {

@@ -1,29 +1,29 @@
-//! Dictated pooling: a *coordinator*, a thread that runs no items, has all that is ready, and hands it out.
+//! Dictated pooling: a *coordinator*, a thread that runs no items, has all ready items and hands them out to the workers.
 //!
-//! Workers and the coordinator share no pool. They write to it, and it puts what a worker shall run into that
-//! worker's *tray*:
+//! Workers and the coordinator share no pool. Workers write letters to the coordinator, and the coordinator puts each
+//! worker's items into that worker's *tray*:
 //!
 //! ```text
 //!    worker, any thread ── ready(item) ──▶ ┐
-//!    worker, tray empty ── asks ─────────▶ ├─ mail ─▶ coordinator ── items ─▶ tray of who asked
+//!    worker, tray empty ── asks ─────────▶ ├─ mail ─▶ coordinator ── items ─▶ tray of the asking worker
 //!                                          ┘                    └── summons the worker, if it sleeps
 //! ```
 //!
-//! A worker whose tray is empty asks, once, and parks; an answer ends that, now or when it has begun
-//! (`Parking::summon`). So no worker waits in any other way than under the other policies, and one that has asked
-//! need not look again before it parks: what comes, comes to its tray.
+//! A worker whose tray is empty asks, once, and parks; the answer ends this park, or the next one (`Parking::summon`). So
+//! workers wait as under the other policies, and a worker that has asked need not look again before it parks, since the
+//! answer comes to its tray.
 //!
 //! # Stall
 //!
-//! The coordinator is a source (`parking.rs`) from the letter by which it gets an item while it has none to the tray into
-//! which it puts the last. The beginning is told under the lock of the mail by who writes, who is a worker that runs
-//! something or a source. The end is told after the worker was summoned.
+//! The coordinator is a source (`parking.rs`) while it has items: from the letter that brings the first of them, until
+//! it puts the last one into a tray. The writer of the letter begins the source under the lock of the mail; this writer
+//! is a worker with an item, or belongs to a source. The coordinator ends the source after it has summoned the worker.
 //!
 //! # Helping
 //!
-//! What is in the tray of a worker whose item runs for long waits in vain. The monitor sends it back to the
-//! coordinator if another worker is idle, as does a worker that blocks or leaves. A worker takes its question back
-//! when it leaves: the coordinator fills only trays of those who ask.
+//! Items in the tray of a worker wait in vain while the worker runs a long item. The monitor sends them back to the
+//! coordinator if another worker is idle; a worker that blocks or leaves does so, too. A worker that leaves also
+//! withdraws its question: the coordinator fills only trays of asking workers.
 //!
 //! Locks are leaves, as all of the scheduler's.
 
@@ -33,9 +33,9 @@ use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 
-use super::{Local, Pool};
+use super::{Host, Local, Pool};
+use crate::WorkerId;
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, lock};
-use crate::{Scheduler, WorkerId};
 
 #[cfg(all(test, feature = "loom"))]
 mod model;
@@ -43,10 +43,10 @@ mod model;
 /// How many items a worker gets at a time, at most.
 const BATCH: usize = 32;
 
-/// The pool: what workers know of it.
+/// The pool, as workers see it.
 pub(super) struct Dictated<T>(Arc<Office<T>>);
 
-/// What workers and the coordinator share.
+/// The state that workers and the coordinator share.
 struct Office<T> {
     mail: Mutex<Mail<T>>,
     written: Condvar,
@@ -58,7 +58,7 @@ struct Office<T> {
 
 struct Mail<T> {
     letters: VecDeque<Letter<T>>,
-    /// Whether the coordinator has nothing to read, and sleeps.
+    /// Whether the coordinator has read all letters, and sleeps.
     is_read: bool,
     is_started: bool,
     is_stopped: bool,
@@ -69,37 +69,37 @@ enum Letter<T> {
     Asks(WorkerId),
 }
 
-/// What a worker shall run.
+/// The items that a worker is to run.
 struct Tray<T> {
     items: Mutex<VecDeque<T>>,
     /// How many there are. Written under the lock.
     length: AtomicUsize,
-    /// Whether the worker waits for the coordinator to put something there. Written under the lock.
+    /// Whether the worker has asked for items. Written under the lock.
     asks: AtomicBool,
 }
 
-/// What only the coordinator has.
+/// The coordinator's private state.
 struct Ledger<T> {
     ready: VecDeque<T>,
-    /// Who asked, the first one first; among them some who do not ask any more.
+    /// The workers that have asked, in order; among them some that have withdrawn the question.
     asking: VecDeque<WorkerId>,
 }
 
-/// What the coordinator asks of the scheduler.
+/// The scheduler, as far as the coordinator uses it.
 trait Staff {
-    /// A worker has something in its tray.
+    /// A worker has items in its tray.
     fn summon(&self, worker: WorkerId);
 
-    /// Nobody asks: somebody who is idle shall.
+    /// No worker has asked: wakes an idle worker, which will ask.
     fn call_for_questions(&self);
 
-    /// The coordinator has nothing any more.
+    /// The coordinator has no items any more.
     fn end_source(&self);
 }
 
-impl<T: Copy + Send + 'static, P: Send + 'static> Staff for &'static Scheduler<T, P> {
+impl<T: 'static> Staff for &'static dyn Host<T> {
     fn summon(&self, worker: WorkerId) {
-        self.parking.summon(worker);
+        Host::summon(*self, worker);
     }
 
     fn call_for_questions(&self) {
@@ -107,7 +107,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Staff for &'static Scheduler<T
     }
 
     fn end_source(&self) {
-        self.end_sources(1);
+        Host::end_source(*self);
     }
 }
 
@@ -117,11 +117,11 @@ impl<T: Copy + Send + 'static> Dictated<T> {
     }
 
     /// Sends an item to the coordinator. The first one starts it.
-    fn send<P: Send + 'static>(&self, scheduler: &'static Scheduler<T, P>, item: T) {
-        if !self.0.send(item, || scheduler.parking.begin_source()) {
+    fn send(&self, host: &'static dyn Host<T>, item: T) {
+        if !self.0.send(item, || host.begin_source()) {
             let office = Arc::clone(&self.0);
             let builder = std::thread::Builder::new().name("squall-coordinator".to_owned());
-            let thread = builder.spawn(move || office.coordinate(&scheduler));
+            let thread = builder.spawn(move || office.coordinate(&host));
             thread.expect("the system has a thread for the coordinator");
         }
     }
@@ -144,14 +144,15 @@ impl<T: Copy + Send + 'static> Office<T> {
         }
     }
 
-    /// Sends an item to the coordinator; whether there is one. If it has had none, its time as a source begins.
+    /// Sends an item to the coordinator; answers whether its thread was started. If the coordinator has no items, it
+    /// becomes a source.
     fn send(&self, item: T, begin_source: impl FnOnce()) -> bool {
         let mut mail = lock(&self.mail);
         let held = self.held.load(Ordering::Relaxed);
         if held == 0 {
             begin_source();
         }
-        // Release: who sees the number may count on the coordinator.
+        // Release: pairs with the load in `has_items`; a thread that sees the number may count on the coordinator.
         self.held.store(held + 1, Ordering::Release);
         mail.letters.push_back(Letter::Ready(item));
         let is_started = mem::replace(&mut mail.is_started, true);
@@ -163,7 +164,7 @@ impl<T: Copy + Send + 'static> Office<T> {
         is_started
     }
 
-    /// Tells the coordinator that a worker has nothing. It need not wake for that if it has nothing, either.
+    /// Tells the coordinator that a worker has no item. If the coordinator has none either, it need not wake for that.
     fn ask(&self, worker: WorkerId) {
         let mut mail = lock(&self.mail);
         mail.letters.push_back(Letter::Asks(worker));
@@ -174,7 +175,7 @@ impl<T: Copy + Send + 'static> Office<T> {
         }
     }
 
-    /// The letters that have come, as soon as that matters; `None` if all is over.
+    /// The letters, as soon as there are letters and items; `None` if the scheduler was stopped.
     fn read(&self) -> Option<VecDeque<Letter<T>>> {
         let mut mail = lock(&self.mail);
         while !mail.is_stopped {
@@ -200,7 +201,7 @@ impl<T: Copy + Send + 'static> Office<T> {
         }
     }
 
-    /// Hands out what is ready to those who ask. If nobody does, somebody shall.
+    /// Hands out the ready items to asking workers. If no worker has asked, calls for questions.
     fn hand_out(&self, staff: &impl Staff, ledger: &mut Ledger<T>) {
         while !ledger.ready.is_empty() {
             let Some(worker) = ledger.asking.pop_front() else {
@@ -216,7 +217,7 @@ impl<T: Copy + Send + 'static> Office<T> {
         }
     }
 
-    /// So many items are not the coordinator's any more; whether it has none.
+    /// The coordinator has handed out `count` items; answers whether it has none left.
     fn settle(&self, count: usize) -> bool {
         let _mail = lock(&self.mail);
         let held = self.held.load(Ordering::Relaxed) - count;
@@ -225,16 +226,17 @@ impl<T: Copy + Send + 'static> Office<T> {
     }
 
     fn has_items(&self) -> bool {
+        // Acquire: pairs with the stores under the lock.
         self.held.load(Ordering::Acquire) > 0
     }
 
-    /// Whether a worker that is about to park should look once more. Who has asked is summoned; who has not shall
-    /// ask.
+    /// Whether a worker that is about to park should look once more. A worker that has asked will be summoned; another
+    /// one has to ask.
     fn is_worth_a_look(&self, worker: WorkerId) -> bool {
         !self.trays[worker.index()].asks.load(Ordering::Relaxed) && self.has_items()
     }
 
-    /// What a worker is to run now. If it has nothing, it has asked.
+    /// The item that a worker is to run now. If there is none, the worker has asked.
     fn take(&self, worker: WorkerId) -> Option<T> {
         match self.trays[worker.index()].take() {
             Ok(item) => Some(item),
@@ -262,7 +264,7 @@ impl<T> Tray<T> {
         }
     }
 
-    /// An item, or whether the worker is to ask.
+    /// An item; or, as the error, whether the worker has to ask.
     fn take(&self) -> Result<T, bool> {
         let mut items = lock(&self.items);
         match items.pop_front() {
@@ -274,7 +276,7 @@ impl<T> Tray<T> {
         }
     }
 
-    /// Puts some of these items here, if the worker asks for some; whether it does.
+    /// Puts `count` of these items here if the worker has asked; answers whether it has.
     fn fill(&self, ready: &mut VecDeque<T>, count: usize) -> bool {
         let mut items = lock(&self.items);
         if !self.asks.swap(false, Ordering::Relaxed) {
@@ -285,7 +287,7 @@ impl<T> Tray<T> {
         true
     }
 
-    /// All items. If the worker leaves, or blocks, it asks no more.
+    /// All items. If `asks_no_more`, withdraws the question as well, since the worker leaves or blocks.
     fn empty(&self, asks_no_more: bool) -> VecDeque<T> {
         let mut items = lock(&self.items);
         if asks_no_more {
@@ -296,25 +298,21 @@ impl<T> Tray<T> {
     }
 }
 
-impl<T, P> Pool<T, P> for Dictated<T>
-where
-    T: Copy + Send + 'static,
-    P: Send + 'static,
-{
-    fn push(&self, scheduler: &'static Scheduler<T, P>, _local: Local<'_, T>, item: T) {
-        self.send(scheduler, item);
+impl<T: Copy + Send + 'static> Pool<T> for Dictated<T> {
+    fn push(&self, host: &'static dyn Host<T>, _local: Local<'_, T>, item: T) {
+        self.send(host, item);
     }
 
-    fn inject(&self, scheduler: &'static Scheduler<T, P>, item: T) {
-        self.send(scheduler, item);
+    fn inject(&self, host: &'static dyn Host<T>, item: T) {
+        self.send(host, item);
     }
 
-    fn take(&self, _scheduler: &'static Scheduler<T, P>, local: Local<'_, T>) -> Option<T> {
+    fn take(&self, _host: &'static dyn Host<T>, local: Local<'_, T>) -> Option<T> {
         self.0.take(local.id)
     }
 
     fn waiting(&self, worker: WorkerId) -> usize {
-        // Relaxed: a hint for others. The worker itself looks under the lock before it parks.
+        // Relaxed: a hint for other threads. The worker itself looks under the lock before it parks.
         self.tray(worker).map_or(0, |tray| tray.length.load(Ordering::Relaxed))
     }
 
@@ -326,18 +324,18 @@ where
         self.0.is_worth_a_look(worker)
     }
 
-    fn release(&self, scheduler: &'static Scheduler<T, P>, worker: WorkerId) {
+    fn release(&self, host: &'static dyn Host<T>, worker: WorkerId) {
         let items = self.tray(worker).map(|tray| tray.empty(true));
-        items.into_iter().flatten().for_each(|item| self.send(scheduler, item));
+        items.into_iter().flatten().for_each(|item| self.send(host, item));
     }
 
     fn lets_help(&self) -> bool {
         true
     }
 
-    fn call_help(&self, scheduler: &'static Scheduler<T, P>, worker: WorkerId) {
+    fn call_help(&self, host: &'static dyn Host<T>, worker: WorkerId) {
         let items = self.tray(worker).map(|tray| tray.empty(false));
-        items.into_iter().flatten().for_each(|item| self.send(scheduler, item));
+        items.into_iter().flatten().for_each(|item| self.send(host, item));
     }
 
     fn stop(&self) {

@@ -1,19 +1,17 @@
-//! The strictly hierarchical approach: what a worker makes ready stays with it, in the order in which it became
-//! so. If the worker has too much already, the item goes to whoever has nothing, and what follows
-//! from it stays there.
+//! The strictly hierarchical approach: an item stays with the worker that made it ready, first in, first out. If too many
+//! items wait there already, any worker without items takes it, and what it makes ready stays with that worker.
 //!
-//! Strands that talk to each other thus stay together, and nothing is shared but what was too much. But a
-//! worker whose items are few and long shares nothing at all, however idle the others are.
+//! Strands that communicate thus stay together, and workers share only surplus items. But a worker with few long items
+//! shares none of them, however idle the other workers are.
 //!
-//! Without a limit and with one worker it is *interleaving*: one thread, one queue.
+//! Without a limit and with one worker, this pool is the policy `interleaving`: one thread, one queue.
 
-use super::{Local, Pool, injected};
-use crate::Scheduler;
+use super::{Host, Local, Pool, injected};
 
-/// How many items wait at most behind one that makes another ready, for that to stay.
+/// With how many items in a worker's queue the next one goes to the injector.
 const LIMIT: usize = 32;
 
-/// A pool that has nothing of its own: items are in the workers' queues, and in the injector.
+/// A pool without items of its own: they are in the workers' queues, and in the injector.
 pub(super) struct Hierarchical {
     limit: usize,
 }
@@ -28,24 +26,20 @@ impl Hierarchical {
     }
 }
 
-impl<T, P> Pool<T, P> for Hierarchical
-where
-    T: Copy + Send + 'static,
-    P: Send + 'static,
-{
-    fn push(&self, scheduler: &'static Scheduler<T, P>, local: Local<'_, T>, item: T) {
+impl<T: Copy + Send + 'static> Pool<T> for Hierarchical {
+    fn push(&self, host: &'static dyn Host<T>, local: Local<'_, T>, item: T) {
         if local.queue.len() < self.limit {
             local.queue.push(item);
         } else {
-            self.inject(scheduler, item);
+            self.inject(host, item);
         }
     }
 
-    fn take(&self, scheduler: &'static Scheduler<T, P>, local: Local<'_, T>) -> Option<T> {
+    fn take(&self, host: &'static dyn Host<T>, local: Local<'_, T>) -> Option<T> {
         local
-            .injected_in_turn(&scheduler.injector)
+            .injected_in_turn(host.injector())
             .or_else(|| local.queue.pop())
-            .or_else(|| injected(&scheduler.injector))
+            .or_else(|| injected(host.injector()))
     }
 
     fn lets_help(&self) -> bool {

@@ -1,17 +1,17 @@
-//! Policies: where items wait that are ready, and which worker gets which.
+//! Pools: the places of ready items under the policies other than stealing. The scheduler makes the pool of its policy;
+//! its workers, the monitor and other threads put items into it and take them out.
 //!
-//! Under [`Policy::Stealing`] they wait where the worker that made them ready has them at hand: in its
-//! next slot and its queue (`worker.rs`, `search.rs`). Nothing is asked of a policy there, so a switch
-//! costs what it costs. Under the others, a worker keeps nothing in its next slot; it gives what it makes ready
-//! to a [`Pool`], and takes what is next from it.
+//! Under [`Policy::Stealing`], ready items are in the next slot and the queue of the worker that made them ready
+//! (`worker/`), and there is no pool, so the other policies do not slow it down. Under another policy, a worker keeps
+//! no item in its next slot; it pushes ready items into a [`Pool`], and takes its next item from the pool.
 //!
-//! A pool decides where items wait and who gets them, and nothing else. Parking, stalls, the monitor, bound
-//! workers and replacement are the same under each. What they have to know is the answer to two questions:
-//! what waits *for one worker*, and what waits *for anybody*.
+//! A pool decides where items wait and which worker gets them, and nothing else. Parking, stalls, the monitor, bound
+//! workers and replacement are the same under each policy. They ask a pool two questions: how many items wait *for one
+//! worker*, and do items wait *for any worker*.
 //!
-//! | policy | file | Rain's name for it |
+//! | policy | file | its name in Rain |
 //! |---|---|---|
-//! | `stealing` | `worker.rs`, `search.rs` | – |
+//! | `stealing` | `worker/mod.rs`, `worker/search.rs` | – |
 //! | `interleaving` | `hierarchical.rs`, with one worker and no limit | interleaving |
 //! | `threads` | `peered.rs`, with as many workers as there may be threads | thread per process |
 //! | `hierarchical` | `hierarchical.rs` | strictly hierarchical many-to-many |
@@ -19,139 +19,92 @@
 //! | `dictated` | `dictated.rs` | dictated pooling |
 //! | `balanced` | `balanced.rs` | Linux 2.6 |
 //!
-//! The names on the right are those of N. C. C. Brown, *Rain VM: portable concurrency through managing code*
-//! (CPA 2006), section 8. With a seed there is no policy: the generator says what is next.
+//! The names on the right are those of N. C. C. Brown, *Rain VM: portable concurrency through managing code* (CPA 2006),
+//! section 8. A seeded run has no policy: the generator chooses the next item.
 
 mod balanced;
 mod dictated;
 mod hierarchical;
 mod peered;
 
-use std::fmt;
-use std::str::FromStr;
-
 use crossbeam_deque::{Injector, Steal, Worker as Queue};
 
-use crate::{Scheduler, SchedulerOptions, Worker, WorkerId};
+use crate::{Policy, SchedulerOptions, WorkerId};
 use balanced::Balanced;
 use dictated::Dictated;
 use hierarchical::Hierarchical;
 use peered::Peered;
 
-/// After how many items the injector is looked at before what waits for the worker itself. A prime, as in the
-/// scheduler of Go, so as not to go in step with the program's own rhythm.
+/// After how many items a worker looks into the injector first. A prime, as in the scheduler of Go, so that it is not in
+/// step with the program's own rhythm.
 pub(crate) const INJECTOR_INTERVAL: u64 = 61;
 
-/// Who gets which of the items that are ready. What a program means does not depend on it.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Policy {
-    /// Each worker has a slot for what it made ready last, and a queue from which idle ones steal.
-    #[default]
-    Stealing,
-    /// One worker, one queue.
-    Interleaving,
-    /// One pool under a lock, and a native thread for each item in it, up to
-    /// [`SchedulerOptions::threads`]: the operating system schedules.
-    Threads,
-    /// What a worker makes ready stays with it, unless it has too much already.
-    Hierarchical,
-    /// One pool under a lock, from which each worker takes one item at a time.
-    Peered,
-    /// A thread that runs no items hands them out.
-    Dictated,
-    /// Each worker has a queue under a lock; queues are balanced now and then, and by who is idle.
-    Balanced,
+/// The pool of a policy, for `threads` workers of which at most `places` are active; `None` if workers keep their items.
+pub(crate) fn pool<T>(
+    options: &SchedulerOptions,
+    threads: usize,
+    places: usize,
+) -> Option<Box<dyn Pool<T>>>
+where
+    T: Copy + Send + 'static,
+{
+    if options.seed.is_some() {
+        return None;
+    }
+    Some(match options.policy {
+        Policy::Stealing => return None,
+        Policy::Interleaving => Box::new(Hierarchical::without_limit()),
+        Policy::Hierarchical => Box::new(Hierarchical::new()),
+        Policy::Threads | Policy::Peered => Box::new(Peered::new()),
+        Policy::Dictated => Box::new(Dictated::new(threads, places)),
+        Policy::Balanced => Box::new(Balanced::new(threads)),
+    })
 }
 
-impl Policy {
-    /// All of them; the first is the one that is meant if nothing is said.
-    pub const ALL: [Policy; 7] = [
-        Policy::Stealing,
-        Policy::Interleaving,
-        Policy::Threads,
-        Policy::Hierarchical,
-        Policy::Peered,
-        Policy::Dictated,
-        Policy::Balanced,
-    ];
+/// The scheduler, as far as a pool uses it.
+pub(crate) trait Host<T>: Sync {
+    /// The items for any worker that are in no pool.
+    fn injector(&self) -> &Injector<T>;
 
-    /// Its name, as options have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Policy::Stealing => "stealing",
-            Policy::Interleaving => "interleaving",
-            Policy::Threads => "threads",
-            Policy::Hierarchical => "hierarchical",
-            Policy::Peered => "peered",
-            Policy::Dictated => "dictated",
-            Policy::Balanced => "balanced",
-        }
-    }
+    /// The least number that no worker has had.
+    fn joined(&self) -> usize;
 
-    /// How many workers may be active.
-    pub(crate) fn places(self, options: &SchedulerOptions) -> usize {
-        match self {
-            Policy::Interleaving => 1,
-            Policy::Threads => options.threads.max(options.workers).max(1),
-            _ => options.workers.max(1),
-        }
-    }
+    /// How often the monitor has looked.
+    fn looks(&self) -> u64;
 
-    /// What items wait in, for so many workers of which at most `places` are active; none if workers keep
-    /// them.
-    pub(crate) fn pool<T, P>(self, threads: usize, places: usize) -> Option<Box<dyn Pool<T, P>>>
-    where
-        T: Copy + Send + 'static,
-        P: Send + 'static,
-    {
-        Some(match self {
-            Policy::Stealing => return None,
-            Policy::Interleaving => Box::new(Hierarchical::without_limit()),
-            Policy::Hierarchical => Box::new(Hierarchical::new()),
-            Policy::Threads | Policy::Peered => Box::new(Peered::new()),
-            Policy::Dictated => Box::new(Dictated::new(threads, places)),
-            Policy::Balanced => Box::new(Balanced::new(threads)),
-        })
-    }
+    /// Wakes a worker, or has one started, to look for items that became visible before.
+    fn wake(&'static self);
+
+    /// Makes a worker look for items: wakes it, or lets its next `park` return at once.
+    fn summon(&self, worker: WorkerId);
+
+    /// The pool has items that no worker knows of: a source begins (`parking.rs`).
+    fn begin_source(&self);
+
+    /// The pool has no such items any more.
+    fn end_source(&self);
 }
 
-impl fmt::Display for Policy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl FromStr for Policy {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Policy, String> {
-        Policy::ALL.into_iter().find(|policy| policy.name() == name).ok_or_else(|| {
-            let names = Policy::ALL.map(Policy::name).join(", ");
-            format!("there is no scheduler of this name; there are {names}")
-        })
-    }
-}
-
-/// The part of a worker that a pool may use.
+/// A worker, as far as a pool uses it.
 #[derive(Clone, Copy)]
 pub(crate) struct Local<'a, T> {
     pub(crate) id: WorkerId,
-    /// The worker's own queue, which others can empty.
+    /// The worker's own queue, which other threads can empty.
     pub(crate) queue: &'a Queue<T>,
-    /// How many items it has begun.
+    /// How many items the worker has begun.
     pub(crate) count: u64,
-    /// Whether it was woken to look for work.
+    /// Whether the worker was woken to look for work.
     pub(crate) is_woken: bool,
 }
 
 impl<T> Local<'_, T> {
-    /// An item that waits for anybody, if the injector was not looked at for long.
+    /// An item for any worker, if this worker has not looked into the injector for long.
     fn injected_in_turn(&self, injector: &Injector<T>) -> Option<T> {
         if self.count.is_multiple_of(INJECTOR_INTERVAL) { injected(injector) } else { None }
     }
 }
 
-/// An item that waits for anybody.
+/// An item for any worker.
 fn injected<T>(injector: &Injector<T>) -> Option<T> {
     loop {
         match injector.steal() {
@@ -162,91 +115,49 @@ fn injected<T>(injector: &Injector<T>) -> Option<T> {
     }
 }
 
-/// Where items wait under a policy other than stealing, beside the workers' queues and the injector.
+/// The place of ready items under a policy other than stealing, beside the workers' queues and the injector.
 ///
-/// An item is in one place. Who makes one visible to workers that may be about to park calls
-/// [`Scheduler::wake`] afterwards (`parking.rs`).
-pub(crate) trait Pool<T, P>: Send + Sync
-where
-    T: Copy + Send + 'static,
-    P: Send + 'static,
-{
+/// An item is in one place. A thread that makes an item visible to workers that may be about to park calls
+/// [`Host::wake`] afterwards (`parking.rs`).
+pub(crate) trait Pool<T>: Send + Sync {
     /// A worker makes an item ready.
-    fn push(&self, scheduler: &'static Scheduler<T, P>, local: Local<'_, T>, item: T);
+    fn push(&self, host: &'static dyn Host<T>, local: Local<'_, T>, item: T);
 
     /// Any thread makes an item ready.
-    fn inject(&self, scheduler: &'static Scheduler<T, P>, item: T) {
-        scheduler.injector.push(item);
-        scheduler.wake();
+    fn inject(&self, host: &'static dyn Host<T>, item: T) {
+        host.injector().push(item);
+        host.wake();
     }
 
     /// The item that a worker is to run now.
-    fn take(&self, scheduler: &'static Scheduler<T, P>, local: Local<'_, T>) -> Option<T>;
+    fn take(&self, host: &'static dyn Host<T>, local: Local<'_, T>) -> Option<T>;
 
     /// How many items wait here for this worker.
     fn waiting(&self, _worker: WorkerId) -> usize {
         0
     }
 
-    /// Whether items wait here for anybody.
+    /// Whether items wait here for any worker.
     fn has_shared(&self) -> bool {
         false
     }
 
-    /// Whether it is worth while for a worker that is about to park to look once more.
+    /// Whether a worker that is about to park should look once more.
     fn is_worth_a_look(&self, _worker: WorkerId) -> bool {
         self.has_shared()
     }
 
-    /// What waits here for this worker waits for anybody from now on. Who calls it wakes somebody afterwards.
-    fn release(&self, _scheduler: &'static Scheduler<T, P>, _worker: WorkerId) {}
+    /// Makes the items that wait here for this worker wait for any worker. The caller wakes a worker afterwards.
+    fn release(&self, _host: &'static dyn Host<T>, _worker: WorkerId) {}
 
-    /// Whether an idle worker can help a busy one behind whose item others wait.
+    /// Whether an idle worker can take items that wait for a busy worker.
     fn lets_help(&self) -> bool;
 
-    /// An item has waited for this worker, while another one is idle. Called by the monitor.
-    fn call_help(&self, scheduler: &'static Scheduler<T, P>, _worker: WorkerId) {
-        scheduler.wake();
+    /// Called by the monitor: an item has waited for this worker, while another worker is idle.
+    fn call_help(&self, host: &'static dyn Host<T>, _worker: WorkerId) {
+        host.wake();
     }
 
     /// The scheduler has been stopped.
     fn stop(&self) {}
-}
-
-impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
-    /// Where the policy has items wait, if that is not in this worker's slot and queue.
-    pub(crate) fn pool(&self) -> Option<&'static dyn Pool<T, P>> {
-        self.scheduler.pool.as_deref().filter(|_| self.inbox.is_none())
-    }
-
-    /// Makes an item ready that waits in a pool.
-    pub(crate) fn push_to(&mut self, pool: &dyn Pool<T, P>, item: T) {
-        pool.push(self.scheduler, self.local(), item);
-        self.recall_if_waiting();
-    }
-
-    /// The item to run now, from a pool.
-    pub(crate) fn next_from(&mut self, pool: &dyn Pool<T, P>) -> Option<T> {
-        let parking = &self.scheduler.parking;
-        let found =
-            if parking.is_crowded() { None } else { pool.take(self.scheduler, self.local()) };
-        let Some(item) = found else {
-            self.give_up_search();
-            self.publish();
-            return None;
-        };
-        let lets_help = self.search_right.has_token && pool.lets_help();
-        self.give_up_search();
-        // What is left is the next one's, whom nobody has woken while there was this one.
-        let is_surplus = self.scheduler.has_injected() || lets_help && self.has_own();
-        if is_surplus && parking.has_idle() {
-            self.scheduler.wake();
-        }
-        Some(self.begin(item))
-    }
-
-    fn local(&self) -> Local<'_, T> {
-        let is_woken = self.search_right.has_token;
-        Local { id: self.id, queue: &self.queue, count: self.count, is_woken }
-    }
 }

@@ -1,18 +1,15 @@
-//! Peered pooling: everything that is ready waits in one pool under a lock, and a worker takes one item at a
-//! time.
+//! Peered pooling: all ready items wait in one pool under a lock, and a worker takes one item at a time. The policies
+//! `peered` and `threads` use this pool.
 //!
-//! It is fair, and an idle worker finds work wherever there is some. The price is one lock that
-//! all fight for, twice a switch; and whatever a strand has just written is read on another processor
-//! half of the time.
+//! It is fair, and an idle worker finds work wherever there is some. The price is one contended lock, taken twice in each
+//! switch; and half of the time, a strand's latest data are read on another processor.
 //!
-//! With as many workers as there may be native threads, it is the nearest thing to a thread for each process: an item
-//! that becomes ready gets a thread of its own as long as there are some, and the operating system
-//! decides which of them run.
+//! With as many workers as there may be native threads, this is nearly a thread for each process: an item that becomes
+//! ready gets a thread of its own as long as there are threads, and the operating system decides which of them run.
 
 use std::collections::VecDeque;
 
-use super::{Local, Pool};
-use crate::Scheduler;
+use super::{Host, Local, Pool};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// The pool.
@@ -30,30 +27,27 @@ impl<T> Peered<T> {
     fn add(&self, item: T) {
         let mut items = lock(&self.items);
         items.push_back(item);
-        // Release: who sees the number finds the item.
+        // Release: pairs with the load in `is_empty`; a thread that sees the number finds the item.
         self.count.store(items.len(), Ordering::Release);
     }
 
     fn is_empty(&self) -> bool {
+        // Acquire: pairs with the stores under the lock.
         self.count.load(Ordering::Acquire) == 0
     }
 }
 
-impl<T, P> Pool<T, P> for Peered<T>
-where
-    T: Copy + Send + 'static,
-    P: Send + 'static,
-{
-    fn push(&self, scheduler: &'static Scheduler<T, P>, _local: Local<'_, T>, item: T) {
-        self.inject(scheduler, item);
+impl<T: Copy + Send + 'static> Pool<T> for Peered<T> {
+    fn push(&self, host: &'static dyn Host<T>, _local: Local<'_, T>, item: T) {
+        self.inject(host, item);
     }
 
-    fn inject(&self, scheduler: &'static Scheduler<T, P>, item: T) {
+    fn inject(&self, host: &'static dyn Host<T>, item: T) {
         self.add(item);
-        scheduler.wake();
+        host.wake();
     }
 
-    fn take(&self, _scheduler: &'static Scheduler<T, P>, _local: Local<'_, T>) -> Option<T> {
+    fn take(&self, _host: &'static dyn Host<T>, _local: Local<'_, T>) -> Option<T> {
         if self.is_empty() {
             return None;
         }

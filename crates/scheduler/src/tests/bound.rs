@@ -1,4 +1,4 @@
-//! Bound workers: what is handed to them runs there and nowhere else, one item after the other.
+//! Bound workers: items that are handed to one run there and nowhere else, in order.
 
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ fn start_bound(runtime: &Arc<Runtime>) -> WorkerId {
     id
 }
 
-/// A runtime with bound workers whose numbers the items are given.
+/// A runtime with bound workers; its function gets their numbers.
 fn with_bound(
     options: SchedulerOptions,
     count: usize,
@@ -35,7 +35,7 @@ fn with_bound(
 }
 
 #[test]
-pub(super) fn what_is_handed_over_runs_there_and_before_the_stall() {
+pub(super) fn handed_items_run_on_their_worker_and_before_the_stall() {
     const ITEMS: usize = 1_000;
     for workers in [1, 3] {
         let tally = Tally::new(2 * ITEMS);
@@ -57,7 +57,7 @@ pub(super) fn what_is_handed_over_runs_there_and_before_the_stall() {
 }
 
 #[test]
-pub(super) fn what_a_bound_worker_makes_ready_runs_elsewhere() {
+pub(super) fn items_that_a_bound_worker_makes_ready_run_elsewhere() {
     const ITEMS: usize = 500;
     let tally = Tally::new(ITEMS);
     let counts = Arc::clone(&tally);
@@ -78,7 +78,7 @@ pub(super) fn what_a_bound_worker_makes_ready_runs_elsewhere() {
 }
 
 #[test]
-pub(super) fn a_busy_worker_gets_what_is_queued_in_order() {
+pub(super) fn a_busy_worker_gets_queued_items_in_order() {
     const QUEUED: usize = 100;
     let barrier = Arc::new(Barrier::new(2));
     let met = Arc::clone(&barrier);
@@ -103,7 +103,7 @@ pub(super) fn a_busy_worker_gets_what_is_queued_in_order() {
 }
 
 #[test]
-fn the_items_of_a_number_are_counted_on_by_its_next_worker() {
+fn the_next_worker_of_a_number_goes_on_counting() {
     let runtime = Runtime::new(with_workers(1), |_, _| {});
     let scheduler = runtime.scheduler();
     let id = scheduler.reserve_bound().expect("there are few");
@@ -119,7 +119,7 @@ fn the_items_of_a_number_are_counted_on_by_its_next_worker() {
 }
 
 #[test]
-fn an_item_that_runs_on_makes_place_for_what_is_queued() {
+fn an_item_gives_way_to_a_queued_item() {
     let runtime = with_bound(with_workers(1), 1, |worker, item, bound| match item {
         0 => _ = worker.hand_to(bound[0], 1, 1),
         1 => {
@@ -215,7 +215,8 @@ fn a_worker_that_is_dismissed_leaves_its_number() {
     runtime.join_threads();
 }
 
-/// What ran where under a seed: items hop between two bound workers and the ordinary one.
+/// The items of a seeded run, the worker of each, and whether it was pre-empted. Items hop between two bound workers
+/// and the ordinary one.
 fn trace(seed: u64) -> Vec<(usize, WorkerId, bool)> {
     const ITEMS: usize = 200;
     let trace = Arc::new(Mutex::new(Vec::new()));
@@ -243,7 +244,7 @@ fn trace(seed: u64) -> Vec<(usize, WorkerId, bool)> {
 }
 
 #[test]
-pub(super) fn a_seed_repeats_what_runs_on_several_native_threads() {
+pub(super) fn a_seed_repeats_a_run_on_several_native_threads() {
     for seed in 1..5 {
         assert_eq!(trace(seed), trace(seed));
     }
@@ -251,7 +252,7 @@ pub(super) fn a_seed_repeats_what_runs_on_several_native_threads() {
 }
 
 #[test]
-fn under_a_seed_a_worker_is_busy_as_long_as_it_has_something() {
+fn under_a_seed_a_worker_is_busy_as_long_as_it_has_items() {
     let options = SchedulerOptions { bound: 2, ..with_seed(1) };
     let runtime = Runtime::new(options, |_, _| ());
     let [first, second] = [(); 2].map(|()| runtime.scheduler().reserve_bound().unwrap());
@@ -262,9 +263,9 @@ fn under_a_seed_a_worker_is_busy_as_long_as_it_has_something() {
 }
 
 #[test]
-pub(super) fn who_ends_what_it_runs_is_found_idle() {
+pub(super) fn a_worker_that_ends_its_item_is_found_free() {
     let runtime = with_bound(with_workers(1), 2, |worker, item, bound| {
-        // Two items that hand each other over, one of which is queued for itself.
+        // Two items hand each other over; one is queued at its own worker.
         let other = if worker.id() == bound[0] { bound[1] } else { bound[0] };
         match item {
             0 => _ = worker.hand_to(bound[0], 1, 9_999),

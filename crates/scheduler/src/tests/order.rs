@@ -1,4 +1,4 @@
-//! One worker: what comes first, and that nothing waits for ever.
+//! One worker: the order of its items, and that no item waits for ever.
 
 use super::*;
 use crate::watch::Request;
@@ -26,7 +26,7 @@ fn the_queue_is_first_in_first_out() {
 }
 
 #[test]
-fn what_is_next_overtakes_and_what_was_next_queues() {
+fn a_next_item_overtakes_and_the_displaced_one_queues() {
     let mut worker = worker();
     worker.push(0);
     worker.push_next(1);
@@ -35,7 +35,7 @@ fn what_is_next_overtakes_and_what_was_next_queues() {
 }
 
 #[test]
-fn a_pair_that_talks_lets_the_queue_have_its_turn() {
+fn a_communicating_pair_lets_the_queue_have_its_turn() {
     let mut worker = worker();
     worker.push(7);
     worker.push_next(0);
@@ -61,7 +61,7 @@ fn a_busy_queue_lets_the_injector_have_its_turn() {
 }
 
 #[test]
-fn a_pair_that_talks_lets_the_injector_have_its_turn() {
+fn a_communicating_pair_lets_the_injector_have_its_turn() {
     let mut worker = worker();
     worker.push_next(0);
     worker.scheduler().inject(7);
@@ -70,7 +70,7 @@ fn a_pair_that_talks_lets_the_injector_have_its_turn() {
 }
 
 #[test]
-fn waiting_is_what_is_not_running() {
+fn a_running_item_does_not_count_as_waiting() {
     let mut worker = worker();
     assert!(!worker.has_waiting());
     worker.push(0);
@@ -87,7 +87,7 @@ fn waiting_is_what_is_not_running() {
 }
 
 #[test]
-pub(super) fn a_stall_is_told_once_for_all_that_ran() {
+pub(super) fn a_stall_is_told_once_until_another_item_runs() {
     let mut worker = worker();
     assert_eq!(worker.park(), Parked::Stalled);
     worker.push(0);
@@ -96,14 +96,14 @@ pub(super) fn a_stall_is_told_once_for_all_that_ran() {
     assert_eq!(worker.park(), Parked::Stalled);
     let scheduler = worker.scheduler();
     let other = thread::spawn(move || scheduler.inject(1));
-    // Not another stall: nothing ran.
+    // Not another stall: no item ran.
     assert_eq!(worker.park(), Parked::Woken);
     other.join().unwrap();
     assert_eq!(worker.try_next(), Some(1));
 }
 
 #[test]
-pub(super) fn while_something_is_outside_there_is_no_stall() {
+pub(super) fn during_an_operation_outside_there_is_no_stall() {
     let mut worker = worker();
     let scheduler = worker.scheduler();
     scheduler.begin_outside();
@@ -120,7 +120,7 @@ pub(super) fn while_something_is_outside_there_is_no_stall() {
 }
 
 #[test]
-pub(super) fn the_end_of_what_was_outside_may_be_a_stall() {
+pub(super) fn the_end_of_an_operation_outside_may_be_a_stall() {
     let mut worker = worker();
     let scheduler = worker.scheduler();
     scheduler.begin_outside();
@@ -143,7 +143,7 @@ fn on_one_worker_without_looks() -> (Arc<Runtime>, TestWorker) {
     (runtime, worker)
 }
 
-/// The slice of the item that runs is over.
+/// Ends the slice of the running item.
 fn end_slice(worker: &mut TestWorker, item: usize) {
     let (scheduler, id) = (worker.scheduler(), worker.id());
     scheduler.watch(id).ask(worker.count, Request::Preempt);
@@ -152,7 +152,7 @@ fn end_slice(worker: &mut TestWorker, item: usize) {
 }
 
 #[test]
-fn what_yields_goes_before_what_has_used_its_slice() {
+fn yielding_items_go_before_those_that_used_their_slices() {
     let (_runtime, mut worker) = on_one_worker_without_looks();
     end_slice(&mut worker, 0);
     for _ in 0..1000 {
@@ -168,7 +168,7 @@ fn what_yields_goes_before_what_has_used_its_slice() {
 }
 
 #[test]
-fn those_who_have_used_their_slices_take_turns() {
+fn items_that_used_their_slices_take_turns() {
     let (_runtime, mut worker) = on_one_worker_without_looks();
     end_slice(&mut worker, 0);
     for item in [1, 0, 1, 0] {
@@ -178,7 +178,7 @@ fn those_who_have_used_their_slices_take_turns() {
 }
 
 #[test]
-fn what_has_used_its_slice_is_given_away_with_the_rest() {
+fn items_that_used_their_slices_are_given_away_as_well() {
     let (_runtime, mut worker) = on_one_worker_without_looks();
     end_slice(&mut worker, 0);
     worker.hand_over();

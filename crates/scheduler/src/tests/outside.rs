@@ -1,4 +1,4 @@
-//! Items that block: others take over, and nothing is lost when they come back.
+//! Items that block: other workers take over, and no item is lost when the calls return.
 
 use std::sync::Barrier;
 
@@ -32,7 +32,7 @@ fn short_calls_change_nothing() {
     assert_eq!(worker.park(), Parked::Stalled);
 }
 
-/// Item 0 blocks until all others have run, which were made ready before.
+/// Item 0 makes all other items ready, then blocks until they have run.
 fn check_replacement(workers: usize, push: fn(&mut TestWorker, usize)) {
     const OTHERS: usize = 30;
     let tally = Tally::new(OTHERS + 1);
@@ -51,7 +51,7 @@ fn check_replacement(workers: usize, push: fn(&mut TestWorker, usize)) {
 }
 
 #[test]
-pub(super) fn what_waits_behind_a_call_runs_elsewhere() {
+pub(super) fn items_that_wait_behind_a_call_run_elsewhere() {
     for workers in [1, 2] {
         check_replacement(workers, TestWorker::push);
         check_replacement(workers, TestWorker::push_next);
@@ -101,7 +101,7 @@ pub(super) fn a_call_under_way_is_no_stall() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             let scheduler = worker.scheduler();
-            // Nothing is left to run meanwhile; the call ends after its worker was replaced.
+            // No item is left to run meanwhile; the call ends after its worker was replaced.
             let returned = block(worker, || scheduler.parking.active() == 0);
             assert_eq!(returned, Return::Replaced);
             worker.push(1);
@@ -122,7 +122,7 @@ pub(super) fn more_calls_than_there_may_be_threads_wait_for_each_other() {
     let runtime = Runtime::new(options, move |worker, item| {
         counts.count(item);
         worker.go_outside();
-        // So many are outside at a time, whatever the others do.
+        // Five items are outside at a time.
         barrier.wait();
         worker.come_back();
     });
@@ -133,13 +133,13 @@ pub(super) fn more_calls_than_there_may_be_threads_wait_for_each_other() {
 }
 
 #[test]
-fn threads_that_are_not_needed_any_more_leave() {
+fn unneeded_threads_leave() {
     const CALLS: usize = 20;
     let options = SchedulerOptions { kept: Duration::from_millis(1), ..with_workers(2) };
     let barrier = Barrier::new(CALLS);
     let runtime = Runtime::new(options, move |worker, item| {
         if item == CALLS {
-            // Nothing else is to be done, so the others have nothing to leave for but time.
+            // No item is left, so the other workers leave when they have been kept for long enough.
             while worker.scheduler().parking.present() > 2 {
                 thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! Each policy: the tests of the others again, as far as they are about all policies, and what is only about one.
+//! Policies: the tests that hold under all policies, again under each of them; and tests of single policies.
 
 use super::*;
 use super::{bound, order, outside, seeded, threads, watching};
@@ -30,30 +30,30 @@ fn each_item_runs_once_under_each() {
         all_but(&[]),
         &[
             threads::each_item_runs_once_however_many_workers,
-            threads::what_others_inject_runs_once_and_the_stall_comes_after,
-            threads::two_workers_talk_through_the_injector,
-            threads::what_a_leaving_worker_had_another_runs,
+            threads::injected_items_run_once_and_before_the_stall,
+            threads::two_workers_exchange_items_through_the_injector,
+            threads::another_worker_runs_the_items_of_a_leaving_one,
         ],
     );
 }
 
 #[test]
-fn all_ends_under_each() {
-    under(all_but(&[]), &[threads::stop_sends_everybody_home, threads::after_a_stop_nothing_runs]);
+fn workers_end_under_each() {
+    under(all_but(&[]), &[threads::stop_ends_all_workers, threads::after_a_stop_no_item_runs]);
 }
 
 #[test]
 fn stalls_are_told_under_each() {
-    // A coordinator has what was pushed, so the worker has to park before it runs; or another one is started.
+    // Dictated: the coordinator has the pushed item, so the worker parks first. Threads: another worker is started.
     under(
         all_but(&[Policy::Dictated, Policy::Threads]),
-        &[order::a_stall_is_told_once_for_all_that_ran],
+        &[order::a_stall_is_told_once_until_another_item_runs],
     );
-    under(all_but(&[Policy::Threads]), &[order::while_something_is_outside_there_is_no_stall]);
+    under(all_but(&[Policy::Threads]), &[order::during_an_operation_outside_there_is_no_stall]);
     under(
         all_but(&[]),
         &[
-            order::the_end_of_what_was_outside_may_be_a_stall,
+            order::the_end_of_an_operation_outside_may_be_a_stall,
             watching::timers_come_and_hold_the_stall_off,
             watching::a_cancelled_timer_does_not_come_and_its_end_may_be_a_stall,
         ],
@@ -61,8 +61,8 @@ fn stalls_are_told_under_each() {
 }
 
 #[test]
-fn who_waits_gets_help_under_those_that_have_it() {
-    // Under the others, what waits for one worker is the affair of that one; or there are more than two.
+fn waiting_items_get_help_under_policies_that_share() {
+    // Under the other policies, no worker takes items that wait for another one, or there are more than two workers.
     under(
         all_but(&[Policy::Interleaving, Policy::Hierarchical, Policy::Threads]),
         &[
@@ -74,23 +74,23 @@ fn who_waits_gets_help_under_those_that_have_it() {
 }
 
 #[test]
-fn slices_end_under_each_that_has_as_many_workers_as_are_asked_for() {
+fn slices_end_under_each_but_threads() {
     under(
         all_but(&[Policy::Threads]),
         &[
-            watching::an_item_that_runs_on_makes_place,
-            watching::an_item_that_runs_on_makes_place_for_what_is_injected,
+            watching::an_item_gives_way_at_the_end_of_its_slice,
+            watching::an_item_gives_way_to_an_injected_item,
             watching::the_monitor_rests_when_all_are_parked,
         ],
     );
 }
 
 #[test]
-fn calls_are_replaced_under_each_that_has_as_many_workers_as_are_asked_for() {
+fn calls_are_replaced_under_each_but_threads() {
     under(
         all_but(&[Policy::Threads]),
         &[
-            outside::what_waits_behind_a_call_runs_elsewhere,
+            outside::items_that_wait_behind_a_call_run_elsewhere,
             outside::a_call_under_way_is_no_stall,
             outside::as_many_calls_block_at_once_as_there_may_be_threads,
             outside::more_calls_than_there_may_be_threads_wait_for_each_other,
@@ -104,28 +104,28 @@ fn bound_workers_are_the_same_under_each() {
     under(
         all_but(&[]),
         &[
-            bound::what_is_handed_over_runs_there_and_before_the_stall,
-            bound::what_a_bound_worker_makes_ready_runs_elsewhere,
-            bound::a_busy_worker_gets_what_is_queued_in_order,
+            bound::handed_items_run_on_their_worker_and_before_the_stall,
+            bound::items_that_a_bound_worker_makes_ready_run_elsewhere,
+            bound::a_busy_worker_gets_queued_items_in_order,
             bound::an_item_outside_is_replaced_and_comes_back_to_its_worker,
-            bound::who_ends_what_it_runs_is_found_idle,
+            bound::a_worker_that_ends_its_item_is_found_free,
         ],
     );
 }
 
 #[test]
-fn a_seed_leaves_a_policy_nothing_to_decide() {
+fn a_seeded_run_is_the_same_under_each() {
     under(
         all_but(&[]),
         &[
             seeded::the_same_seed_repeats_the_run_and_another_does_not,
             seeded::a_seeded_scheduler_has_one_worker,
-            bound::a_seed_repeats_what_runs_on_several_native_threads,
+            bound::a_seed_repeats_a_run_on_several_native_threads,
         ],
     );
 }
 
-/// On which workers the items run that item 0 makes ready before it waits for a while.
+/// The workers that run the items which item 0 makes ready.
 fn places_of(options: SchedulerOptions, items: usize) -> Vec<WorkerId> {
     let places = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&places);
@@ -143,14 +143,14 @@ fn places_of(options: SchedulerOptions, items: usize) -> Vec<WorkerId> {
 }
 
 #[test]
-fn interleaving_takes_one_worker_however_many_are_asked_for() {
+fn interleaving_has_one_worker() {
     POLICY.set(Policy::Interleaving);
     let places = places_of(with_workers(4), 50);
     assert_eq!(places, vec![WorkerId(0); 50]);
 }
 
 #[test]
-fn few_children_stay_with_their_parent_and_many_do_not() {
+fn hierarchical_shares_many_children_and_not_few() {
     POLICY.set(Policy::Hierarchical);
     assert_eq!(places_of(with_workers(2), 20), vec![WorkerId(0); 20]);
     let places = places_of(with_workers(2), 500);
@@ -158,7 +158,7 @@ fn few_children_stay_with_their_parent_and_many_do_not() {
 }
 
 #[test]
-fn threads_are_as_many_as_items_that_run() {
+fn threads_has_a_thread_for_each_running_item() {
     POLICY.set(Policy::Threads);
     const ITEMS: usize = 20;
     let barrier = Arc::new(std::sync::Barrier::new(ITEMS));
@@ -166,7 +166,7 @@ fn threads_are_as_many_as_items_that_run() {
         if item == 0 {
             (1..=ITEMS).for_each(|other| worker.push(other));
         } else {
-            // They block without saying so, and yet all of them come here.
+            // The items block without an announcement, and all of them come here.
             barrier.wait();
         }
     });

@@ -1,11 +1,11 @@
-//! Seeded runs whose items are in foreign code that waits for other items.
+//! Seeded runs with items in foreign code that waits for other items.
 
 use std::sync::mpsc;
 
 use super::*;
 use crate::Return;
 
-/// Foreign code: wants the machine to run an item, and waits until it has.
+/// Foreign code that injects an item and waits until it has run.
 fn demand(scheduler: &'static TestScheduler, item: usize, has_run: &mpsc::Receiver<()>) {
     scheduler.inject(item);
     let mut seen = None;
@@ -14,8 +14,8 @@ fn demand(scheduler: &'static TestScheduler, item: usize, has_run: &mpsc::Receiv
     }
 }
 
-/// Runs so many items that go outside, with this seed. There each of them waits for an item of its own, which is numbered from
-/// 100 on. When it is back, it makes another one ready, from 50 on.
+/// A seeded run of `outside` items that go outside. Item n waits there for item 100 + n, and makes item 50 + n ready when
+/// it comes back.
 fn run_with_demands(seed: u64, outside: usize) -> (Arc<Runtime>, Arc<Tally>) {
     let tally = Tally::new(200);
     let counted = Arc::clone(&tally);
@@ -41,7 +41,7 @@ fn run_with_demands(seed: u64, outside: usize) -> (Arc<Runtime>, Arc<Tally>) {
 }
 
 #[test]
-fn who_waits_for_the_machine_in_foreign_code_relieves_its_worker() {
+fn foreign_code_that_waits_for_the_machine_relieves_its_worker() {
     for seed in 0..20 {
         let (runtime, tally) = run_with_demands(seed, 1);
         assert_eq!([tally.of(0), tally.of(50), tally.of(100)], [1; 3]);
@@ -50,9 +50,9 @@ fn who_waits_for_the_machine_in_foreign_code_relieves_its_worker() {
     }
 }
 
-/// While one is outside, others are, on workers that were started in its place.
+/// Several items are outside at a time, on workers that were started in place of each other.
 #[test]
-fn several_can_be_outside() {
+fn several_items_can_be_outside() {
     for seed in 0..20 {
         let (runtime, tally) = run_with_demands(seed, 5);
         for item in 0..5 {
@@ -64,11 +64,11 @@ fn several_can_be_outside() {
 }
 
 #[test]
-fn a_worker_that_nobody_relieves_finds_things_as_it_left_them() {
+fn a_worker_without_relief_keeps_the_baton() {
     let runtime = Runtime::new(with_seed(1), |worker, item| {
         worker.go_outside();
         assert!(worker.scheduler().is_outside(worker.id()));
-        // Once is not enough: the call may have begun just now.
+        // One question is not enough: the call may have begun just now.
         assert!(worker.scheduler().relieve_outside(None).is_some());
         assert_eq!(worker.come_back(), Return::Undisturbed);
         assert_eq!(worker.scheduler().relieve_outside(None), None);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Runs a program of talking items and timers, and answers what ran when, and whether it yielded.
+/// Runs a program of communicating items and timers; answers each item, its time, and whether it was pre-empted.
 fn trace(seed: u64) -> Vec<(usize, u64, bool)> {
     let runtime = Runtime::new(with_seed(seed), |_, _| ());
     let scheduler = runtime.scheduler();
@@ -92,7 +92,7 @@ fn a_program_that_waits_by_looking_at_the_clock_ends() {
 }
 
 #[test]
-fn while_something_is_outside_time_does_not_jump() {
+fn during_an_operation_outside_time_does_not_jump() {
     let runtime = Runtime::new(with_seed(5), |worker, item| {
         if item == 1 {
             assert!(worker.scheduler().now() < 3_600_000);
@@ -111,7 +111,7 @@ fn while_something_is_outside_time_does_not_jump() {
 }
 
 #[test]
-fn while_something_is_outside_short_timers_still_come() {
+fn during_an_operation_outside_short_timers_come() {
     let runtime = Runtime::new(with_seed(6), |worker, item| match item {
         0 => {
             worker.scheduler().begin_outside();

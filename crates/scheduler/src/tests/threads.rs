@@ -1,4 +1,4 @@
-//! Several workers: each item runs once, somebody helps, everybody goes home.
+//! Several workers: each item runs once, idle workers help, and all workers end.
 
 use super::*;
 use std::hint;
@@ -20,7 +20,7 @@ pub(super) fn each_item_runs_once_however_many_workers() {
 }
 
 #[test]
-pub(super) fn what_others_inject_runs_once_and_the_stall_comes_after() {
+pub(super) fn injected_items_run_once_and_before_the_stall() {
     const ITEMS: usize = 9_000;
     const THREADS: usize = 3;
     for workers in [1, 4] {
@@ -48,7 +48,7 @@ pub(super) fn what_others_inject_runs_once_and_the_stall_comes_after() {
     }
 }
 
-/// Item 0 makes others ready by `push` and goes on until one of them has run elsewhere.
+/// Item 0 makes other items ready by `push`, and runs until another worker has run one of them.
 fn check_help(others: usize, push: fn(&mut TestWorker, usize)) {
     let tally = Tally::new(others + 1);
     let counts = Arc::clone(&tally);
@@ -57,7 +57,7 @@ fn check_help(others: usize, push: fn(&mut TestWorker, usize)) {
         if item == 0 {
             (1..=others).for_each(|other| push(worker, other));
             while (1..=others).all(|other| counts.of(other) == 0) {
-                // The answer is not heeded: this item wants help, not its end.
+                // Ignores the answer, since this item waits for help.
                 worker.should_preempt();
                 hint::spin_loop();
             }
@@ -105,7 +105,7 @@ pub(super) fn a_parked_worker_is_woken_for_help_again_and_again() {
 }
 
 #[test]
-pub(super) fn two_workers_talk_through_the_injector() {
+pub(super) fn two_workers_exchange_items_through_the_injector() {
     const ROUNDS: usize = 2_000;
     let tally = Tally::new(ROUNDS);
     let counts = Arc::clone(&tally);
@@ -121,8 +121,8 @@ pub(super) fn two_workers_talk_through_the_injector() {
 }
 
 #[test]
-pub(super) fn stop_sends_everybody_home() {
-    // Item 0 keeps a source open, so that nothing but the stop ends the run.
+pub(super) fn stop_ends_all_workers() {
+    // Item 0 keeps a source open, so that only the stop ends the run.
     let runtime = Runtime::new(with_workers(4), |worker, item| match item {
         0 => {
             worker.scheduler().begin_outside();
@@ -143,7 +143,7 @@ pub(super) fn stop_sends_everybody_home() {
 }
 
 #[test]
-pub(super) fn after_a_stop_nothing_runs() {
+pub(super) fn after_a_stop_no_item_runs() {
     let runtime = Runtime::new(with_workers(1), |_, _| ());
     let mut worker = runtime.scheduler().join();
     worker.push(1);
@@ -156,7 +156,7 @@ pub(super) fn after_a_stop_nothing_runs() {
 }
 
 #[test]
-pub(super) fn what_a_leaving_worker_had_another_runs() {
+pub(super) fn another_worker_runs_the_items_of_a_leaving_one() {
     let tally = Tally::new(10);
     let counts = Arc::clone(&tally);
     let runtime = Runtime::new(with_workers(2), move |_, item| counts.count(item));

@@ -1,4 +1,4 @@
-//! The monitor: when it is there, when it sleeps, what it delivers and ends.
+//! The monitor: when it is started, when it sleeps, which timers it delivers and which slices it ends.
 
 use super::*;
 use std::hint;
@@ -16,7 +16,7 @@ fn a_program_of_one_strand_starts_no_thread() {
 }
 
 #[test]
-fn the_monitor_starts_when_something_waits() {
+fn the_monitor_starts_when_an_item_waits() {
     let runtime = Runtime::new(with_workers(1), |_, _| ());
     let mut worker = runtime.scheduler().join();
     worker.push(0);
@@ -27,7 +27,7 @@ fn the_monitor_starts_when_something_waits() {
 }
 
 #[test]
-pub(super) fn an_item_that_runs_on_makes_place() {
+pub(super) fn an_item_gives_way_at_the_end_of_its_slice() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             worker.push(1);
@@ -40,7 +40,7 @@ pub(super) fn an_item_that_runs_on_makes_place() {
 }
 
 #[test]
-pub(super) fn an_item_that_runs_on_makes_place_for_what_is_injected() {
+pub(super) fn an_item_gives_way_to_an_injected_item() {
     let runtime = Runtime::new(with_workers(1), |worker, item| {
         if item == 0 {
             worker.scheduler().inject(1);
@@ -58,7 +58,7 @@ fn the_monitor_rests_behind_an_item_that_is_alone_and_is_recalled() {
         if item == 0 {
             for _ in 0..3 {
                 worker.push(1);
-                // Preempted or helped: the monitor has noticed.
+                // Until the item is pre-empted or helped: the monitor has noticed it.
                 while worker.has_waiting() {
                     worker.should_preempt();
                 }
@@ -91,7 +91,7 @@ pub(super) fn the_monitor_rests_when_all_are_parked() {
 }
 
 #[test]
-fn what_is_handed_over_runs_elsewhere_and_the_monitor_rests() {
+fn items_handed_over_run_elsewhere_and_the_monitor_rests() {
     let runtime = Runtime::new(with_workers(2), |worker, item| {
         if item == 0 {
             worker.push(1);
@@ -119,7 +119,7 @@ pub(super) fn timers_come_and_hold_the_stall_off() {
         }
     });
     runtime.run(&[0]);
-    // In which order depends on how long making them took.
+    // The order depends on the time between the calls above.
     let mut due = runtime.due();
     assert_eq!(due.len(), 4);
     due.sort_unstable();

@@ -1,5 +1,5 @@
-//! The coordinator and parking together, in all interleavings of small programs (loom): every item is taken, the
-//! stall comes when nothing is left, and nobody waits for ever (loom reports that as a deadlock).
+//! The coordinator and parking together, in all interleavings of small programs (loom): workers take every item, the stall
+//! comes when no item is left, and no thread waits for ever (loom reports that as a deadlock).
 
 use std::time::Duration;
 
@@ -44,13 +44,13 @@ impl Model {
         self.office.send(item, || self.parking.begin_source());
     }
 
-    /// A worker that runs items until the stall, which ends everything.
+    /// The part of a worker: runs items until the stall, which stops the scheduler.
     fn work(&self, id: WorkerId) {
         loop {
             let has_run = self.run(id);
             let parker = Parker { id, has_run, timeout: None };
             match self.parking.park(parker, || self.office.is_worth_a_look(id)) {
-                // A coordinator that was called wakes with the token, which is for those who search.
+                // A call for questions hands the token to the worker, which does not search here.
                 Verdict::Search { has_token } if has_token => self.parking.end_search(),
                 Verdict::Search { .. } => {}
                 Verdict::Stop => return,
@@ -65,7 +65,7 @@ impl Model {
         }
     }
 
-    /// Runs what is there, of which an even number sends the next; whether there was anything.
+    /// Runs the items in the tray; an even item sends the next number. Answers whether there were items.
     fn run(&self, id: WorkerId) -> bool {
         let mut has_run = false;
         while let Some(item) = self.office.take(id) {
@@ -85,7 +85,7 @@ fn explore(program: fn()) {
     builder.check(program);
 }
 
-/// Sends these items while so many workers, and the coordinator, are at work.
+/// Sends these items while `workers` workers and the coordinator run.
 fn check(workers: usize, items: &[usize], taken: usize) {
     let model = Model::new(workers);
     model.parking.begin_source();
@@ -107,12 +107,12 @@ fn check(workers: usize, items: &[usize], taken: usize) {
 }
 
 #[test]
-fn what_is_sent_is_handed_out_before_the_stall() {
+fn items_are_handed_out_before_the_stall() {
     explore(|| check(1, &[1, 3], 2));
 }
 
 #[test]
-fn what_a_worker_sends_comes_back() {
+fn an_item_that_a_worker_sends_is_handed_out() {
     explore(|| check(1, &[0], 2));
 }
 

@@ -1,110 +1,115 @@
-//! A worker: a native thread's own part of the scheduler.
+//! Workers: the native threads that run items, and each one's private part of the scheduler. The runtime drives: a thread
+//! joins, asks for the next item, runs it, pushes the items that become ready, and parks when there is no item.
 //!
-//! It has a *next slot* for the item that was made ready last, a FIFO *queue* that others may steal
-//! from, and a few numbers. The next slot is the worker's alone, an ordinary variable: two items that
-//! make each other ready cost two moves and a relaxed store of progress per switch. Nobody can steal
-//! from it; if its item waits for long, the monitor has the worker move it to the queue.
+//! A worker has a *next slot* for the item that it made ready last, a FIFO *queue* from which other workers may steal, and
+//! a few numbers. The next slot is an ordinary variable of the worker: two items that make each other ready cost two moves
+//! and a relaxed store of progress per switch. No other worker can steal from the slot; if its item waits for long, the
+//! monitor makes the worker move it to the queue.
 //!
-//! An item whose slice has ended waits *behind*, in a private queue of the worker. The worker takes one of these items when
-//! it has nothing else, and after each look of the monitor. So an item that yields or talks before its slice ends does
-//! not wait for a whole slice of each item that computes, and items that compute keep their share. If another worker
-//! is idle, the item goes into the queue instead, where it can be stolen.
+//! An item that has used its slice waits *behind*, in a private queue of the worker. The worker takes one of these items
+//! when it has no other item, and one after each look of the monitor. So an item that yields or communicates before its
+//! slice ends does not wait for a whole slice of each computing item, and computing items keep their share. If another
+//! worker is idle, the item goes into the queue instead, where it can be stolen.
 //!
-//! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not
-//! excused the monitor (see `watch.rs`).
+//! Invariant: if an item runs on this worker and another waits, or the item is outside, the worker has not excused the
+//! monitor (see `watch.rs`).
+//!
+//! `search.rs` looks for items of other workers; `outside.rs` is about calls that block; `pooled.rs`, `bound.rs` and
+//! `baton.rs` are the variants of a worker: under another policy, bound to one native thread, and in a seeded run.
+
+mod baton;
+mod bound;
+mod outside;
+mod pooled;
+mod search;
 
 use std::collections::VecDeque;
 
 use crossbeam_deque::{Steal, Worker as Queue};
 
 use crate::inbox::Inbox;
-use crate::outside::Return;
 use crate::parking::{Parker, Verdict};
 use crate::policies::INJECTOR_INTERVAL;
-use crate::search::SearchRight;
-use crate::seeded::{Chosen, Seeded};
-use crate::sync::Ordering;
+use crate::seeded::Seeded;
 use crate::watch::{Progress, Request};
-use crate::{Scheduler, WorkerId};
+use crate::{Parked, Scheduler, WorkerId};
+use search::SearchRight;
 
-/// How many items in a row come from the next slot while others are in the queue. A pair that talks
-/// gets a good deal of its talk done while its data are in the cache; the others wait for some
-/// microseconds.
+/// How many items in a row come from the next slot while others are in the queue. A communicating pair gets much of its
+/// work done while its data are in the cache; the other items wait for some microseconds.
 const NEXT_IN_A_ROW: u32 = 16;
 
-/// With how many items in the queue a push wakes another worker. Below, a program of few items that
-/// talk to each other would have them carried to and fro between caches, at a system call each;
-/// if they are coarse, the monitor notices soon.
+/// With how many items in the queue a push wakes another worker. Below, a program of few communicating items would have
+/// them carried to and fro between caches, at a system call each; if the items are long, the monitor notices soon.
 const CROWDED_QUEUE: usize = 8;
 
-/// A native thread that runs items. Made by [`Scheduler::join`].
+/// A native thread that runs items. Made by [`Scheduler::join`] and [`Scheduler::join_bound`].
 ///
-/// Dropping it makes the thread an ordinary one again. What it had in its queue is injected.
-///
-/// One that is bound has neither queue nor next slot (`bound.rs`).
+/// Dropping it makes the thread an ordinary one again, and injects the items in its queue. A bound worker uses neither
+/// queue nor next slot (`bound.rs`).
 pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
-    pub(crate) scheduler: &'static Scheduler<T, P>,
-    pub(crate) id: WorkerId,
+    scheduler: &'static Scheduler<T, P>,
+    id: WorkerId,
     next: Option<T>,
-    pub(crate) queue: Queue<T>,
-    /// Items that wait behind, since their slices have ended.
+    queue: Queue<T>,
+    /// Items that have used their slices.
     behind: VecDeque<T>,
-    /// During which look of the monitor a slice has ended last.
+    /// The number of the monitor's look when a slice ended last.
     slice_ended: u64,
-    /// Whether the slice of the item that runs has ended: it is the one to be pushed next.
+    /// Whether the running item has used its slice: it is the next item to be pushed.
     is_over: bool,
-    /// How many items were begun. It is the number of the one that runs.
+    /// How many items were begun; also the number of the running item.
     pub(crate) count: u64,
-    /// Whether an item runs: from its `try_next` to the following one.
-    pub(crate) is_running: bool,
-    /// Whether the monitor is excused. The same as in the watch.
+    /// Whether an item runs: from one `try_next` to the following one.
+    is_running: bool,
+    /// Whether the monitor is excused. A copy of the word in the watch.
     is_excused: bool,
-    /// How many items may yet be taken from the next slot before the queue gets its turn.
+    /// How many more items the next slot may give before the queue gets its turn.
     next_budget: u32,
-    /// With which count the injector is looked at first.
+    /// The count at which the injector gets its turn.
     injector_due: u64,
-    /// During which look of the monitor this worker woke another.
+    /// The number of the monitor's look when this worker last woke another one.
     woke_during: Option<u64>,
-    /// The count when it parked last.
+    /// The count when this worker parked last.
     parked_at: u64,
-    pub(crate) search_right: SearchRight,
-    /// Whether what it makes ready waits in its own slot and queue: it is not bound, there is no seed, and the
-    /// policy has no other place for that.
+    search_right: SearchRight,
+    /// Whether ready items go into this worker's slot and queue: it is not bound, there is no seed, and the policy has
+    /// no pool.
     is_ordinary: bool,
-    /// What only it may run, if it is bound.
-    pub(crate) inbox: Option<&'static Inbox<T>>,
-    /// In a seeded run, what decides, if this worker has it.
-    pub(crate) seeded: Option<Box<Seeded<T>>>,
-    /// In a seeded run, the item that a bound worker is to run.
-    pub(crate) relayed: Option<T>,
-    /// In a seeded run, who is to get the baton, and the item for a bound worker.
+    /// The inbox of a bound worker.
+    inbox: Option<&'static Inbox<T>>,
+    /// In a seeded run, the ready items and the generator, if this worker has the baton.
+    seeded: Option<Box<Seeded<T>>>,
+    /// In a seeded run, the item that this bound worker is to run.
+    relayed: Option<T>,
+    /// In a seeded run, the worker that gets the baton next, and the item for it if it is bound.
     passed: Option<(WorkerId, Option<T>)>,
-    /// In a seeded run, whether the item is outside, for which the baton was laid down.
-    pub(crate) has_laid: bool,
+    /// In a seeded run, whether this worker has laid the baton down, since its item is outside.
+    has_laid: bool,
 }
 
-/// Why [`Worker::park`] returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parked {
-    /// There may be work.
-    Woken,
-    /// The scheduler was stopped.
-    Stopped,
-    /// All workers are parked, nothing is ready, and nothing is expected: the program is deadlocked, or
-    /// finished. One worker is told, once; it may inject or push something, stop, or park again.
-    Stalled,
-    /// There are more threads than are needed, and this one had nothing to do for long: it should end.
-    Surplus,
+impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
+    /// The calling thread becomes a worker. The process's main thread should be the first; the scheduler asks for others
+    /// by [`Hooks::start_worker`](crate::Hooks::start_worker).
+    ///
+    /// # Panics
+    ///
+    /// If there are as many workers as there may be.
+    pub fn join(&'static self) -> Worker<T, P> {
+        let id = self.parking.join().expect("a thread joins when it is asked for");
+        let queue = self.take_queue(id);
+        Worker::new(self, id, queue, self.baton_for(id))
+    }
 }
 
 impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
-    pub(crate) fn new(
+    fn new(
         scheduler: &'static Scheduler<T, P>,
         id: WorkerId,
         queue: Queue<T>,
         seeded: Option<Box<Seeded<T>>>,
     ) -> Worker<T, P> {
-        // The number of a worker that has left is used again, and the monitor remembers its last item.
+        // The number may have had another worker before, and the monitor remembers that worker's last item.
         let count = scheduler.watch(id).progress().count;
         Worker {
             scheduler,
@@ -131,30 +136,17 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    pub(crate) fn new_bound(
-        scheduler: &'static Scheduler<T, P>,
-        id: WorkerId,
-        inbox: &'static Inbox<T>,
-    ) -> Worker<T, P> {
-        let mut worker = Worker::new(scheduler, id, Queue::new_fifo(), None);
-        worker.is_ordinary = false;
-        worker.inbox = Some(inbox);
-        // Whether the monitor is excused is for others to say, too: it does not rely on its own field.
-        worker.is_excused = false;
-        worker
-    }
-
-    /// Its number.
+    /// The worker's number.
     pub fn id(&self) -> WorkerId {
         self.id
     }
 
-    /// Its scheduler.
+    /// The worker's scheduler.
     pub fn scheduler(&self) -> &'static Scheduler<T, P> {
         self.scheduler
     }
 
-    /// Makes an item ready: it comes to the end of this worker's queue.
+    /// Makes an item ready: puts it at the end of this worker's queue.
     #[inline]
     pub fn push(&mut self, item: T) {
         if !self.is_ordinary {
@@ -167,8 +159,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.recall_if_waiting();
     }
 
-    /// Makes an item ready: it runs next on this worker, usually. The one for which that was said before
-    /// comes to the queue.
+    /// Makes an item ready that should run next on this worker. The item that was in the next slot goes into the queue.
     #[inline]
     pub fn push_next(&mut self, item: T) {
         if !self.is_ordinary {
@@ -181,7 +172,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.recall_if_waiting();
     }
 
-    /// Makes the item ready whose slice has ended.
+    /// Makes the item ready that has used its slice.
     #[cold]
     fn push_behind(&mut self, item: T) {
         self.is_over = false;
@@ -207,9 +198,9 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// The item to run now. The one that ran has ended, waits for something, or was pushed again.
+    /// The item to run now. The item that ran before has ended, waits for an event, or was pushed again.
     ///
-    /// `None` says that there is nothing for this worker: it should [park](Worker::park).
+    /// `None` if there is no item for this worker: it should [park](Worker::park).
     #[inline]
     pub fn try_next(&mut self) -> Option<T> {
         if self.next_budget != 0
@@ -221,7 +212,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.next_in_turn()
     }
 
-    /// Blocks until there may be work. Returns at once if there is something to run.
+    /// Blocks until there may be work. Returns at once if an item waits here.
     pub fn park(&mut self) -> Parked {
         if let Some(inbox) = self.inbox {
             return self.park_bound(inbox);
@@ -238,7 +229,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.excuse();
         let has_run = self.count != self.parked_at;
         self.parked_at = self.count;
-        // With a seed, real time stands in for virtual time while something is outside.
+        // With a seed, real time stands in for virtual time while an operation outside is under way.
         let deadline = self.seeded.as_ref().and_then(|_| self.scheduler.timers.next_deadline());
         let timeout = deadline.map(|deadline| deadline.saturating_sub(self.scheduler.clock.now()));
         let parker = Parker { id: self.id, has_run, timeout };
@@ -252,21 +243,21 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         Parked::Woken
     }
 
-    /// Whether there is anything for this worker to run, beside what runs.
+    /// Whether an item waits that this worker could run.
     pub fn has_waiting(&self) -> bool {
         self.has_own() || self.inbox.is_none() && self.scheduler.has_injected()
     }
 
-    /// Whether what runs should make place, asked in the slow path of a poll. If so, the runtime pushes
-    /// it and asks for the next.
+    /// Whether the running item should give way; the runtime asks in the slow path of a poll. If so, the runtime pushes
+    /// the item and asks for the next one.
     ///
-    /// With a seed, the generator says so; then it should be asked in every poll.
+    /// With a seed, the generator decides, and the runtime should ask in every poll.
     pub fn should_preempt(&mut self) -> bool {
         if self.scheduler.is_stopped() {
             return true;
         }
         if let Some(seeded) = &mut self.seeded {
-            return seeded.should_preempt(self.scheduler);
+            return self.scheduler.preempts(seeded);
         }
         match self.scheduler.watch(self.id).request(self.count) {
             Request::None => false,
@@ -283,99 +274,6 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
                 false
             }
         }
-    }
-
-    /// Gives everything that waits here to the other workers. For an item that will not poll for long,
-    /// for it blocks or is in foreign code: what waits behind it would wait as long.
-    ///
-    /// What waits for a bound worker waits on.
-    pub fn hand_over(&mut self) {
-        if self.inbox.is_some() || self.scheduler.is_seeded() {
-            return;
-        }
-        let has_own = self.has_own();
-        self.make_public();
-        std::iter::from_fn(|| self.queue.pop()).for_each(|item| self.scheduler.injector.push(item));
-        self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));
-        self.publish();
-        self.excuse();
-        if has_own {
-            self.scheduler.wake();
-        }
-    }
-
-    /// The item that runs is about to block, or to run foreign code; until [`Worker::come_back`] it
-    /// neither polls nor calls the scheduler. If that takes long, the runtime is told by
-    /// [`Hooks::replaced`](crate::Hooks::replaced).
-    ///
-    /// With a seed, nobody takes over unless somebody [relieves](Scheduler::relieve_outside) the worker.
-    #[inline]
-    pub fn go_outside(&mut self) {
-        if !self.is_ordinary && self.scheduler.is_seeded() {
-            return self.lay_baton_down();
-        }
-        if self.has_private() {
-            self.make_public();
-            self.publish();
-        }
-        let watch = self.scheduler.watch(self.id);
-        watch.place.leave();
-        if self.is_excused || self.inbox.is_some() && watch.is_excused() {
-            self.recall();
-        }
-    }
-
-    /// As [`Worker::go_outside`], for an item that will be there for long: another worker takes this one's
-    /// place at once, unless it is bound.
-    pub fn go_outside_for_long(&mut self) {
-        if self.seeded.is_some() {
-            return;
-        }
-        self.hand_over();
-        let scheduler = self.scheduler;
-        let watch = scheduler.watch(self.id);
-        watch.place.leave_for_long();
-        if self.inbox.is_some() {
-            // What waits for it waits on, so there is nothing to watch.
-            watch.excuse();
-            return scheduler.parking.replace_bound(|| scheduler.has_injected());
-        }
-        scheduler.parking.replace(|| scheduler.has_injected());
-        if scheduler.has_injected() {
-            scheduler.wake();
-        }
-    }
-
-    /// The item that runs is as others again.
-    #[inline]
-    pub fn come_back(&mut self) -> Return {
-        if !self.is_ordinary && self.scheduler.is_seeded() {
-            return self.take_baton_up();
-        }
-        if self.scheduler.watch(self.id).place.try_return() {
-            return Return::Undisturbed;
-        }
-        self.come_back_replaced()
-    }
-
-    #[cold]
-    fn come_back_replaced(&mut self) -> Return {
-        let watch = self.scheduler.watch(self.id);
-        while !watch.place.is_replaced() {
-            std::thread::yield_now();
-        }
-        watch.place.return_replaced();
-        // The monitor has excused itself.
-        if self.inbox.is_some() {
-            self.scheduler.parking.come_back_bound();
-        } else {
-            self.scheduler.parking.come_back(|| self.scheduler.has_injected());
-            self.is_excused = true;
-        }
-        if self.has_waiting() {
-            self.recall();
-        }
-        Return::Replaced
     }
 
     fn next_in_turn(&mut self) -> Option<T> {
@@ -411,13 +309,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Whether an item waits where no other worker can steal it.
+    /// Whether an item waits in the next slot or behind, where no other worker can steal it.
     #[inline]
     fn has_private(&self) -> bool {
         self.next.is_some() || !self.behind.is_empty()
     }
 
-    /// Puts the next slot's item, and those that wait behind, into the queue, where they can be stolen.
+    /// Moves the items in the next slot and behind into the queue, where they can be stolen.
     fn make_public(&mut self) {
         self.next
             .take()
@@ -426,7 +324,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             .for_each(|item| self.queue.push(item));
     }
 
-    /// Lets others steal what was to run next here.
+    /// Lets an idle worker steal the items that wait here.
     fn share(&mut self) {
         self.make_public();
         self.publish();
@@ -441,24 +339,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    fn next_by_decision(&mut self) -> Option<T> {
-        if self.passed.is_some() {
-            return None;
-        }
-        if let Some(holder) = self.next_holder() {
-            self.passed = Some((holder, None));
-            return None;
-        }
-        let Chosen { item, bound } = self.seeded.as_mut()?.next(self.scheduler)?;
-        if let Some(bound) = bound {
-            self.passed = Some((bound, Some(item)));
-            return None;
-        }
-        self.count += 1;
-        Some(item)
-    }
-
-    /// An item whose slice has ended, if the monitor has looked since the last slice ended.
+    /// An item that has used its slice, if the monitor has looked since the last slice ended.
     #[inline]
     fn behind_in_turn(&mut self) -> Option<T> {
         match self.behind.is_empty() || self.scheduler.looks() == self.slice_ended {
@@ -467,7 +348,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// An item from the injector, if it was not looked at for long.
+    /// An item from the injector, if this worker has not looked there for long.
     fn injected_in_turn(&mut self) -> Option<T> {
         if self.count < self.injector_due {
             return None;
@@ -482,7 +363,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// An item is taken, and will run.
+    /// Begins to run an item.
     #[inline]
     pub(crate) fn begin(&mut self, item: T) -> T {
         self.count += 1;
@@ -502,12 +383,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Wakes another worker for what waits in the queue, if that is coarse; or if it is much, but only once between
-    /// two looks of the monitor, since waking takes longer than eight small items do.
+    /// Wakes another worker for the items in the queue, if the program is coarse, or if there are many of them. The latter
+    /// happens only once between two looks of the monitor, since waking takes longer than eight short items.
     #[inline]
     fn get_help(&mut self) {
-        // Relaxed: a hint.
-        if self.scheduler.is_coarse.load(Ordering::Relaxed) {
+        if self.scheduler.is_coarse() {
             return self.scheduler.wake();
         }
         let look = Some(self.scheduler.looks());
@@ -517,31 +397,33 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
+    /// Writes the worker's progress for the monitor.
     #[inline]
-    pub(crate) fn publish(&self) {
+    fn publish(&self) {
         let has_private = self.has_private();
         let progress = Progress { count: self.count, runs: self.is_running, has_private };
         self.scheduler.watch(self.id).set_progress(progress);
     }
 
-    /// Something waits now. If an item runs, the monitor has to watch it.
+    /// Recalls the monitor for an item that waits now, if another one runs.
     #[inline]
-    pub(crate) fn recall_if_waiting(&mut self) {
+    fn recall_if_waiting(&mut self) {
         if self.is_excused && self.is_running {
             self.recall();
         }
     }
 
-    /// An item begins. If others wait behind it, the monitor has to watch it.
+    /// An item begins while the monitor is excused. If others wait behind it, the monitor has to watch this worker.
     #[cold]
     fn begin_unwatched(&mut self) {
-        // Woken to search, and found without searching.
+        // The worker was woken to search, and has found an item without a search.
         self.conclude_search();
         if self.has_waiting() {
             self.recall();
         }
     }
 
+    /// Makes the monitor watch this worker.
     #[cold]
     fn recall(&mut self) {
         self.is_excused = false;
@@ -553,8 +435,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Nothing waits: the monitor need not watch this worker.
-    pub(crate) fn excuse(&mut self) {
+    /// Excuses the monitor, since no item waits here.
+    fn excuse(&mut self) {
         let watch = self.scheduler.watch(self.id);
         if let Some(inbox) = self.inbox {
             inbox.excuse(|| watch.excuse());
@@ -564,7 +446,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         }
     }
 
-    /// Whether anything waits here.
+    /// Whether an item waits here.
     pub(crate) fn has_own(&self) -> bool {
         match (&self.seeded, self.inbox) {
             (Some(seeded), _) => seeded.has_waiting() || self.passed.is_some(),
@@ -585,13 +467,10 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Drop for Worker<T, P> {
             return self.leave_bound();
         }
         self.give_up_search();
-        let seeded = self.seeded.take().map_or_else(Vec::new, |seeded| seeded.into_items());
         self.make_public();
         let queued = std::iter::from_fn(|| self.queue.pop());
-        let passed = self.passed.take().and_then(|(_, item)| item);
-        for item in queued.chain(seeded).chain(passed) {
-            self.scheduler.injector.push(item);
-        }
+        queued.for_each(|item| self.scheduler.injector.push(item));
+        self.inject_seeded();
         self.pool().into_iter().for_each(|pool| pool.release(self.scheduler, self.id));
         self.publish();
         self.excuse();

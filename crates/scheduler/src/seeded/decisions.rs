@@ -1,22 +1,21 @@
-//! Every decision of a seeded run, drawn from one generator.
+//! The decisions of a seeded run, drawn from one generator. The list of ready items (`mod.rs`) asks for each decision.
 //!
-//! The generator is SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number
-//! generators*, OOPSLA 2014): a counter and a mixing function, the same on all machines and for all
-//! versions of all libraries, so that a seed in a bug report stays good.
+//! The generator is SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014): a
+//! counter and a mixing function. It is the same on all machines and in all versions of all libraries, so a seed in a bug
+//! report stays valid.
 //!
-//! A run is repeated exactly if the program asks for the same decisions in the same order. That
-//! holds as long as nothing from outside (input, another native thread) comes at its own time.
+//! A run is repeated exactly if the program asks for the same decisions in the same order. That holds as long as no event
+//! from outside (input, another native thread) comes at its own time.
 
 use std::time::Duration;
 
 /// How many polls there are between two pre-emptions, on average.
 const POLLS_PER_PREEMPTION: u64 = 50;
 
-/// How much virtual time an asked decision takes. Without it, a program that waits for a time by
-/// looking at the clock would never end.
+/// How much virtual time a decision takes. Without it, a program that waits in a loop around the clock would never end.
 pub(crate) const TIME_PER_DECISION: Duration = Duration::from_micros(1);
 
-/// The generator, and what is decided by it.
+/// The generator, and the decisions.
 pub(crate) struct Decisions {
     state: u64,
 }
@@ -26,29 +25,29 @@ impl Decisions {
         Decisions { state: seed }
     }
 
-    /// Which of `count` ready items is next.
+    /// The index of the next item among `count` ready ones.
     pub(crate) fn choose(&mut self, count: usize) -> usize {
         self.below(count as u64) as usize
     }
 
-    /// Whether the item that was made ready last runs next. Mostly, as without a seed.
+    /// Whether the item that was made ready last runs next. Mostly true, as without a seed.
     pub(crate) fn honours_next(&mut self) -> bool {
         self.below(4) != 0
     }
 
-    /// Whether due timers come later. Not for long, on average.
+    /// Whether due timers come later. Rarely true, so the delay is short on average.
     pub(crate) fn delays_timers(&mut self) -> bool {
         self.below(4) == 0
     }
 
-    /// Whether this poll pre-empts. The number of polls between two is geometrically distributed, so
-    /// that every poll is as likely as any other, the first after a switch included.
+    /// Whether this poll pre-empts. The distance between two pre-emptions is geometrically distributed, so that every
+    /// poll is equally likely, the first one after a switch included.
     pub(crate) fn preempts(&mut self) -> bool {
         self.below(POLLS_PER_PREEMPTION) == 0
     }
 
     /// A number below `bound`, by multiplication rather than division (Lemire, *Fast random integer
-    /// generation in an interval*, 2019; the bias for small bounds is beneath notice).
+    /// generation in an interval*, 2019; the bias for small bounds is negligible).
     fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn preemptions_have_the_promised_mean() {
+    fn preemptions_have_the_documented_mean() {
         let mut decisions = Decisions::new(7);
         let count = (0..100_000).filter(|_| decisions.preempts()).count();
         assert!((1_800..2_200).contains(&count), "{count}");
