@@ -7,8 +7,6 @@
 //! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
 //! are not yet part of a callee's frame, so that the collector finds them.
 
-use std::sync::atomic::Ordering;
-
 use squall_bytecode::module::Visibility;
 use squall_heap::{Object, WORD_BYTES, Word};
 
@@ -192,8 +190,7 @@ pub fn poll(thread: &mut Thread) {
     if thread.vm.options.polls_always {
         thread.vm.ended.end_if_late(thread.vm);
     }
-    let asked = thread.is_preempted.swap(false, Ordering::Relaxed);
-    thread.has_request.store(false, Ordering::Relaxed);
+    let asked = thread.requests.take();
     let held = strand.is_suspended();
     if must_give_way(strand) || !strand.is_at_home(thread.home) {
         thread.gives_way = true;

@@ -8,10 +8,12 @@
 //!   others:  say what is asked;  HEAVY fence;  limit := 0
 //! ```
 //!
+//! The requests themselves are bits of one word beside the limit ([`Requests`]), so the thread's look is one load.
+//!
 //! Invariant: no request is lost. If the thread's limit overwrites the zero of another one, that one's fence came before the
 //! thread's look, which therefore sees what was asked ([`fences`]).
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use crate::fences;
 
@@ -49,5 +51,47 @@ impl Limit {
     pub fn ask_from_outside(&self) {
         fences::heavy();
         self.0.store(0, Ordering::Release);
+    }
+}
+
+/// What a thread is asked for at its next poll.
+#[derive(Default)]
+pub struct Requests(AtomicU8);
+
+/// One request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Request {
+    /// The strand that runs is to give way.
+    GiveWay = 1,
+    /// The scheduler has a request, which the thread's worker knows.
+    AskScheduler = 2,
+    /// The thread is to come to a slow poll each time. This request stays.
+    PollAlways = 4,
+}
+
+impl Requests {
+    /// Adds a request.
+    #[inline]
+    pub fn add(&self, request: Request) {
+        self.0.fetch_or(request as u8, Ordering::Relaxed);
+    }
+
+    /// Whether there is any.
+    #[inline(always)]
+    pub fn has_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether there is one but [`Request::PollAlways`].
+    #[inline(always)]
+    pub fn has_new(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & !(Request::PollAlways as u8) != 0
+    }
+
+    /// The thread polls: only [`Request::PollAlways`] stays. Answers whether the strand is to give way.
+    pub fn take(&self) -> bool {
+        let asked = self.0.fetch_and(Request::PollAlways as u8, Ordering::Relaxed);
+        asked & Request::GiveWay as u8 != 0
     }
 }

@@ -402,6 +402,12 @@ impl StrandRef {
         self.status.is_killed()
     }
 
+    /// Whether somebody asked it to end or suspended it.
+    #[inline]
+    pub fn has_wishes(self) -> bool {
+        self.status.has_wishes()
+    }
+
     /// It ends, as it was asked to.
     pub fn forget_kill(self) {
         self.status.forget_kill();

@@ -36,10 +36,10 @@ pub(crate) mod exploration {
     }
 
     /// Starts a thread that works on the model.
-    pub(crate) fn beside<M: 'static>(
+    pub(crate) fn beside<M: 'static, R: 'static>(
         model: &Arc<M>,
-        work: impl FnOnce(&M) + Send + 'static,
-    ) -> thread::JoinHandle<()> {
+        work: impl FnOnce(&M) -> R + Send + 'static,
+    ) -> thread::JoinHandle<R> {
         let model = model.clone();
         thread::spawn(move || work(&model))
     }

@@ -6,10 +6,10 @@
 //! yet: [`Thread::window`] names them.
 //!
 //! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], by which others
-//! make the thread come to its next poll, and [`Thread::is_preempted`], by which they say what for.
+//! make the thread come to its next poll, and [`Thread::requests`], by which they say what for.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use squall_heap::{CollectionKind, Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
@@ -17,7 +17,7 @@ use squall_scheduler::{Worker, WorkerId};
 use crate::affinity::Home;
 use crate::foreign::callbacks;
 use crate::function::{Function, Site};
-use crate::limit::Limit;
+use crate::limit::{Limit, Request, Requests};
 use crate::lookup::CacheEntry;
 use crate::outcome::Failure;
 use crate::roots;
@@ -184,10 +184,8 @@ pub struct Thread {
     pub gives_way: bool,
     /// Whether the vat that runs here is to give way to others.
     pub was_preempted: bool,
-    /// Whether somebody asked the strand that runs here to give way.
-    pub is_preempted: AtomicBool,
-    /// Whether the scheduler has a request, which [`Worker::should_preempt`] answers at the next poll.
-    pub has_request: AtomicBool,
+    /// What the thread is asked for at its next poll.
+    pub requests: Requests,
     /// The address of the vat that others get if the strand that runs here is outside for long, or 0.
     pub left_vat: AtomicUsize,
     /// Whether the vat of the strand that runs here was given away.
@@ -290,8 +288,7 @@ impl Thread {
                 yields: false,
                 gives_way: false,
                 was_preempted: false,
-                is_preempted: AtomicBool::new(false),
-                has_request: AtomicBool::new(false),
+                requests: Requests::default(),
                 left_vat: AtomicUsize::new(0),
                 is_displaced: false,
                 must_look: false,
@@ -327,6 +324,9 @@ impl Thread {
                 crossings: Vec::new(),
             },
         );
+        if vm.options.polls_always {
+            thread.requests.add(Request::PollAlways);
+        }
         vm.add_thread(&thread);
         callbacks::attach();
         thread
@@ -355,6 +355,7 @@ impl Thread {
     }
 
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
+    #[inline]
     pub fn reset_limit(&mut self) {
         if self.sandbox.is_some() {
             // It comes to a slow poll each time.
@@ -366,10 +367,7 @@ impl Thread {
             return;
         }
         self.limit.set(limit);
-        let asked = self.is_preempted.load(Ordering::Relaxed)
-            || self.has_request.load(Ordering::Relaxed)
-            || self.vm.options.polls_always;
-        if asked || self.mutator.is_stop_requested() {
+        if self.requests.has_any() || self.mutator.is_stop_requested() {
             self.request_poll();
         }
     }
@@ -381,7 +379,7 @@ impl Thread {
 
     /// Makes the thread come to its next poll, and its strand give way to others there.
     pub fn ask_to_poll(&self) {
-        self.is_preempted.store(true, Ordering::Relaxed);
+        self.requests.add(Request::GiveWay);
         self.request_poll();
     }
 
@@ -471,8 +469,10 @@ impl Thread {
     /// From now on nobody's objects are accessed bare here: somebody may wait for that (`guarding.rs`).
     #[inline]
     pub fn leave_plain(&self) {
-        self.plain_in.store(0, Ordering::Release);
-        self.vm.transactions.became_guarded.tell();
+        if self.plain_in.load(Ordering::Relaxed) != 0 {
+            self.plain_in.store(0, Ordering::Release);
+            self.vm.transactions.became_guarded.tell();
+        }
     }
 
     /// The activation the tier is in, if there is one. The state must be saved.

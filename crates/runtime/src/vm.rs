@@ -24,6 +24,7 @@ use crate::foreign::{Foreign, LinkedLibrary};
 use crate::function::{Constant, Function};
 use crate::host::Host;
 use crate::known::KnownClass;
+use crate::limit::Request;
 use crate::lookup::LookupTable;
 use crate::modules::ModuleTable;
 use crate::objects::string;
@@ -407,16 +408,16 @@ impl ThreadPointer {
     /// See [`Thread::ask_to_poll`].
     fn ask_to_poll(self) {
         // SAFETY: see above; the fields are atomics.
-        let (is_preempted, limit) = unsafe { (&(*self.0).is_preempted, &(*self.0).limit) };
-        is_preempted.store(true, Ordering::Relaxed);
+        let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
+        requests.add(Request::GiveWay);
         limit.ask_from_outside();
     }
 
     /// Makes the thread ask its worker at the next poll what the scheduler wants.
     fn pass_request(self) {
         // SAFETY: see above; the fields are atomics.
-        let (has_request, limit) = unsafe { (&(*self.0).has_request, &(*self.0).limit) };
-        has_request.store(true, Ordering::Relaxed);
+        let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
+        requests.add(Request::AskScheduler);
         limit.ask_from_outside();
     }
 }

@@ -27,7 +27,7 @@ use squall_heap::{Mutator, Object, Word};
 
 use crate::known::{self, KnownClass};
 use crate::outcome::Failure;
-use crate::strand::status::Parked;
+use crate::strand::status::{Missed, Parked};
 use crate::strand::{self, Delivery, Model, Standing, StrandRef, Wait};
 use crate::sync::spin;
 use crate::thread::{Thread, allocated};
@@ -125,9 +125,14 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     strand.transaction.set(thread.transaction.take());
     thread.is_parked = true;
     let parked = strand.park(wait);
-    // Who asks it to end from now on finds it parked.
-    if parked.was_killed && wait != Wait::Patient && strand.claim(parked.ticket) {
-        cut(thread, strand, Delivery::Kill, Word::NIL);
+    if let Some(missed) = parked.missed
+        && wait != Wait::Patient
+        && strand.claim(parked.ticket)
+    {
+        match missed {
+            Missed::Kill => cut(thread, strand, Delivery::Kill, Word::NIL),
+            Missed::Resumption => make_ready(thread, strand, Place::Last),
+        }
     }
     parked
 }

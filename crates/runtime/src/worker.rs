@@ -435,16 +435,25 @@ fn enter(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
+#[inline]
 fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     if thread.is_parked {
         return;
     }
     if metering::is_over(thread) {
         unwind::kill(thread);
-    } else if strand.is_killed() {
+    } else if strand.has_wishes() {
+        heed(thread, strand);
+    }
+}
+
+/// Sees to what other strands want of this one, which is about to go on.
+#[cold]
+fn heed(thread: &mut Thread, strand: StrandRef) {
+    if strand.is_killed() {
         kill(thread, strand);
-    } else if strand.is_suspended() {
-        // Since it was last looked at; nobody knew then where it runs.
+    } else {
+        // It was suspended after the last look, when no thread knew where it would run.
         thread.ask_to_poll();
     }
 }

@@ -240,8 +240,8 @@ fn wait(thread: &mut Thread, join: Object) -> Outcome {
     waiting::unlock(&mut thread.mutator, join);
     if remaining == 0 {
         wake_parent(thread, join);
-    } else if parked.was_killed {
-        // Who asks from now on finds that it waits.
+    } else if parked.missed.is_some() {
+        // A thread that kills the parent from now on finds that it waits.
         strands::terminate(thread, parent);
     }
     Outcome::Park

@@ -72,8 +72,7 @@ fn draw(
 /// Counts a poll of a strand that belongs to a sandbox; whether that is all there is to do.
 #[inline]
 pub fn count_poll(thread: &mut Thread) -> bool {
-    let asked = thread.is_preempted.load(Ordering::Relaxed)
-        || thread.has_request.load(Ordering::Relaxed)
+    let asked = thread.requests.has_new()
         || thread.mutator.is_stop_requested()
         || thread.mutator.is_overdrawn();
     if thread.fuel > 0 && !asked {

@@ -1,10 +1,14 @@
-//! The status of a strand: one word with all state that several native threads may change, and its transitions.
+//! The status of a strand: all state of it that several native threads may change, and the transitions.
 //!
 //! ```text
-//!  63                          12 11            5   4      3       2         1        0
-//! ┌──────────────────────────────┬───────────────┬──────┬──────┬─────────┬───────────┬────────┐
-//! │ ticket                       │ priority      │ free │ held │ patient │ suspended │ killed │
-//! └──────────────────────────────┴───────────────┴──────┴──────┴─────────┴───────────┴────────┘
+//!  phase   63                     3 2         1      0
+//!         ┌────────────────────────┬─────────┬──────┐
+//!         │ ticket                 │ patient │ held │
+//!         └────────────────────────┴─────────┴──────┘
+//!  wishes  63         11 10        4 3      2           1        0
+//!         ┌─────────────┬───────────┬──────┬───────────┬────────┐
+//!         │ life        │ priority  │ free │ suspended │ killed │
+//!         └─────────────┴───────────┴──────┴───────────┴────────┘
 //! ```
 //!
 //! ```text
@@ -13,54 +17,81 @@
 //!     └───finish────┘ └──────claim, claim_patient, kill, resume
 //! ```
 //!
-//! *Owned*: the strand belongs to one native thread or to one queue. It runs, or is ready, or was claimed and will be
-//! ready soon. An owner hands it on through a queue, which synchronises, so this needs no transition. *Parked*: the
-//! strand belongs to no thread. Its ticket is odd; the thread that makes the ticket even owns the strand. A ticket is
-//! never used again, not even after the native part has become another strand, so it serves as the generation of the
-//! word.
+//! The *phase* says whose the strand is. *Owned*: the strand belongs to one native thread or to one queue. It runs, or is
+//! ready, or was claimed and will be ready soon. Only the owner changes the phase, so it needs no read-modify-write. An
+//! owner hands the strand on through a queue, which synchronises, so this needs no transition. *Parked*: the strand
+//! belongs to no thread. Its ticket is odd; the thread that makes the ticket even owns the strand. A ticket is never used
+//! again, not even after the native part has become another strand.
 //!
-//! - *killed*: the strand is to end. *suspended*: the strand is not to go on. Both can be set at any time, and the owner
-//!   checks them before it runs the strand.
 //! - *held*: the strand is parked only because it was suspended.
 //! - *patient*: `kill` does not end the current wait.
 //!
-//! Suspension is a state, not a count: one `resume` ends it, and so does `kill`.
+//! The *wishes* are what other strands want of this one. Any thread may change them at any time; the owner looks at them
+//! when it parks the strand, and before it runs the strand.
 //!
-//! A guest names a strand by its object, and the native part may have begun another life in the meantime. So
-//! [`Status::kill`], `suspend`, `resume` and `set_priority` check that the life is still the same *after* they have read
-//! the word that they replace. Each life ends with a new ticket, so a word that was replaced belonged to this life.
+//! - *killed*: the strand is to end. *suspended*: the strand is not to go on. Suspension is a state, not a count: one
+//!   `resume` ends it, and so does `kill`.
+//! - *life*: grows when a life of the native part ends. A guest names a strand by its object, and the native part may have
+//!   begun another life in the meantime. So [`Status::kill`], `suspend`, `resume` and `set_priority` check that the life
+//!   is still the same *after* they have read the word that they replace: a word that was replaced belonged to this life.
 //!
-//! Cost: parking is one read-modify-write, and so are a claim and the beginning and the end of a life. Resuming and
-//! queueing a strand needs none.
+//! ```text
+//!   the owner                          another thread, in this life
+//!   O1  phase := parked                K1  wishes := killed, or not suspended
+//!   O2  light fence                    K2  heavy fence
+//!   O3  wishes?                        K3  phase?
+//! ```
+//!
+//! O3 sees the wish, or K3 sees that the strand is parked, or both; then one of the two claims the strand. K3 checks the
+//! life once more before it claims, because the native part may have been parked in a later life.
+//!
+//! Cost: parking is two stores and a load, a life begins and ends with one store each, and a claim is one
+//! read-modify-write. Resuming and queueing a strand needs nothing. [`fences`] tells what the fences cost.
 
 use std::sync::atomic::Ordering;
 
+use crate::fences;
 use crate::sync::AtomicU64;
 
 #[cfg(all(test, feature = "loom"))]
 mod model;
 
+const HELD: u64 = 1;
+const PATIENT: u64 = 1 << 1;
+const TICKET: u64 = 1 << TICKET_SHIFT;
+const TICKET_SHIFT: u32 = 2;
+
 const KILLED: u64 = 1;
 const SUSPENDED: u64 = 1 << 1;
-const PATIENT: u64 = 1 << 2;
-const HELD: u64 = 1 << 3;
-const FREE: u64 = 1 << 4;
+const FREE: u64 = 1 << 2;
 const PRIORITY: u64 = 0x7F << PRIORITY_SHIFT;
-const PRIORITY_SHIFT: u32 = 5;
-const TICKET: u64 = 1 << TICKET_SHIFT;
-const TICKET_SHIFT: u32 = 12;
+const PRIORITY_SHIFT: u32 = 3;
+const LIFE: u64 = 1 << LIFE_SHIFT;
+const LIFE_SHIFT: u32 = 10;
 
 /// See the head of the file.
 #[derive(Debug)]
-pub struct Status(AtomicU64);
+pub struct Status {
+    phase: AtomicU64,
+    wishes: AtomicU64,
+}
 
 /// What was found when a strand parked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parked {
     /// The ticket that it is parked with.
     pub ticket: u64,
-    /// Whether it had been killed before. A later `kill` finds it parked.
-    pub was_killed: bool,
+    /// A wish that may have missed that the strand is parked. The caller sees to it, if it can still claim the strand.
+    pub missed: Option<Missed>,
+}
+
+/// A wish that came when a strand was about to park.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Missed {
+    /// The strand is to end.
+    Kill,
+    /// The strand, which suspended itself, is to go on.
+    Resumption,
 }
 
 /// What became of a strand that was asked to end.
@@ -85,62 +116,90 @@ pub enum Resumed {
     NotSuspended,
 }
 
-fn ticket(word: u64) -> u64 {
-    word >> TICKET_SHIFT
+fn ticket(phase: u64) -> u64 {
+    phase >> TICKET_SHIFT
 }
 
-fn is_parked(word: u64) -> bool {
-    word & TICKET != 0
+fn is_parked(phase: u64) -> bool {
+    phase & TICKET != 0
 }
 
-/// What a claim makes of the word of a parked strand.
-fn claimed(word: u64) -> u64 {
-    (word + TICKET) & !(PATIENT | HELD)
+/// What a claim makes of the phase of a parked strand.
+fn claimed(phase: u64) -> u64 {
+    (phase & !(PATIENT | HELD)) + TICKET
+}
+
+/// Whether a strand with these wishes is not to go on.
+fn is_to_wait(wishes: u64) -> bool {
+    wishes & (SUSPENDED | KILLED) == SUSPENDED
+}
+
+/// Stores a word that other threads may be about to replace: a replacement of the word before fails from now on.
+#[cfg(not(all(test, feature = "loom")))]
+#[inline]
+fn overwrite(word: &AtomicU64, value: u64) {
+    word.store(value, Ordering::Release);
+}
+
+/// The same as an exchange: loom lets a replacement succeed although a store came between, which no processor does.
+#[cfg(all(test, feature = "loom"))]
+fn overwrite(word: &AtomicU64, value: u64) {
+    word.swap(value, Ordering::AcqRel);
 }
 
 impl Default for Status {
     fn default() -> Status {
-        Status(AtomicU64::new(FREE))
+        Status { phase: AtomicU64::new(0), wishes: AtomicU64::new(FREE) }
     }
 }
 
 /// Queries, for any thread. The answer may be out of date when it arrives.
 impl Status {
-    fn load(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+    fn phase(&self) -> u64 {
+        self.phase.load(Ordering::Acquire)
+    }
+
+    fn wishes(&self) -> u64 {
+        self.wishes.load(Ordering::Acquire)
     }
 
     /// Whether the native part is free.
     pub fn is_free(&self) -> bool {
-        self.load() & FREE != 0
+        self.wishes() & FREE != 0
     }
 
     /// Whether the strand is parked.
     pub fn is_parked(&self) -> bool {
-        is_parked(self.load())
+        is_parked(self.phase())
     }
 
     /// The ticket that it is parked with, if it is.
     pub fn ticket(&self) -> u64 {
-        ticket(self.load())
+        ticket(self.phase())
     }
 
     /// Whether it is to end.
     #[inline]
     pub fn is_killed(&self) -> bool {
-        self.load() & KILLED != 0
+        self.wishes() & KILLED != 0
+    }
+
+    /// Whether it is to end, or not to go on.
+    #[inline]
+    pub fn has_wishes(&self) -> bool {
+        self.wishes() & (KILLED | SUSPENDED) != 0
     }
 
     /// Whether the owner has to [hold it up](Status::hold_up).
     #[inline]
     pub fn is_suspended(&self) -> bool {
-        self.load() & (SUSPENDED | KILLED) == SUSPENDED
+        is_to_wait(self.wishes())
     }
 
     /// From 1, the least, to 80.
     #[inline]
     pub fn priority(&self) -> u8 {
-        ((self.load() & PRIORITY) >> PRIORITY_SHIFT) as u8
+        ((self.wishes() & PRIORITY) >> PRIORITY_SHIFT) as u8
     }
 }
 
@@ -148,15 +207,21 @@ impl Status {
 impl Status {
     /// A free strand begins a life, and belongs to the caller.
     pub fn make(&self, priority: u8) {
-        let bits = u64::from(priority) << PRIORITY_SHIFT;
-        let was = self.change(|word| Some(word & !(TICKET - 1) | bits));
-        debug_assert!(was.is_ok_and(|word| word & FREE != 0), "a life begins with a free strand");
+        // Relaxed: the native part is the caller's, who received it through a lock or freed it.
+        let wishes = self.wishes.load(Ordering::Relaxed);
+        debug_assert!(wishes & FREE != 0, "a life begins with a free strand");
+        // A store: nobody may change the wishes of a free strand.
+        let life = wishes & !(LIFE - 1);
+        overwrite(&self.wishes, life | u64::from(priority) << PRIORITY_SHIFT);
     }
 
     /// The life of a strand ends, which belongs to the caller, or is parked and lost.
     pub fn finish(&self) {
-        let next = |word: u64| ((word | TICKET) & !(TICKET - 1)) + TICKET;
-        _ = self.change(|word| Some(next(word) | FREE));
+        // Stores: a wish that is overwritten was for this life, and later ones for it fail.
+        let life = self.wishes.load(Ordering::Relaxed) & !(LIFE - 1);
+        overwrite(&self.wishes, life.wrapping_add(LIFE) | FREE);
+        let phase = self.phase.load(Ordering::Relaxed);
+        overwrite(&self.phase, claimed(phase | TICKET));
     }
 
     /// Parks the strand with a new ticket. All state that other threads need must have been saved before.
@@ -172,30 +237,47 @@ impl Status {
 
     #[inline]
     fn park_with(&self, flag: u64) -> Parked {
-        // An owned strand is neither parked nor patient, so the sum changes nothing else.
-        let word = self.0.fetch_add(TICKET + flag, Ordering::AcqRel);
-        debug_assert!(!is_parked(word) && word & (PATIENT | HELD) == 0, "it is owned");
-        Parked { ticket: ticket(word) + 1, was_killed: word & KILLED != 0 }
+        let (ticket, wishes) = self.leave(flag);
+        let missed = (wishes & KILLED != 0).then_some(Missed::Kill);
+        Parked { ticket, missed }
+    }
+
+    /// O1 to O3: leaves the strand parked. Answers its ticket and the wishes after that.
+    #[inline]
+    fn leave(&self, flag: u64) -> (u64, u64) {
+        // Relaxed: only the owner changes the phase.
+        let owned = self.phase.load(Ordering::Relaxed);
+        debug_assert!(!is_parked(owned) && owned & (PATIENT | HELD) == 0, "it is owned");
+        // Release: the thread that claims the strand finds its state.
+        self.phase.store(owned + (TICKET | flag), Ordering::Release);
+        fences::light();
+        (ticket(owned) + 1, self.wishes())
     }
 
     /// The strand suspends itself: it is parked until it is resumed.
     pub fn suspend_itself(&self) -> Parked {
-        let suspended = |word: u64| Some((word | SUSPENDED | HELD) + TICKET);
-        let word = self.change(suspended).unwrap_or_else(|word| word);
-        Parked { ticket: ticket(word) + 1, was_killed: word & KILLED != 0 }
+        self.wishes.fetch_or(SUSPENDED, Ordering::Relaxed);
+        let (ticket, wishes) = self.leave(HELD);
+        let missed = match (wishes & KILLED != 0, wishes & SUSPENDED != 0) {
+            (true, _) => Some(Missed::Kill),
+            (false, true) => None,
+            (false, false) => Some(Missed::Resumption),
+        };
+        Parked { ticket, missed }
     }
 
-    /// Parks a strand that is suspended and would go on now; whether it was.
+    /// Parks a strand that is suspended and would go on now; whether it belongs to the caller no longer.
     pub fn hold_up(&self) -> bool {
-        let held = |word: u64| {
-            (word & (SUSPENDED | KILLED) == SUSPENDED).then_some((word | HELD) + TICKET)
-        };
-        self.change(held).is_ok()
+        if !self.is_suspended() {
+            return false;
+        }
+        let (ticket, wishes) = self.leave(HELD);
+        is_to_wait(wishes) || !self.claim(ticket)
     }
 
     /// The strand begins to end; it may be killed once more.
     pub fn forget_kill(&self) {
-        self.0.fetch_and(!KILLED, Ordering::Relaxed);
+        self.wishes.fetch_and(!KILLED, Ordering::Relaxed);
     }
 }
 
@@ -204,88 +286,78 @@ impl Status {
     /// Claims the strand from the wait with this ticket; whether it belongs to the caller now.
     #[inline]
     pub fn claim(&self, of: u64) -> bool {
-        self.change(|word| (ticket(word) == of && is_parked(word)).then_some(claimed(word))).is_ok()
+        let phase = self.phase.load(Ordering::Relaxed);
+        ticket(phase) == of && is_parked(phase) && self.replace_phase(phase)
     }
 
     /// Claims the strand from its patient wait; whether it belongs to the caller now.
     pub fn claim_patient(&self) -> bool {
-        self.change(|word| (word & PATIENT != 0).then_some(claimed(word))).is_ok()
+        let phase = self.phase.load(Ordering::Relaxed);
+        phase & PATIENT != 0 && self.replace_phase(phase)
+    }
+
+    /// Claims a strand with this phase, which was parked; whether it is the caller's now.
+    #[inline]
+    fn replace_phase(&self, parked: u64) -> bool {
+        // Acquire: pairs with the release of `leave`. A phase of a parked strand changes once.
+        let (then, otherwise) = (Ordering::AcqRel, Ordering::Relaxed);
+        self.phase.compare_exchange(parked, claimed(parked), then, otherwise).is_ok()
     }
 
     /// Kills the strand, in this life; `None` if the life has ended.
     pub fn kill(&self, is_same_life: impl Fn() -> bool) -> Option<Killed> {
-        let killed = |word: u64| match kill_of(word) {
-            Killed::Claimed => claimed(word) & !SUSPENDED | KILLED,
-            Killed::Patient | Killed::Owned => word & !SUSPENDED | KILLED,
-        };
-        self.change_life(is_same_life, killed).map(kill_of)
+        self.wish(&is_same_life, |wishes| wishes & !SUSPENDED | KILLED)?;
+        fences::heavy();
+        let phase = self.phase();
+        Some(match (is_parked(phase) && is_same_life(), phase & PATIENT != 0) {
+            (true, true) => Killed::Patient,
+            (true, false) if self.replace_phase(phase) => Killed::Claimed,
+            _ => Killed::Owned,
+        })
     }
 
     /// Suspends the strand, in this life; false if the life has ended. The caller makes the owner check the flag.
     pub fn suspend(&self, is_same_life: impl Fn() -> bool) -> bool {
-        self.change_life(is_same_life, |word| word | SUSPENDED).is_some()
+        self.wish(&is_same_life, |wishes| wishes | SUSPENDED).is_some()
     }
 
     /// Ends the suspension of the strand, in this life; `None` if the life has ended.
     pub fn resume(&self, is_same_life: impl Fn() -> bool) -> Option<Resumed> {
-        let resumed = |word: u64| match word & HELD {
-            0 => word & !SUSPENDED,
-            _ => claimed(word) & !SUSPENDED,
-        };
-        let word = self.change_life(is_same_life, resumed)?;
-        Some(match (word & HELD != 0, word & SUSPENDED != 0) {
-            (true, _) => Resumed::Claimed,
-            (_, true) => Resumed::Unnoticed,
-            (_, false) => Resumed::NotSuspended,
-        })
+        let wishes = self.wish(&is_same_life, |wishes| wishes & !SUSPENDED)?;
+        if wishes & SUSPENDED == 0 {
+            return Some(Resumed::NotSuspended);
+        }
+        let mut phase = self.phase();
+        if phase & HELD == 0 {
+            // It may be about to be held up.
+            fences::heavy();
+            phase = self.phase();
+        }
+        let is_claimed = phase & HELD != 0 && is_same_life() && self.replace_phase(phase);
+        Some(if is_claimed { Resumed::Claimed } else { Resumed::Unnoticed })
     }
 
     /// Changes the priority, in this life; false if the life has ended.
     pub fn set_priority(&self, is_same_life: impl Fn() -> bool, priority: u8) -> bool {
         let bits = u64::from(priority) << PRIORITY_SHIFT;
-        self.change_life(is_same_life, |word| word & !PRIORITY | bits).is_some()
+        self.wish(&is_same_life, |wishes| wishes & !PRIORITY | bits).is_some()
     }
 
-    /// Replaces the word by what is made of it, if anything; answers what it was.
-    #[inline]
-    fn change(&self, change: impl Fn(u64) -> Option<u64>) -> Result<u64, u64> {
-        let mut word = self.0.load(Ordering::Relaxed);
-        while let Some(new) = change(word) {
-            match self.0.compare_exchange_weak(word, new, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Ok(word),
-                Err(current) => word = current,
-            }
-        }
-        Err(word)
-    }
-
-    /// As [`Status::change`], in one life.
-    fn change_life(
-        &self,
-        is_same_life: impl Fn() -> bool,
-        change: impl Fn(u64) -> u64,
-    ) -> Option<u64> {
+    /// Changes the wishes in one life; answers what they were, or `None` if the life has ended.
+    fn wish(&self, is_same_life: &impl Fn() -> bool, change: impl Fn(u64) -> u64) -> Option<u64> {
         loop {
             // The acquire pairs with the release of `make`: what is looked at next is of this life or a later one.
-            let word = self.load();
-            if word & FREE != 0 || !is_same_life() {
+            let wishes = self.wishes();
+            if wishes & FREE != 0 || !is_same_life() {
                 return None;
             }
-            let new = change(word);
-            let ordering = (Ordering::AcqRel, Ordering::Relaxed);
-            if self.0.compare_exchange_weak(word, new, ordering.0, ordering.1).is_ok() {
-                return Some(word);
+            let (then, otherwise) = (Ordering::AcqRel, Ordering::Relaxed);
+            let replaced =
+                self.wishes.compare_exchange_weak(wishes, change(wishes), then, otherwise);
+            if replaced.is_ok() {
+                return Some(wishes);
             }
         }
-    }
-}
-
-/// What `kill` makes of a strand with this word.
-fn kill_of(word: u64) -> Killed {
-    match (is_parked(word), word & PATIENT != 0) {
-        (true, false) => Killed::Claimed,
-        (true, true) => Killed::Patient,
-        (false, _) => Killed::Owned,
     }
 }
 
@@ -331,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_killed_is_suspended_no_longer() {
+    fn a_killed_strand_is_not_suspended() {
         let status = made();
         status.suspend_itself();
         assert_eq!(status.kill(always), Some(Killed::Claimed));
@@ -342,12 +414,13 @@ mod tests {
     }
 
     #[test]
-    fn the_patient_are_ended_later() {
+    fn a_patient_wait_outlasts_a_kill() {
         let status = made();
-        assert!(!status.park_patiently().was_killed);
+        assert_eq!(status.park_patiently().missed, None);
         assert_eq!(status.kill(always), Some(Killed::Patient));
         assert!(status.claim_patient() && !status.claim_patient());
-        assert!(status.is_killed() && status.park().was_killed);
+        assert!(status.is_killed());
+        assert_eq!(status.park().missed, Some(Missed::Kill));
     }
 
     #[test]
@@ -363,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_life_that_begins_while_somebody_looks_is_another_one() {
+    fn a_life_that_begins_during_a_transition_is_spared() {
         let status = made();
         let begins_again = std::cell::Cell::new(true);
         let answer = status.kill(|| {

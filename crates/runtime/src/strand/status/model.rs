@@ -97,7 +97,7 @@ fn termination_finds_the_strand_or_is_found() {
         let model = Model::new();
         let killer = beside(&model, |model| _ = model.terminate(1));
         let parked = model.status.park();
-        if parked.was_killed && model.status.claim(parked.ticket) {
+        if parked.missed.is_some() && model.status.claim(parked.ticket) {
             model.wake();
         }
         killer.join().unwrap();
@@ -105,9 +105,9 @@ fn termination_finds_the_strand_or_is_found() {
     });
 }
 
-/// A parent that waits for branches is told to end them, or tells itself: once.
+/// A parent that waits for branches is told to end them, or tells itself. It may do both: branches end once.
 #[test]
-fn a_patient_wait_is_noticed_by_one() {
+fn a_kill_in_a_patient_wait_is_noticed() {
     explore(|| {
         let model = Model::new();
         let killer = beside(&model, |model| {
@@ -115,11 +115,11 @@ fn a_patient_wait_is_noticed_by_one() {
                 model.wake();
             }
         });
-        if model.status.park_patiently().was_killed {
+        if model.status.park_patiently().missed.is_some() {
             model.wake();
         }
         killer.join().unwrap();
-        assert_eq!(model.woken.load(Ordering::Relaxed), 1);
+        assert_ne!(model.woken.load(Ordering::Relaxed), 0);
         assert!(model.status.claim_patient());
     });
 }
@@ -154,6 +154,63 @@ fn one_resumption_is_enough() {
         other.join().unwrap();
         assert_ne!(runs, model.woken.load(Ordering::Relaxed) == 1);
         assert!(!model.status.is_suspended() && !model.status.is_parked());
+    });
+}
+
+/// A strand that suspends itself is resumed by another one, or finds that it was, or stays suspended.
+#[test]
+fn a_strand_that_suspends_itself_is_resumed() {
+    explore(|| {
+        let model = Model::new();
+        let other = beside(&model, |model| {
+            let resumed = model.status.resume(|| model.is_life(1));
+            if resumed == Some(Resumed::Claimed) {
+                model.wake();
+            }
+            assert_ne!(resumed, None);
+            resumed != Some(Resumed::NotSuspended)
+        });
+        let parked = model.status.suspend_itself();
+        if parked.missed == Some(Missed::Resumption) && model.status.claim(parked.ticket) {
+            model.wake();
+        }
+        let was_resumed = other.join().unwrap();
+        assert_eq!(model.woken.load(Ordering::Relaxed), usize::from(was_resumed));
+        assert_eq!(model.status.is_parked(), !was_resumed);
+    });
+}
+
+/// A strand that suspends itself while it is killed ends, once.
+#[test]
+fn a_strand_that_suspends_itself_is_killed() {
+    explore(|| {
+        let model = Model::new();
+        let killer = beside(&model, |model| _ = model.terminate(1));
+        let parked = model.status.suspend_itself();
+        if parked.missed == Some(Missed::Kill) && model.status.claim(parked.ticket) {
+            model.wake();
+        }
+        killer.join().unwrap();
+        assert_eq!(model.woken.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A strand parks in its next life while another thread kills and resumes it in the life before.
+#[test]
+fn a_wait_of_the_next_life_is_spared() {
+    explore(|| {
+        let model = Model::new();
+        let other = beside(&model, |model| {
+            assert_ne!(model.terminate(1), Some(Killed::Claimed));
+            _ = model.status.resume(|| model.is_life(1));
+        });
+        model.status.finish();
+        model.object.store(2, Ordering::Release);
+        model.status.make(40);
+        let parked = model.status.park();
+        assert_eq!(parked.missed, None);
+        other.join().unwrap();
+        assert!(model.status.claim(parked.ticket));
     });
 }
 
