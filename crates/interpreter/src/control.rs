@@ -3,11 +3,11 @@
 use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;
 use squall_heap::Word;
-use squall_runtime::calls;
-use squall_runtime::function::Function;
+use squall_runtime::execution::calls;
+use squall_runtime::model::function::Function;
+use squall_runtime::model::outcome::Failure;
 use squall_runtime::objects::{block, number, string};
-use squall_runtime::outcome::Failure;
-use squall_runtime::thread::Thread;
+use squall_runtime::state::thread::Thread;
 
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
 
@@ -55,7 +55,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn constant(&self, index: usize) -> &'static squall_runtime::function::Constant {
+    fn constant(&self, index: usize) -> &'static squall_runtime::model::function::Constant {
         // SAFETY: the verifier has shown the index to be in the table.
         unsafe { self.function().constants.get_unchecked(index) }
     }

@@ -3,10 +3,10 @@
 
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
-use squall_runtime::function::Site;
-use squall_runtime::stack::CHUNK_RESULT;
-use squall_runtime::thread::{State, Stop, Thread, Window};
-use squall_runtime::tier::Tier;
+use squall_runtime::model::function::Site;
+use squall_runtime::state::stack::CHUNK_RESULT;
+use squall_runtime::state::thread::{State, Stop, Thread, Window};
+use squall_runtime::state::tier::Tier;
 
 use crate::machine::Machine;
 use crate::{arithmetic, typed};

@@ -1,14 +1,15 @@
-//! Processes: the handlers of the instructions for channels, choices, forks and barriers. [`squall_runtime::processes`]
-//! does the work.
+//! Processes: the handlers of the instructions for channels, choices, forks and barriers.
+//! [`squall_runtime::concurrency::processes`] does the work.
 
 use squall_bytecode::entities::FunctionId;
 use squall_heap::Word;
-use squall_runtime::calls;
-use squall_runtime::channels;
-use squall_runtime::function::{Function, Site};
-use squall_runtime::known;
-use squall_runtime::locks;
-use squall_runtime::processes::{self, choice, faults, forks, links};
+use squall_runtime::concurrency::channels;
+use squall_runtime::concurrency::locks;
+use squall_runtime::concurrency::processes::{self, choice, faults, forks};
+use squall_runtime::execution::calls;
+use squall_runtime::model::function::{Function, Site};
+use squall_runtime::model::known;
+use squall_runtime::model::links;
 
 use crate::machine::{Machine, a, b, bc, c};
 

@@ -13,15 +13,15 @@ use squall_bytecode::module::{Module, selector_arity};
 use squall_heap::{CollectionKind, HeapOptions, Stress};
 use squall_interpreter::Interpreter;
 use squall_newspeak::{CompileOptions, Source, compile_source};
-use squall_runtime::bootstrap;
-use squall_runtime::host::{CompileError, Host};
-use squall_runtime::permissions::Permissions;
-use squall_runtime::primitives::all;
-use squall_runtime::text::ModuleText;
-use squall_runtime::thread::Thread;
-use squall_runtime::tracing::Tracing;
-use squall_runtime::vm::{Vm, VmOptions};
-use squall_runtime::worker::{self, Finished};
+use squall_runtime::concurrency::worker::{self, Finished};
+use squall_runtime::library::bootstrap;
+use squall_runtime::library::primitives::all;
+use squall_runtime::model::host::{CompileError, Host};
+use squall_runtime::model::permissions::Permissions;
+use squall_runtime::model::text::ModuleText;
+use squall_runtime::state::thread::Thread;
+use squall_runtime::state::tracing::Tracing;
+use squall_runtime::state::vm::{Vm, VmOptions};
 use squall_scheduler::SchedulerOptions;
 
 /// Primitives that end the program or the strand or stop it for long if they do what they should.

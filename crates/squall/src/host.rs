@@ -9,9 +9,9 @@ use squall_bytecode::assembler::Read;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::Place;
 use squall_newspeak::diagnostics::render::Colour;
-use squall_runtime::host::{CompileError, Host};
-use squall_runtime::permissions::Permissions;
-use squall_runtime::text::ModuleText;
+use squall_runtime::model::host::{CompileError, Host};
+use squall_runtime::model::permissions::Permissions;
+use squall_runtime::model::text::ModuleText;
 
 use crate::compiler::{Assembly, FileKind, RunnableModule, module_with_includes};
 use crate::library;

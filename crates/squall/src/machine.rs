@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
-use squall_runtime::bootstrap::{self, BootError};
-use squall_runtime::embedding::calls;
-use squall_runtime::module::LoadedModule;
+use squall_runtime::concurrency::embedding::calls;
+use squall_runtime::concurrency::promises;
+use squall_runtime::concurrency::sandbox;
+use squall_runtime::concurrency::stalls;
+use squall_runtime::concurrency::strands;
+use squall_runtime::concurrency::worker::{self, Finished};
+use squall_runtime::library::bootstrap::{self, BootError};
+use squall_runtime::model::module::LoadedModule;
 use squall_runtime::objects::string;
-use squall_runtime::promises;
-use squall_runtime::sandbox;
-use squall_runtime::stalls;
-use squall_runtime::strands;
-use squall_runtime::thread::Thread;
-use squall_runtime::vm::Vm;
-use squall_runtime::worker::{self, Finished};
+use squall_runtime::state::thread::Thread;
+use squall_runtime::state::vm::Vm;
 
 use crate::compiler::RunnableModule;
 use crate::host::{Embedding, EmbeddingRef};
@@ -77,7 +77,7 @@ pub enum Reply<T> {
     Stalled,
 }
 
-pub use squall_runtime::stalls::DEADLOCK;
+pub use squall_runtime::concurrency::stalls::DEADLOCK;
 
 impl Machine {
     /// Starts the machine of this process. *GC point.*
@@ -307,7 +307,7 @@ impl Machine {
     /// moment, whatever the machine does.
     pub fn observer(&self) -> impl Fn() -> String + Send + use<> {
         let vm = self.vm;
-        move || squall_runtime::stalls::picture(vm)
+        move || squall_runtime::concurrency::stalls::picture(vm)
     }
 
     /// A function that ends the program, for another thread: the machine's thread returns with this exit code, if the

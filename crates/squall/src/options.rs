@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
-pub use squall_runtime::foreign::LinkedLibrary;
-use squall_runtime::permissions::Permissions;
-use squall_runtime::sandbox::Budgets;
-use squall_runtime::tracing::Tracing;
-use squall_runtime::vm::VmOptions;
+pub use squall_runtime::concurrency::foreign::LinkedLibrary;
+use squall_runtime::concurrency::sandbox::Budgets;
+use squall_runtime::model::permissions::Permissions;
+use squall_runtime::state::tracing::Tracing;
+use squall_runtime::state::vm::VmOptions;
 pub use squall_scheduler::{Policy as SchedulingPolicy, SchedulerOptions};
 
 /// The choices.

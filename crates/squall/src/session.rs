@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use squall_bytecode::module::{Module, Visibility, selector_arity};
 use squall_heap::RootHandle;
-use squall_runtime::bootstrap::BootError;
+use squall_runtime::library::bootstrap::BootError;
 
 use crate::compiler::{CompileProblem, compile_newspeak};
 use crate::library;

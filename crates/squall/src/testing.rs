@@ -14,7 +14,7 @@ use std::time::Duration;
 use squall_bytecode::entities::ClassId;
 use squall_bytecode::module::{ClassDefinition, Module};
 use squall_heap::RootHandle;
-use squall_runtime::bootstrap::BootError;
+use squall_runtime::library::bootstrap::BootError;
 
 use crate::compiler::RunnableModule;
 use crate::machine::{Machine, Reply};

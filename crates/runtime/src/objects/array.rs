@@ -7,10 +7,10 @@ use num_traits::Signed;
 use squall_heap::{Format, LayoutId, Object, Word};
 
 use super::number::Number;
-use crate::known::{self, KnownClass};
-use crate::outcome::Failure;
-use crate::thread::{Thread, allocated};
-use crate::vm::Vm;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::state::thread::{Thread, allocated};
+use crate::state::vm::Vm;
 
 /// The array in a word, if it is one.
 #[inline]

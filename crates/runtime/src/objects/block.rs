@@ -7,10 +7,10 @@
 
 use squall_heap::{Object, Word};
 
-use crate::function::Function;
-use crate::known::{self, KnownClass};
-use crate::outcome::Failure;
-use crate::thread::{Thread, Window, allocated};
+use crate::model::function::Function;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::state::thread::{Thread, Window, allocated};
 
 const FUNCTION: usize = 0;
 /// Where the captured values start.

@@ -1,6 +1,14 @@
-//! The VM's own kinds of object: arrays, strings, numbers, closures and their contexts.
+//! Guest objects that the VM itself makes and reads: arrays, strings, numbers, closures, class objects, and the values of
+//! typed code. The tiers, and the layers above, call these modules.
+//!
+//! | part | modules |
+//! |---|---|
+//! | objects of the dialect | [`array`], [`block`], [`number`], [`string`], [`classes`] |
+//! | tuples, lists, maps and boxed values of typed code | [`typed`] |
 
 pub mod array;
 pub mod block;
+pub mod classes;
 pub mod number;
 pub mod string;
+pub mod typed;

@@ -9,9 +9,9 @@ use num_bigint::BigInt;
 use num_traits::ToPrimitive;
 use squall_heap::Word;
 
-use crate::known::{self, KnownClass};
-use crate::outcome::Failure;
-use crate::thread::{Thread, allocated};
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::state::thread::{Thread, allocated};
 
 /// A number, taken out of its word.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,11 @@
 
 use squall_heap::{Flag, Object, Word};
 
-use crate::known::{self, KnownClass};
-use crate::outcome::Failure;
-use crate::symbols::{Symbol, SymbolTable};
-use crate::thread::{Thread, allocated};
-use crate::vm::Vm;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::model::symbols::{Symbol, SymbolTable};
+use crate::state::thread::{Thread, allocated};
+use crate::state::vm::Vm;
 
 /// Bytes per code point.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

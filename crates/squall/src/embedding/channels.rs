@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use squall_runtime::embedding::calls::Site;
+use squall_runtime::concurrency::embedding::calls::Site;
 
 use super::{Error, Value, Vm};
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use squall_newspeak::diagnostics::render::Colour;
-use squall_runtime::embedding::calls::Refusal;
+use squall_runtime::concurrency::embedding::calls::Refusal;
 
 use crate::compiler::CompileProblem;
 use crate::machine::StartError;

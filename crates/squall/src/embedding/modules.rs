@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use squall_bytecode::assembler::assemble;
 use squall_bytecode::verifier::{Trust, verify};
-use squall_runtime::embedding::functions::NativeFunction;
+use squall_runtime::concurrency::embedding::functions::NativeFunction;
 
 use super::{Error, Value, Vm};
 

@@ -1,10 +1,10 @@
 //! Sandboxes for embedders: code that runs under budgets.
 
-use squall_runtime::linking::{self, render};
-use squall_runtime::outcome::Failure;
-use squall_runtime::sandbox::grants::Grants;
-use squall_runtime::sandbox::grants::check_imports;
-use squall_runtime::sandbox::{self, Budgets, Reason, SandboxRef};
+use squall_runtime::concurrency::sandbox::grants::Grants;
+use squall_runtime::concurrency::sandbox::grants::check_imports;
+use squall_runtime::concurrency::sandbox::{self, Budgets, Reason, SandboxRef};
+use squall_runtime::model::linking::{self, render};
+use squall_runtime::model::outcome::Failure;
 
 use super::{Error, Object, Value, Vm};
 use crate::compiler::FileKind;
@@ -94,7 +94,7 @@ impl Sandbox {
 
     fn inspect<R: Send + 'static>(
         &self,
-        look: impl FnOnce(&'static squall_runtime::vm::Vm, SandboxRef) -> R + Send + 'static,
+        look: impl FnOnce(&'static squall_runtime::state::vm::Vm, SandboxRef) -> R + Send + 'static,
     ) -> Result<R, Error> {
         let object = self.object.clone();
         self.vm.do_inside(move |thread| {

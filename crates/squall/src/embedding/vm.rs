@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use squall_newspeak::Source;
-use squall_runtime::embedding::calls::{self, Call, Site};
-use squall_runtime::embedding::value::native_of_main;
-use squall_runtime::embedding::{errands, functions};
-use squall_runtime::fences;
-use squall_runtime::thread::Thread;
+use squall_runtime::concurrency::embedding::calls::{self, Call, Site};
+use squall_runtime::concurrency::embedding::value::native_of_main;
+use squall_runtime::concurrency::embedding::{errands, functions};
+use squall_runtime::state::fences;
+use squall_runtime::state::thread::Thread;
 
 use super::{Error, Value};
 use crate::compiler::{FileKind, module_from_bytes};
@@ -26,7 +26,7 @@ pub struct Vm(Arc<Running>);
 
 /// A running machine.
 struct Running {
-    vm: &'static squall_runtime::vm::Vm,
+    vm: &'static squall_runtime::state::vm::Vm,
     embedding: &'static Embedding,
     verify_all: bool,
     /// The exit code, set when the machine has ended.
@@ -55,7 +55,7 @@ const SEEDED_PATIENCE: Duration = Duration::from_millis(1);
 
 /// The serving thread's message just before it serves.
 struct Started {
-    vm: &'static squall_runtime::vm::Vm,
+    vm: &'static squall_runtime::state::vm::Vm,
     embedding: &'static Embedding,
     platform: Value,
     host: Value,
@@ -293,7 +293,7 @@ impl Vm {
         self.do_inside(|thread| thread.mutator.collect(squall_heap::CollectionKind::Full))
     }
 
-    pub(super) fn runtime(&self) -> &'static squall_runtime::vm::Vm {
+    pub(super) fn runtime(&self) -> &'static squall_runtime::state::vm::Vm {
         self.0.vm
     }
 

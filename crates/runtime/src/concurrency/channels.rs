@@ -1,0 +1,637 @@
+//! Channels: synchronous and buffered communication between processes, and the choice between
+//! several channels (Hoare, "Communicating Sequential Processes", CACM 1978; `alt` and poison as in
+//! occam-π).
+//!
+//! A channel without a buffer joins a writer and a reader: whoever comes first waits for the other.
+//! A buffer lets writers go on while it has room. A poisoned channel fails everybody, in both
+//! directions, for good; but what is in its buffer can still be read, unless a reader poisoned it.
+//!
+//! A channel is shared by vats, so all of it is behind its lock ([`crate::concurrency::waiting`]), and what goes
+//! through it is a value.
+//!
+//! A channel that typed code has, has a type for its elements, and what is in it is as typed code has it. Who
+//! knows no types converts at his own end: what he writes before he has the lock, so that he looks again
+//! whether the type is the same when he has it; what he reads after that, in his own strand
+//! ([`Delivery::Element`]).
+
+use std::time::Duration;
+
+use smallvec::SmallVec;
+use squall_bytecode::instructions::Opcode;
+use squall_heap::{Object, Word};
+
+use crate::concurrency::sandbox::metering;
+use crate::concurrency::timers;
+use crate::concurrency::waiting::{self, waiter};
+use crate::model::function::Site;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::types::{Shape, Type};
+use crate::objects::string::make_string;
+use crate::objects::typed::{boxing, scalars};
+use crate::state::strand::{Delivery, Wait};
+use crate::state::thread::{Thread, Window, allocated};
+
+/// The slots of a channel.
+pub mod slots {
+    /// The lock.
+    pub const LOCK: usize = 0;
+    /// True once it is poisoned.
+    pub const POISONED: usize = 1;
+    /// The strands that wait to read.
+    pub const READERS: usize = 2;
+    /// The strands that wait to write.
+    pub const WRITERS: usize = 3;
+    /// The array of what is under way, or nil for a channel without a buffer.
+    pub const BUFFER: usize = 4;
+    /// The index of the oldest element in the buffer.
+    pub const FIRST: usize = 5;
+    /// How many elements the buffer holds.
+    pub const HELD: usize = 6;
+    /// The type of the elements, as [`Type::to_word`](crate::model::types::Type::to_word) answers it; nil if they
+    /// are any objects.
+    pub const TYPE: usize = 7;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::CHANNEL, TYPE + 1);
+}
+
+use slots::{BUFFER, FIRST, HELD, POISONED, READERS, TYPE, WRITERS};
+
+/// The largest buffer.
+pub const MAX_BUFFER: usize = 1 << 20;
+
+/// Makes a channel with a buffer of this size. *GC point.*
+pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
+    let vm = thread.vm;
+    let mut buffer = Word::NIL;
+    if capacity > 0 {
+        let class = vm.known_class(KnownClass::Array);
+        let array = thread.mutator.allocate_array(known::ARRAY, class, capacity, Word::NIL);
+        buffer = allocated(array)?.word();
+    }
+    let class = vm.known_class(KnownClass::Object);
+    let mut scope = thread.mutator.scope();
+    let buffer = scope.root(buffer);
+    let channel = allocated(scope.allocate_slots(known::CHANNEL, class))?;
+    channel.initialize_slot(slots::LOCK, index_word(0));
+    channel.initialize_slot(POISONED, Word::FALSE);
+    channel.initialize_slot(BUFFER, scope.get(buffer));
+    channel.initialize_slot(FIRST, index_word(0));
+    channel.initialize_slot(HELD, index_word(0));
+    Ok(channel.word())
+}
+
+/// Makes a channel with a buffer of this size for elements of this type. *GC point.*
+pub fn make_typed(thread: &mut Thread, capacity: usize, element: Type) -> Result<Word, Failure> {
+    let channel = make(thread, capacity)?;
+    if !element.is_any() {
+        channel.object_unchecked().set_slot(&mut thread.mutator, TYPE, element.to_word());
+    }
+    Ok(channel)
+}
+
+/// The type of the elements of a channel; nothing if they are any objects.
+pub fn element_type(channel: Object) -> Option<Type> {
+    Type::of_word(channel.slot(TYPE))
+}
+
+/// Whether a channel carries elements of this type from now on. One that has none yet gets it, unless
+/// something is under way in it.
+pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
+    waiting::lock(&mut thread.mutator, channel);
+    let known = element_type(channel);
+    let is_empty = || index_slot(channel, HELD) == 0 && !waiting::has_waiters(channel, WRITERS);
+    let takes = match known {
+        Some(known) => known == element,
+        None => element.is_any() || is_empty(),
+    };
+    if takes && known.is_none() && !element.is_any() {
+        channel.set_slot(&mut thread.mutator, TYPE, element.to_word());
+    }
+    waiting::unlock(&mut thread.mutator, channel);
+    takes
+}
+
+/// What goes through a channel for elements of this type, for the object in the window's second word; nothing
+/// if it stands for none of the type. *GC point.*
+fn element_for(
+    thread: &mut Thread,
+    window: Window,
+    element: Type,
+) -> Result<Option<Word>, Failure> {
+    let value = window.get(1);
+    match element.shape() {
+        Shape::Basic(kind) => match scalars::unbox(*kind, value) {
+            Some(bits) => scalars::basic_to_word(thread, *kind, bits).map(Some),
+            None => Ok(None),
+        },
+        _ if element.is_boxable() => boxing::unboxed(thread, element, value),
+        _ => Ok(None),
+    }
+}
+
+/// The object for an element of a channel of this type. *GC point.*
+fn object_for(thread: &mut Thread, kind: Option<Type>, element: Word) -> Result<Word, Failure> {
+    match kind.filter(|kind| !kind.is_plain()) {
+        None => Ok(element),
+        Some(kind) if kind.is_boxable() => boxing::boxed(thread, kind, element),
+        Some(kind) => Err(not_for_objects(thread, kind)?),
+    }
+}
+
+/// Objects do not go through a channel of this type. *GC point.*
+pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failure> {
+    let what =
+        make_string(thread, &format!("sending objects through a channel of {}", kind.text()))?;
+    Ok(Failure::with(FailureReason::NotSupported, what, Word::NIL))
+}
+
+/// What a strand that has waited to read finds, if it knows no types: an element, or the pair of a choice
+/// and an element. Strands in typed code find it as it is. *GC point.*
+pub fn delivered(
+    thread: &mut Thread,
+    site: &'static Site,
+    kind: Type,
+    value: Word,
+) -> Result<Word, Failure> {
+    if is_typed(site) {
+        return Ok(value);
+    }
+    let pair = value.as_object().filter(|object| object.layout() == known::ARRAY);
+    let Some(pair) = pair else { return object_for(thread, Some(kind), value) };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(value);
+    let element = object_for(thread, Some(kind), pair.element(ELEMENT));
+    let pair = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    pair.object_unchecked().set_element(&mut thread.mutator, ELEMENT, element?);
+    Ok(pair)
+}
+
+/// Whether a call that waits is an instruction of typed code.
+fn is_typed(site: &Site) -> bool {
+    let words = &site.function().bytecode().code;
+    let opcode = words.get(site.pc as usize).and_then(|word| Opcode::of_word(*word));
+    matches!(opcode, Some(Opcode::Read | Opcode::Accept | Opcode::Alt | Opcode::AltPriority))
+}
+
+/// The channel in a word.
+pub fn channel(word: Word) -> Result<Object, Failure> {
+    let object = word.as_object().filter(|object| object.layout() == known::CHANNEL);
+    object.ok_or(Failure::argument(word))
+}
+
+fn index_word(index: usize) -> Word {
+    Word::from_small_integer_unchecked(index as i64)
+}
+
+fn index_slot(channel: Object, slot: usize) -> usize {
+    channel.slot(slot).as_small_integer().unwrap_or(0) as usize
+}
+
+/// What a look at a locked channel finds; it is unlocked by then.
+enum Look {
+    /// It is done; the call answers this.
+    Done(Word),
+    /// It is poisoned.
+    Poisoned,
+    /// One has to wait. The channel is still locked.
+    Wait,
+    /// The reader has the element, and lets the writer go on, who is parked.
+    Accepted,
+}
+
+/// Reads from the channel in the window. *GC point.*
+pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let waiter = waiting::own_waiter(thread)?;
+    let source = channel(window.get(0))?;
+    waiting::lock(&mut thread.mutator, source);
+    Ok(match try_read(thread, source) {
+        Look::Wait => wait(thread, source, READERS, waiter, Word::NIL),
+        look => answer(look, source),
+    })
+}
+
+/// Reads an object from the channel in the window, for who knows no types. *GC point.*
+pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    match read(thread, window)? {
+        Outcome::Return(value) => {
+            let kind = channel(window.get(0)).ok().and_then(element_type);
+            object_for(thread, kind, value).map(Outcome::Return)
+        }
+        outcome => Ok(outcome),
+    }
+}
+
+/// Writes the object in the window's second word to the channel in the first, for who knows no types.
+/// *GC point.*
+pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let operands = |_: &Thread| (window.get(0), window.get(1));
+    loop {
+        let kind = element_type(channel(window.get(0))?);
+        if let Some(element) = kind {
+            match element_for(thread, window, element)? {
+                Some(converted) => window.set(1, converted),
+                None => {
+                    let wanted = make_string(thread, &element.text())?;
+                    return Err(Failure::with(FailureReason::WrongElement, window.get(1), wanted));
+                }
+            }
+        }
+        // A channel gets a type once, so it is not tried a third time.
+        if let Some(outcome) = write_if(thread, operands, |channel| element_type(channel) == kind)?
+        {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// Writes to a channel; both are asked for when nothing moves any more. *GC point.*
+pub fn write_words(
+    thread: &mut Thread,
+    operands: impl Fn(&Thread) -> (Word, Word),
+) -> Result<Outcome, Failure> {
+    let written = write_if(thread, operands, |_| true)?;
+    Ok(written.expect("it does not depend on anything"))
+}
+
+/// Writes to a channel, if it is suitable when it is locked. *GC point.*
+fn write_if(
+    thread: &mut Thread,
+    operands: impl Fn(&Thread) -> (Word, Word),
+    is_suitable: impl Fn(Object) -> bool,
+) -> Result<Option<Outcome>, Failure> {
+    metering::count_message(thread)?;
+    let waiter = waiting::own_waiter(thread)?;
+    let (target, value) = operands(thread);
+    let target = channel(target)?;
+    waiting::lock(&mut thread.mutator, target);
+    if !is_suitable(target) {
+        waiting::unlock(&mut thread.mutator, target);
+        return Ok(None);
+    }
+    Ok(Some(match try_write(thread, target, value, waiter) {
+        Look::Wait => wait(thread, target, WRITERS, waiter, value),
+        Look::Accepted => Outcome::Park,
+        look => answer(look, target),
+    }))
+}
+
+/// Where in the pair that [`accept`] answers the writer is, and the element.
+pub const WRITER: usize = 0;
+/// See [`WRITER`].
+pub const ELEMENT: usize = 1;
+
+/// Reads from the channel in the window without letting the writer go on: answers a pair of the waiter to
+/// [release] then and the element. If the element comes from the buffer, there is nil instead of a waiter.
+/// *GC point.*
+pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
+    thread.message.clear();
+    thread.message.push(pair.word());
+    let waiter = waiting::own_waiter(thread)?;
+    let source = channel(window.get(0))?;
+    let pair = thread.message[0].object_unchecked();
+    waiting::lock(&mut thread.mutator, source);
+    if index_slot(source, HELD) == 0
+        && source.slot(POISONED) != Word::TRUE
+        && let Some(writer) = waiting::dequeue(thread, source, WRITERS)
+    {
+        waiting::unlock(&mut thread.mutator, source);
+        waiting::retain(thread, writer);
+        fill(thread, pair, writer.word(), writer.slot(waiter::VALUE));
+        return Ok(Outcome::Return(pair.word()));
+    }
+    Ok(match try_read(thread, source) {
+        Look::Wait => {
+            pair.set_element(&mut thread.mutator, WRITER, ACCEPTING);
+            wait(thread, source, READERS, waiter, pair.word())
+        }
+        Look::Done(value) => {
+            fill(thread, pair, Word::NIL, value);
+            Outcome::Return(pair.word())
+        }
+        look => answer(look, source),
+    })
+}
+
+/// Lets a writer go on whose element was [accepted](accept).
+pub fn release(thread: &mut Thread, writer: Word) {
+    if let Some(waiter) = writer.as_object() {
+        waiting::release(thread, waiter, Word::NIL);
+    }
+}
+
+/// What the pair of a reader that waits to accept has in place of the writer.
+const ACCEPTING: Word = Word::TRUE;
+
+/// Parks the strand with what it brings along in a queue of a locked channel, and unlocks it.
+fn wait(
+    thread: &mut Thread,
+    channel: Object,
+    queue: usize,
+    waiter: Object,
+    value: Word,
+) -> Outcome {
+    let ticket = waiting::park(thread, channel.word());
+    waiting::enqueue(thread, channel, queue, waiter, ticket, value);
+    waiting::unlock(&mut thread.mutator, channel);
+    Outcome::Park
+}
+
+fn answer(look: Look, channel: Object) -> Outcome {
+    match look {
+        Look::Done(value) => Outcome::Return(value),
+        _ => Failure::with(FailureReason::Poisoned, channel.word(), Word::NIL).into(),
+    }
+}
+
+/// Takes an element from a locked channel, if one is there.
+fn try_read(thread: &mut Thread, channel: Object) -> Look {
+    if channel.slot(POISONED) == Word::TRUE && index_slot(channel, HELD) == 0 {
+        waiting::unlock(&mut thread.mutator, channel);
+        return Look::Poisoned;
+    }
+    let writer = waiting::dequeue(thread, channel, WRITERS);
+    let brought = writer.map(|writer| writer.slot(waiter::VALUE));
+    let value = match channel.slot(BUFFER).as_object() {
+        Some(buffer) => match take_element(thread, channel, buffer) {
+            Some(oldest) => {
+                if let Some(value) = brought {
+                    append_element(thread, channel, buffer, value);
+                }
+                Some(oldest)
+            }
+            None => brought,
+        },
+        None => brought,
+    };
+    let Some(value) = value else { return Look::Wait };
+    waiting::unlock(&mut thread.mutator, channel);
+    if let Some(writer) = writer {
+        waiting::wake(thread, writer, writer.slot(waiter::VALUE));
+    }
+    Look::Done(value)
+}
+
+/// Gives an element to a locked channel, if somebody waits for it or there is room.
+fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) -> Look {
+    if channel.slot(POISONED) == Word::TRUE {
+        waiting::unlock(&mut thread.mutator, channel);
+        return Look::Poisoned;
+    }
+    if let Some(reader) = waiting::dequeue(thread, channel, READERS) {
+        waiting::unlock(&mut thread.mutator, channel);
+        return hand_over(thread, channel, reader, value, writer);
+    }
+    let buffer = channel.slot(BUFFER).as_object();
+    let Some(buffer) = buffer.filter(|buffer| index_slot(channel, HELD) < buffer.length()) else {
+        return Look::Wait;
+    };
+    append_element(thread, channel, buffer, value);
+    waiting::unlock(&mut thread.mutator, channel);
+    Look::Done(value)
+}
+
+fn take_element(thread: &mut Thread, channel: Object, buffer: Object) -> Option<Word> {
+    let (first, held) = (index_slot(channel, FIRST), index_slot(channel, HELD));
+    if held == 0 {
+        return None;
+    }
+    let value = buffer.element(first);
+    buffer.set_element(&mut thread.mutator, first, Word::NIL);
+    let next = (first + 1) % buffer.length();
+    channel.set_slot(&mut thread.mutator, FIRST, index_word(next));
+    channel.set_slot(&mut thread.mutator, HELD, index_word(held - 1));
+    Some(value)
+}
+
+fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: Word) {
+    let (first, held) = (index_slot(channel, FIRST), index_slot(channel, HELD));
+    buffer.set_element(&mut thread.mutator, (first + held) % buffer.length(), value);
+    channel.set_slot(&mut thread.mutator, HELD, index_word(held + 1));
+}
+
+/// Wakes a claimed reader with an element. One that waits for several channels finds the pair it
+/// brought, filled with index and element; one that accepts, with the writer and the element.
+fn hand_over(
+    thread: &mut Thread,
+    channel: Object,
+    reader: Object,
+    value: Word,
+    writer: Object,
+) -> Look {
+    let delivery = match element_type(channel).filter(|kind| !kind.is_plain()) {
+        Some(kind) => Delivery::Element(kind),
+        None => Delivery::Value,
+    };
+    // Who waits for one channel brings nothing.
+    let Some(pair) = reader.slot(waiter::VALUE).as_object() else {
+        waiting::wake_with(thread, reader, delivery, value);
+        return Look::Done(value);
+    };
+    if pair.element(WRITER) != ACCEPTING {
+        fill(thread, pair, reader.slot(waiter::INDEX), value);
+        waiting::wake_with(thread, reader, delivery, pair.word());
+        return Look::Done(value);
+    }
+    let ticket = waiting::park_in(thread, channel.word(), Wait::Patient).ticket;
+    let ticket = Word::from_small_integer_unchecked(ticket as i64);
+    writer.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    fill(thread, pair, writer.word(), value);
+    waiting::wake(thread, reader, pair.word());
+    Look::Accepted
+}
+
+fn fill(thread: &mut Thread, pair: Object, index: Word, value: Word) {
+    pair.set_element(&mut thread.mutator, 0, index);
+    pair.set_element(&mut thread.mutator, 1, value);
+}
+
+/// Who poisons a channel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// A reader: nobody is to read what the buffer holds.
+    Reading,
+    /// A writer: nothing comes after what the buffer holds.
+    Writing,
+}
+
+/// Poisons the channel in a word from one end: who waits there, or comes later, fails.
+pub fn poison(thread: &mut Thread, word: Word, end: End) -> Result<Word, Failure> {
+    let channel = channel(word)?;
+    waiting::lock(&mut thread.mutator, channel);
+    channel.set_slot(&mut thread.mutator, POISONED, Word::TRUE);
+    if end == End::Reading {
+        channel.set_slot(&mut thread.mutator, BUFFER, Word::NIL);
+        channel.set_slot(&mut thread.mutator, HELD, index_word(0));
+    }
+    let readers = waiting::take_all(thread, channel, READERS);
+    let writers = waiting::take_all(thread, channel, WRITERS);
+    waiting::unlock(&mut thread.mutator, channel);
+    for waiters in [readers, writers] {
+        waiting::wake_all(thread, waiters, Delivery::Poison, word);
+    }
+    Ok(Word::NIL)
+}
+
+/// How long a choice waits for one of its channels.
+#[derive(Clone, Copy)]
+pub enum Patience {
+    /// Not at all.
+    None,
+    /// For a time.
+    Until(Duration),
+    /// For ever.
+    Endless,
+}
+
+/// What comes of a choice.
+pub enum Chosen {
+    /// The strand waits, or the choice failed.
+    Outcome(Outcome),
+    /// There is nothing, and the strand was not to wait.
+    Nothing,
+    /// The channel with this index, from 0, had this element.
+    Element(usize, Word),
+}
+
+/// Reads from whichever of several channels has something first: answers an array of the channel's
+/// index, from 1, and the element; or nil if patience ends. The window's first word is the array of
+/// channels. *GC point.*
+///
+/// Of several that are ready, a fair choice takes any with the same probability, the other kind the first.
+pub fn choose(
+    thread: &mut Thread,
+    window: Window,
+    is_fair: bool,
+    patience: Patience,
+) -> Result<Outcome, Failure> {
+    let channels =
+        window.get(0).as_object().filter(|object| object.layout().format().has_elements());
+    let channels = channels.ok_or(Failure::argument(window.get(0)))?;
+    let count = channels.length();
+    if count == 0 && matches!(patience, Patience::Endless) {
+        return Err(Failure::argument(window.get(0)));
+    }
+    thread.message.clear();
+    thread.message.push(Word::NIL);
+    for index in 0..count {
+        thread.message.extend([channels.element(index), Word::NIL]);
+    }
+    Ok(match choose_in_message(thread, is_fair, patience)? {
+        Chosen::Outcome(outcome) => outcome,
+        Chosen::Nothing => Outcome::Return(Word::NIL),
+        Chosen::Element(index, value) => {
+            let kind = element_type(thread.message[1 + 2 * index].object_unchecked());
+            let value = object_for(thread, kind, value)?;
+            let pair = thread.message[0].object_unchecked();
+            fill(thread, pair, index_word(index + 1), value);
+            Outcome::Return(pair.word())
+        }
+    })
+}
+
+/// As [`choose`], of the channels in the thread's message: there is a place for the pair first, then for
+/// each channel that and a place for its waiter. *GC point.*
+pub fn choose_in_message(
+    thread: &mut Thread,
+    is_fair: bool,
+    patience: Patience,
+) -> Result<Chosen, Failure> {
+    let count = prepare_choice(thread)?;
+    let order = order_of_choice(thread, count, is_fair);
+    for &index in &order {
+        let channel = thread.message[1 + 2 * index].object_unchecked();
+        waiting::lock(&mut thread.mutator, channel);
+        match try_read(thread, channel) {
+            Look::Wait => waiting::unlock(&mut thread.mutator, channel),
+            Look::Done(value) => return Ok(Chosen::Element(index, value)),
+            look => return Ok(Chosen::Outcome(answer(look, channel))),
+        }
+    }
+    if matches!(patience, Patience::None) {
+        return Ok(Chosen::Nothing);
+    }
+    // From here on there is no GC point, and the frame may be somebody else's any moment.
+    let strand = thread.strand().object();
+    let timer = match patience {
+        Patience::Until(delay) => Some((timers::reserve(thread), delay)),
+        _ => None,
+    };
+    // Who waits for a time only, waits for a number.
+    let waits_for = if count == 0 { index_word(0) } else { thread.message[0] };
+    let ticket = waiting::park(thread, waits_for);
+    for &index in &order {
+        let channel = thread.message[1 + 2 * index].object_unchecked();
+        let waiter = thread.message[2 + 2 * index].object_unchecked();
+        waiting::lock(&mut thread.mutator, channel);
+        if is_ready(channel) {
+            waiting::unlock(&mut thread.mutator, channel);
+            // Somebody came in between. If nobody has woken the strand, it looks again.
+            return match waiting::unpark(thread, ticket) {
+                true => choose_in_message(thread, is_fair, patience),
+                false => Ok(Chosen::Outcome(Outcome::Park)),
+            };
+        }
+        let pair = thread.message[0];
+        waiting::enqueue(thread, channel, READERS, waiter, ticket, pair);
+        waiting::unlock(&mut thread.mutator, channel);
+    }
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::NIL);
+    }
+    Ok(Chosen::Outcome(Outcome::Park))
+}
+
+/// In which order a choice looks at so many channels. A fair one shuffles them (Durstenfeld, "Algorithm 235",
+/// CACM 1964): whoever chooses gets each of those that are ready as often in the end, whatever others choose in
+/// between, and needs not remember what it has chosen before.
+fn order_of_choice(thread: &mut Thread, count: usize, is_fair: bool) -> SmallVec<[usize; 8]> {
+    let mut order: SmallVec<[usize; 8]> = (0..count).collect();
+    if is_fair {
+        for last in (1..count).rev() {
+            order.swap(last, (thread.random() % (last as u64 + 1)) as usize);
+        }
+    }
+    order
+}
+
+/// Checks the channels in the thread's message; makes the pair for the result, and a waiter for each.
+fn prepare_choice(thread: &mut Thread) -> Result<usize, Failure> {
+    let count = thread.message.len() / 2;
+    let class = thread.vm.known_class(KnownClass::Array);
+    let pair = allocated(thread.mutator.allocate_array(known::ARRAY, class, 2, Word::NIL))?;
+    thread.message[0] = pair.word();
+    for index in 0..count {
+        channel(thread.message[1 + 2 * index])?;
+        let waiter = waiting::make_waiter(thread)?;
+        waiter.initialize_slot(waiter::INDEX, index_word(index + 1));
+        thread.message[2 + 2 * index] = waiter.word();
+    }
+    let class = thread.vm.known_class(KnownClass::Array);
+    let channels = allocated(thread.mutator.allocate_array(known::ARRAY, class, count, Word::NIL))?;
+    for index in 0..count {
+        channels.initialize_element(index, thread.message[1 + 2 * index]);
+    }
+    // For reports, as long as there is no result.
+    let pair = thread.message[0].object_unchecked();
+    pair.set_element(&mut thread.mutator, 1, channels.word());
+    Ok(count)
+}
+
+/// The channels of a choice whose strand waits, by the pair that it waits for.
+pub fn channels_of_choice(pair: Object) -> impl Iterator<Item = Object> {
+    let channels = pair.element(1).as_object().filter(|list| list.layout() == known::ARRAY);
+    let count = channels.map_or(0, Object::length);
+    let channels = (0..count).filter_map(move |index| channels?.element(index).as_object());
+    channels.filter(|channel| channel.layout() == known::CHANNEL)
+}
+
+/// Whether a read of this locked channel would not wait.
+fn is_ready(channel: Object) -> bool {
+    channel.slot(POISONED) == Word::TRUE
+        || index_slot(channel, HELD) > 0
+        || waiting::has_waiters(channel, WRITERS)
+}

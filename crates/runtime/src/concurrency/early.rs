@@ -1,0 +1,118 @@
+//! Actors and processes that are made before an object around their class has been initialised.
+//!
+//! A module may make actors of its classes in its slots. What an actor finds around its class would then
+//! depend on how far the initializer has got, which goes on in parallel. So such an actor, or process, is
+//! *held*: it begins nothing before the initializers of all these objects have ended, and the
+//! check at their ends has passed ([`crate::concurrency::values`]). If one of them never ends, the actor never begins.
+//!
+//! A vat is held by its flag *scheduled*, without being in a run queue; a strand is ready without
+//! being in one.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{Object, Word};
+
+use crate::concurrency::waiting::{self, Place};
+use crate::state::strand::StrandRef;
+use crate::state::thread::Thread;
+use crate::state::vat::VatRef;
+
+/// What is held.
+#[derive(Clone, Copy)]
+pub enum Held {
+    /// An actor.
+    Vat(VatRef),
+    /// The strand of a process.
+    Strand(StrandRef),
+}
+
+/// All that is held.
+#[derive(Default)]
+pub struct Early {
+    /// How many entries there are, for who need not look further.
+    count: AtomicUsize,
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// The objects that are given away together, and for whom.
+struct Entry {
+    key: usize,
+    /// Those whose initializers have not ended.
+    objects: Vec<Word>,
+    /// Nothing as long as it is being made.
+    held: Option<Held>,
+}
+
+/// Denotes objects that are given away before their initializers have ended.
+#[derive(Clone, Copy)]
+pub struct EarlyKey(usize);
+
+impl Early {
+    /// Whether this object was given away, and its initializer has not ended.
+    pub fn contains(&self, object: Object) -> bool {
+        let is_in = |entry: &Entry| entry.objects.contains(&object.word());
+        self.count.load(Ordering::Relaxed) > 0 && self.entries.lock().iter().any(is_in)
+    }
+
+    /// These objects are given away; the caller [holds](hold) what they are given to.
+    pub fn add(&self, objects: Vec<Word>) -> EarlyKey {
+        let mut entries = self.entries.lock();
+        let key = entries.last().map_or(0, |entry| entry.key + 1);
+        entries.push(Entry { key, objects, held: None });
+        self.count.store(entries.len(), Ordering::Relaxed);
+        EarlyKey(key)
+    }
+
+    /// Removes an entry that holds nothing back any more.
+    fn take_if(&self, is_wanted: impl Fn(&Entry) -> bool) -> Option<Held> {
+        let mut entries = self.entries.lock();
+        let is_over = |entry: &Entry| entry.objects.is_empty() && is_wanted(entry);
+        let index = entries.iter().position(is_over)?;
+        let entry = entries.remove(index);
+        self.count.store(entries.len(), Ordering::Relaxed);
+        entry.held
+    }
+
+    /// Shows the words to the collector, which stands for all mutators.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        let mut entries = self.entries.lock();
+        entries.iter_mut().flat_map(|entry| &mut entry.objects).for_each(visit);
+    }
+}
+
+/// Holds what was made of the objects with this key: a vat that nobody knows yet, or a strand that is
+/// in no queue.
+pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
+    if let Held::Vat(vat) = held {
+        vat.hold();
+    }
+    let early = &thread.vm.early;
+    let mut entries = early.entries.lock();
+    if let Some(entry) = entries.iter_mut().find(|entry| entry.key == key.0) {
+        entry.held = Some(held);
+    }
+    drop(entries);
+    // The initializers may have ended meanwhile.
+    if let Some(held) = early.take_if(|entry| entry.key == key.0) {
+        release(thread, held);
+    }
+}
+
+/// The initializer of this object, which was given away, has ended.
+pub fn initialized(thread: &mut Thread, object: Object) {
+    let early = &thread.vm.early;
+    for entry in early.entries.lock().iter_mut() {
+        entry.objects.retain(|&other| other != object.word());
+    }
+    while let Some(held) = early.take_if(|entry| entry.held.is_some()) {
+        release(thread, held);
+    }
+}
+
+fn release(thread: &mut Thread, held: Held) {
+    match held {
+        Held::Vat(vat) => vat.release(thread),
+        Held::Strand(strand) => waiting::make_ready(thread, strand, Place::Last),
+    }
+}

@@ -1,0 +1,240 @@
+//! Anchors: how a native thread waits for the turn of a strand that only it can run.
+//!
+//! When C calls guest code, C's frames are on the native thread's stack, below the interpreter loop that
+//! runs that code. Until this has returned to C, no other native thread can run the strand: it is *anchored*. It
+//! may wait all the same, or make place for others, or find that its vat is somebody else's. Then
+//!
+//! ```text
+//!   native thread with C's frames                     any worker
+//!   ─────────────────────────────                     ──────────
+//!   the strand is parked, or in a queue
+//!   gives up the vat
+//!   goes outside, waits at the anchor                 takes the strand from the queue,
+//!        ┆                                            owns its vat
+//!        ┆◀────────────────────────────────────────── hands both over
+//!   goes on; the vat is its own
+//! ```
+//!
+//! With a seed one native thread at a time runs anything; it runs what is ready for it in a worker's loop inside the
+//! callback instead of waiting. If then two strands wait in callbacks on the same native thread, the one that began
+//! first goes on last; if it has to go on first, that is a deadlock, which is reported.
+//!
+//! An anchor is for one callback. A strand has that of its innermost one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+use squall_heap::Word;
+use squall_scheduler::WorkerId;
+
+use crate::concurrency::stalls::DEADLOCK;
+use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::worker::{self, Finished, Item};
+use crate::state::affinity::Home;
+use crate::state::strand::{Standing, StrandRef};
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// Where a native thread waits for its strand's turn.
+pub struct Anchor {
+    /// The number of its worker.
+    worker: AtomicU32,
+    /// Whether it is the strand's turn.
+    has_turn: Mutex<bool>,
+    given: Condvar,
+}
+
+impl Anchor {
+    /// An anchor at the worker with this number.
+    pub fn new(worker: u32) -> Arc<Anchor> {
+        let worker = AtomicU32::new(worker);
+        Arc::new(Anchor { worker, has_turn: Mutex::new(false), given: Condvar::new() })
+    }
+
+    fn give(&self) {
+        *self.has_turn.lock() = true;
+        self.given.notify_one();
+    }
+
+    fn has_turn(&self) -> bool {
+        *self.has_turn.lock()
+    }
+
+    /// Waits for the turn, and takes it; whether it came before the program's end.
+    fn wait(&self, vm: &Vm) -> bool {
+        let mut has_turn = self.has_turn.lock();
+        while !*has_turn && vm.ended.code().is_none() {
+            self.given.wait(&mut has_turn);
+        }
+        std::mem::take(&mut *has_turn)
+    }
+}
+
+/// The anchors at which somebody waits now.
+#[derive(Default)]
+pub struct Anchors(Mutex<Vec<Arc<Anchor>>>);
+
+impl Anchors {
+    fn add(&self, anchor: &Arc<Anchor>) {
+        self.0.lock().push(anchor.clone());
+    }
+
+    fn remove(&self, anchor: &Arc<Anchor>) {
+        self.0.lock().retain(|other| !Arc::ptr_eq(other, anchor));
+    }
+
+    /// The program has ended: nobody waits any more.
+    pub(crate) fn end(&self) {
+        for anchor in self.0.lock().iter() {
+            // Under the lock, so that who waits has either seen the end or is waiting already.
+            let _has_turn = anchor.has_turn.lock();
+            anchor.given.notify_one();
+        }
+    }
+}
+
+/// Called by a worker that took an anchored strand from a queue, and owns its vat, if it needs one: both are
+/// the anchor's from now on.
+pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
+    // SAFETY: anchors are in an `Arc`, and the strand's lives as long as the strand has it. From here on it may
+    // end before we have done with it.
+    let anchor = unsafe {
+        Arc::increment_strong_count(anchor);
+        Arc::from_raw(anchor)
+    };
+    let worker = WorkerId::from_index(anchor.worker.load(Ordering::Relaxed) as usize);
+    if let Some(vat) = worker::vat_of_exclusive(strand) {
+        vat.hand_over(anchor.worker.load(Ordering::Relaxed));
+        thread.is_displaced = true;
+    }
+    anchor.give();
+    look_again(thread, worker);
+}
+
+/// With a seed: what the native thread of that worker waits for has come, so it is to have the right to run, unless it
+/// is in C.
+pub fn look_again(thread: &mut Thread, worker: WorkerId) {
+    if !thread.vm.scheduler.is_seeded() || worker == thread.number {
+        return;
+    }
+    match is_bound(thread, worker) {
+        true => _ = thread.worker.hand_to(worker, Item::NOTHING, Item::NOTHING),
+        false => thread.vm.scheduler.resume_spare(worker),
+    }
+}
+
+fn is_bound(thread: &Thread, worker: WorkerId) -> bool {
+    thread.vm.native_threads.name(Home::of(worker)).is_some()
+}
+
+/// Why a callback does not go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgramEnded;
+
+/// Lets others run until it is the turn of the strand that ran here, which is parked, or in a queue; then
+/// that goes on. *GC point.*
+pub fn await_turn(
+    thread: &mut Thread,
+    strand: StrandRef,
+    anchor: &Arc<Anchor>,
+) -> Result<(), ProgramEnded> {
+    let vat = worker::vat_of_exclusive(strand);
+    let is_lost = std::mem::take(&mut thread.is_displaced);
+    let new_vat = thread.new_vat.take();
+    thread.leave_strand();
+    if let Some(vat) = vat.filter(|_| !is_lost) {
+        vat.yield_to_others(thread);
+    }
+    let has_turn = match thread.vm.scheduler.is_seeded() {
+        true => run_others(thread, anchor),
+        false => wait_outside(thread, anchor),
+    };
+    thread.new_vat = new_vat;
+    if has_turn {
+        worker::reenter(thread, strand);
+        return Ok(());
+    }
+    // Nobody runs anything any more.
+    thread.enter_strand(strand);
+    Err(ProgramEnded)
+}
+
+/// Waits, while other native threads run what is ready.
+fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
+    let vm = thread.vm;
+    thread.left_vat.store(0, Ordering::Relaxed);
+    vm.foreign.anchors.add(anchor);
+    thread.mutator.enter_native();
+    thread.worker.go_outside_for_long();
+    let has_turn = anchor.wait(vm);
+    // What others took is theirs; the vat is ours only if it was handed over.
+    _ = thread.worker.come_back();
+    thread.mutator.leave_native();
+    vm.foreign.anchors.remove(anchor);
+    has_turn
+}
+
+/// Runs what is ready, on this native thread, until it is the strand's turn.
+fn run_others(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
+    run_until(thread, || anchor.has_turn()) && std::mem::take(&mut *anchor.has_turn.lock())
+}
+
+/// Runs what is ready, on this native thread, until something is done; whether that came before the
+/// program's end.
+fn run_until(thread: &mut Thread, is_done: impl Fn() -> bool) -> bool {
+    match worker::work(thread, |_| is_done()) {
+        Finished::Done => true,
+        Finished::Exit(_) => false,
+        Finished::Stalled => {
+            let vm = thread.vm;
+            vm.stalls.report(vm, Word::NIL);
+            vm.end(DEADLOCK);
+            false
+        }
+    }
+}
+
+/// With a seed: puts the strand that runs here aside, and runs others until something is done; then the strand
+/// goes on, when it is its turn. *GC point.*
+pub fn set_aside(
+    thread: &mut Thread,
+    anchor: &Arc<Anchor>,
+    is_done: impl Fn() -> bool,
+) -> Result<(), ProgramEnded> {
+    let strand = thread.strand();
+    let vat = worker::vat_of_exclusive(strand);
+    save(thread, strand);
+    strand.set_ready();
+    let new_vat = thread.new_vat.take();
+    thread.leave_strand();
+    if let Some(vat) = vat {
+        vat.yield_to_others(thread);
+    }
+    let was_done = run_until(thread, is_done);
+    thread.new_vat = new_vat;
+    strand.set_running(thread.worker_index());
+    thread.enter_strand(strand);
+    thread.is_displaced = vat.is_some();
+    if was_done { regain_vat(thread, anchor) } else { Err(ProgramEnded) }
+}
+
+/// Notes where a strand stands that runs here, for who looks at it while it does not.
+fn save(thread: &mut Thread, strand: StrandRef) {
+    strand.state.set(thread.state);
+    strand.site.set(thread.call_site);
+    strand.standing.set(Standing::BeforeInstruction);
+    crate::state::strand::touch(thread, strand);
+}
+
+/// Owns the vat of the strand that runs here, which others were given while it was outside: the strand waits
+/// for its turn there. *GC point.*
+pub fn regain_vat(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), ProgramEnded> {
+    while thread.is_displaced {
+        let strand = thread.strand();
+        save(thread, strand);
+        waiting::make_ready(thread, strand, Place::First);
+        await_turn(thread, strand, anchor)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! Isolation: what becomes of a reference that goes from one vat to another.
+//!
+//! | what goes | what arrives |
+//! |---|---|
+//! | a value | the same object |
+//! | a far reference to an object of the vat it goes to | that object |
+//! | any other far reference | the same |
+//! | a promise, or a group of promises | a promise of the other vat, which follows it |
+//! | a transfer object or array, if its class is a value by now | a copy, see `transfer` |
+//! | anything else | a far reference to it |
+//!
+//! Only the vat an object belongs to may look at what changes in it. So a transfer object is wrapped
+//! by its own vat; everything else may be wrapped anywhere.
+
+mod transfer;
+
+use squall_heap::{Object, Word};
+
+use crate::concurrency::promises;
+use crate::concurrency::values;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::objects::classes;
+use crate::state::thread::{Thread, allocated};
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// The slots of a far reference.
+pub mod slots {
+    /// The object of the vat that the target belongs to.
+    pub const VAT: usize = 0;
+    /// The target.
+    pub const TARGET: usize = 1;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::FAR_REFERENCE, TARGET + 1);
+}
+
+/// How a word goes to another vat.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Passage {
+    /// As it is.
+    Same,
+    /// As what a far reference leads to, or as it is.
+    Far,
+    /// As a promise that follows it.
+    Promise,
+    /// As a copy; or as a far reference, as long as the initializer of an object around its class runs.
+    Copy,
+    /// As a far reference.
+    Reference,
+}
+
+/// The word as the other vat may have it. Both vats are reachable from roots; we are in the first one
+/// if something is to be copied. *GC point.*
+pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
+    let Some(object) = word.as_object() else { return Ok(word) };
+    match passage(thread.vm, object) {
+        Passage::Same => Ok(word),
+        _ if from == to => Ok(word),
+        Passage::Far if vat_of(object) == to => Ok(target_of(object)),
+        Passage::Far => Ok(word),
+        Passage::Promise => match promises::promise_in(thread.vm, word) {
+            Some(promise) => wrap_promise(thread, promise, to),
+            None => make_far_reference(thread, word, from),
+        },
+        Passage::Copy if has_shared_class(thread.vm, object) => {
+            transfer::copy(thread, object, from, to)
+        }
+        Passage::Copy | Passage::Reference => make_far_reference(thread, word, from),
+    }
+}
+
+/// Whether this may go to other vats as a copy, which only its own vat may make.
+pub fn is_copied(vm: &Vm, word: Word) -> bool {
+    word.as_object().is_some_and(|object| passage(vm, object) == Passage::Copy)
+}
+
+/// Whether the class of a transfer object is a value by now: it is not copied, and neither is what it leads to.
+fn has_shared_class(vm: &Vm, object: Object) -> bool {
+    values::is_value(vm, object.class())
+}
+
+fn passage(vm: &Vm, object: Object) -> Passage {
+    match object.layout() {
+        known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => Passage::Same,
+        known::FAR_REFERENCE => Passage::Far,
+        known::PROMISE => Passage::Promise,
+        known::ARRAY | known::BLOCK => Passage::Reference,
+        known::TRANSFER_ARRAY => Passage::Copy,
+        _ if object.has_flag(values::SHARED) => Passage::Same,
+        _ if classes::is_transfer(vm, object) => Passage::Copy,
+        _ if values::is_value(vm, object.word()) => Passage::Same,
+        _ if promises::promise_in(vm, object.word()).is_some() => Passage::Promise,
+        _ => Passage::Reference,
+    }
+}
+
+/// What a message takes along that is sent now, although it is not known yet where to: what would be copied is copied within
+/// its vat, so that the message does not change. *GC point.*
+pub fn snapshot(thread: &mut Thread, word: Word, vat: VatRef) -> Result<Word, Failure> {
+    match word.as_object() {
+        Some(object)
+            if passage(thread.vm, object) == Passage::Copy
+                && has_shared_class(thread.vm, object) =>
+        {
+            transfer::copy(thread, object, vat, vat)
+        }
+        _ => Ok(word),
+    }
+}
+
+/// The far reference in a word, if it is one.
+#[inline]
+pub fn far_reference(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| object.layout() == known::FAR_REFERENCE)
+}
+
+/// The vat that a far reference leads to.
+pub fn vat_of(far: Object) -> VatRef {
+    VatRef::of_object(far.slot(slots::VAT).object_unchecked())
+}
+
+/// The object that a far reference leads to, for its own vat.
+pub fn target_of(far: Object) -> Word {
+    far.slot(slots::TARGET)
+}
+
+/// Makes a far reference to an object of a vat, which must be reachable from a root. *GC point.*
+pub fn make_far_reference(thread: &mut Thread, target: Word, vat: VatRef) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::FarReference);
+    let mut scope = thread.mutator.scope();
+    let target = scope.root(target);
+    let far = allocated(scope.allocate_slots(known::FAR_REFERENCE, class))?;
+    far.initialize_slot(slots::VAT, vat.object.get());
+    far.initialize_slot(slots::TARGET, scope.get(target));
+    Ok(far.word())
+}
+
+/// Whether two words stand for the same object; boxed numbers have no identity but their value, far
+/// references none but that of their target.
+pub fn identical(left: Word, right: Word) -> bool {
+    if left == right {
+        return true;
+    }
+    let (Some(left), Some(right)) = (left.as_object(), right.as_object()) else {
+        return false;
+    };
+    match left.layout() {
+        layout if layout != right.layout() => false,
+        known::BOXED_DOUBLE => left.raw(0) == right.raw(0),
+        known::LARGE_INTEGER => {
+            left.length() == right.length()
+                && (0..left.length()).all(|index| left.byte(index) == right.byte(index))
+        }
+        known::FAR_REFERENCE => same_target(left, right),
+        _ => false,
+    }
+}
+
+/// Whether two far references lead to the same object.
+pub fn same_target(mut left: Object, mut right: Object) -> bool {
+    loop {
+        if left.slot(slots::VAT) != right.slot(slots::VAT) {
+            return false;
+        }
+        let (left_target, right_target) = (target_of(left), target_of(right));
+        // An actor can be made of a far reference.
+        match (far_reference(left_target), far_reference(right_target)) {
+            (Some(l), Some(r)) => (left, right) = (l, r),
+            _ => return identical(left_target, right_target),
+        }
+    }
+}
+
+/// The object at the end of a far reference, for hash codes and reports.
+pub fn final_target(mut far: Object) -> Word {
+    loop {
+        let target = target_of(far);
+        match far_reference(target) {
+            Some(next) => far = next,
+            None => return target,
+        }
+    }
+}
+
+fn wrap_promise(thread: &mut Thread, promise: Object, to: VatRef) -> Result<Word, Failure> {
+    let depth = thread.mutator.root_depth();
+    let original = thread.mutator.push_root(promise.word());
+    let made = promises::make(thread, to, promise.slot(promises::slots::ORIGIN));
+    let result = made.map(|made| {
+        let kept = thread.mutator.push_root(made.word());
+        let original = thread.mutator.get(original).object_unchecked();
+        // Whatever vat we are in: from the other one, nothing is copied.
+        promises::follow(thread, to, made, original);
+        thread.mutator.get(kept)
+    });
+    thread.mutator.truncate_roots(depth);
+    result
+}

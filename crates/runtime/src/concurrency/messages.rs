@@ -1,0 +1,332 @@
+//! Messages: what a vat's mailbox holds, and what a strand begins with.
+//!
+//! A message is an array. Its *kind* says what its receiver and arguments are for:
+//!
+//! | kind | meaning |
+//! |---|---|
+//! | the address of a send site | the eventual send at that site, whose caches serve the look-up |
+//! | a symbol | a send with this selector, past visibility: the library's own |
+//! | nil | the receiver, a closure, is evaluated with as many of the arguments as it takes |
+//! | [`PROCESS`] | of the receiver, a class, an instance is made, which is then sent `run` |
+//! | [`PROGRAM`] | the receiver, the platform, makes an instance of the program, which is then sent `main:`, and deals with the answer |
+//!
+//! A message's *result* is for what it returns: nil for nobody, or a promise.
+
+use squall_heap::{Object, Word};
+
+use crate::concurrency::promises::EMBEDDER;
+use crate::concurrency::stalls;
+use crate::execution::calls;
+use crate::model::behavior::Behavior;
+use crate::model::function::{MAIN, Site};
+use crate::model::known::{self, KnownClass};
+use crate::model::lookup::{Action, CacheEntry};
+use crate::model::outcome::Failure;
+use crate::objects::classes;
+use crate::objects::{array, block, string};
+use crate::state::stack::exit_site;
+use crate::state::strand::{Delivery, Role, slots};
+use crate::state::thread::{Stop, Thread, Window, allocated};
+
+/// The next message in the mailbox, or nil.
+pub const NEXT: usize = 0;
+/// The kind.
+pub const KIND: usize = 1;
+/// Who gets the result.
+pub const RESULT: usize = 2;
+/// The receiver; the arguments follow.
+pub const RECEIVER: usize = 3;
+
+/// The kind of the message that a process begins with.
+pub const PROCESS: Word = Word::from_small_integer_unchecked(0);
+/// The kind of the message that a program begins with. Like the other, it is no site's address.
+pub const PROGRAM: Word = Word::from_small_integer_unchecked(1);
+
+/// Makes a message from the words of a window, receiver first. *GC point.*
+pub fn make(
+    thread: &mut Thread,
+    kind: Word,
+    result: Word,
+    window: Window,
+) -> Result<Object, Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let length = RECEIVER + window.len();
+    let (message, kind, result) =
+        match thread.mutator.allocate_array_if_room(known::MESSAGE, class, length, Word::NIL) {
+            Some(message) => (message, kind, result),
+            None => allocate_slowly(thread, length, kind, result)?,
+        };
+    message.initialize_element(KIND, kind);
+    message.initialize_element(RESULT, result);
+    for (index, word) in window.words().enumerate() {
+        message.initialize_element(RECEIVER + index, word);
+    }
+    Ok(message)
+}
+
+/// A new message, with the kind and the result, which may have moved. *GC point.*
+#[cold]
+fn allocate_slowly(
+    thread: &mut Thread,
+    length: usize,
+    kind: Word,
+    result: Word,
+) -> Result<(Object, Word, Word), Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let mut scope = thread.mutator.scope();
+    let (kind, result) = (scope.root(kind), scope.root(result));
+    let message = allocated(scope.allocate_array(known::MESSAGE, class, length, Word::NIL))?;
+    Ok((message, scope.get(kind), scope.get(result)))
+}
+
+/// The message in a word, if it is one.
+pub fn message(word: Word) -> Option<Object> {
+    word.as_object().filter(|object| object.layout() == known::MESSAGE)
+}
+
+/// The kind of a message that is sent at a site.
+pub fn site_kind(site: &'static Site) -> Word {
+    // Sites are aligned, so that the address is the bits of a small integer.
+    Word::from_bits(std::ptr::from_ref(site) as u64)
+}
+
+/// Begins what a message asks for, as the first activation of the thread's strand, which is empty.
+/// *GC point.*
+pub fn begin(thread: &mut Thread, message: Object) {
+    thread.message.clear();
+    let kind = message.element(KIND);
+    let words = (RECEIVER..message.length()).map(|index| message.element(index));
+    thread.message.extend(words);
+    let is_process = kind == PROCESS;
+    let task = if is_process { thread.message[0] } else { message.element(RESULT) };
+    let strand = thread.strand();
+    strand.object().set_slot(&mut thread.mutator, slots::TASK, task);
+    if task == EMBEDDER {
+        thread.vm.strands.set_main(strand);
+    }
+    if strand.delivery.get() == Delivery::Kill {
+        // It has waited to begin again, and is to end instead.
+        return;
+    }
+    if thread.is_guarded {
+        keep(thread, message);
+    }
+    if is_process {
+        strand.role.set(Role::Maker);
+        return make_instance(thread);
+    }
+    if kind == PROGRAM {
+        strand.role.set(Role::Loader);
+        return send(thread, "loadProgram");
+    }
+    if kind == Word::NIL {
+        return evaluate(thread);
+    }
+    if kind.is_small_integer() {
+        // SAFETY: `site_kind` made it of the address of an immortal site, and no guest code reaches
+        // the elements of messages.
+        let site: &'static Site = unsafe { &*(kind.bits() as *const Site) };
+        strand.origin.set(Some(site));
+        return calls::send_from(thread, exit_site(), site);
+    }
+    match string::Text::of(kind) {
+        Some(text) => {
+            let selector = thread.vm.symbol(&text.to_rust());
+            calls::send_past_visibility(thread, exit_site(), selector);
+        }
+        None => calls::fail(thread, exit_site(), Failure::argument(kind)),
+    }
+}
+
+/// Keeps the message that the strand begins with, as long as it has no activation: an assignment that has to wait
+/// may give it [back](hand_back).
+fn keep(thread: &mut Thread, message: Object) {
+    thread.strand().object().set_slot(&mut thread.mutator, slots::VALUE, message.word());
+}
+
+/// The running strand, which has no activation yet, is to begin again with the message that it has begun with.
+pub fn hand_back(thread: &mut Thread) {
+    let object = thread.strand().object();
+    let message = object.slot(slots::VALUE);
+    debug_assert!(self::message(message).is_some());
+    object.set_slot(&mut thread.mutator, slots::TASK, message);
+}
+
+/// Undoes [`hand_back`]: the strand goes on at once.
+pub fn take_again(thread: &mut Thread) {
+    let object = thread.strand().object();
+    let result = object.slot(slots::TASK).object_unchecked().element(RESULT);
+    object.set_slot(&mut thread.mutator, slots::TASK, result);
+}
+
+/// Begins the next step of the thread's strand, which has stopped; whether there is one. *GC point.*
+pub fn next_step(thread: &mut Thread) -> bool {
+    // One that is parked may be somebody else's by now.
+    let has_ended = matches!(thread.stop, Stop::Returned | Stop::Failed);
+    let role = if has_ended { thread.strand().role.get() } else { Role::Other };
+    match (role, thread.stop) {
+        (Role::Maker, Stop::Returned) => run_instance(thread),
+        (Role::Loader, Stop::Returned) => run_main(thread),
+        (Role::Main, Stop::Returned) => end_program(thread),
+        (Role::Loader | Role::Main, Stop::Failed) => fail_program(thread),
+        _ => return false,
+    }
+    true
+}
+
+/// Begins a step with what the step before has answered. Answers that.
+fn begin_step(thread: &mut Thread, role: Role) -> Word {
+    let strand = thread.strand();
+    let result = strand.result();
+    strand.role.set(role);
+    thread.start_state();
+    thread.stop = Stop::Returned;
+    thread.message.clear();
+    result
+}
+
+/// Makes an instance of the class in the thread's message, with the arguments that follow: the first
+/// step of a process. *GC point.*
+fn make_instance(thread: &mut Thread) {
+    match classes::factory(thread.vm, thread.message[0]) {
+        Some(factory) if factory.arguments as usize == thread.message.len() => {
+            calls::enter_message(thread, exit_site(), factory);
+        }
+        _ => calls::fail(thread, exit_site(), Failure::argument(thread.message[0])),
+    }
+}
+
+/// Sends `run` to the instance that the thread's strand has made, and begun to return: the second step
+/// of a process. *GC point.*
+fn run_instance(thread: &mut Thread) {
+    let instance = begin_step(thread, Role::Process);
+    thread.message.push(instance);
+    let layout = known::layout_of(instance);
+    if thread.run_entry.layout != layout
+        && let Some(behavior) = thread.vm.behavior_of_layout(layout)
+    {
+        run_entry(thread, behavior);
+    }
+    let entry = thread.run_entry;
+    if entry.layout == layout && !matches!(entry.action, Action::Missing) {
+        calls::send_found(thread, exit_site(), entry);
+    } else {
+        send(thread, RUN);
+    }
+}
+
+/// Sends `main:` to the program, which was made: the second step of one. *GC point.*
+fn run_main(thread: &mut Thread) {
+    let program = begin_step(thread, Role::Main);
+    thread.message.push(program);
+    match program_arguments(thread) {
+        Ok(arguments) => thread.message.push(arguments),
+        Err(failure) => return calls::fail(thread, exit_site(), failure),
+    }
+    let layout = known::layout_of(thread.message[0]);
+    if let Some(behavior) = thread.vm.behavior_of_layout(layout) {
+        let selector = thread.vm.symbol(MAIN);
+        if let Action::Method(main) = thread.vm.lookups.lexical(layout, behavior, selector).action {
+            _ = thread.vm.main_method.set(main);
+        }
+    }
+    if thread.is_guarded
+        && let Err(failure) = keep_main(thread)
+    {
+        return calls::fail(thread, exit_site(), failure);
+    }
+    send(thread, MAIN);
+}
+
+/// Keeps a message that does what the one in the thread's message does: `main:` may be an assignment. *GC point.*
+fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
+    let kind = thread.vm.name_word(thread, thread.vm.symbol(MAIN))?;
+    let result = thread.strand().object().slot(slots::TASK);
+    // SAFETY: the message is not changed before its words were copied.
+    let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
+    let message = make(thread, kind, result, window)?;
+    keep(thread, message);
+    Ok(())
+}
+
+/// Has the platform deal with what `main:` has answered: the third step of a program. *GC point.*
+fn end_program(thread: &mut Thread) {
+    let answer = begin_step(thread, Role::Other);
+    thread.message.extend([thread.vm.roots.platform.get(), answer]);
+    match answer.is_small_integer() {
+        true => stalls::main_returned(thread),
+        false => stalls::forget_main(thread.vm),
+    }
+    send(thread, "finishWith:");
+}
+
+/// Has the kernel report the exception that has ended a program. *GC point.*
+fn fail_program(thread: &mut Thread) {
+    let exception = begin_step(thread, Role::Other);
+    stalls::forget_main(thread.vm);
+    thread.message.extend([thread.vm.roots.kernel.get(), exception]);
+    send(thread, "uncaught:");
+}
+
+/// Sends the thread's message. *GC point.*
+fn send(thread: &mut Thread, selector: &str) {
+    let selector = thread.vm.symbol(selector);
+    calls::send_past_visibility(thread, exit_site(), selector);
+}
+
+/// The message that a process is.
+const RUN: &str = "run";
+
+/// What instances with this behavior do when they are sent `run`.
+pub fn run_entry(thread: &mut Thread, behavior: &'static Behavior) -> &'static CacheEntry {
+    let layout = behavior.layout;
+    if thread.run_entry.layout != layout {
+        let selector = thread.vm.symbol(RUN);
+        thread.run_entry = thread.vm.lookups.lexical(layout, behavior, selector);
+    }
+    thread.run_entry
+}
+
+/// Who is told of an exception that nothing catches in a strand.
+pub enum Audience {
+    /// Whoever waits for the result.
+    Starter,
+    /// The user, by this message to the kernel; the program goes on.
+    User(&'static str),
+    /// The user, and the program ends.
+    Program,
+}
+
+/// Who is told of an exception that nothing catches in the running strand.
+pub fn audience(thread: &Thread) -> Audience {
+    let strand = thread.strand();
+    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
+    match (strand.role.get(), strand.object().slot(slots::TASK)) {
+        (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
+        (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
+        (Role::Other, EMBEDDER) => Audience::Program,
+        // Threads keep the exception for who joins them, and report it besides.
+        (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
+        (Role::Other, _) => Audience::Starter,
+    }
+}
+
+/// Evaluates the closure in the thread's message with as many of the other words as it takes.
+fn evaluate(thread: &mut Thread) {
+    let closure = thread.message[0];
+    if let Some(object) = block::closure(closure) {
+        let takes = block::closure_function(object).arguments as usize;
+        if takes < thread.message.len() {
+            thread.message.truncate(takes);
+        }
+    }
+    calls::evaluate_message(thread, exit_site());
+}
+
+/// The command line, a value array of strings. *GC point.*
+pub fn program_arguments(thread: &mut Thread) -> Result<Word, Failure> {
+    let arguments = &thread.vm.options.arguments;
+    array::make_value_of(thread, arguments.len(), |thread, index| {
+        string::make_string(thread, &arguments[index])
+    })
+}

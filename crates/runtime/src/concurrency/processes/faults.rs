@@ -1,0 +1,86 @@
+//! Faults: exceptions as typed code sees them.
+//!
+//! Typed code knows no classes. It catches by the name of a fault, which stands for a class of the
+//! kernel, or for all exceptions; and it signals exceptions of one class, which carry a value.
+
+use squall_bytecode::module::Fault;
+use squall_heap::Word;
+
+use super::registers;
+use crate::execution::calls;
+use crate::execution::unwind;
+use crate::model::behavior::{Behavior, SlotContent};
+use crate::model::known;
+use crate::model::outcome::{Failure, FailureReason};
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// The kernel's classes whose instances a fault stands for.
+fn class_names(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::Any => &["Exception"],
+        Fault::ZeroDivide => &["ZeroDivide"],
+        Fault::Overflow => &["Overflow"],
+        Fault::Poison => &["ChannelPoisoned"],
+        Fault::StackOverflow => &["StackOverflow"],
+        Fault::OutOfMemory => &["OutOfMemory"],
+        // The one is typed code's, the other one Newspeak's.
+        Fault::IndexError => &["IndexError", "IndexOutOfBounds"],
+        Fault::KeyError => &["KeyNotFound"],
+        Fault::Raised => &["Raised"],
+    }
+}
+
+/// Whether exceptions with this behavior are this fault.
+pub fn is(behavior: &'static Behavior, fault: Fault) -> bool {
+    fault == Fault::Any || of(behavior) == Some(fault)
+}
+
+/// The fault that exceptions with this behavior are; none if it has no name.
+fn of(behavior: &'static Behavior) -> Option<Fault> {
+    behavior.chain().filter(|behavior| behavior.definition.module.bytecode.is_image()).find_map(
+        |behavior| {
+            let name = behavior.definition.name_text();
+            let mut named = Fault::ALL.into_iter().filter(|fault| *fault != Fault::Any);
+            named.find(|fault| class_names(*fault).contains(&name))
+        },
+    )
+}
+
+/// The number of the fault that an exception is, or 0.
+pub fn number(vm: &Vm, exception: Word) -> i64 {
+    let behavior = vm.behavior_of_layout(known::layout_of(exception));
+    behavior.and_then(of).map_or(0, |fault| fault as i64)
+}
+
+/// Signals an exception with what a register holds; or that itself, if it is one. *GC point.*
+pub fn raise(thread: &mut Thread, register: usize) {
+    let word = match registers::to_word(thread, register) {
+        Ok(word) => word,
+        Err(failure) => return calls::fail_here(thread, failure),
+    };
+    if registers::is_any(thread, register) && is_exception(thread.vm, word) {
+        let activation = thread.activation();
+        let site = activation.function.fault_site(activation.pc);
+        let outcome = unwind::signal(thread, word);
+        return calls::finish(thread, site, outcome);
+    }
+    calls::fail_here(thread, Failure::with(FailureReason::Raised, word, Word::NIL));
+}
+
+/// Whether exceptions are what this is: those have a place for their trace.
+fn is_exception(vm: &Vm, word: Word) -> bool {
+    let behavior = word.as_object().and_then(|object| vm.behavior_of_layout(object.layout()));
+    behavior.is_some_and(|behavior| behavior.slot_index(SlotContent::Trace).is_some())
+}
+
+/// The value that an exception was raised with, or nil.
+pub fn value(vm: &Vm, exception: Word) -> Word {
+    let Some(object) = exception.as_object() else { return Word::NIL };
+    let Some(behavior) = vm.behavior_of_layout(object.layout()) else { return Word::NIL };
+    if of(behavior) != Some(Fault::Raised) {
+        return Word::NIL;
+    }
+    let slot = behavior.slot_index(SlotContent::Data(vm.symbol("value")));
+    slot.map_or(Word::NIL, |slot| object.slot(slot))
+}

@@ -1,0 +1,236 @@
+//! Processes of typed code: starting them, and what their instructions for communication do.
+//!
+//! A process is a strand without a vat, which begins with a function instead of a message: its first
+//! frame is made by whoever starts it. So is a branch of a `par`, which begins in the middle of a
+//! function with a copy of a frame ([`forks`]). Channels, barriers and buckets are those that all
+//! processes share ([`crate::concurrency::channels`], [`crate::concurrency::locks`]).
+//!
+//! Each function here does an instruction that may wait or fail: on entry the state stands at the
+//! instruction, on exit where execution goes on. Operands are registers of the activation there,
+//! which the collector updates, so they are read after the last GC point. What an instruction that has
+//! waited finds is put into its destination as a word; its link word, which is executed then
+//! ([`crate::model::module`]), makes it fit the register.
+
+pub mod choice;
+pub mod crossing;
+pub mod faults;
+pub mod forks;
+pub mod registers;
+
+use std::time::Duration;
+
+use squall_heap::Word;
+
+use crate::concurrency::channels::{self, End};
+use crate::concurrency::locks;
+use crate::concurrency::timers;
+use crate::concurrency::transactions::transaction;
+use crate::concurrency::values::is_value;
+use crate::concurrency::waiting::{self, Place};
+use crate::execution::calls;
+use crate::model::function::{Function, NOWHERE, Site};
+use crate::model::known;
+use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::types::Shape;
+use crate::objects::classes::not_a_value;
+use crate::state::stack::{CHUNK_HEADER, exit_site};
+use crate::state::strand::{self, Model, Role, Standing, StrandRef};
+use crate::state::thread::{State, Thread, Window};
+use registers::{get, kind_of};
+
+/// Does something that others notice, and what comes of it.
+fn perform(
+    thread: &mut Thread,
+    site: &'static Site,
+    effect: impl FnOnce(&mut Thread) -> Result<Outcome, Failure>,
+) {
+    thread.call_site = Some(site);
+    let outcome = match transaction::make_inevitable(thread, "an instruction of a process") {
+        Ok(()) => effect(thread).unwrap_or_else(Outcome::Fail),
+        Err(outcome) => outcome,
+    };
+    calls::finish(thread, site, outcome);
+}
+
+/// One register of the activation in the state, as the window of what takes one argument.
+fn operand(thread: &Thread, register: usize) -> Window {
+    // SAFETY: the instruction in progress reads the register, so it is initialised, and in the frame.
+    unsafe { Window::new(thread.state.frame.wrapping_add(register), 1) }
+}
+
+/// Makes a channel of the type of a register. *GC point.*
+pub fn make_channel(
+    thread: &mut Thread,
+    destination: usize,
+    capacity: usize,
+) -> Result<Word, Failure> {
+    match kind_of(thread, destination).shape() {
+        Shape::Channel(element) => channels::make_typed(thread, capacity, *element),
+        _ => channels::make(thread, capacity),
+    }
+}
+
+/// Reads from the channel in a register.
+pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
+    perform(thread, site, |thread| channels::read(thread, operand(thread, channel)));
+}
+
+/// Writes a register to the channel in another one. *GC point.*
+pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
+    perform(thread, site, |thread| {
+        if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
+            return Err(not_a_value(thread, get(thread, value)));
+        }
+        let word = registers::to_word(thread, value)?;
+        if !word.is_pointer() {
+            return channels::write_words(thread, |thread| (get(thread, channel), word));
+        }
+        thread.message.clear();
+        thread.message.push(word);
+        channels::write_words(thread, |thread| (get(thread, channel), thread.message[0]))
+    });
+}
+
+/// Reads from the channel in a register, and keeps the writer waiting: answers a pair of the writer,
+/// or nil, and the element. *GC point.*
+pub fn accept(thread: &mut Thread, site: &'static Site, channel: usize) {
+    perform(thread, site, |thread| channels::accept(thread, operand(thread, channel)));
+}
+
+/// Takes a pair that [`accept`] has put into the first register apart.
+pub fn accepted(thread: &mut Thread, destination: usize, writer: usize) {
+    let pair = get(thread, destination).object_unchecked();
+    let (waiter, value) = (pair.element(channels::WRITER), pair.element(channels::ELEMENT));
+    registers::set(thread, writer, waiter);
+    registers::set_word(thread, destination, value);
+}
+
+/// Poisons the channel in a register, from the end that its type says.
+pub fn poison(thread: &mut Thread, channel: usize, end: End) -> Result<Word, Failure> {
+    channels::poison(thread, get(thread, channel), end)
+}
+
+/// The end that a register stands for: a whole channel is poisoned as its readers do it.
+pub fn end_of(thread: &Thread, channel: usize) -> End {
+    match kind_of(thread, channel).shape() {
+        Shape::Writer(_) => End::Writing,
+        _ => End::Reading,
+    }
+}
+
+/// Makes a barrier. *GC point.*
+pub fn make_barrier(thread: &mut Thread, enrolled: usize) -> Result<Word, Failure> {
+    let bits = get(thread, enrolled).bits();
+    match i64::try_from(bits) {
+        Ok(count) if count <= channels::MAX_BUFFER as i64 * 1024 => {
+            locks::make(thread, known::BARRIER, count)
+        }
+        _ => {
+            let word = registers::to_word(thread, enrolled)?;
+            Err(Failure::argument(word))
+        }
+    }
+}
+
+/// Waits at the barrier in a register. *GC point.*
+pub fn synchronize(thread: &mut Thread, site: &'static Site, barrier: usize) {
+    perform(thread, site, |thread| locks::synchronize(thread, operand(thread, barrier)));
+}
+
+/// Waits in the bucket in a register. *GC point.*
+pub fn fall(thread: &mut Thread, site: &'static Site, bucket: usize) {
+    perform(thread, site, |thread| locks::fall_into(thread, operand(thread, bucket)));
+}
+
+/// Lets others run.
+#[inline]
+pub fn give_way(thread: &mut Thread, site: &'static Site) {
+    thread.state.pc = site.return_pc;
+    thread.yields = true;
+    calls::preempt(thread);
+}
+
+/// Waits for as many milliseconds as a register says. *GC point.*
+pub fn sleep(thread: &mut Thread, site: &'static Site, milliseconds: usize) {
+    perform(thread, site, |thread| {
+        let delay = duration(thread, milliseconds);
+        let object = thread.strand().object();
+        let timer = timers::reserve(thread);
+        let ticket = waiting::park(thread, Word::from_small_integer_unchecked(0));
+        timers::wake_after(thread, (timer, delay), object, ticket, Word::NIL);
+        Ok(Outcome::Park)
+    });
+}
+
+/// The time that a number of milliseconds in a register stands for: less than none is none, and more
+/// than anybody waits is a century.
+fn duration(thread: &Thread, register: usize) -> Duration {
+    const CENTURY: f64 = 100.0 * 365.25 * 24.0 * 60.0 * 60.0;
+    let milliseconds = registers::to_double(thread, register);
+    let seconds = (milliseconds / 1000.0).clamp(0.0, CENTURY);
+    Duration::from_secs_f64(if seconds.is_nan() { 0.0 } else { seconds })
+}
+
+/// The scheduler's time in nanoseconds.
+pub fn now(thread: &Thread) -> i64 {
+    i64::try_from(thread.vm.scheduler.elapsed().as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Starts a process with copies of the registers from `first` on. *GC point.*
+pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> Result<(), Failure> {
+    registers::share(thread, first..first + process.arguments as usize);
+    let strand = make_strand(thread, process, Role::Typed)?;
+    let frame = place_frame(strand, process)?;
+    for index in 0..process.arguments as usize {
+        // SAFETY: the new frame has room for the arguments, and nobody else knows it.
+        unsafe { frame.add(index).write(get(thread, first + index)) };
+    }
+    begin_at(strand, process, frame, 0);
+    let activation = thread.activation();
+    strand.origin.set(Some(activation.function.fault_site(activation.pc)));
+    waiting::make_ready(thread, strand, Place::Last);
+    thread.made_work();
+    Ok(())
+}
+
+/// Makes a strand that begins in a function, with nobody's message. *GC point.*
+fn make_strand(
+    thread: &mut Thread,
+    function: &'static Function,
+    role: Role,
+) -> Result<StrandRef, Failure> {
+    let size = strand::size_for(function.frame_words as usize);
+    let strand = strand::make(thread, None, Model::Exclusive, size)?;
+    strand.role.set(role);
+    Ok(strand)
+}
+
+/// Room for the first frame of a strand, which is a function's. Frees the strand if there is none.
+fn place_frame(strand: StrandRef, function: &Function) -> Result<*mut Word, Failure> {
+    // SAFETY: the strand is new, so that it is the caller's.
+    let stack = unsafe { strand.stack() };
+    let (base, size) = (stack.base(), function.frame_words as usize);
+    if base.wrapping_add(size) as usize <= stack.limit() {
+        return Ok(base);
+    }
+    let bottom = base.wrapping_sub(CHUNK_HEADER);
+    stack
+        .grow(bottom, exit_site(), std::iter::empty(), size)
+        .map_err(|_| Failure::new(FailureReason::StackOverflow))
+}
+
+/// Lets a new strand go on at a place in a function, with this frame.
+fn begin_at(strand: StrandRef, function: &'static Function, frame: *mut Word, pc: usize) {
+    strand.state.set(State { pc: &raw const function.code[pc], frame, function });
+    strand.standing.set(Standing::BeforeInstruction);
+}
+
+/// Goes on behind an instruction without a result.
+pub fn done(thread: &mut Thread, words: usize, result: Result<(), Failure>) {
+    match result {
+        Ok(()) => thread.state.pc = thread.state.pc.wrapping_add(words),
+        Err(failure) => calls::fail_here(thread, failure),
+    }
+}
+
+const _: () = assert!(NOWHERE as usize > squall_bytecode::register_set::RegisterSet::CAPACITY * 2);

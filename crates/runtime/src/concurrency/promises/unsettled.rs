@@ -1,0 +1,102 @@
+//! Why a promise is not settled: which others it waits for, where they come from, and who is to settle
+//! the last of them. For reports.
+//!
+//! A promise that follows another one, or is for what a reaction to another one answers, refers to
+//! that in the slot of its outcome until it is settled itself (`add_reaction` sees to that). So
+//! the way leads from promise to promise, to one that a strand is to settle, or nobody.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use squall_heap::Object;
+
+use super::{State, origins, state};
+use crate::concurrency::messages;
+use crate::model::known;
+use crate::state::strand::{Standing, StrandRef, slots};
+use crate::state::vat::VatRef;
+
+/// How many promises a report shows at each end of a long way.
+const SHOWN: usize = 4;
+
+/// Who is to settle a promise that waits for no other one.
+pub enum Settler {
+    /// A strand: it is its result.
+    Strand(StrandRef),
+    /// Nobody before this turn has ended: it is the result of a later turn of the same vat.
+    After(StrandRef),
+    /// Nobody: it is the result of a turn that would come after one that was lost.
+    AfterLost,
+    /// Nobody: it is the result of a message to an actor that may not begin.
+    Held,
+    /// One of those that wait for it.
+    Circle,
+    /// Nobody that one can see.
+    Nobody,
+}
+
+/// Describes the places of a promise and of those it waits for; answers who is to settle the last.
+/// Nothing changes meanwhile.
+pub fn describe(
+    promise: Object,
+    strands: &[StrandRef],
+    vats: &[VatRef],
+    text: &mut String,
+) -> Settler {
+    let (mut way, is_circle) = way_of(promise);
+    let last = way.last().copied().filter(|_| !is_circle);
+    // A promise that travelled is several in different vats; loops make many in one place.
+    way.dedup_by_key(|promise| promise.slot(super::slots::ORIGIN).bits());
+    for (index, &promise) in way.iter().enumerate() {
+        let from_end = way.len() - index;
+        if index < SHOWN || from_end <= SHOWN {
+            text.push_str(if index == 0 { "" } else { "that waits for one made\n" });
+            origins::render_place_of(promise, text);
+        } else if index == SHOWN {
+            _ = writeln!(text, "  … {} more …", from_end - SHOWN);
+        }
+    }
+    last.map_or(Settler::Circle, |last| settler(last, strands, vats))
+}
+
+/// A promise, the one that it waits for, and so on; and whether that leads back.
+fn way_of(promise: Object) -> (Vec<Object>, bool) {
+    let mut way = vec![promise];
+    let mut seen = HashSet::from([promise.address()]);
+    while let Some(next) = way.last().copied().and_then(awaited) {
+        if !seen.insert(next.address()) {
+            return (way, true);
+        }
+        way.push(next);
+    }
+    (way, false)
+}
+
+/// The promise that an unsettled one waits for, if that is unsettled.
+pub fn awaited(promise: Object) -> Option<Object> {
+    let is_open = |promise: &Object| matches!(state(*promise), State::Unresolved | State::Decided);
+    let other = promise.slot(super::slots::OUTCOME).as_object().filter(|_| is_open(&promise))?;
+    (other.layout() == known::PROMISE && is_open(&other)).then_some(other)
+}
+
+fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
+    let settles = |message: Object| message.element(messages::RESULT) == promise.word();
+    let is_result = |strand: StrandRef| {
+        let task = strand.object().slot(slots::TASK);
+        match strand.standing.get() {
+            Standing::New => messages::message(task).is_some_and(settles),
+            _ => task == promise.word(),
+        }
+    };
+    if let Some(&strand) = strands.iter().find(|&&strand| is_result(strand)) {
+        return Settler::Strand(strand);
+    }
+    let vat = vats.iter().find(|vat| vat.messages().any(settles));
+    match vat.map(|vat| (vat.turn(), vat.has_lost_turn())) {
+        Some((Some(turn), _)) => Settler::After(turn),
+        Some((None, true)) => Settler::AfterLost,
+        // Nothing else keeps an actor from its next message.
+        Some((None, false)) => Settler::Held,
+        None => Settler::Nobody,
+    }
+}

@@ -1,0 +1,129 @@
+//! Measuring a sandbox: the bytes that are reachable from its strands and vats, and from nothing that everybody has.
+//!
+//! This is accounting without partitions, after Wick and Flatt ("Memory accounting without partitions", ISMM 2004): objects do
+//! not say whose they are, and who is asked is who reaches them. What the kernel, the platform and the constants of
+//! functions reach is everybody's, and nobody's. What two sandboxes share is counted in both, and what a value that a
+//! sandbox was given holds is counted there, too: it keeps it alive.
+//!
+//! References to the inside of other vats are not followed: far references, promises, strands, vats of others.
+//!
+//! All mutators stand. The walk keeps a list and a set of addresses in native memory.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use squall_heap::{Format, Object, WORD_BYTES, Word};
+
+use super::SandboxRef;
+use crate::concurrency::isolation;
+use crate::concurrency::promises;
+use crate::model::known;
+use crate::state::strand::StrandRef;
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// The bytes that are reachable from a sandbox.
+pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
+    let mut walk = Walk { sandbox, seen: HashSet::default(), pending: Vec::new(), bytes: 0 };
+    vm.roots.visit_shared(&mut |word| walk.add(word));
+    vm.modules.symbols.visit_objects(&mut |word| walk.add(*word));
+    walk.run();
+    walk.bytes = 0;
+    let belongs = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));
+    for vat in vm.vats.all().into_iter().filter(|vat| belongs(vat.sandbox())) {
+        walk.add(vat.object.get());
+    }
+    for strand in vm.strands.all().into_iter().filter(|strand| belongs(strand.sandbox())) {
+        walk.add(strand.object.get());
+        walk.bytes += strand.stack_bytes();
+    }
+    vm.visit_running(&|other| other.is_in(sandbox), &mut |word| walk.add(word));
+    walk.run();
+    walk.bytes
+}
+
+/// A walk over objects.
+struct Walk {
+    sandbox: SandboxRef,
+    seen: HashSet<usize, BuildHasherDefault<AddressHasher>>,
+    pending: Vec<Object>,
+    bytes: u64,
+}
+
+impl Walk {
+    fn add(&mut self, word: Word) {
+        if let Some(object) = word.as_object()
+            && self.seen.insert(object.address())
+        {
+            self.pending.push(object);
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(object) = self.pending.pop() {
+            self.scan(object);
+        }
+    }
+
+    fn is_ours(&self, other: Option<SandboxRef>) -> bool {
+        other.is_some_and(|other| other.is_in(self.sandbox))
+    }
+
+    /// Counts an object, and adds what it leads to.
+    fn scan(&mut self, object: Object) {
+        let layout = object.layout();
+        let is_inside = match layout {
+            known::STRAND => {
+                self.is_ours(StrandRef::of_object(object).and_then(StrandRef::sandbox))
+            }
+            known::VAT => self.is_ours(VatRef::of_object(object).sandbox()),
+            known::FAR_REFERENCE => self.is_ours(isolation::vat_of(object).sandbox()),
+            known::PROMISE => self.is_ours(promises::owner(object).sandbox()),
+            _ => true,
+        };
+        if matches!(layout, known::STRAND | known::VAT) && !is_inside {
+            return;
+        }
+        self.bytes += object.size() as u64;
+        if !is_inside {
+            return;
+        }
+        self.add(object.class());
+        match layout.format() {
+            Format::Slots | Format::Ephemeron => {
+                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index)));
+            }
+            Format::Array => {
+                (0..object.length()).for_each(|index| self.add(object.element(index)));
+            }
+            Format::Strand => {
+                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index)));
+                if let Some(strand) = StrandRef::of_object(object) {
+                    strand.visit_frames(&mut |word| self.add(*word));
+                }
+            }
+            Format::Bytes | Format::Raw | Format::WeakArray => {}
+        }
+    }
+}
+
+/// A hash of addresses: multiplication by an odd number without a pattern (Fibonacci hashing).
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        let mixed = (self.0 ^ (number / WORD_BYTES) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ mixed >> 32;
+    }
+}

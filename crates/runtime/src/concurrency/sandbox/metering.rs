@@ -1,0 +1,201 @@
+//! Metering: counting what the strand that runs here uses.
+//!
+//! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
+//! left. While a strand of a sandbox runs, the thread's frame limit is 0, so that it comes to a slow poll at each call
+//! and each turn of a loop, where fuel is counted.
+//!
+//! Fuel is drawn in portions, from the sandbox and those around it, and what is left of one is given back when
+//! the strand stops. So if several strands of a sandbox run in parallel, it may be over while they still have some,
+//! no more than a portion each.
+//!
+//! Memory is counted by the heap ([`squall_heap::Mutator::begin_meter`]), likewise in portions.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::{Budgets, Reason, SandboxRef, exhaust, memory};
+use crate::execution::unwind;
+use crate::model::outcome::Failure;
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// How much fuel is drawn at a time.
+const FUEL_PORTION: i64 = 1000;
+
+/// How many bytes are drawn at a time.
+const HEAP_PORTION: i64 = 64 << 10;
+
+/// The strand that the thread enters belongs to a sandbox.
+#[cold]
+pub fn begin(thread: &mut Thread, sandbox: SandboxRef) {
+    thread.fuel = 0;
+    if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
+        thread.mutator.begin_meter();
+    }
+}
+
+/// The strand that ran here, of a sandbox, has stopped.
+#[cold]
+pub fn end(thread: &mut Thread, sandbox: SandboxRef) {
+    let fuel = i64::from(std::mem::take(&mut thread.fuel));
+    give_back(sandbox, fuel, |sandbox| &sandbox.0.fuel);
+    let unused = thread.mutator.end_meter();
+    give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
+}
+
+fn give_back(sandbox: SandboxRef, amount: i64, of: impl Fn(&SandboxRef) -> &'static AtomicI64) {
+    if amount != 0 {
+        sandbox.chain().for_each(|sandbox| _ = of(&sandbox).fetch_add(amount, Ordering::Relaxed));
+    }
+}
+
+/// Draws up to so much from a sandbox and those around it that have a budget; answers how much, or the
+/// sandbox that has nothing left.
+fn draw(
+    sandbox: SandboxRef,
+    wanted: i64,
+    budget: impl Fn(Budgets) -> Option<u64>,
+    of: impl Fn(&SandboxRef) -> &'static AtomicI64,
+) -> Result<i64, SandboxRef> {
+    let mut amount = wanted;
+    for sandbox in sandbox.chain().filter(|sandbox| budget(sandbox.budgets()).is_some()) {
+        let left = of(&sandbox).load(Ordering::Relaxed);
+        if left <= 0 {
+            return Err(sandbox);
+        }
+        amount = amount.min(left);
+    }
+    // Several threads may draw at the same time: what is left is then less than nothing for a while.
+    sandbox.chain().for_each(|sandbox| _ = of(&sandbox).fetch_sub(amount, Ordering::Relaxed));
+    Ok(amount)
+}
+
+/// Counts a poll of a strand that belongs to a sandbox; whether that is all there is to do.
+#[inline]
+pub fn count_poll(thread: &mut Thread) -> bool {
+    let asked = thread.requests.has_new()
+        || thread.mutator.is_stop_requested()
+        || thread.mutator.is_overdrawn();
+    if thread.fuel > 0 && !asked {
+        thread.fuel -= 1;
+        return !thread.vm.options.polls_always;
+    }
+    count_slowly(thread);
+    false
+}
+
+/// Draws fuel, and memory that was used without asking. If there is none, the sandbox is over.
+#[cold]
+fn count_slowly(thread: &mut Thread) {
+    let Some(sandbox) = thread.sandbox else { return };
+    if thread.fuel == 0 {
+        match draw(sandbox, FUEL_PORTION, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
+            Ok(amount) => thread.fuel = amount as u32,
+            Err(empty) => return exhaust(thread, empty, Reason::Fuel),
+        }
+    }
+    thread.fuel -= 1;
+    if thread.mutator.is_overdrawn() {
+        // If there is no more, the sandbox is over.
+        _ = thread.mutator.settle_meter();
+    }
+}
+
+/// Whether the strand that runs here is not to go on, since its sandbox is over.
+#[inline]
+pub fn is_over(thread: &Thread) -> bool {
+    thread.sandbox.is_some_and(SandboxRef::is_over)
+}
+
+/// A message is about to be sent, or a channel to be written to. If there may be no more, the strand has been ended.
+#[inline]
+pub fn count_message(thread: &mut Thread) -> Result<(), Failure> {
+    match thread.sandbox {
+        None => Ok(()),
+        Some(sandbox) => count_message_of(thread, sandbox),
+    }
+}
+
+#[cold]
+fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
+    match draw(sandbox, 1, |budgets| budgets.messages, |sandbox| &sandbox.0.messages) {
+        Ok(_) => Ok(()),
+        Err(empty) => Err(refuse(thread, empty, Reason::Messages)),
+    }
+}
+
+/// The strand that runs has made something that is never freed, of so many bytes: they count for its sandboxes as long as
+/// these are there.
+#[inline]
+pub fn count_kept(thread: &mut Thread, bytes: usize) {
+    if let Some(sandbox) = thread.sandbox {
+        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
+        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
+        thread.mutator.charge(bytes);
+    }
+}
+
+/// A strand of this sandbox is about to be made. *GC point* if there may be none: then the strand that runs here has
+/// been ended.
+pub fn count_strand(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Failure> {
+    sandbox.chain().for_each(|sandbox| _ = sandbox.0.strands.fetch_add(1, Ordering::Relaxed));
+    let is_full = |sandbox: &SandboxRef| {
+        let count = sandbox.0.strands.load(Ordering::Relaxed);
+        sandbox
+            .budgets()
+            .strands
+            .is_some_and(|most| count > i64::try_from(most).unwrap_or(i64::MAX))
+    };
+    let Some(full) = sandbox.chain().find(is_full) else { return Ok(()) };
+    sandbox.remove_strand();
+    Err(refuse(thread, full, Reason::Strands))
+}
+
+/// The sandbox is over, and the strand that runs here has been ended, if it belongs to it.
+fn refuse(thread: &mut Thread, sandbox: SandboxRef, reason: Reason) -> Failure {
+    exhaust(thread, sandbox, reason);
+    if is_over(thread) && thread.running_strand().is_some() {
+        unwind::kill(thread);
+    }
+    Failure::elsewhere()
+}
+
+/// How much more the strand that runs on a thread may allocate, which has used up what it had: its
+/// sandboxes are asked. Nothing if one has to measure first.
+pub(crate) fn draw_memory(thread: &Thread, wanted: usize) -> Option<u64> {
+    let sandbox = thread.sandbox?;
+    if sandbox.is_over() {
+        // What ends it needs some.
+        return Some(HEAP_PORTION as u64);
+    }
+    let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let portion = wanted.max(HEAP_PORTION);
+    let drawn = draw(sandbox, portion, |budgets| budgets.heap, |sandbox| &sandbox.0.allowance);
+    match drawn {
+        Ok(amount) if amount >= wanted => Some(amount as u64),
+        Ok(amount) => {
+            give_back(sandbox, amount, |sandbox| &sandbox.0.allowance);
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Measures the sandboxes around the strand that runs on a thread, while everything stands. How much it may
+/// allocate; nothing if one of them is over now.
+pub(crate) fn measure(vm: &'static Vm, thread: &Thread, wanted: usize) -> Option<u64> {
+    let wanted_bytes = wanted as u64;
+    for sandbox in thread.sandbox?.chain() {
+        let Some(budget) = sandbox.budgets().heap else { continue };
+        let kept = sandbox.0.kept.load(Ordering::Relaxed).max(0) as u64;
+        let reachable = memory::reachable(vm, sandbox).saturating_add(kept);
+        sandbox.0.measured.store(i64::try_from(reachable).unwrap_or(i64::MAX), Ordering::Relaxed);
+        if reachable.saturating_add(wanted_bytes) > budget {
+            exhaust(thread, sandbox, Reason::Heap);
+            return None;
+        }
+        let allowance = (budget - reachable).max(budget / 4).max(wanted_bytes);
+        let allowance = i64::try_from(allowance).unwrap_or(i64::MAX);
+        sandbox.0.allowance.store(allowance, Ordering::Relaxed);
+    }
+    draw_memory(thread, wanted)
+}

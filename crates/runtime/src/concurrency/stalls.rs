@@ -1,0 +1,384 @@
+//! Stalls: strands that wait for what cannot happen, and the report about them.
+//!
+//! When nothing is ready and nothing is expected from outside, every strand that is left waits for
+//! another one: a *deadlock*, which ends the program. A strand that no root reaches can never be
+//! woken, whatever the others do: the collector finds it, and frees it. It is *lost*; the program goes
+//! on, and hears of it at its end.
+//!
+//! What a strand waits for is in its object, and says in some cases who could wake it: the strand to
+//! be joined, or the holder of a mutex. Where that leads back, the report names each cycle. If the
+//! program waits for a promise, the report says where that comes from.
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, LayoutId, Object, Word};
+
+use crate::concurrency::channels;
+use crate::concurrency::locks;
+use crate::concurrency::processes::forks;
+use crate::concurrency::promises::{self, unsettled, unsettled::Settler};
+use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE};
+use crate::execution::trace;
+use crate::model::function::Function;
+use crate::model::known;
+use crate::state::stack::Activation;
+use crate::state::strand::{self, Model, Role, Standing, StrandRef, Strands, slots};
+use crate::state::thread::Thread;
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// The exit code of a program that waits for something that cannot happen.
+pub const DEADLOCK: i32 = 1;
+
+/// How many strands a report describes in full, and how many cycles.
+const DESCRIBED: usize = 32;
+
+/// What is known of strands that can never go on.
+#[derive(Default)]
+pub struct Stalls(Mutex<Lost>);
+
+#[derive(Default)]
+struct Lost {
+    count: usize,
+    descriptions: Vec<String>,
+    /// What `main:` could have used when it returned, if that is known: it counts as had until the program ends.
+    had: Option<Vec<Word>>,
+    /// Whether strands that get lost are of no interest any more.
+    is_closed: bool,
+}
+
+impl Stalls {
+    /// Says that nothing can run any more, what every strand waits for, and why the promise for the end
+    /// of the program is not settled, if there is one. All workers are parked, but for the caller.
+    pub fn report(&self, vm: &Vm, end: Word) {
+        vm.host.write_error(&self.describe(vm, end));
+    }
+
+    /// The same, as text.
+    pub fn describe(&self, vm: &Vm, end: Word) -> String {
+        let mut text = String::from("deadlock: nothing is left that could run\n");
+        let strands = idle_strands(vm);
+        if let Some(end) = promises::promise_in(vm, end) {
+            describe_end(vm, &strands, end, &mut text);
+        }
+        describe_all(vm, &strands, &mut text);
+        vm.sandboxes.describe_ended(&mut text);
+        text
+    }
+
+    /// The program's end is near. What is left alone from now on was not lost, unless it is known what `main:`
+    /// had.
+    pub fn close(&self) {
+        let mut inner = self.0.lock();
+        inner.is_closed = inner.had.is_none();
+    }
+
+    /// Shows what `main:` had to the collector, which stands for all mutators.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        self.0.lock().had.iter_mut().flatten().for_each(visit);
+    }
+
+    /// The collector found strands that nothing can wake. What they refer to may be gone.
+    pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
+        let mut inner = self.0.lock();
+        for strand in lost {
+            inner.count += usize::from(!inner.is_closed);
+            if !inner.is_closed && inner.descriptions.len() < DESCRIBED {
+                let trace = trace::render_strand(strand, strand.activations());
+                inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
+            }
+            if let Some(vat) = strand.vat.get() {
+                vat.lose_turn(strand);
+            }
+            strand::free_lost(strands, strand);
+        }
+    }
+
+    /// Says which strands were lost, if any were.
+    pub fn report_lost(&self, vm: &Vm) {
+        let inner = self.0.lock();
+        if inner.count > 0 {
+            let verb = if inner.count == 1 { "strand was" } else { "strands were" };
+            let mut text = format!("{} {verb} lost, waiting for what nobody had\n", inner.count);
+            inner.descriptions.iter().for_each(|description| text.push_str(description));
+            describe_rest(inner.count, &mut text);
+            vm.host.write_error(&text);
+        }
+    }
+}
+
+/// Notes what `main:` had, which has returned by the end of its text. The stack is empty but for what
+/// `main:` has left there.
+pub fn main_returned(thread: &mut Thread) {
+    let vm = thread.vm;
+    let Some(main) = vm.main_method.get() else { return };
+    let Some(words) = main.words_at_return() else { return };
+    let mut inner = vm.stalls.0.lock();
+    let frame = thread.stack().base();
+    let end = frame.wrapping_add(main.frame_words as usize);
+    if inner.had.is_some() || end as usize > thread.stack().limit() {
+        // A block has returned for it, or the frame was elsewhere.
+        return;
+    }
+    // SAFETY: the frame that begins an empty stack was that of `main:`. By the maps of that function,
+    // which were those of all collections, these registers held words when it returned, and nothing was
+    // called since.
+    let words = words.iter().map(|register| unsafe { frame.add(register.index()).read() });
+    inner.had = Some(words.collect());
+}
+
+/// Notes what `main:` had, if this is its activation, which a block or an exception leaves.
+pub fn main_left(thread: &mut Thread, activation: Activation) {
+    let function: &Function = activation.function;
+    let is_main = thread.vm.main_method.get().is_some_and(|main| std::ptr::eq(*main, function));
+    if is_main && activation.frame == thread.stack().base() {
+        let words = function.frame_maps().at(activation.pc).iter();
+        // SAFETY: the live map has these registers initialised with words.
+        let words = words.map(|register| unsafe { activation.register(register.index()).read() });
+        thread.vm.stalls.0.lock().had = Some(words.collect());
+    }
+}
+
+/// What `main:` had is of no interest: it has answered a promise, and the program goes on.
+pub fn forget_main(vm: &Vm) {
+    vm.stalls.0.lock().had = None;
+}
+
+/// Looks for lost strands once more, now that the program ends: so they are reported if no collection has found
+/// them before. Whatever `main:` could have used when it returned counts as something that somebody has, and so does
+/// what waits for a time. *GC point.*
+pub fn look_once_more(thread: &mut Thread) {
+    let vm = thread.vm;
+    let is_worth_it = vm.stalls.0.lock().had.is_some();
+    if is_worth_it && vm.strands.all().iter().any(|strand| strand.is_parked()) {
+        thread.mutator.collect(CollectionKind::Full);
+    }
+    vm.stalls.0.lock().is_closed = true;
+}
+
+/// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of
+/// the VM's.
+pub fn picture(vm: &Vm) -> String {
+    vm.heap.while_stopped(|| {
+        let mut text = String::new();
+        vm.describe_running(&mut text);
+        describe_all(vm, &idle_strands(vm), &mut text);
+        text
+    })
+}
+
+/// Describes a strand that runs, which stands in these activations.
+pub fn describe_running(
+    vm: &Vm,
+    strand: StrandRef,
+    place: &str,
+    activations: impl Iterator<Item = Activation>,
+    text: &mut String,
+) {
+    _ = writeln!(text, "{} runs on {place}", name(&vm.strands, strand));
+    text.push_str(&trace::render_strand(strand, activations));
+}
+
+/// All strands that do not run and have something to do, in the order in which they were made. The
+/// caller sees to it that nothing changes meanwhile.
+fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
+    let mut strands = vm.strands.all();
+    // Those that are kept for the next turn have nothing to do.
+    let is_kept = |strand: StrandRef| {
+        strand.standing.get() == Standing::New && strand.object().slot(slots::TASK) == Word::NIL
+    };
+    strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
+    strands.sort_unstable_by_key(|strand| strand.identity.get());
+    strands
+}
+
+/// Describes why the promise for the end of the program, which waits for the one that `main:` has
+/// answered, is not settled.
+fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) {
+    let Some(answered) = unsettled::awaited(end) else { return };
+    text.push_str("main: has answered a promise made\n");
+    let settler = unsettled::describe(answered, strands, &vm.vats.all(), text);
+    let name = |strand| name(&vm.strands, strand);
+    _ = match settler {
+        Settler::Strand(strand) => writeln!(text, "that {} is to settle", name(strand)),
+        Settler::After(turn) => writeln!(text, "whose message comes after {}", name(turn)),
+        Settler::AfterLost => writeln!(text, "whose message comes after a turn that was lost"),
+        Settler::Held => {
+            writeln!(text, "whose message is for an actor of an object that was never complete")
+        }
+        Settler::Circle => writeln!(text, "that waits for itself"),
+        Settler::Nobody => writeln!(text, "that nobody can settle"),
+    };
+}
+
+/// Describes strands, and what they wait for.
+fn describe_all(vm: &Vm, strands: &[StrandRef], text: &mut String) {
+    for &strand in strands.iter().take(DESCRIBED) {
+        describe(vm, strand, text);
+    }
+    describe_rest(strands.len(), text);
+    let cycles = find_cycles(&vm.strands, strands);
+    for cycle in cycles.iter().take(DESCRIBED) {
+        let names = cycle.iter().map(|&strand| name(&vm.strands, strand));
+        let names: Vec<String> = names.collect();
+        _ = writeln!(text, "cycle: {} → {}", names.join(" → "), names[0]);
+    }
+    describe_rest(cycles.len(), text);
+}
+
+fn describe_rest(count: usize, text: &mut String) {
+    if count > DESCRIBED {
+        _ = writeln!(text, "  … and {} more", count - DESCRIBED);
+    }
+}
+
+fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
+    _ = write!(text, "{}", name(&vm.strands, strand));
+    if let Some(thread) = vm.native_threads.name(strand.home()) {
+        _ = write!(text, ", bound to native thread {thread},");
+    }
+    if strand.is_parked() {
+        let since = vm.ticks().wrapping_sub(strand.parked_at.get());
+        let waits_for = match vm.timers.describe_awaited(strand) {
+            Some(resource) => format!("for {resource}"),
+            None => waits_for(vm, strand),
+        };
+        _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
+    } else if strand.standing.get() == Standing::New {
+        _ = writeln!(text, " has not begun");
+    } else {
+        _ = writeln!(text, " is ready");
+    }
+    text.push_str(&trace::render_strand(strand, strand.activations()));
+}
+
+/// What a strand is called in reports.
+fn name(strands: &Strands, strand: StrandRef) -> String {
+    let kind = match (strand.model.get(), strand.vat.get()) {
+        _ if strand.role.get() == Role::Branch => "branch",
+        (Model::Parallel, _) => "thread",
+        (Model::Exclusive, None) => "process",
+        _ if matches!(strand.role.get(), Role::Maker | Role::Process | Role::Typed) => "process",
+        (Model::Exclusive, Some(vat)) if vat.turn() == Some(strand) => "turn",
+        (Model::Exclusive, Some(_)) => "strand",
+    };
+    format!("{kind} {}", strands.number_of(strand))
+}
+
+/// What a strand waits for, with its preposition.
+fn waits_for(vm: &Vm, strand: StrandRef) -> String {
+    let strands = &vm.strands;
+    let what = strand.object().slot(slots::WAITS_FOR);
+    let Some(object) = what.as_object() else {
+        return match (what, inevitable(strands, strand)) {
+            (Word::NIL, _) => "to be resumed".into(),
+            (FOR_CHANGE, _) => "for a change of something that its transaction has read".into(),
+            (FOR_INEVITABLE, Some(other)) => {
+                format!("for the end of the inevitable transaction of {}", name(strands, other))
+            }
+            (FOR_INEVITABLE, None) => "for the end of an inevitable transaction".into(),
+            _ => "for a time".into(),
+        };
+    };
+    match object.layout() {
+        known::STRAND => match StrandRef::of_object(object) {
+            Some(strand) => format!("for the end of {}", name(strands, strand)),
+            None => "for a strand that has ended".into(),
+        },
+        known::MUTEX | known::SHARED_MUTEX => match holder(object) {
+            Some(strand) => format!("for a mutex that {} holds", name(strands, strand)),
+            None => "for a mutex whose holder has ended".into(),
+        },
+        known::JOIN => waits_for_branches(vm, object),
+        known::VAT => "for room in the mailbox of an actor".into(),
+        layout => match kind_of(layout) {
+            Some(kind) => format!("for {kind} (#{:x})", object.identity_hash()),
+            None => waits_for_choice(object),
+        },
+    }
+}
+
+/// Whoever waits for one of those that remain might be waiting for the one that has failed, or was never made.
+fn waits_for_branches(vm: &Vm, join: Object) -> String {
+    let branches = match forks::remaining(join) {
+        1 => "for the last branch of its par".to_owned(),
+        count => format!("for {count} branches of its par"),
+    };
+    match forks::exception(join) {
+        Some(exception) => {
+            format!("{branches}, to signal {}", trace::describe_exception(vm, exception))
+        }
+        None => branches,
+    }
+}
+
+/// The channels of a choice are where its result will be.
+fn waits_for_choice(pair: Object) -> String {
+    let channels = channels::channels_of_choice(pair);
+    let numbers = channels.map(|channel| format!("#{:x}", channel.identity_hash()));
+    format!("for one of several channels ({})", numbers.collect::<Vec<_>>().join(", "))
+}
+
+/// What objects that are told by their number are called.
+fn kind_of(layout: LayoutId) -> Option<&'static str> {
+    Some(match layout {
+        known::CHANNEL => "a channel",
+        known::CONDITION => "a condition",
+        known::SEMAPHORE => "a semaphore",
+        known::BARRIER => "a barrier",
+        known::BUCKET => "a bucket",
+        _ => return None,
+    })
+}
+
+/// The strand that holds a mutex, unless it has ended.
+fn holder(lock: Object) -> Option<StrandRef> {
+    let holder = lock.slot(locks::slots::HOLDER).as_object()?;
+    (holder.layout() == known::STRAND).then(|| StrandRef::of_object(holder)).flatten()
+}
+
+/// The strand whose transaction is inevitable, if this one waits for that.
+fn inevitable(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
+    if strand.object().slot(slots::WAITS_FOR) != FOR_INEVITABLE {
+        return None;
+    }
+    let memory = strand.vat.get()?.memory()?;
+    strands.all().into_iter().find(|&other| memory.is_held_by(other))
+}
+
+/// The strand that could wake this one, as far as one can tell.
+fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
+    if !strand.is_parked() {
+        return None;
+    }
+    let Some(what) = strand.object().slot(slots::WAITS_FOR).as_object() else {
+        return inevitable(strands, strand);
+    };
+    match what.layout() {
+        known::STRAND => StrandRef::of_object(what),
+        known::MUTEX | known::SHARED_MUTEX => holder(what),
+        known::VAT => VatRef::of_object(what).turn(),
+        _ => None,
+    }
+}
+
+/// All cycles: strands each of which waits for the next one, and the last for the first. A strand waits for one other
+/// strand at most, so no strand is in two cycles, and each strand is looked at once.
+fn find_cycles(all: &Strands, waiting: &[StrandRef]) -> Vec<Vec<StrandRef>> {
+    let mut seen = HashSet::new();
+    let mut cycles = Vec::new();
+    for &start in waiting {
+        let mut path = Vec::new();
+        let mut next = Some(start);
+        while let Some(strand) = next.filter(|strand| seen.insert(strand.address())) {
+            path.push(strand);
+            next = waker(all, strand);
+        }
+        // A strand that was seen on an earlier path is in no new cycle.
+        let begin = next.and_then(|next| path.iter().position(|&strand| strand == next));
+        cycles.extend(begin.map(|begin| path.split_off(begin)));
+    }
+    cycles
+}

@@ -1,0 +1,114 @@
+//! What strands do to each other: wait for the end, end, hold up, let go on.
+
+use squall_heap::{Object, Word};
+
+use crate::concurrency::processes::forks;
+use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::worker;
+use crate::execution::unwind;
+use crate::model::outcome::{Failure, Outcome};
+use crate::state::strand::status::{Killed, Resumed};
+use crate::state::strand::{self, Delivery, Ending, Life, StrandRef, Wait, slots};
+use crate::state::thread::{Thread, Window};
+
+/// Waits for the end of the strand in the window's first word; answers its result, or signals the
+/// exception that ended it. *GC point.*
+pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+    let waiter = waiting::own_waiter(thread)?;
+    let object = window.get(0).as_object();
+    let object = object.filter(|object| object.layout() == crate::model::known::STRAND);
+    let object = object.ok_or(Failure::argument(window.get(0)))?;
+    waiting::lock(&mut thread.mutator, object);
+    let ending = strand::ending(object);
+    if ending == Ending::Live {
+        let ticket = waiting::park(thread, object.word());
+        waiting::enqueue(thread, object, slots::JOINERS, waiter, ticket, Word::NIL);
+        waiting::unlock(&mut thread.mutator, object);
+        return Ok(Outcome::Park);
+    }
+    waiting::unlock(&mut thread.mutator, object);
+    let value = object.slot(slots::VALUE);
+    Ok(match ending {
+        Ending::Failed => unwind::signal(thread, value),
+        _ => Outcome::Return(value),
+    })
+}
+
+/// Makes the strand of this object end: its `ensure:` blocks run, and nothing else. Answers whether
+/// it had not ended.
+pub fn terminate(thread: &mut Thread, object: Object) -> Word {
+    let Some(life) = Life::of_object(object) else { return Word::FALSE };
+    match life.kill() {
+        None => return Word::FALSE,
+        Some(Killed::Claimed) => waiting::cut(thread, life.strand(), Delivery::Kill, Word::NIL),
+        Some(Killed::Owned) => ask_to_poll(thread, life.strand()),
+        Some(Killed::Patient) => {
+            // Who waits for the ends of branches ends after them.
+            for branch in forks::branches_awaited(thread, object) {
+                terminate(thread, branch);
+            }
+        }
+    }
+    Word::TRUE
+}
+
+/// Ends the strand of this object as guest code asks for it: at once, if it is the one that asks. Answers whether it
+/// had not ended.
+pub fn terminate_or_end(thread: &mut Thread, object: Object) -> Outcome {
+    match StrandRef::of_object(object) {
+        Some(strand) if thread.running_strand() == Some(strand) => unwind::end_at_once(thread),
+        _ => Outcome::Return(terminate(thread, object)),
+    }
+}
+
+/// Makes a strand that runs come to its next poll.
+fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
+    if thread.running_strand() == Some(strand) {
+        return thread.ask_to_poll();
+    }
+    thread.vm.preempt_strand(strand);
+}
+
+/// Holds up the strand of this object until it is resumed: itself at once, another one that is ready
+/// or waits when it would go on.
+pub fn suspend(thread: &mut Thread, object: Object) -> Outcome {
+    let Some(life) = Life::of_object(object) else { return Outcome::Return(Word::FALSE) };
+    if thread.running_strand() == Some(life.strand()) {
+        waiting::park_in(thread, Word::NIL, Wait::Suspension);
+        return Outcome::Park;
+    }
+    let is_live = life.suspend();
+    if is_live {
+        ask_to_poll(thread, life.strand());
+    }
+    Outcome::Return(Word::from_bool(is_live))
+}
+
+/// Lets a suspended strand go on; answers whether it was suspended.
+pub fn resume(thread: &mut Thread, object: Object) -> Word {
+    let Some(life) = Life::of_object(object) else { return Word::FALSE };
+    match life.resume() {
+        Some(Resumed::Claimed) => waiting::make_ready(thread, life.strand(), Place::Last),
+        Some(Resumed::Unnoticed) => {}
+        Some(Resumed::NotSuspended) | None => return Word::FALSE,
+    }
+    Word::TRUE
+}
+
+/// The priority of a strand; 0 if it has ended.
+pub fn priority(object: Object) -> Word {
+    let priority = StrandRef::of_object(object).map_or(0, StrandRef::priority);
+    Word::from_small_integer_unchecked(i64::from(priority))
+}
+
+/// Changes the priority of a strand.
+pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
+    let Some(life) = Life::of_object(object).filter(|life| life.set_priority(priority)) else {
+        return;
+    };
+    if thread.running_strand() == Some(life.strand()) {
+        thread.ask_to_poll();
+    } else if let Some(vat) = worker::vat_of_exclusive(life.strand()) {
+        vat.reposition(thread, life.strand());
+    }
+}

@@ -1,0 +1,378 @@
+//! Timers: strands that sleep, strands that wait for the system, and messages that are due later.
+//!
+//! The scheduler knows when; what a timer is for is in the table here, which the collector visits.
+//! The keys of those that are due are in a queue of their own, and each puts an item into a run queue,
+//! so that workers do the rest: whichever comes first, in the order in which the timers became due.
+//!
+//! Protocol. A strand that waits for a time knows the place of its timer in the table, so that who
+//! wakes it before [cancels](Timers::cancel) that. It must know it before anybody can claim it, and the
+//! timer must not be due before that, so there are three steps: the strand *reserves* a place, parks,
+//! and *starts* the timer. What was cancelled in between is not started. Places are used again, keys
+//! never are: one that is late means nothing.
+//!
+//! A strand that waits for a [resource](Resource), perhaps for a time at most, has a place here, too: its key
+//! is the wait that it leaves with the resource's source. The poller's thread delivers keys as the monitor
+//! does. Whichever of the two comes first takes the place, and the other is cancelled. As long as such a
+//! strand waits, it is a source of the scheduler's: something may come from outside.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use squall_heap::{Object, Word};
+use squall_scheduler::TimerId;
+use squall_system::poller::{Direction, Wait};
+use squall_system::resources::Resource;
+
+use crate::concurrency::waiting;
+use crate::concurrency::worker::Item;
+use crate::state::strand::{Delivery, StrandRef};
+use crate::state::thread::Thread;
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// Denotes a timer, for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerKey {
+    /// Its place in the table.
+    place: u32,
+    /// How many timers had this place before.
+    generation: u32,
+}
+
+impl TimerKey {
+    /// The key as what a strand leaves with a source.
+    fn to_wait(self) -> Wait {
+        Wait::from(self.generation) << 32 | Wait::from(self.place)
+    }
+
+    fn of_wait(wait: Wait) -> TimerKey {
+        TimerKey { place: wait as u32, generation: (wait >> 32) as u32 }
+    }
+}
+
+/// What a strand waits for outside.
+pub struct Awaited {
+    /// What it is to do something with.
+    pub resource: Arc<Resource>,
+    /// What it is to do.
+    pub direction: Direction,
+}
+
+/// What happens when a timer is due.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// The strand of this object is woken, if it still waits with this ticket, and finds the value.
+    Wake { strand: Word, ticket: u64, value: Word },
+    /// This message goes to the vat of this vat object.
+    Post { vat: Word, message: Word },
+}
+
+/// All timers that are not due yet.
+#[derive(Default)]
+pub struct Timers {
+    inner: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    due: VecDeque<Due>,
+    /// Whether nothing becomes due any more.
+    is_stopped: bool,
+}
+
+/// What has become due.
+struct Due {
+    key: TimerKey,
+    /// Whether the resource is ready, rather than the time over.
+    is_ready: bool,
+}
+
+/// A place in the table.
+#[derive(Default)]
+struct Entry {
+    generation: u32,
+    /// The strand that it is for, if that reserved it.
+    strand: Option<StrandRef>,
+    /// None before the timer was started.
+    purpose: Option<Purpose>,
+    /// None before the scheduler knows it, or if it may take any time.
+    id: Option<TimerId>,
+    /// What the strand waits for, besides the time.
+    awaited: Option<Awaited>,
+    /// Whether the scheduler takes it for a source.
+    is_source: bool,
+}
+
+impl Table {
+    fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry::default());
+            self.entries.len() as u32 - 1
+        });
+        let entry = &mut self.entries[place as usize];
+        entry.strand = strand;
+        TimerKey { place, generation: entry.generation }
+    }
+
+    /// The timer, unless it was cancelled or is over.
+    fn get(&mut self, key: TimerKey) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(key.place as usize);
+        entry.filter(|entry| entry.generation == key.generation)
+    }
+
+    /// Frees the place of a timer, unless that was done before.
+    fn take(&mut self, key: TimerKey) -> Option<Entry> {
+        let entry = self.get(key)?;
+        let generation = entry.generation.wrapping_add(1);
+        let entry = std::mem::replace(entry, Entry { generation, ..Entry::default() });
+        self.free.push(key.place);
+        Some(entry)
+    }
+
+    /// As `take`, for the timer that a strand has reserved at a place. If it was over, the place may be
+    /// somebody else's by now.
+    fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<(TimerKey, Entry)> {
+        let entry =
+            self.entries.get(place as usize).filter(|entry| entry.strand == Some(strand))?;
+        let key = TimerKey { place, generation: entry.generation };
+        self.take(key).map(|entry| (key, entry))
+    }
+}
+
+impl Timers {
+    /// Cancels the timer of a claimed strand, if it has one that is not over.
+    #[inline]
+    pub fn cancel(&self, vm: &Vm, strand: StrandRef) {
+        if strand.timer.get() != 0 {
+            self.cancel_place(vm, strand, strand.timer.take() - 1);
+        }
+    }
+
+    #[cold]
+    fn cancel_place(&self, vm: &Vm, strand: StrandRef, place: u32) {
+        let taken = self.inner.lock().take_of(strand, place);
+        if let Some((key, entry)) = taken {
+            release(vm, key, entry);
+        }
+    }
+
+    /// Starts a reserved timer, unless it was cancelled.
+    fn start(&self, vm: &'static Vm, key: TimerKey, delay: Duration, purpose: Purpose) {
+        let mut table = self.inner.lock();
+        match table.get(key) {
+            Some(entry) => entry.purpose = Some(purpose),
+            None => return,
+        }
+        if table.is_stopped {
+            return;
+        }
+        drop(table);
+        self.add_to_scheduler(vm, key, delay);
+    }
+
+    /// Has a timer become due after a time, unless it is cancelled.
+    fn add_to_scheduler(&self, vm: &'static Vm, key: TimerKey, delay: Duration) {
+        let id = vm.scheduler.add_timer(delay, key);
+        let mut table = self.inner.lock();
+        let is_stopped = table.is_stopped;
+        match table.get(key).filter(|_| !is_stopped) {
+            Some(entry) => entry.id = Some(id),
+            None => {
+                drop(table);
+                vm.scheduler.cancel_timer(id);
+            }
+        }
+    }
+
+    /// Starts a reserved timer that also becomes due when a resource is ready; without a delay, only
+    /// then.
+    fn start_awaiting(
+        &self,
+        vm: &'static Vm,
+        (key, delay): (TimerKey, Option<Duration>),
+        awaited: Awaited,
+        purpose: Purpose,
+    ) {
+        let Some(source) = awaited.resource.source().cloned() else { return };
+        let direction = awaited.direction;
+        let mut table = self.inner.lock();
+        let is_stopped = table.is_stopped;
+        let Some(entry) = table.get(key) else { return };
+        entry.purpose = Some(purpose);
+        entry.awaited = Some(awaited);
+        if is_stopped {
+            return;
+        }
+        // Before anybody can take the entry, and end it.
+        entry.is_source = true;
+        vm.scheduler.begin_outside();
+        drop(table);
+        if !source.wait(direction, key.to_wait()) {
+            return deliver(&[key.to_wait()]);
+        }
+        if self.inner.lock().get(key).is_none() {
+            source.cancel(key.to_wait());
+        } else if let Some(delay) = delay {
+            self.add_to_scheduler(vm, key, delay);
+        }
+    }
+
+    /// Nothing becomes due any more. What waits for a time waits for ever, and stays alive; what waits for
+    /// the system as well, unless it is ready now.
+    pub fn stop(&self, vm: &Vm) {
+        let mut table = self.inner.lock();
+        table.is_stopped = true;
+        let ids: Vec<_> = table.entries.iter_mut().filter_map(|entry| entry.id.take()).collect();
+        let was_source = |entry: &mut Entry| std::mem::take(&mut entry.is_source);
+        let sources = table.entries.iter_mut().filter_map(|entry| was_source(entry).then_some(()));
+        let sources = sources.count();
+        drop(table);
+        ids.into_iter().for_each(|id| _ = vm.scheduler.cancel_timer(id));
+        (0..sources).for_each(|_| vm.scheduler.end_outside());
+    }
+
+    /// A timer's time has come: an item for it is about to be in a run queue.
+    pub fn set_due(&self, key: TimerKey) {
+        self.inner.lock().due.push_back(Due { key, is_ready: false });
+    }
+
+    /// What a parked strand waits for outside, as a part of a sentence.
+    pub fn describe_awaited(&self, strand: StrandRef) -> Option<String> {
+        let place = strand.timer.get().checked_sub(1)?;
+        let table = self.inner.lock();
+        let entry = table.entries.get(place as usize);
+        let entry = entry.filter(|entry| entry.strand == Some(strand))?;
+        entry.awaited.as_ref().map(|awaited| awaited.resource.describe(awaited.direction))
+    }
+
+    /// Shows the words to the collector, which stands for all mutators.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        for entry in &mut self.inner.lock().entries {
+            let Some(purpose) = &mut entry.purpose else { continue };
+            let (first, second) = match purpose {
+                Purpose::Wake { strand, value, .. } => (strand, value),
+                Purpose::Post { vat, message } => (vat, message),
+            };
+            visit(first);
+            visit(second);
+        }
+    }
+}
+
+/// Reserves the timer of a strand that is about to park for a time at most.
+pub fn reserve(thread: &mut Thread) -> TimerKey {
+    let strand = thread.strand();
+    let key = thread.vm.timers.inner.lock().reserve(Some(strand));
+    strand.timer.set(key.place + 1);
+    key
+}
+
+/// Wakes the strand of this object after a time, if it waits with this ticket then.
+pub fn wake_after(
+    thread: &mut Thread,
+    (key, delay): (TimerKey, Duration),
+    strand: Object,
+    ticket: u64,
+    value: Word,
+) {
+    let purpose = Purpose::Wake { strand: strand.word(), ticket, value };
+    thread.vm.timers.start(thread.vm, key, delay, purpose);
+}
+
+/// Wakes the strand of this object with `true` when a resource is ready, or with `false` when the delay
+/// is over, if there is one; if it waits with this ticket then.
+pub fn wake_when_ready(
+    thread: &mut Thread,
+    timer: (TimerKey, Option<Duration>),
+    awaited: Awaited,
+    strand: Object,
+    ticket: u64,
+) {
+    let purpose = Purpose::Wake { strand: strand.word(), ticket, value: Word::FALSE };
+    thread.vm.timers.start_awaiting(thread.vm, timer, awaited, purpose);
+}
+
+/// Takes the waits of resources that are ready: called by the poller's thread, and by who ends waits.
+pub fn deliver(waits: &[Wait]) {
+    // Mostly nobody waits.
+    if waits.is_empty() {
+        return;
+    }
+    let vm = Vm::of_process();
+    let due = waits.iter().map(|&wait| Due { key: TimerKey::of_wait(wait), is_ready: true });
+    vm.timers.inner.lock().due.extend(due);
+    waits.iter().for_each(|_| vm.scheduler.inject(Item::TIMER));
+}
+
+/// Ends what is left of a timer that was taken from the table.
+fn release(vm: &Vm, key: TimerKey, entry: Entry) {
+    if let Some(id) = entry.id {
+        vm.scheduler.cancel_timer(id);
+    }
+    if let Some(source) = entry.awaited.as_ref().and_then(|awaited| awaited.resource.source()) {
+        source.cancel(key.to_wait());
+    }
+    if entry.is_source {
+        vm.scheduler.end_outside();
+    }
+}
+
+/// Posts a message to a vat, after a time.
+pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
+    let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
+    let key = thread.vm.timers.inner.lock().reserve(None);
+    thread.vm.timers.start(thread.vm, key, delay, purpose);
+}
+
+/// Does what the timer that became due first is for, unless it was cancelled.
+pub fn run_due(thread: &mut Thread) {
+    // The lock is held until it is done, so that no other worker overtakes this one; nothing here
+    // reaches a GC point or another timer.
+    let vm = thread.vm;
+    let mut table = vm.timers.inner.lock();
+    let Some(Due { key, is_ready }) = table.due.pop_front() else { return };
+    let Some(mut entry) = table.take(key) else { return };
+    match entry.purpose.take() {
+        Some(Purpose::Wake { strand, ticket, value }) => {
+            let value = if is_ready { Word::TRUE } else { value };
+            let strand = strand.as_object().and_then(StrandRef::of_object);
+            if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {
+                strand.timer.set(0);
+                waiting::cut(thread, strand, Delivery::Value, value);
+            }
+        }
+        Some(Purpose::Post { vat, message }) => {
+            if let (Some(vat), Some(message)) = (vat.as_object(), message.as_object()) {
+                VatRef::of_object(vat).post(thread, message);
+            }
+        }
+        None => {}
+    }
+    drop(table);
+    release(vm, key, entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_used_again_and_keys_are_not() {
+        let mut table = Table::default();
+        let keys: Vec<TimerKey> = (0..1000)
+            .map(|_| {
+                let key = table.reserve(None);
+                assert!(table.take(key).is_some());
+                key
+            })
+            .collect();
+        assert_eq!(table.entries.len(), 1);
+        let current = table.reserve(None);
+        assert!(keys.iter().all(|&key| key != current && table.take(key).is_none()));
+        assert!(table.get(current).is_some());
+    }
+}

@@ -1,0 +1,343 @@
+//! The one place that decides how a slot or an element is accessed.
+//!
+//! | the strand's vat | in a transaction | access |
+//! |---|---|---|
+//! | plain | – | a bare load or store |
+//! | guarded | no | a load that waits for commits; a store that locks the stripe for a moment |
+//! | guarded | yes | through the transaction |
+//!
+//! Interpreters choose between the first row and the others by how they were compiled, and then call
+//! [`load`] and [`store`]; everything else calls [`element`], [`set_element`] and so on, which look at
+//! [`Thread::is_guarded`].
+//!
+//! What answers `None`, `false` or [`Failure::elsewhere`] did not happen: the saved state says where
+//! execution goes on, be it at the begin of the transaction or, after a wait, at this very access.
+//!
+//! No access is a GC point: a strand that has to wait is parked, and makes the access again when it goes on.
+//! So the words that a caller has read before an access are good after it.
+
+use std::sync::atomic::{Ordering, fence};
+
+use squall_heap::{Object, Word};
+use squall_transactions::Stripe;
+
+use super::memory::{Memory, stripe_of_element, stripe_of_slots, stripes_of_elements};
+use super::sleepers;
+use crate::model::outcome::Failure;
+use crate::state::thread::{Thread, allocated};
+
+/// A place in an object that guests can write.
+pub trait Place: Copy {
+    /// What is there.
+    fn load(self, object: Object) -> Word;
+    /// Puts a word there.
+    fn store(self, thread: &mut Thread, object: Object, value: Word);
+    /// The stripe that protects the place in an object with this hash.
+    fn stripe(self, hash: u32) -> Stripe;
+    /// Its index among the places of the object.
+    fn index(self) -> usize;
+}
+
+/// The slot with this index.
+#[derive(Clone, Copy)]
+pub struct Slot(pub usize);
+
+/// The element with this index, counted from 0.
+#[derive(Clone, Copy)]
+pub struct Element(pub usize);
+
+impl Place for Slot {
+    #[inline(always)]
+    fn load(self, object: Object) -> Word {
+        object.slot(self.0)
+    }
+
+    #[inline(always)]
+    fn store(self, thread: &mut Thread, object: Object, value: Word) {
+        object.set_slot(&mut thread.mutator, self.0, value);
+    }
+
+    #[inline(always)]
+    fn stripe(self, hash: u32) -> Stripe {
+        stripe_of_slots(hash)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0
+    }
+}
+
+impl Place for Element {
+    #[inline(always)]
+    fn load(self, object: Object) -> Word {
+        object.element(self.0)
+    }
+
+    #[inline(always)]
+    fn store(self, thread: &mut Thread, object: Object, value: Word) {
+        object.set_element(&mut thread.mutator, self.0, value);
+    }
+
+    #[inline(always)]
+    fn stripe(self, hash: u32) -> Stripe {
+        stripe_of_element(hash, self.0)
+    }
+
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// Reads a place of an object of a guarded vat, for the instruction at this address, if nothing is in the way of
+/// that: no other strand, and nothing that is rare. Needs no saved state.
+#[inline(always)]
+pub fn try_load(thread: &mut Thread, object: Object, place: impl Place, pc: usize) -> Option<Word> {
+    let memory = thread.memory?;
+    if let Some(transaction) = thread.transaction.as_deref_mut() {
+        return super::transaction::try_read(transaction, memory, object, place, pc);
+    }
+    let value = place.load(object);
+    // As in `load`.
+    fence(Ordering::Acquire);
+    match object.assigned_hash() {
+        None => Some(value),
+        Some(hash) => memory.space.try_read(place.stripe(hash), || place.load(object)),
+    }
+}
+
+/// Writes a place of an object of a guarded vat, for the instruction at this address, if the strand is in a
+/// transaction and nothing is in the way of that; whether that is done. Needs no saved state.
+#[inline(always)]
+pub fn try_store(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> bool {
+    let transaction = thread.transaction.as_deref_mut();
+    transaction.is_some_and(|it| super::transaction::try_write(it, object, place, value, pc))
+}
+
+/// Reads a place of an object of a guarded vat, for the instruction in the saved state.
+#[inline]
+pub fn load(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
+    if thread.transaction.is_some() {
+        return super::transaction::read(thread, object, place);
+    }
+    let value = place.load(object);
+    // Pairs with the release of the store that the value comes from: had a transaction made it, the
+    // object would have had a hash before.
+    fence(Ordering::Acquire);
+    match object.assigned_hash() {
+        None => Some(value),
+        Some(hash) => Some(load_shared(memory(thread), hash, object, place)),
+    }
+}
+
+/// Reads a place of an object that transactions may know.
+fn load_shared(memory: &Memory, hash: u32, object: Object, place: impl Place) -> Word {
+    memory.space.read(place.stripe(hash), || place.load(object))
+}
+
+/// Writes a place of an object of a guarded vat, for the instruction in the saved state; whether that is
+/// done.
+#[inline]
+#[must_use]
+pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
+    if thread.transaction.is_some() {
+        return super::transaction::write(thread, object, place, value);
+    }
+    let memory = memory(thread);
+    let stripe = place.stripe(object.identity_hash());
+    let strand = thread.strand();
+    memory.set_writer(stripe, thread.state.pc as usize, strand);
+    let seat = thread.seat;
+    if seat
+        .alone(memory, || memory.space.write_alone(stripe, || place.store(thread, object, value)))
+    {
+        return true;
+    }
+    let is_watched = loop {
+        match memory.space.write(stripe, || place.store(thread, object, value)) {
+            Ok(is_watched) => break is_watched,
+            Err(_) if sleepers::wait_for_inevitable(thread, memory) => return false,
+            Err(_) => {}
+        }
+    };
+    if is_watched {
+        sleepers::wake_changed(thread, memory, &[stripe]);
+    }
+    true
+}
+
+/// The memory of the guarded vat whose strand runs.
+#[inline(always)]
+pub(super) fn memory(thread: &Thread) -> &'static Memory {
+    thread.memory.expect("a guarded vat has a memory")
+}
+
+/// Reads a place, for any vat.
+#[inline]
+fn read(thread: &mut Thread, object: Object, place: impl Place) -> Result<Word, Failure> {
+    if !thread.is_guarded {
+        return Ok(place.load(object));
+    }
+    load(thread, object, place).ok_or(Failure::elsewhere())
+}
+
+/// Writes a place, for any vat.
+#[inline]
+fn write(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+) -> Result<(), Failure> {
+    if !thread.is_guarded {
+        place.store(thread, object, value);
+        return Ok(());
+    }
+    if store(thread, object, place, value) { Ok(()) } else { Err(Failure::elsewhere()) }
+}
+
+/// What is in a slot, for any vat.
+#[inline]
+pub fn slot(thread: &mut Thread, object: Object, index: usize) -> Result<Word, Failure> {
+    read(thread, object, Slot(index))
+}
+
+/// Writes a slot, for any vat.
+#[inline]
+pub fn set_slot(
+    thread: &mut Thread,
+    object: Object,
+    index: usize,
+    value: Word,
+) -> Result<(), Failure> {
+    write(thread, object, Slot(index), value)
+}
+
+/// What is in an element, counted from 0, for any vat.
+#[inline]
+pub fn element(thread: &mut Thread, array: Object, index: usize) -> Result<Word, Failure> {
+    read(thread, array, Element(index))
+}
+
+/// Writes an element, counted from 0, for any vat.
+#[inline]
+pub fn set_element(
+    thread: &mut Thread,
+    array: Object,
+    index: usize,
+    value: Word,
+) -> Result<(), Failure> {
+    write(thread, array, Element(index), value)
+}
+
+/// Appends the elements of an array to the thread's message.
+pub fn extend_message(thread: &mut Thread, array: Object) -> Result<(), Failure> {
+    for index in 0..array.length() {
+        let word = element(thread, array, index)?;
+        thread.message.push(word);
+    }
+    Ok(())
+}
+
+/// Makes a new array of a range of elements of the array in a word, which is a root and has this layout
+/// and class. *GC point.*
+pub fn copy_range(
+    thread: &mut Thread,
+    source: impl Fn() -> Object,
+    (layout, class): (squall_heap::LayoutId, Word),
+    start: usize,
+    length: usize,
+) -> Result<Object, Failure> {
+    let copy = allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL))?;
+    let source = source();
+    if !thread.is_guarded {
+        copy.copy_elements(&mut thread.mutator, 0, source, start, length);
+        return Ok(copy);
+    }
+    for index in 0..length {
+        // No GC point: a conflict leaves the copy to the collector.
+        let word = element(thread, source, start + index)?;
+        copy.set_element(&mut thread.mutator, index, word);
+    }
+    Ok(copy)
+}
+
+/// Copies elements from one array to another, or within one, as if at once.
+pub fn copy_elements(
+    thread: &mut Thread,
+    (target, to): (Object, usize),
+    (source, from): (Object, usize),
+    count: usize,
+) -> Result<(), Failure> {
+    if !thread.is_guarded {
+        target.copy_elements(&mut thread.mutator, to, source, from, count);
+        return Ok(());
+    }
+    if thread.transaction.is_none() {
+        return store_range(thread, target, to, count, |thread| {
+            target.copy_elements(&mut thread.mutator, to, source, from, count);
+        });
+    }
+    let copy = |thread: &mut Thread, index: usize| {
+        let word = element(thread, source, from + index)?;
+        set_element(thread, target, to + index, word)
+    };
+    if to <= from {
+        (0..count).try_for_each(|index| copy(thread, index))
+    } else {
+        (0..count).rev().try_for_each(|index| copy(thread, index))
+    }
+}
+
+/// Makes all elements of an array the same word.
+pub fn fill(thread: &mut Thread, array: Object, value: Word) -> Result<(), Failure> {
+    let store = |thread: &mut Thread| {
+        for index in 0..array.length() {
+            array.set_element(&mut thread.mutator, index, value);
+        }
+    };
+    match (thread.is_guarded, thread.transaction.is_some()) {
+        (false, _) => store(thread),
+        (true, false) => return store_range(thread, array, 0, array.length(), store),
+        (true, true) => {
+            for index in 0..array.length() {
+                set_element(thread, array, index, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stores into a range of elements, outside of transactions: all of them or, if that has to wait, none.
+fn store_range(
+    thread: &mut Thread,
+    array: Object,
+    start: usize,
+    count: usize,
+    store: impl Fn(&mut Thread),
+) -> Result<(), Failure> {
+    let memory = memory(thread);
+    let mut stripes = stripes_of_elements(array, start, count);
+    let (pc, strand) = (thread.state.pc as usize, thread.strand());
+    stripes.iter().for_each(|&stripe| memory.set_writer(stripe, pc, strand));
+    let is_watched = loop {
+        match memory.space.write_all(&mut stripes, || store(thread)) {
+            Ok(is_watched) => break is_watched,
+            Err(_) if sleepers::wait_for_inevitable(thread, memory) => {
+                return Err(Failure::elsewhere());
+            }
+            Err(_) => {}
+        }
+    };
+    if is_watched {
+        sleepers::wake_changed(thread, memory, &stripes);
+    }
+    Ok(())
+}

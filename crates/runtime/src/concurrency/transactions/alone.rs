@@ -1,0 +1,99 @@
+//! Threads that have the memory of a vat for themselves, and need not lock.
+//!
+//! The protocol is [`squall_transactions::sole`]. Here is who claims a memory, and when: a thread that has begun
+//! a good number of transactions and finds no other one among the strands of the vat. The more often it was wrong
+//! about that, or did not stay alone, the longer it waits, up to a few milliseconds: a claim that fails takes some
+//! microseconds.
+
+use std::sync::atomic::Ordering;
+
+use squall_transactions::Presence;
+
+use super::Transactions;
+use super::memory::Memory;
+use crate::state::fences;
+use crate::state::thread::Thread;
+
+/// A thread's presence, and its key.
+#[derive(Clone, Copy)]
+pub struct Seat {
+    presence: &'static Presence,
+    key: u64,
+}
+
+/// After so many transactions, a thread claims the memory.
+const CLAIMS: u64 = 1024;
+
+/// The longest wait is two to this power times as long.
+const MOST_DOUBT: u32 = 4;
+
+impl Transactions {
+    /// A seat for a thread. Its keys begin with 1.
+    pub(crate) fn take_seat(&self) -> Seat {
+        let presence: &'static Presence = Box::leak(Box::default());
+        let mut presences = self.presences.lock();
+        presences.push(presence);
+        Seat { presence, key: presences.len() as u64 }
+    }
+}
+
+/// The thread begins to run strands of a vat that is guarded, if this is a memory.
+#[inline]
+pub(crate) fn enter(thread: &mut Thread, memory: Option<&'static Memory>) {
+    thread.memory = memory;
+    let Some(memory) = memory else { return leave(thread) };
+    let Seat { presence, key } = thread.seat;
+    if let Some(other) = presence.enter(memory.key(), &memory.sole, key) {
+        take_away(thread, memory, other);
+    }
+}
+
+/// The thread does not run strands of a guarded vat any more.
+#[inline]
+pub(crate) fn leave(thread: &mut Thread) {
+    thread.memory = None;
+    thread.seat.presence.leave();
+}
+
+#[cold]
+fn take_away(thread: &Thread, memory: &Memory, key: u64) {
+    let presence = thread.vm.transactions.presences.lock()[key as usize - 1];
+    memory.sole.take_away(key, presence, fences::heavy);
+    doubt(memory);
+}
+
+fn doubt(memory: &Memory) {
+    let doubt = memory.doubt.load(Ordering::Relaxed);
+    memory.doubt.store((doubt + 1).min(MOST_DOUBT), Ordering::Relaxed);
+}
+
+/// Claims the memory, if it is time for that, for a thread that has begun so many transactions.
+#[cold]
+pub(super) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
+    let interval = CLAIMS << memory.doubt.load(Ordering::Relaxed);
+    if !begun.is_multiple_of(interval) || memory.sole.is_claimed() || !fences::are_asymmetric() {
+        return;
+    }
+    let Seat { presence, key } = thread.seat;
+    let others_are_in = || {
+        let presences = thread.vm.transactions.presences.lock();
+        presences.iter().any(|&one| !std::ptr::eq(one, presence) && one.is_in(memory.key()))
+    };
+    if !memory.sole.claim(key, fences::heavy, others_are_in) {
+        doubt(memory);
+    }
+}
+
+impl Seat {
+    /// Does something that no other thread sees before it is done, if the thread has the memory for itself: a few
+    /// stores, without a GC point. Whether it was done, as it says itself.
+    #[inline(always)]
+    pub(super) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
+        if !self.presence.begin_section(&memory.sole, self.key) {
+            return false;
+        }
+        let is_done = section();
+        self.presence.end_section();
+        is_done
+    }
+}

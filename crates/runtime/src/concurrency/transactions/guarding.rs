@@ -1,0 +1,67 @@
+//! How a vat's strands come to take part in transactions.
+//!
+//! A vat without transactions is plain: its accesses are bare. Its first transaction gives it a memory, and
+//! begins only when no strand of the vat accesses anything bare any more:
+//!
+//! 1. the strand that begins the transaction sets the vat's memory;
+//! 2. it stops all threads for a moment, so that from then on who begins to run a strand, or comes back from
+//!    outside, finds the memory, and who has begun before has said so in
+//!    [`Thread::plain_in`](crate::state::thread::Thread::plain_in);
+//! 3. it asks every thread that runs a strand of the vat with bare accesses to poll, and waits until there is none;
+//! 4. a thread that polls and finds a memory goes on with guarded accesses. Whoever does so, or ceases to run a
+//!    strand, [tells](Thread::leave_plain) the one that waits.
+//!
+//! A thread whose strand is outside, in the system or in C, accesses nothing, and looks when it comes back. If
+//! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
+//! step*, and changes when C returns to it.
+
+use super::alone;
+use super::memory::Memory;
+use crate::execution::calls;
+use crate::model::outcome::Failure;
+use crate::state::thread::{Stop, Thread};
+use crate::state::vat;
+
+/// Makes the vat of the strand that runs guarded, unless it is; its thread goes on with guarded accesses
+/// after the call in progress. *GC point.*
+pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
+    if let Some(memory) = thread.memory {
+        return Ok(memory);
+    }
+    let vat = vat::current(thread)?;
+    let memory = vat.make_memory(thread.vm);
+    thread.leave_plain();
+    let vm = thread.vm;
+    thread.mutator.native(|| {
+        vm.heap.while_stopped(|| {});
+        vm.transactions.became_guarded.wait_until(|| !vm.asks_plain_threads(vat));
+    });
+    alone::enter(thread, Some(memory));
+    Ok(memory)
+}
+
+/// Whether the strand that runs has bare accesses although its vat has become guarded.
+#[inline]
+pub fn is_late(thread: &Thread) -> bool {
+    if thread.is_guarded {
+        return false;
+    }
+    let vat = thread.running_strand().and_then(|strand| strand.vat.get());
+    vat.is_some_and(|vat| vat.memory().is_some())
+}
+
+/// Whether the loop that executes the strand has other accesses than it should.
+#[inline]
+pub fn is_out_of_step(thread: &Thread) -> bool {
+    thread.is_guarded != thread.runs_guarded || is_late(thread)
+}
+
+/// Makes the thread go on at the saved state with guarded accesses.
+pub fn guard(thread: &mut Thread) {
+    let vat = thread.strand().vat.get();
+    alone::enter(thread, vat.and_then(|vat| vat.memory()));
+    thread.is_guarded = thread.memory.is_some();
+    thread.leave_plain();
+    thread.resumption = thread.state;
+    calls::stop(thread, Stop::Switched);
+}

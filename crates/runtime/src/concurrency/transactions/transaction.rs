@@ -1,0 +1,663 @@
+//! A transaction: begin, commit, conflict, marks to go back to.
+//!
+//! `atomic:` of the library begins with the primitive [`begin`] and ends, however it does, with [`commit`]
+//! in a `finally` block. A transaction within a transaction is part of it: the depth counts them. After a
+//! conflict, the stack is cut back to the activation of the outermost `atomic:`, which executes [`begin`]
+//! again. Before the conflict everything that the transaction has written was in its list of writes, and
+//! what it had sent or printed in its list of effects: they are emptied, and nothing has happened.
+//!
+//! Progress. A transaction that has lost `MANY` times begins as one that cannot lose, as an inevitable one does.
+//! Strands that want that get it in the order in which they ask. Until it has an effect beyond memory, it can still
+//! go back, and retry: nobody has seen anything of it.
+
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use squall_heap::{LayoutId, Mutator, Object, Word};
+use squall_transactions::{Attempt, Conflict};
+
+use super::access::Place;
+use super::alone::{self, Seat};
+use super::effects::{self, Effects};
+use super::guarding;
+use super::memory::Memory;
+use super::sleepers;
+use super::statistics::{Cause, Length};
+use super::writes::{self, Writes};
+use super::{Account, Transactions};
+use crate::execution::calls;
+use crate::execution::unwind;
+use crate::model::function::Function;
+use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::state::stack::Activation;
+use crate::state::strand::StrandRef;
+use crate::state::thread::{State, Thread};
+
+/// What is known of a read, to be told if it makes the transaction fail. Without gaps, for there are many.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pc: [u32; 2],
+    /// The layout of the object.
+    pub layout: LayoutId,
+}
+
+impl Note {
+    /// An object of this layout was read by the instruction at this address.
+    #[inline(always)]
+    pub fn new(pc: usize, layout: LayoutId) -> Note {
+        Note { pc: [pc as u32, (pc >> 32) as u32], layout }
+    }
+
+    /// The address of the instruction that read.
+    pub fn pc(self) -> usize {
+        self.pc[0] as usize | (self.pc[1] as usize) << 32
+    }
+}
+
+/// After so many losses, a transaction begins as an inevitable one.
+const MANY: u32 = 10;
+
+/// After so many losses, a strand lets others run before it tries again.
+const SEVERAL: u32 = 3;
+
+/// Of so many transactions, the time of one is measured from its begin.
+const SAMPLED: u64 = 64;
+
+/// A transaction. It is used again for others when it has ended.
+pub struct Transaction {
+    attempt: Attempt<Note>,
+    writes: Writes,
+    pub(super) effects: Effects,
+    marks: Vec<Mark>,
+    /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
+    depth: u32,
+    /// Where it began, to begin again.
+    home: State,
+    /// How often it has lost.
+    losses: u32,
+    /// Whether the alternative at the instruction that is executed next is the second one.
+    takes_second: bool,
+    /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
+    has_effect: bool,
+    /// When the attempt began, by the scheduler's clock, if that is measured, and how many attempts that stands for.
+    begun: Option<(Duration, u64)>,
+    /// The memory that it has.
+    account: Account,
+}
+
+/// What a transaction can go back to without beginning anew.
+struct Mark {
+    writes: writes::Mark,
+    effects: usize,
+    depth: u32,
+    /// Where the choice was begun, if there is an alternative.
+    choice: Option<State>,
+}
+
+impl Transaction {
+    #[cold]
+    fn new(transactions: &'static Transactions) -> Box<Transaction> {
+        Box::new(Transaction {
+            attempt: Attempt::default(),
+            writes: Writes::default(),
+            effects: Effects::default(),
+            marks: Vec::new(),
+            depth: 0,
+            home: State::NONE,
+            losses: 0,
+            takes_second: false,
+            has_effect: false,
+            begun: None,
+            account: Account::new(&transactions.logs),
+        })
+    }
+}
+
+impl Transaction {
+    /// Whether it cannot go back any more.
+    pub fn has_effect(&self) -> bool {
+        self.has_effect
+    }
+
+    /// Whether it has memory that few others need.
+    fn is_large(&self) -> bool {
+        const LARGE: usize = 1 << 18;
+        self.account.bytes() > LARGE
+    }
+
+    fn length(&self) -> Length {
+        Length { reads: self.attempt.reads(), writes: self.writes.len() }
+    }
+
+    /// Which instruction wrote what cannot be committed, if that is what the conflict is about.
+    fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
+        let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
+        let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
+        Some(Note::new(entry.pc, entry.layout()))
+    }
+
+    /// Forgets what the attempt has done.
+    #[inline]
+    fn reset(&mut self) {
+        self.writes.clear();
+        self.effects.clear();
+        self.marks.clear();
+        self.depth = 0;
+        (self.takes_second, self.has_effect) = (false, false);
+    }
+
+    /// Its strand is lost: what it has reserved is free again.
+    pub(crate) fn lose_strand(&mut self, memory: &Memory) {
+        self.attempt.release(&memory.space);
+    }
+
+    /// Shows the words to the collector.
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
+        self.writes.visit(visit);
+        self.effects.visit(visit);
+    }
+}
+
+/// The transaction of the strand that runs, which is in one.
+fn running(thread: &mut Thread) -> &mut Transaction {
+    thread.transaction.as_deref_mut().expect("the strand is in a transaction")
+}
+
+/// Begins a transaction at this activation, if nothing about it is rare; whether it has begun. Needs no saved
+/// state. The registers come one by one: whoever loads two at once that were stored one by one waits for the
+/// stores.
+#[inline(never)]
+pub fn try_begin(
+    thread: &mut Thread,
+    pc: *const AtomicU32,
+    frame: *mut Word,
+    function: *const Function,
+) -> bool {
+    let (Some(memory), None) = (thread.memory, &thread.transaction) else { return false };
+    let Some(transaction) = &mut thread.spare_transaction else { return false };
+    let is_sample = thread.tally.will_begin().is_multiple_of(SAMPLED);
+    if is_sample || memory.is_held() {
+        return false;
+    }
+    thread.tally.begun();
+    transaction.home = State { pc, frame, function };
+    transaction.depth = 1;
+    transaction.begun = None;
+    transaction.attempt.begin(&memory.space);
+    std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
+    true
+}
+
+/// Ends a transaction, if nothing about it is rare, and nothing is in its way; whether it has ended. Needs no
+/// saved state. Otherwise nothing has happened.
+#[inline(never)]
+pub fn try_commit(thread: &mut Thread) -> bool {
+    let strand = thread.strand();
+    let Thread { memory: Some(memory), transaction: Some(transaction), mutator, seat, .. } = thread
+    else {
+        return false;
+    };
+    let is_usual = transaction.depth == 1
+        && !transaction.attempt.is_inevitable()
+        && transaction.effects.is_empty()
+        && transaction.marks.is_empty()
+        && !transaction.is_large()
+        && !memory.is_held();
+    if !is_usual || !transaction.try_write_back(mutator, memory, (*seat, strand)) {
+        return false;
+    }
+    thread.tally.committed(transaction.length());
+    transaction.writes.clear();
+    (transaction.depth, transaction.losses) = (0, 0);
+    // There was none: who begins takes the spare one.
+    std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
+    thread.transaction = None;
+    true
+}
+
+impl Transaction {
+    /// Makes what it has written the contents of memory, unless there is a conflict, or somebody waits for
+    /// that; whether it has. No GC point.
+    #[inline(always)]
+    fn try_write_back(
+        &mut self,
+        mutator: &mut Mutator,
+        memory: &Memory,
+        (seat, strand): (Seat, StrandRef),
+    ) -> bool {
+        let Transaction { attempt, writes, .. } = self;
+        let space = &memory.space;
+        if writes.is_empty() {
+            attempt.release(space);
+            return true;
+        }
+        let mut store = || store_all(writes, mutator, memory, strand);
+        if seat.alone(memory, || attempt.commit_alone(space, writes.stripes(), &mut store)) {
+            return true;
+        }
+        if attempt.acquire(space, writes.stripes()).is_err() {
+            return false;
+        }
+        if attempt.is_watched() {
+            attempt.release(space);
+            return false;
+        }
+        let Ok(time) = attempt.prepare(space) else { return false };
+        store();
+        attempt.publish(space, time, |_| {});
+        true
+    }
+}
+
+/// Stores what was written.
+#[inline(always)]
+fn store_all(writes: &Writes, mutator: &mut Mutator, memory: &Memory, strand: StrandRef) {
+    for entry in writes.entries() {
+        entry.store(mutator);
+        memory.set_writer(entry.stripe, entry.pc, strand);
+    }
+}
+
+/// Begins a transaction, or a part of the one that runs. *GC point.*
+pub fn begin(thread: &mut Thread) -> Outcome {
+    if let Some(transaction) = &mut thread.transaction
+        && transaction.depth > 0
+    {
+        transaction.depth += 1;
+        return Outcome::Return(Word::NIL);
+    }
+    let memory = match guarding::take_part(thread) {
+        Ok(memory) => memory,
+        Err(failure) => return failure.into(),
+    };
+    let strand = thread.strand();
+    let home = thread.state;
+    let begun = thread.tally.begun();
+    let sample = begun.is_multiple_of(SAMPLED);
+    if sample {
+        alone::claim_sometimes(thread, memory, begun);
+    }
+    let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
+    let transactions = &thread.vm.transactions;
+    let transaction = spare.unwrap_or_else(|| Transaction::new(transactions));
+    let transaction = thread.transaction.insert(transaction);
+    transaction.home = home;
+    let must_win = transaction.losses >= MANY || memory.is_held_by(strand);
+    if must_win && !memory.hold(strand) {
+        return sleepers::wait_for_right(thread, memory);
+    }
+    transaction.depth = 1;
+    transaction.begun = match transaction.losses {
+        0 if !sample => None,
+        0 => Some((thread.vm.scheduler.elapsed(), SAMPLED)),
+        _ => Some((thread.vm.scheduler.elapsed(), 1)),
+    };
+    transaction.attempt.begin(&memory.space);
+    if must_win {
+        // Nothing was read, so nothing can have changed.
+        _ = transaction.attempt.make_inevitable(&memory.space, []);
+        thread.tally.became_inevitable();
+        thread.vm.transactions.statistics.note_inevitable(home.pc as usize, None);
+    }
+    if thread.is_guarded { Outcome::Return(Word::NIL) } else { Outcome::Guard(Word::NIL) }
+}
+
+/// Reads a place of an object for the transaction that runs, if nothing is in the way of that.
+#[inline(always)]
+pub(super) fn try_read(
+    transaction: &mut Transaction,
+    memory: &Memory,
+    object: Object,
+    place: impl Place,
+    pc: usize,
+) -> Option<Word> {
+    let hash = object.assigned_hash()?;
+    if transaction.writes.may_have(hash, place.index()) {
+        return None;
+    }
+    let note = Note::new(pc, object.layout());
+    transaction.attempt.try_read(&memory.space, place.stripe(hash), note, || place.load(object))
+}
+
+/// Reads a place of an object for the transaction that runs.
+pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
+    let memory = super::access::memory(thread);
+    let pc = thread.state.pc as usize;
+    let transaction = running(thread);
+    let hash = object.identity_hash();
+    if let Some(value) = transaction.writes.find(object, hash, place.index()) {
+        return Some(value);
+    }
+    if transaction.attempt.is_full() && !transaction.make_room_for_reads() {
+        calls::fail_here(thread, Failure::out_of_memory());
+        return None;
+    }
+    let note = Note::new(pc, object.layout());
+    let stripe = place.stripe(hash);
+    match transaction.attempt.read(&memory.space, stripe, note, || place.load(object)) {
+        Ok(value) => Some(value),
+        Err(conflict) => {
+            lose(thread, conflict);
+            None
+        }
+    }
+}
+
+/// Writes a place of an object for the transaction that runs, if it is the first time and nothing is in the way
+/// of that; whether that is done.
+#[inline(always)]
+pub(super) fn try_write(
+    transaction: &mut Transaction,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> bool {
+    let Some(hash) = object.assigned_hash() else { return false };
+    if transaction.attempt.is_inevitable() {
+        return false;
+    }
+    let from = (place.stripe(hash), pc);
+    transaction.writes.try_add(object, hash, place.index(), value, from)
+}
+
+/// Writes a place of an object for the transaction that runs; whether there was room for that. If not, the
+/// saved state says where execution goes on.
+#[must_use]
+pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
+    let memory = super::access::memory(thread);
+    let pc = thread.state.pc as usize;
+    let transaction = running(thread);
+    if transaction.writes.is_full() && !transaction.make_room_for_writes() {
+        calls::fail_here(thread, Failure::out_of_memory());
+        return false;
+    }
+    let hash = object.identity_hash();
+    let stripe = place.stripe(hash);
+    if transaction.attempt.is_inevitable() {
+        transaction.attempt.reserve(&memory.space, stripe);
+    }
+    transaction.writes.set(object, hash, place.index(), value, (stripe, pc));
+    true
+}
+
+/// Memory.
+impl Transaction {
+    /// Makes room for more reads; whether there is.
+    #[cold]
+    fn make_room_for_reads(&mut self) -> bool {
+        // What is read again and again is remembered again and again, which costs less than to look for it.
+        const MANY: usize = 1 << 20;
+        let is_rich = self.attempt.reads() < MANY;
+        if !is_rich && self.attempt.condense() {
+            return true;
+        }
+        if self.account.take(self.attempt.growth()) {
+            self.attempt.grow();
+            return true;
+        }
+        is_rich && self.attempt.condense()
+    }
+
+    /// Makes room for more writes; whether there is.
+    #[cold]
+    fn make_room_for_writes(&mut self) -> bool {
+        let has_room = self.account.take(self.writes.growth());
+        if has_room {
+            self.writes.grow();
+        }
+        has_room
+    }
+}
+
+/// Ends a transaction, or a part of one: what it has done becomes visible, or it begins anew. *GC point.*
+pub fn commit(thread: &mut Thread) -> Outcome {
+    // One that was abandoned has ended, but its `finally` blocks run.
+    let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
+    if transaction.depth > 1 {
+        transaction.depth -= 1;
+        return Outcome::Return(Word::NIL);
+    }
+    let memory = super::access::memory(thread);
+    let mut changed = Vec::new();
+    if let Err(conflict) = write_back(thread, memory, &mut changed) {
+        lose(thread, conflict);
+        return Outcome::Resume;
+    }
+    let transaction = running(thread);
+    let length = transaction.length();
+    transaction.writes.clear();
+    let effects =
+        (!transaction.effects.is_empty()).then(|| std::mem::take(&mut transaction.effects));
+    thread.tally.committed(length);
+    finish(thread, memory);
+    if !changed.is_empty() {
+        sleepers::wake_changed(thread, memory, &changed);
+    }
+    effects.map_or(Outcome::Return(Word::NIL), |effects| effects.perform(thread))
+}
+
+/// Makes what the transaction has written the contents of memory. No GC point.
+fn write_back(
+    thread: &mut Thread,
+    memory: &Memory,
+    changed: &mut Vec<squall_transactions::Stripe>,
+) -> Result<(), Conflict<Note>> {
+    let strand = thread.strand();
+    let Thread { transaction, mutator, .. } = thread;
+    let Transaction { attempt, writes, .. } =
+        transaction.as_deref_mut().expect("the strand is in a transaction");
+    let space = &memory.space;
+    if writes.is_empty() {
+        // Everything that was read was current as of one time.
+        attempt.release(space);
+        return Ok(());
+    }
+    attempt.acquire(space, writes.stripes())?;
+    let time = attempt.prepare(space)?;
+    store_all(writes, mutator, memory, strand);
+    attempt.publish(space, time, |stripe| changed.push(stripe));
+    Ok(())
+}
+
+/// The transaction has ended, with its effect or without any: its memory is kept for the next one.
+fn finish(thread: &mut Thread, memory: &'static Memory) {
+    let strand = thread.strand();
+    if let Some(mut transaction) = thread.transaction.take() {
+        transaction.reset();
+        transaction.losses = 0;
+        thread.spare_transaction = Some(transaction).filter(|spare| !spare.is_large());
+    }
+    if memory.is_held_by(strand) {
+        sleepers::pass_right(thread, memory);
+    }
+}
+
+/// Ends the transaction of the strand that runs, if it is in one, as if it had not been: the strand is to
+/// end.
+pub fn abandon(thread: &mut Thread) {
+    if let Some(transaction) = &mut thread.transaction {
+        let memory = thread.memory.expect("a guarded vat has a memory");
+        transaction.attempt.release(&memory.space);
+        finish(thread, memory);
+    }
+}
+
+/// The transaction has lost: it begins anew, at once or after a wait. The saved state says where execution
+/// goes on.
+#[cold]
+pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
+    let memory = super::access::memory(thread);
+    let transaction = running(thread);
+    let losses = transaction.losses + 1;
+    transaction.losses = losses;
+    let (begun, written) = (transaction.begun, transaction.written(&conflict));
+    let now = begun.map(|_| thread.vm.scheduler.elapsed());
+    let took = begun.zip(now).map(|((begun, attempts), now)| (now.saturating_sub(begun), attempts));
+    thread.tally.lost(Cause::of(&conflict), took);
+    thread.vm.transactions.statistics.note_conflict(memory, written, &conflict);
+    restart(thread, memory);
+    match conflict {
+        Conflict::Reserved(_) => _ = sleepers::wait_for_inevitable(thread, memory),
+        _ if losses >= SEVERAL => {
+            thread.yields = true;
+            calls::preempt(thread);
+        }
+        _ => {}
+    }
+}
+
+/// Forgets the attempt, and makes execution go on where the transaction began.
+fn restart(thread: &mut Thread, memory: &Memory) {
+    let transaction = running(thread);
+    transaction.attempt.release(&memory.space);
+    transaction.reset();
+    let home = transaction.home;
+    cut_to(thread, home);
+}
+
+/// Makes execution go on at an instruction of an activation further out, without running what would run if
+/// those above it ended.
+fn cut_to(thread: &mut Thread, state: State) {
+    let home = state.activation().expect("a transaction begins in an activation");
+    let above: Vec<Activation> =
+        thread.activations().take_while(|activation| activation.frame != home.frame).collect();
+    for activation in above {
+        unwind::leave(thread, activation);
+    }
+    thread.resume_at(home, home.pc);
+}
+
+/// Makes sure that the transaction that runs, if one does, cannot lose any more, before the call in
+/// progress does what cannot be undone. Otherwise says where execution goes on. *GC point.*
+pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
+    match &thread.transaction {
+        Some(transaction) if !transaction.has_effect => {}
+        _ => return Ok(()),
+    }
+    let memory = super::access::memory(thread);
+    let (pc, strand) = (thread.state.pc as usize, thread.strand());
+    if !memory.hold(strand) {
+        return Err(sleepers::wait_for_right(thread, memory));
+    }
+    let Transaction { attempt, writes, .. } = running(thread);
+    if !attempt.is_inevitable() {
+        if let Err(conflict) = attempt.make_inevitable(&memory.space, writes.stripes()) {
+            // The right stays with the strand, so that it does not lose again.
+            lose(thread, conflict);
+            return Err(Outcome::Resume);
+        }
+        thread.tally.became_inevitable();
+    }
+    running(thread).has_effect = true;
+    thread.vm.transactions.statistics.note_inevitable(pc, Some(cause));
+    effects::write_pending_output(thread);
+    Ok(())
+}
+
+/// Marks.
+///
+/// A mark has a number: how many there are around it.
+pub fn mark(thread: &mut Thread) -> Outcome {
+    set_mark(thread, None)
+}
+
+/// Marks the begin of a choice, and answers the mark; or nil if the first alternative was tried, and the
+/// second is to be.
+pub fn choose(thread: &mut Thread) -> Outcome {
+    let state = thread.state;
+    if let Some(transaction) = &mut thread.transaction
+        && std::mem::take(&mut transaction.takes_second)
+    {
+        return Outcome::Return(Word::NIL);
+    }
+    set_mark(thread, Some(state))
+}
+
+fn set_mark(thread: &mut Thread, choice: Option<State>) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return outside().into() };
+    let number = Word::from_small_integer_unchecked(transaction.marks.len() as i64);
+    let writes = transaction.writes.mark();
+    let (effects, depth) = (transaction.effects.len(), transaction.depth);
+    transaction.marks.push(Mark { writes, effects, depth, choice });
+    Outcome::Return(number)
+}
+
+/// Forgets a mark and those after it, not what was done since.
+pub fn forget_mark(thread: &mut Thread, number: Word) -> Outcome {
+    if let Some(transaction) = &mut thread.transaction {
+        let marks = marks_from(transaction, number);
+        for mark in marks.into_iter().rev() {
+            transaction.writes.unmark(mark.writes);
+        }
+    }
+    Outcome::Return(Word::NIL)
+}
+
+/// Undoes what was done since a mark, which is forgotten.
+pub fn go_back(thread: &mut Thread, number: Word) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
+    if transaction.has_effect {
+        return Outcome::Return(Word::FALSE);
+    }
+    for mark in marks_from(transaction, number).into_iter().rev() {
+        undo(transaction, mark);
+    }
+    Outcome::Return(Word::TRUE)
+}
+
+fn marks_from(transaction: &mut Transaction, number: Word) -> Vec<Mark> {
+    let number = number.as_small_integer().and_then(|number| usize::try_from(number).ok());
+    let number = number.unwrap_or(usize::MAX).min(transaction.marks.len());
+    transaction.marks.drain(number..).collect()
+}
+
+fn undo(transaction: &mut Transaction, mark: Mark) {
+    transaction.writes.go_back(mark.writes);
+    transaction.effects.truncate(mark.effects);
+    transaction.depth = mark.depth;
+}
+
+/// Gives up what the transaction does: for the next alternative, or, if there is none, until something that
+/// it has read is changed.
+pub fn retry(thread: &mut Thread) -> Outcome {
+    let Some(transaction) = &mut thread.transaction else { return outside().into() };
+    if transaction.has_effect {
+        return Failure::new(FailureReason::Inevitable).into();
+    }
+    while let Some(mark) = transaction.marks.pop() {
+        let choice = mark.choice;
+        undo(transaction, mark);
+        // A choice that was left is forgotten in a `finally` block.
+        if let Some(choice) = choice {
+            transaction.takes_second = true;
+            thread.tally.chose_second();
+            cut_to(thread, choice);
+            return Outcome::Resume;
+        }
+    }
+    thread.tally.retried();
+    let memory = super::access::memory(thread);
+    let attempt = &running(thread).attempt;
+    if attempt.is_inevitable() {
+        return retry_as_ordinary(thread, memory);
+    }
+    let (stripes, snapshot) = (attempt.stripes().collect(), attempt.snapshot());
+    restart(thread, memory);
+    sleepers::wait_for_change(thread, memory, stripes, snapshot)
+}
+
+/// A transaction that could not lose says `retry`: it has won, gives up the right to be inevitable, and begins anew like
+/// any other. So it remembers what it reads, and if it says `retry` again, it waits for a change of that.
+#[cold]
+fn retry_as_ordinary(thread: &mut Thread, memory: &'static Memory) -> Outcome {
+    restart(thread, memory);
+    running(thread).losses = 0;
+    sleepers::pass_right(thread, memory);
+    Outcome::Resume
+}
+
+/// There is no transaction to do this in.
+fn outside() -> Failure {
+    Failure::new(FailureReason::NoTransaction)
+}

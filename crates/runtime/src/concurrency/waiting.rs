@@ -1,0 +1,394 @@
+//! Waiting: how strands park and are woken, and the queues in which they wait.
+//!
+//! What strands wait for is an object with a lock and queues of *waiters* in its slots. A waiter
+//! stands for one wait of one strand: it has the ticket that the strand took for it
+//! ([`crate::state::strand`]). A strand may wait in several queues with the same ticket; the first who
+//! claims it wakes the strand, and the other waiters are then stale, to be skipped by whoever finds
+//! them.
+//!
+//! The strand object itself serves as a waiter. As long as it is in a queue, be it stale, or several
+//! are needed, others are made. A queue is one slot with the last waiter; each leads to the next, and
+//! the last to the first.
+//!
+//! A primitive that may have to wait goes like this:
+//!
+//! 1. allocate what it needs (the [waiter](own_waiter)): no GC point comes after this;
+//! 2. [`lock`] the object; if it need not wait, do the work, [`unlock`], and answer;
+//! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
+//!    [`Park`](crate::model::outcome::Outcome::Park): the strand may be running elsewhere by then.
+//!
+//! Who wakes another strand takes waiters with [`dequeue`], which claims them, and calls [`wake`].
+//!
+//! The lock is a slot of the object: 0 or 1, changed by compare-and-exchange. It is held for a few
+//! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
+//! processor away when that takes long.
+
+use squall_heap::{Mutator, Object, Word};
+
+use crate::concurrency::worker::Item;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::state::strand::status::{Missed, Parked};
+use crate::state::strand::{self, Delivery, Model, Standing, StrandRef, Wait};
+use crate::state::sync::spin;
+use crate::state::thread::{Thread, allocated};
+
+/// The slot that is the lock, in every object that has one.
+pub const LOCK: usize = 0;
+
+/// The slots of a waiter. Strand objects have those that are numbered here from 2 on.
+pub mod waiter {
+    /// The strand object.
+    pub const STRAND: usize = 0;
+    /// Which of several alternatives this is, a small integer.
+    pub const INDEX: usize = 1;
+    /// The strand's ticket, a small integer, while this is in a queue; else 0.
+    pub const TICKET: usize = 2;
+    /// The next waiter of the queue.
+    pub const NEXT: usize = 3;
+    /// What the strand brings along: what it writes, for instance.
+    pub const VALUE: usize = 4;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::WAITER, VALUE + 1);
+}
+
+const ZERO: Word = Word::from_small_integer_unchecked(0);
+const ONE: Word = Word::from_small_integer_unchecked(1);
+
+/// Takes the lock of an object.
+#[inline]
+pub fn lock(mutator: &mut Mutator, object: Object) {
+    let mut spins = 0;
+    while object.compare_exchange_slot(mutator, LOCK, ZERO, ONE).is_err() {
+        spin(&mut spins);
+    }
+}
+
+/// Gives it back.
+#[inline]
+pub fn unlock(mutator: &mut Mutator, object: Object) {
+    // Stores into slots release what was written before.
+    object.set_slot(mutator, LOCK, ZERO);
+}
+
+/// The running strand's own waiter if that is not in use, else a new one. *GC point.*
+#[inline]
+pub fn own_waiter(thread: &mut Thread) -> Result<Object, Failure> {
+    let own = thread.strand().object();
+    // Whoever takes it from a queue clears the ticket at the end.
+    if own.slot(waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
+}
+
+/// Makes a waiter for the running strand, whose ticket follows. *GC point.*
+pub fn make_waiter(thread: &mut Thread) -> Result<Object, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let waiter = allocated(thread.mutator.allocate_slots(known::WAITER, class))?;
+    waiter.initialize_slot(waiter::STRAND, thread.strand().object.get());
+    waiter.initialize_slot(waiter::TICKET, ZERO);
+    waiter.initialize_slot(waiter::INDEX, ZERO);
+    Ok(waiter)
+}
+
+/// Parks the running strand in the call in progress; answers its ticket. From the moment that the
+/// ticket can be seen by others, the caller does not touch the strand any more.
+pub fn park(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_in(thread, waits_for, Wait::Ordinary).ticket
+}
+
+/// As [`park`], for one kind of wait or another.
+pub fn park_in(thread: &mut Thread, waits_for: Word, wait: Wait) -> Parked {
+    park_standing(thread, waits_for, Standing::InCall, wait)
+}
+
+/// Parks the running strand before the instruction in the saved state, which it will execute, perhaps
+/// again. Otherwise as [`park`].
+pub fn park_before(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::BeforeInstruction, Wait::Ordinary).ticket
+}
+
+/// Parks the running strand, which has its message [back](crate::concurrency::messages::hand_back) and begins with it again.
+/// Otherwise as [`park`].
+pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
+    park_standing(thread, waits_for, Standing::New, Wait::Ordinary).ticket
+}
+
+fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait: Wait) -> Parked {
+    let strand = thread.strand();
+    strand::touch(thread, strand);
+    strand.is_exposed.set(true);
+    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
+    strand.state.set(thread.state);
+    strand.site.set(thread.call_site);
+    strand.standing.set(standing);
+    strand.delivery.set(Delivery::Value);
+    strand.parked_at.set(thread.ticks);
+    strand.transaction.set(thread.transaction.take());
+    thread.is_parked = true;
+    let parked = strand.park(wait);
+    if let Some(missed) = parked.missed
+        && wait != Wait::Patient
+        && strand.claim(parked.ticket)
+    {
+        match missed {
+            Missed::Kill => cut(thread, strand, Delivery::Kill, Word::NIL),
+            Missed::Resumption => make_ready(thread, strand, Place::Last),
+        }
+    }
+    parked
+}
+
+/// Undoes [`park`], as the ticket was shown to nobody; or whether it was, and is claimed by now.
+pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
+    let strand = thread.strand();
+    if !strand.claim(ticket) {
+        return false;
+    }
+    thread.vm.timers.cancel(thread.vm, strand);
+    strand.set_running(thread.worker_index());
+    thread.transaction = strand.transaction.take();
+    thread.is_parked = false;
+    true
+}
+
+/// Gives a waiter its ticket and what it brings along, and appends it to the queue in this slot of a
+/// locked object.
+pub fn enqueue(
+    thread: &mut Thread,
+    object: Object,
+    queue: usize,
+    waiter: Object,
+    ticket: u64,
+    value: Word,
+) {
+    drop_stale(thread, object, queue, waiter);
+    let mutator = &mut thread.mutator;
+    waiter.set_slot(mutator, waiter::VALUE, value);
+    waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
+    let next = match object.slot(queue).as_object() {
+        Some(last) => {
+            let first = last.slot(waiter::NEXT);
+            last.set_slot(mutator, waiter::NEXT, waiter.word());
+            first
+        }
+        None => waiter.word(),
+    };
+    waiter.set_slot(mutator, waiter::NEXT, next);
+    object.set_slot(mutator, queue, waiter.word());
+}
+
+/// Drops stale waiters from a queue of a locked object, which is about to get another waiter: a strand that
+/// chooses again and again leaves one each time in the queues of those channels that are silent, and one
+/// that is ended or loses its patience leaves one for good.
+///
+/// Those in front are always dropped. Those behind n others that still wait are looked at once in n times or
+/// so, if there can be any: that takes a time of the order of log n on average, and keeps the number of stale
+/// waiters in the order of the others'.
+fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
+    let Some(last) = object.slot(queue).as_object() else { return };
+    // Strands that wait in one queue only leave nothing behind unless their wait is cut.
+    let looks_further = next.layout() == known::WAITER || thread.vm.strands.has_cut_waits();
+    let further = if looks_further { thread.random().trailing_zeros() } else { 0 };
+    let mut reach = 1_u64 << further.min(MAX_REACH);
+    let mut before = last;
+    loop {
+        let waiter = before.slot(waiter::NEXT).object_unchecked();
+        if is_stale(waiter) {
+            remove_next(thread, object, queue, before);
+            take(thread, waiter);
+        } else {
+            before = waiter;
+            reach -= 1;
+        }
+        if waiter == last || reach == 0 {
+            return;
+        }
+    }
+}
+
+/// No more than two to this power are looked at with the lock held.
+const MAX_REACH: u32 = 20;
+
+/// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
+/// caller has claimed its strand, and must wake it.
+pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
+    loop {
+        let last = object.slot(queue).as_object()?;
+        let waiter = last.slot(waiter::NEXT).object_unchecked();
+        remove_next(thread, object, queue, last);
+        if take(thread, waiter) {
+            return Some(waiter);
+        }
+    }
+}
+
+/// Removes the waiter behind this one from a queue of a locked object: behind the last one is the first.
+fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
+    let waiter = before.slot(waiter::NEXT).object_unchecked();
+    if waiter == before {
+        object.set_slot(&mut thread.mutator, queue, Word::NIL);
+        return;
+    }
+    before.set_slot(&mut thread.mutator, waiter::NEXT, waiter.slot(waiter::NEXT));
+    if object.slot(queue) == waiter.word() {
+        object.set_slot(&mut thread.mutator, queue, before.word());
+    }
+}
+
+/// Says that a waiter is in no queue any more; whether the caller is the one to wake its strand.
+fn take(thread: &mut Thread, waiter: Object) -> bool {
+    let ticket = ticket_of(waiter);
+    waiter.set_slot(&mut thread.mutator, waiter::NEXT, Word::NIL);
+    // The strand may use it again from here on.
+    waiter.set_slot(&mut thread.mutator, waiter::TICKET, ZERO);
+    strand_of(waiter).is_some_and(|strand| strand.claim(ticket))
+}
+
+/// Whether a waiter that is not stale is in the queue in this slot of a locked object.
+pub fn has_waiters(object: Object, queue: usize) -> bool {
+    waiters(object.slot(queue)).any(|waiter| !is_stale(waiter))
+}
+
+/// How many waiters that are not stale are in the queue in this slot of a locked object.
+pub fn count_waiters(object: Object, queue: usize) -> usize {
+    waiters(object.slot(queue)).filter(|&waiter| !is_stale(waiter)).count()
+}
+
+/// Whether the wait of a waiter in a queue is over.
+fn is_stale(waiter: Object) -> bool {
+    strand_of(waiter).is_none_or(|strand| strand.current_ticket() != ticket_of(waiter))
+}
+
+/// The waiters of a queue whose last one this is, or nil. Each may be taken when it was answered.
+fn waiters(last: Word) -> impl Iterator<Item = Object> {
+    let first = last.as_object().map(|last| last.slot(waiter::NEXT).object_unchecked());
+    let mut next = first;
+    std::iter::from_fn(move || {
+        let waiter = next?;
+        let is_last = waiter.word() == last;
+        next = (!is_last).then(|| waiter.slot(waiter::NEXT).object_unchecked());
+        Some(waiter)
+    })
+}
+
+fn ticket_of(waiter: Object) -> u64 {
+    waiter.slot(waiter::TICKET).as_small_integer().unwrap_or(0) as u64
+}
+
+/// The strand object of a waiter.
+pub fn strand_object_of(waiter: Object) -> Object {
+    match waiter.layout() {
+        known::STRAND => waiter,
+        _ => waiter.slot(waiter::STRAND).object_unchecked(),
+    }
+}
+
+/// The strand of a waiter, unless it has ended.
+pub fn strand_of(waiter: Object) -> Option<StrandRef> {
+    StrandRef::of_object(strand_object_of(waiter))
+}
+
+/// Makes the strand of a claimed waiter ready, to find this value.
+pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
+    wake_with(thread, waiter, Delivery::Value, value);
+}
+
+/// Makes the strand of a claimed waiter ready, to find this.
+pub fn wake_with(thread: &mut Thread, waiter: Object, delivery: Delivery, value: Word) {
+    if let Some(strand) = strand_of(waiter) {
+        wake_strand(thread, strand, delivery, value);
+    }
+}
+
+/// Makes a claimed strand ready.
+pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    thread.vm.timers.cancel(thread.vm, strand);
+    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    strand.delivery.set(delivery);
+    // Who was waited for will often wait in turn: then the other goes on at once.
+    make_ready(thread, strand, Place::Next);
+}
+
+/// Makes a claimed strand ready, whose waiters stay where they are.
+pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+    // Who sleeps is in no queue: he waits for a number.
+    if strand.object().slot(strand::slots::WAITS_FOR).as_object().is_some() {
+        thread.vm.strands.cut_wait();
+    }
+    wake_strand(thread, strand, delivery, value);
+}
+
+/// Where a strand that becomes ready comes to stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Before the others of its vat, for it has been interrupted; behind those of the worker.
+    First,
+    /// Behind the others.
+    Last,
+    /// Behind the others of its vat; if it needs no owner, it is the worker's next.
+    Next,
+}
+
+/// Puts a strand that nobody else has into the queue it belongs to.
+#[inline]
+pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
+    strand.set_ready();
+    match (strand.model.get(), strand.vat.get()) {
+        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, place == Place::First),
+        _ => {
+            let item = Item::strand(strand);
+            match strand.home().worker() {
+                Some(bound) => _ = thread.worker.hand_to(bound, item, item),
+                None if place == Place::Next => thread.worker.push_next(item),
+                None => thread.worker.push(item),
+            }
+        }
+    }
+}
+
+/// Whether a strand that would go on now is suspended: it is then parked until it is resumed.
+pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
+    if !strand.is_suspended() {
+        return false;
+    }
+    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
+    strand.hold_up()
+}
+
+/// Parks a claimed strand again, whose waiter this is and is in no queue: it waits, even if it is to end, until
+/// the waiter is [released](release).
+pub fn retain(thread: &mut Thread, waiter: Object) {
+    if let Some(strand) = strand_of(waiter) {
+        let ticket = Word::from_small_integer_unchecked(strand.park(Wait::Patient).ticket as i64);
+        waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    }
+}
+
+/// Wakes a strand that was [retained](retain).
+pub fn release(thread: &mut Thread, waiter: Object, value: Word) {
+    if take(thread, waiter) {
+        wake(thread, waiter, value);
+    }
+}
+
+/// Takes all waiters from a queue of a locked object: answers the last one, or nil.
+pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
+    let last = object.slot(queue);
+    object.set_slot(&mut thread.mutator, queue, Word::NIL);
+    last
+}
+
+/// Claims and wakes all strands of a queue that was taken, whose last waiter this is, or nil.
+///
+/// Answers how many there were.
+pub fn wake_all(thread: &mut Thread, last: Word, delivery: Delivery, value: Word) -> i64 {
+    let mut count = 0;
+    for waiter in waiters(last) {
+        if take(thread, waiter)
+            && let Some(strand) = strand_of(waiter)
+        {
+            wake_strand(thread, strand, delivery, value);
+            count += 1;
+        }
+    }
+    count
+}

@@ -1,0 +1,710 @@
+//! Workers: the loop in which a native thread takes what is ready and runs it.
+//!
+//! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It
+//! goes on until the program ends, or until what its caller waits for has come.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use squall_heap::{Object, Word};
+use squall_scheduler::{Hooks, Parked, Return, WorkerId};
+
+use crate::concurrency::channels;
+use crate::concurrency::embedding::errands;
+use crate::concurrency::foreign::{anchor, requests};
+use crate::concurrency::messages;
+use crate::concurrency::processes::forks;
+use crate::concurrency::promises;
+use crate::concurrency::sandbox::{self, SandboxRef, metering};
+use crate::concurrency::stalls;
+use crate::concurrency::timers::{self, TimerKey};
+use crate::concurrency::transactions::guarding;
+use crate::concurrency::waiting::{self, Place};
+use crate::execution::calls;
+use crate::execution::unwind;
+use crate::model::outcome::{Failure, FailureReason};
+use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
+use crate::state::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
+use crate::state::thread::{State, Stop, Thread, Window};
+use crate::state::vat::{VatRef, Work};
+use crate::state::vm::Vm;
+
+/// Something in a run queue: a vat, a strand, both, or the news that a timer is due, that C calls, or that there is an
+/// errand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Item(NonZeroUsize);
+
+const VAT: usize = 1;
+const TIMER: usize = 2;
+const REQUEST: usize = 3;
+const STRAND_WITH_VAT: usize = 4;
+const VISIT: usize = 5;
+const NOTHING: usize = 6;
+const ERRAND: usize = 7;
+const KIND: usize = 7;
+
+impl Item {
+    /// A vat that is scheduled.
+    pub fn vat(vat: VatRef) -> Item {
+        Item::new(vat.address() | VAT)
+    }
+
+    /// A vat to look at, for the bound worker where its turns are at home.
+    pub fn visit(vat: VatRef) -> Item {
+        Item::new(vat.address() | VISIT)
+    }
+
+    /// A strand that is ready, and needs no owner; or, at a bound worker, one that waits for it.
+    pub fn strand(strand: StrandRef) -> Item {
+        Item::new(strand.address())
+    }
+
+    /// A strand that is ready, with its vat, which is scheduled, for the bound worker where it is at home.
+    pub fn strand_with_vat(strand: StrandRef) -> Item {
+        Item::new(strand.address() | STRAND_WITH_VAT)
+    }
+
+    /// Nothing, for a worker that is to look around.
+    pub const NOTHING: Item = Item(NonZeroUsize::new(NOTHING).expect("not zero"));
+
+    /// A timer is due.
+    pub const TIMER: Item = Item(NonZeroUsize::new(TIMER).expect("not zero"));
+
+    /// A native thread that is none of the VM's calls guest code.
+    pub const REQUEST: Item = Item(NonZeroUsize::new(REQUEST).expect("not zero"));
+
+    /// A native thread has left something to do.
+    pub const ERRAND: Item = Item(NonZeroUsize::new(ERRAND).expect("not zero"));
+
+    fn new(bits: usize) -> Item {
+        // Addresses are not null, and the other kinds have bits of their own.
+        Item(NonZeroUsize::new(bits).unwrap_or(NonZeroUsize::MIN))
+    }
+}
+
+/// How a program ends.
+///
+/// Its end may be *near*: then the exit code is known, unless something fails, and what can go on at once
+/// goes on, but nothing waits for a time any more. When nothing is left to run, the program has ended.
+pub struct Ended {
+    is_ended: AtomicBool,
+    code: AtomicI64,
+    /// The exit code if the end is near.
+    near: AtomicI64,
+    /// The scheduler's milliseconds at which it has come with a seed, whatever still runs.
+    due: AtomicU64,
+}
+
+/// In place of an exit code: the program has not ended.
+const LIVE: i64 = i64::MIN;
+
+impl Default for Ended {
+    fn default() -> Ended {
+        Ended {
+            is_ended: AtomicBool::new(false),
+            code: AtomicI64::new(LIVE),
+            near: AtomicI64::new(LIVE),
+            due: AtomicU64::new(u64::MAX),
+        }
+    }
+}
+
+impl Ended {
+    /// The exit code, if the program has ended.
+    pub fn code(&self) -> Option<i32> {
+        // The acquire pairs with the release of `set`.
+        self.is_ended.load(Ordering::Acquire).then(|| self.code.load(Ordering::Relaxed) as i32)
+    }
+
+    /// The exit code of a program whose end is near.
+    pub fn near_code(&self) -> Option<i32> {
+        let code = self.near.load(Ordering::Relaxed);
+        (code != LIVE).then_some(code as i32)
+    }
+
+    /// The end is near, with this code; whether it was not before.
+    fn set_near(&self, code: i32) -> bool {
+        let code = i64::from(code);
+        self.near.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// With a seed, the program ends if its end has been near for too long: asked at polls.
+    pub fn end_if_late(&self, vm: &'static Vm) {
+        if vm.scheduler.now() >= self.due.load(Ordering::Relaxed) {
+            end_late(vm, self.near_code().unwrap_or(0));
+        }
+    }
+
+    /// The program ends with this code, unless it has ended already.
+    pub fn set(&self, code: i32) {
+        let code = i64::from(code);
+        _ = self.code.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed);
+        self.is_ended.store(true, Ordering::Release);
+    }
+}
+
+/// How long a program whose end is near may go on.
+const LAST_GRACE: Duration = Duration::from_secs(10);
+
+/// The program has answered with this exit code: what can go on at once does so, for some time.
+pub fn end_soon(vm: &'static Vm, code: i32) {
+    if !vm.ended.set_near(code) {
+        return;
+    }
+    vm.stalls.close();
+    vm.timers.stop(vm);
+    vm.foreign.forget_all(vm);
+    vm.scheduler.end_waiting();
+    if vm.scheduler.is_seeded() {
+        let due = vm.scheduler.now() + LAST_GRACE.as_millis() as u64;
+        return vm.ended.due.store(due, Ordering::Relaxed);
+    }
+    let end = std::thread::Builder::new().name("end".into());
+    let thread = end.spawn(move || {
+        std::thread::sleep(LAST_GRACE);
+        end_late(vm, code);
+    });
+    if thread.is_err() {
+        vm.end(code);
+    }
+}
+
+/// The program's end was near for too long.
+fn end_late(vm: &'static Vm, code: i32) {
+    let seconds = LAST_GRACE.as_secs();
+    vm.host.write_error(&format!(
+        "the program was ended, since something still ran {seconds} s after main: had answered\n"
+    ));
+    vm.end(code);
+}
+
+/// Why a worker's loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Finished {
+    /// What the caller waited for has come.
+    Done,
+    /// The program asked to end with this exit code.
+    Exit(i32),
+    /// Nothing can run any more, and nothing will ever make something ready.
+    Stalled,
+}
+
+/// Runs what is ready until `is_done`, or the program ends, or nothing is left to run. *GC point.*
+pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
+    let vm = thread.vm;
+    let mut count = 0u32;
+    loop {
+        count = count.wrapping_add(1);
+        if count.is_multiple_of(ITEMS_PER_TICK) {
+            thread.ticks = vm.ticks();
+        }
+        if let Some(code) = vm.ended.code() {
+            return Finished::Exit(code);
+        }
+        if is_done(vm) {
+            return Finished::Done;
+        }
+        match thread.worker.try_next() {
+            Some(item) => run_item(thread, item),
+            None => {
+                vm.host.flush();
+                let Thread { mutator, worker, .. } = thread;
+                match mutator.native(|| worker.park()) {
+                    Parked::Stalled => return Finished::Stalled,
+                    Parked::Surplus => return Finished::Done,
+                    Parked::Woken | Parked::Stopped => {}
+                }
+                thread.ticks = vm.ticks();
+            }
+        }
+    }
+}
+
+/// How many items are run from one look at the clock to the next.
+const ITEMS_PER_TICK: u32 = 256;
+
+fn run_item(thread: &mut Thread, item: Item) {
+    let bits = item.0.get();
+    // SAFETY: `Item`'s makers put addresses of this kind there.
+    unsafe {
+        match bits & KIND {
+            VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
+            TIMER => timers::run_due(thread),
+            VISIT => visit(thread, VatRef::from_address(bits & !KIND)),
+            STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
+            REQUEST => requests::begin_next(thread),
+            ERRAND => errands::run_next(thread),
+            NOTHING => {}
+            _ => run_at_home(thread, StrandRef::from_address(bits)),
+        }
+    }
+}
+
+/// Runs a vat that is at home here, unless somebody else has it.
+fn visit(thread: &mut Thread, vat: VatRef) {
+    if vat.visit(thread.worker_index()) {
+        run_owned(thread, vat);
+    }
+}
+
+/// Runs a strand here if it is at home here and its vat may be had, which others may need first.
+fn run_at_home(thread: &mut Thread, strand: StrandRef) {
+    if !strand.is_at_home(thread.home) {
+        // It was bound while it was ready.
+        return waiting::make_ready(thread, strand, Place::First);
+    }
+    match strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+        None => run_alone(thread, strand),
+        Some(vat) if vat.own_for(thread, strand) => run_owned(thread, vat),
+        Some(_) => {}
+    }
+}
+
+/// Runs a strand that comes with its vat, unless something in the vat comes first.
+fn run_with_vat(thread: &mut Thread, strand: StrandRef) {
+    let Some(vat) = strand.vat.get() else { return };
+    vat.own_with(thread.worker_index(), strand);
+    run_owned(thread, vat);
+}
+
+/// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
+fn run_alone(thread: &mut Thread, strand: StrandRef) {
+    thread.new_vat = None;
+    run_strand(thread, strand);
+    let is_lost = std::mem::take(&mut thread.is_displaced);
+    if let Some(vat) = thread.new_vat.take().filter(|_| !is_lost) {
+        run_owned(thread, vat);
+    }
+}
+
+fn run_vat(thread: &mut Thread, vat: VatRef) {
+    vat.own(thread.worker_index());
+    run_owned(thread, vat);
+}
+
+/// How many strands and turns of a vat are run before others get their turn, if its time is not over
+/// before. More than a sender is allowed to send at a time, so that a mailbox gets empty.
+const BATCH: u32 = 4096;
+
+fn run_owned(thread: &mut Thread, vat: VatRef) {
+    for _ in 0..BATCH {
+        if thread.vm.ended.code().is_some() {
+            return;
+        }
+        match vat.next_work(thread) {
+            Work::Strand(strand) => run_strand(thread, strand),
+            Work::Turn(message) => run_turn(thread, vat, message),
+            Work::Nothing => return,
+        }
+        if std::mem::take(&mut thread.is_displaced) {
+            return;
+        }
+        if thread.was_preempted {
+            break;
+        }
+    }
+    thread.was_preempted = false;
+    thread.worker.end_run();
+    vat.yield_to_others(thread);
+}
+
+/// Runs a turn on a strand that is kept for the next one, unless it parks.
+fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
+    let Some(message) = promises::attend(thread, vat, message) else { return };
+    if let Some(sandbox) = vat.sandbox() {
+        return run_metered_turn(thread, vat, sandbox, message);
+    }
+    if let Some(strand) = thread.turn_strand.take() {
+        strand::renew(thread, strand, vat, message);
+        vat.set_turn(Some(strand));
+        return run_strand(thread, strand);
+    }
+    run_new_turn(thread, vat, message);
+}
+
+/// Runs a turn of a sandbox's vat, unless that is over: then the message is as good as one whose turn was ended.
+fn run_metered_turn(thread: &mut Thread, vat: VatRef, sandbox: SandboxRef, message: Object) {
+    if !sandbox.is_over() {
+        return run_new_turn(thread, vat, message);
+    }
+    let (result, error) = (message.element(messages::RESULT), sandbox::error(sandbox));
+    promises::settle_result(thread, Some(vat), result, Ending::Killed, error);
+}
+
+fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
+    thread.message.clear();
+    thread.message.push(message.word());
+    match strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
+        Ok(strand) => {
+            vat.set_turn(Some(strand));
+            run_strand(thread, strand);
+        }
+        Err(_) => {
+            let result = thread.message[0].object_unchecked().element(messages::RESULT);
+            let error = match vat.sandbox() {
+                Some(sandbox) if sandbox.is_over() => sandbox::error(sandbox),
+                _ => thread.vm.roots.out_of_memory.get(),
+            };
+            promises::settle_result(thread, Some(vat), result, Ending::Failed, error);
+        }
+    }
+}
+
+/// Resumes a strand, and sees to what becomes of it.
+fn run_strand(thread: &mut Thread, strand: StrandRef) {
+    if waiting::is_held_up(thread, strand) {
+        return;
+    }
+    if let Some(anchor) = strand.anchor() {
+        return anchor::hand_over(thread, strand, anchor);
+    }
+    resume(thread, strand);
+    let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
+    let strand = thread.leave_strand();
+    match stop {
+        // The tier itself goes on with a strand that was switched.
+        Stop::Parked | Stop::Switched => {}
+        Stop::Preempted => preempted(thread, strand),
+        Stop::Displaced => {
+            strand::touch(thread, strand);
+            thread.worker.end_run();
+            waiting::make_ready(thread, strand, Place::First);
+        }
+        Stop::Returned => finish(thread, strand, Ending::Returned),
+        Stop::Failed => finish(thread, strand, Ending::Failed),
+        Stop::Killed => finish(thread, strand, Ending::Killed),
+        Stop::Crossed => unreachable!("there is no call of C on the native stack"),
+    }
+}
+
+/// Runs the strand until it stops.
+fn resume(thread: &mut Thread, strand: StrandRef) {
+    let standing = strand.standing.get();
+    enter(thread, strand);
+    let tier = thread.vm.tier;
+    if let Standing::Stopped(stop) = standing {
+        stop_again(thread, strand, stop);
+    } else {
+        if standing == Standing::New {
+            begin(thread, strand);
+        }
+        end_if_killed(thread, strand);
+        tier.run(thread);
+    }
+    while messages::next_step(thread) {
+        tier.run(thread);
+    }
+}
+
+/// Begins with the strand's message.
+fn begin(thread: &mut Thread, strand: StrandRef) {
+    thread.start_state();
+    match strand.object().slot(strand::slots::TASK).as_object() {
+        Some(message) => messages::begin(thread, message),
+        None => thread.state.pc = halt_code(),
+    }
+}
+
+/// Notes how a strand stops, and with what, whose vat was given away while it was outside: only the vat's owner may
+/// see to its end.
+pub fn stop_later(thread: &mut Thread, stop: Stop) {
+    let strand = thread.strand();
+    let value = strand.result();
+    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    calls::preempt(thread);
+    strand.standing.set(Standing::Stopped(stop));
+}
+
+/// The second half of [`stop_later`], by the vat's owner.
+fn stop_again(thread: &mut Thread, strand: StrandRef, stop: Stop) {
+    strand.set_result(strand.object().slot(strand::slots::VALUE));
+    // It may have been held up, and ended then.
+    thread.stop = if strand.delivery.get() == Delivery::Kill { Stop::Killed } else { stop };
+}
+
+/// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
+fn enter(thread: &mut Thread, strand: StrandRef) {
+    strand.set_running(thread.worker_index());
+    if let Some(vat) = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+        vat.running.store(strand.priority(), Ordering::Relaxed);
+    }
+    thread.enter_strand(strand);
+    if strand.standing.get() == Standing::InCall {
+        deliver(thread, strand);
+    }
+}
+
+#[inline]
+fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
+    if thread.is_parked {
+        return;
+    }
+    if metering::is_over(thread) {
+        unwind::kill(thread);
+    } else if strand.has_wishes() {
+        heed(thread, strand);
+    }
+}
+
+/// Sees to what other strands want of this one, which is about to go on.
+#[cold]
+fn heed(thread: &mut Thread, strand: StrandRef) {
+    if strand.is_killed() {
+        kill(thread, strand);
+    } else {
+        // It was suspended after the last look, when no thread knew where it would run.
+        thread.ask_to_poll();
+    }
+}
+
+/// Goes on with a strand that C has called, and that has been [handed over](anchor::hand_over) to this native
+/// thread again.
+pub fn reenter(thread: &mut Thread, strand: StrandRef) {
+    enter(thread, strand);
+    end_if_killed(thread, strand);
+}
+
+/// Ends a strand that is about to go on: at once if that is why it does, otherwise at its next poll. So
+/// who was given what it waited for can note, by code without a poll, that it has it.
+fn kill(thread: &mut Thread, strand: StrandRef) {
+    match (strand.standing.get(), strand.delivery.get()) {
+        (_, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
+        _ => thread.ask_to_poll(),
+    }
+}
+
+/// Completes the call that the strand was parked in.
+fn deliver(thread: &mut Thread, strand: StrandRef) {
+    let value = strand.object().slot(strand::slots::VALUE);
+    let Some(site) = strand.site.take() else { return };
+    match strand.delivery.get() {
+        Delivery::Value => calls::complete(thread, site, value),
+        Delivery::Element(kind) => match channels::delivered(thread, site, kind, value) {
+            Ok(value) => calls::complete(thread, site, value),
+            Err(failure) => calls::fail(thread, site, failure),
+        },
+        Delivery::Exception => {
+            let outcome = unwind::signal(thread, value);
+            calls::finish(thread, site, outcome);
+        }
+        Delivery::Poison => {
+            calls::fail(thread, site, Failure::with(FailureReason::Poisoned, value, Word::NIL))
+        }
+        Delivery::Kill => {}
+    }
+}
+
+/// Puts a strand that was made to stop back into its queue.
+pub fn preempted(thread: &mut Thread, strand: StrandRef) {
+    strand::touch(thread, strand);
+    // Who yields goes behind the others of the vat. Otherwise the strand keeps its place there; if it
+    // was not asked to give way to one of those, it is the vat that makes place.
+    let yields = std::mem::take(&mut thread.yields);
+    let gives_way = std::mem::take(&mut thread.gives_way);
+    thread.was_preempted |= !yields && !gives_way;
+    let place = if yields { Place::Last } else { Place::First };
+    waiting::make_ready(thread, strand, place);
+}
+
+/// Ends a strand: who waits for it is woken, and the result goes where its message says.
+fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
+    let value = strand.result();
+    let vat = strand.vat.get();
+    let task = strand.object().slot(strand::slots::TASK);
+    let role = strand.role.get();
+    let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
+    let result = if has_no_result { Word::NIL } else { task };
+    let turn = vat.filter(|vat| vat.turn() == Some(strand));
+    if let Some(vat) = turn {
+        vat.set_turn(None);
+    }
+    if role == Role::Branch {
+        forks::take_from_list(thread, strand.object());
+    }
+    if !(turn.is_some() && strand::keep(thread, strand)) {
+        announce_end(thread, strand, ending, value);
+        strand::free(thread, strand);
+    }
+    if role == Role::Branch {
+        return forks::branch_ended(thread, task, ending, value);
+    }
+    promises::settle_result(thread, vat, result, ending, value);
+}
+
+/// Notes in the strand's object how it ended, and wakes who waits for that.
+fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: Word) {
+    let object = strand.object();
+    waiting::lock(&mut thread.mutator, object);
+    strand::set_ending(thread, object, ending, value);
+    let joiners = waiting::take_all(thread, object, strand::slots::JOINERS);
+    waiting::unlock(&mut thread.mutator, object);
+    let delivery = if ending == Ending::Failed { Delivery::Exception } else { Delivery::Value };
+    waiting::wake_all(thread, joiners, delivery, value);
+}
+
+/// Runs `work`, which touches no object and may block or run foreign code: collections go on meanwhile,
+/// and if it takes long, another native thread does what this one would have done. *GC point.*
+///
+/// Afterwards the vat may be another worker's. The primitive that called this may then still read its
+/// arguments, and make objects, but no more than that; the strand goes on when it is its turn.
+pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
+    go_outside(thread);
+    let result = work();
+    come_back(thread);
+    result
+}
+
+/// The first half of [`outside`]. *GC point.*
+#[inline]
+pub fn go_outside(thread: &mut Thread) {
+    let vat = vat_of_exclusive(thread.strand()).filter(|_| !thread.is_displaced);
+    thread.left_vat.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    thread.leave_plain();
+    let Thread { mutator, worker, .. } = thread;
+    mutator.enter_native();
+    worker.go_outside();
+}
+
+/// The second half of [`outside`]. *GC point.*
+#[inline]
+pub fn come_back(thread: &mut Thread) {
+    if !thread.is_guarded {
+        let vat = thread.strand().vat.get();
+        thread.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+    }
+    let returned = thread.worker.come_back();
+    thread.mutator.leave_native();
+    if returned == Return::Replaced {
+        let vat = vat_of_exclusive(thread.strand());
+        thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
+    }
+    // See `transactions/guarding.rs`.
+    thread.must_look = thread.is_displaced || guarding::is_out_of_step(thread);
+}
+
+/// The vat that is owned by who runs this strand.
+#[inline]
+pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
+    strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive)
+}
+
+/// How large the native stacks of workers may become. C needs some, and callbacks nest on them.
+const NATIVE_STACK: usize = 8 << 20;
+
+/// What the scheduler asks of the runtime.
+pub struct WorkerHooks;
+
+impl Hooks<TimerKey> for WorkerHooks {
+    fn start_worker(&self) {
+        let vm = Vm::of_process();
+        let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
+        let worker = builder.spawn(move || {
+            let mut thread = Thread::attach(vm);
+            // Until the program ends, or the thread is surplus. If nothing is left to run, the embedder's thread
+            // is in C: then nobody waits for it once the end is near.
+            if work(&mut thread, |_| false) == Finished::Stalled
+                && let Some(code) = vm.ended.near_code()
+            {
+                stalls::look_once_more(&mut thread);
+                vm.end(code);
+            }
+        });
+        // Without another native thread, those that are there do the work.
+        drop(worker);
+    }
+
+    fn timer_due(&self, key: TimerKey) {
+        let vm = Vm::of_process();
+        vm.timers.set_due(key);
+        vm.scheduler.inject(Item::TIMER);
+    }
+
+    fn preempt(&self, worker: WorkerId) {
+        Vm::of_process().pass_request(worker.index() as u32);
+    }
+
+    fn replaced(&self, worker: WorkerId) {
+        let vm = Vm::of_process();
+        if let Some(vat) = vm.left_vat(worker).filter(|vat| vat.take_away()) {
+            vm.scheduler.inject(Item::vat(vat));
+        }
+    }
+}
+
+/// Runs a function to its end on the calling thread, as a strand of the main vat that cannot wait:
+/// for the boot. *GC point.*
+pub fn run_function(
+    thread: &mut Thread,
+    function: &'static crate::model::function::Function,
+    arguments: &[Word],
+) -> Result<Word, Failure> {
+    // The strand has no message to begin with; the arguments are kept behind its place.
+    thread.message.clear();
+    thread.message.push(promises::EMBEDDER);
+    thread.message.extend_from_slice(arguments);
+    let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
+    strand.set_running(thread.worker_index());
+    thread.enter_strand(strand);
+    thread.start_state();
+    thread.message.remove(0);
+    calls::enter_message(thread, crate::state::stack::exit_site(), function);
+    let tier = thread.vm.tier;
+    tier.run(thread);
+    while thread.stop == Stop::Preempted {
+        // There is nobody to give way to.
+        thread.enter_strand(strand);
+        tier.run(thread);
+    }
+    let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
+    let strand = thread.leave_strand();
+    let value = strand.result();
+    strand::set_ending(thread, strand.object(), Ending::Returned, value);
+    strand::free(thread, strand);
+    match stop {
+        Stop::Returned => Ok(value),
+        _ => Err(Failure::new(FailureReason::NotSupported)),
+    }
+}
+
+/// Sends a message to an object of the main vat in a turn of its own, past visibility, and runs
+/// what is ready until the answer is there. The words are receiver and arguments. *GC point.*
+pub fn call(thread: &mut Thread, selector: &str, words: &[Word]) -> Result<Finished, Failure> {
+    let vm = thread.vm;
+    thread.message.clear();
+    thread.message.extend_from_slice(words);
+    let selector = vm.name_word(thread, vm.symbol(selector))?;
+    post_and_work(thread, selector)
+}
+
+/// Has the platform run the program, as [`call`] does: what it answers is a promise for the end, unless that
+/// has come. *GC point.*
+pub fn run_program(thread: &mut Thread) -> Result<Finished, Failure> {
+    thread.message.clear();
+    thread.message.push(thread.vm.roots.platform.get());
+    post_and_work(thread, messages::PROGRAM)
+}
+
+/// Posts a message of the embedder to the main vat, of this kind and with the words of the thread's
+/// message, and runs what is ready until the answer is there. *GC point.*
+fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
+    let vm = thread.vm;
+    // SAFETY: the message is not changed before its words were copied.
+    let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
+    vm.embedder.begin();
+    let message = messages::make(thread, kind, promises::EMBEDDER, window)?;
+    let vat = vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
+    vat.post(thread, message);
+    Ok(work(thread, |vm| vm.embedder.is_done()))
+}
+
+/// The state before C's call of guest code has begun, and after it has ended: at the callback site's
+/// instruction, with the header of its chunk.
+pub fn callback_bottom(header: *mut Word) -> State {
+    State { pc: callback_site().return_pc, frame: header, function: std::ptr::null() }
+}
+
+/// The state of a strand that has not begun: at the exit site's instruction.
+pub fn bottom(base: *mut Word) -> State {
+    State { pc: halt_code(), frame: base.wrapping_sub(CHUNK_HEADER), function: std::ptr::null() }
+}

@@ -1,0 +1,140 @@
+//! What a message that was not understood may have meant: a line in front of the trace of the exception.
+//!
+//! In this order:
+//!
+//! 1. there is a member of this name, but it is private or protected;
+//! 2. the message assigns a slot that is immutable;
+//! 3. a member of the receiver, or of the objects around it, has nearly this name.
+//!
+//! All of it is found in the receiver's class, which never changes, so exceptions of other vats may be explained as well.
+
+use squall_bytecode::module::Visibility;
+use squall_heap::Word;
+use strsim::levenshtein;
+
+use crate::model::behavior::{Behavior, Member, MemberKind, SlotContent};
+use crate::model::known;
+use crate::model::module::Definition;
+use crate::model::symbols::Symbol;
+use crate::objects::string::Text;
+use crate::state::vm::Vm;
+
+/// The kernel's class of exceptions for messages that were not understood.
+const CLASS: &str = "MessageNotUnderstood";
+
+/// Selectors that are longer are not compared with others.
+const LONGEST: usize = 64;
+
+/// The line for an exception, if it is such a one and there is something to say.
+pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
+    let object = exception.as_object()?;
+    let behavior = vm.behavior_of_layout(object.layout())?;
+    let mut classes = behavior.chain().map(|behavior| behavior.definition);
+    classes.find(|class| class.name_text() == CLASS && is_librarys(class))?;
+    let slot = |name| behavior.slot_index(SlotContent::Data(vm.symbol(name)));
+    let receiver = vm.behavior_of_layout(known::layout_of(object.slot(slot("receiver")?)))?;
+    let selector = Text::of(object.slot(slot("selector")?))?.to_rust();
+    let said = unreachable_member(vm, receiver, &selector)
+        .or_else(|| immutable_slot(vm, receiver, &selector))
+        .or_else(|| similar_member(vm, receiver, &selector))?;
+    Some(format!("  hint: {said}\n"))
+}
+
+fn is_librarys(definition: &Definition) -> bool {
+    definition.module.bytecode.is_image()
+}
+
+/// The first member of this name in a class and its superclasses, and the class that has it.
+fn member_of(
+    class: &'static Behavior,
+    name: Symbol,
+) -> Option<(&'static Behavior, &'static Member)> {
+    class.chain().find_map(|owner| owner.member(name).map(|member| (owner, member)))
+}
+
+fn unreachable_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
+    let selector = vm.symbol(selector);
+    let (owner, member) = member_of(receiver, selector)?;
+    let (text, class) = (vm.modules.symbols.text(selector), owner.full_name());
+    match member.visibility {
+        Visibility::Private => Some(format!("#{text} of {class} is private")),
+        Visibility::Protected => Some(format!(
+            "#{text} of {class} is protected; with `public` in front of it, others could send it"
+        )),
+        Visibility::Public => None,
+    }
+}
+
+fn immutable_slot(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
+    let name = selector.strip_suffix(':')?;
+    let (owner, member) = member_of(receiver, vm.symbol(name))?;
+    let is_slot = matches!(member.kind, MemberKind::SlotReader(_));
+    let class = owner.full_name();
+    is_slot
+        .then(|| format!("the slot `{name}` of {class} is immutable; declare it by `{name} ::= …`"))
+}
+
+fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {
+    if selector.len() > LONGEST {
+        return None;
+    }
+    let own = receiver.chain().flat_map(|behavior| behavior.members.iter());
+    // What the library does not show is of no use to others.
+    let is_meant = |members: &[Member]| {
+        let member = members.first();
+        member.is_some_and(|it| it.visibility == Visibility::Public || !is_librarys(it.definition))
+    };
+    let own = own.filter(|(_, members)| is_meant(members)).map(|(&name, _)| name);
+    let around = std::iter::successors(receiver.definition.outer, |definition| definition.outer);
+    let around = around.flat_map(|definition| definition.slots.iter().map(|slot| slot.name));
+    let nearest = |names: &mut dyn Iterator<Item = Symbol>| {
+        let near = names.filter_map(|name| {
+            let text = vm.modules.symbols.text(name);
+            Some((distance(selector, text)?, text))
+        });
+        near.min()
+    };
+    let own = nearest(&mut own.into_iter());
+    let (_, meant) = own.or_else(|| nearest(&mut around.into_iter()))?;
+    Some(format!("there is #{meant}"))
+}
+
+/// How far a name is from the one that was written, unless it is another one altogether: a name that begins with the
+/// same keyword, or that differs in few characters.
+fn distance(written: &str, name: &str) -> Option<usize> {
+    const FEW: usize = 2;
+    let keyword = |selector: &str| selector.find(':').map(|end| selector[..end].to_owned());
+    let begins_alike = || keyword(written).is_some() && keyword(written) == keyword(name);
+    let is_near = written.len().abs_diff(name.len()) <= FEW && name.len() <= LONGEST;
+    let edits = if is_near { levenshtein(written, name) } else { usize::MAX };
+    let few = FEW.min(written.len() / 3);
+    let has_letters = written.starts_with(|first: char| first.is_alphabetic());
+    match edits {
+        edits if has_letters && edits <= few => Some(edits),
+        _ => begins_alike().then_some(FEW + 1 + written.len().abs_diff(name.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_near_or_not() {
+        for (written, name, is_near) in [
+            ("prinln", "println", true),
+            ("Vectr", "Vector", true),
+            ("go:", "go:with:", true),
+            ("append:append:", "append:", true),
+            ("at:", "at:put:", true),
+            ("foo", "for", true),
+            ("foo", "bar", false),
+            ("+", "-", false),
+            ("a", "b", false),
+            ("factorial", "fraction", false),
+        ] {
+            assert_eq!(distance(written, name).is_some(), is_near, "{written} {name}");
+        }
+        assert_eq!(levenshtein("kitten", "sitting"), 3);
+    }
+}

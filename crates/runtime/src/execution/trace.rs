@@ -1,0 +1,218 @@
+//! Stack traces: what is active, innermost first, with file, line and column.
+//!
+//! A trace ends with where the strand comes from: the call that started it, or that sent the message.
+//!
+//! A signalled exception remembers what was active, in a slot that only the VM knows: an array of
+//! functions and pcs, two elements for each activation. Functions are immortal, and their
+//! addresses read as small integers. Text is made of them only when somebody asks.
+//!
+//! Of a deep stack, both ends are kept: the inner one tells what went wrong, the outer one how the
+//! program got there.
+
+use std::fmt::Write;
+
+use squall_heap::Word;
+
+use crate::concurrency::isolation;
+use crate::execution::meant;
+use crate::model::behavior::SlotContent;
+use crate::model::function::{Function, Site};
+use crate::model::known::{self, KnownClass};
+use crate::objects::string;
+use crate::state::stack::Activation;
+use crate::state::strand::StrandRef;
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// How many activations at each end of a long stack a trace shows.
+const SHOWN: usize = 16;
+
+/// How far a signal walks to find the outer end: signalling deep down must stay cheap.
+pub const SIGNAL_REACH: usize = 100_000;
+
+/// Active calls, innermost first, as text, a line each; the middle of a long stack is left out.
+pub fn render(activations: impl Iterator<Item = Activation>) -> String {
+    let ends = Ends::of(activations, usize::MAX);
+    let mut text = String::new();
+    render_places(ends.places().map(|place| (place.function, place.pc)), ends.hidden, &mut text);
+    text
+}
+
+/// As [`render`], of the activations of a strand, with the call that it comes from.
+pub fn render_strand(strand: StrandRef, activations: impl Iterator<Item = Activation>) -> String {
+    let mut text = render(activations);
+    if let Some(site) = strand.origin.get() {
+        render_line("from", site.function(), site.pc as usize, &mut text);
+    }
+    text
+}
+
+/// The program's call of the library that is in progress. If it is the library's own, the call of the
+/// method in progress.
+pub fn call_of_library(thread: &Thread) -> Option<&'static Site> {
+    // SAFETY: the activations are active, on this thread's stack.
+    let caller = |activation: &Activation| unsafe { activation.caller() };
+    let callers =
+        std::iter::successors(thread.innermost().as_ref().and_then(caller), |(of, _)| caller(of));
+    let mut callers = callers.take(LIBRARY_DEPTH);
+    let is_program = |activation: &Activation| !activation.function.module.bytecode.is_image();
+    let call = callers.clone().find(|(of, _)| is_program(of)).or_else(|| callers.next());
+    call.map(|(_, site)| site)
+}
+
+/// How many activations of the library may be between a program and what is done for it.
+const LIBRARY_DEPTH: usize = 16;
+
+/// An activation, as far as traces care.
+#[derive(Clone, Copy)]
+struct Place {
+    function: &'static Function,
+    pc: usize,
+}
+
+/// The activations at both ends of a stack, innermost first.
+struct Ends {
+    places: [Option<Place>; 2 * SHOWN],
+    /// How many activations are left out behind the first [`SHOWN`], if any; negative if nobody
+    /// counted them, and then there is no outer end.
+    hidden: Option<i64>,
+}
+
+impl Ends {
+    /// The ends of a stack, of which at most `reach` activations are looked at.
+    fn of(activations: impl Iterator<Item = Activation>, reach: usize) -> Ends {
+        let mut places = [None; 2 * SHOWN];
+        let mut count = 0;
+        for activation in activations.take(reach) {
+            // The outer half is a ring.
+            let index = if count < SHOWN { count } else { SHOWN + count % SHOWN };
+            places[index] = Some(Place { function: activation.function, pc: activation.pc });
+            count += 1;
+        }
+        if count <= 2 * SHOWN {
+            return Ends { places, hidden: None };
+        }
+        if count == reach {
+            places[SHOWN..].fill(None);
+            return Ends { places, hidden: Some(-1) };
+        }
+        places[SHOWN..].rotate_left(count % SHOWN);
+        Ends { places, hidden: Some((count - 2 * SHOWN) as i64) }
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.iter().flatten().copied()
+    }
+}
+
+/// Makes an exception remember what is active, seen from at most `reach` activations. The exception
+/// must be reachable from a root. *GC point.*
+///
+/// If there is no memory for that, it remembers nothing.
+pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
+    let Some(slot) = trace_slot(thread.vm, exception) else {
+        return;
+    };
+    let ends = Ends::of(thread.activations(), reach);
+    let origin = thread.strand().origin.get();
+    let pairs = ends.places().count() + usize::from(origin.is_some());
+    let length = 2 * pairs + usize::from(ends.hidden.is_some());
+    let class = thread.vm.known_class(KnownClass::Array);
+    let mut scope = thread.mutator.scope();
+    let exception = scope.root(exception);
+    // What is reported may be that the heap is full.
+    let array =
+        scope.overcommit(|mutator| mutator.allocate_array(known::ARRAY, class, length, Word::NIL));
+    let (Some(array), Some(exception)) = (array, scope.get(exception).as_object()) else {
+        return;
+    };
+    let places = ends.places().map(|place| (place.function, place.pc as i64));
+    // Where the strand comes from has a negative pc.
+    let origin = origin.map(|site| (site.function(), -1 - i64::from(site.pc)));
+    for (index, (function, pc)) in places.chain(origin).enumerate() {
+        let function = Word::from_bits(std::ptr::from_ref(function) as u64);
+        array.initialize_element(2 * index, function);
+        array.initialize_element(2 * index + 1, Word::from_small_integer_unchecked(pc));
+    }
+    if let Some(hidden) = ends.hidden {
+        array.initialize_element(length - 1, Word::from_small_integer_unchecked(hidden));
+    }
+    exception.set_slot(&mut scope, slot, array.word());
+}
+
+/// What was active when an exception was last signalled, as text; empty if that was not recorded. Before it comes
+/// what a message that was not understood may have meant.
+pub fn recorded(vm: &Vm, exception: Word) -> String {
+    let slot = trace_slot(vm, exception);
+    let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
+    let Some(array) = array else {
+        return String::new();
+    };
+    let places = (0..array.length() / 2).map(|index| {
+        // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches
+        // neither the slot nor the array.
+        let function: &Function = unsafe { &*(array.element(2 * index).bits() as *const Function) };
+        (function, array.element(2 * index + 1).as_small_integer().unwrap_or(0))
+    });
+    let hidden = match array.length() % 2 {
+        0 => None,
+        _ => array.element(array.length() - 1).as_small_integer(),
+    };
+    let mut text = meant::hint(vm, exception).unwrap_or_default();
+    let (active, origin): (Vec<_>, Vec<_>) = places.partition(|(_, pc)| *pc >= 0);
+    let active = active.into_iter().map(|(function, pc)| (function, pc as usize));
+    render_places(active, hidden, &mut text);
+    for (function, pc) in origin {
+        render_line("from", function, (-1 - pc) as usize, &mut text);
+    }
+    text
+}
+
+/// Appends the lines of a trace of which `hidden` activations are left out in the middle.
+fn render_places<'f>(
+    places: impl Iterator<Item = (&'f Function, usize)>,
+    hidden: Option<i64>,
+    text: &mut String,
+) {
+    for (index, (function, pc)) in places.enumerate() {
+        if let (SHOWN, Some(hidden)) = (index, hidden) {
+            _ = writeln!(text, "  … {hidden} more …");
+        }
+        render_place(function, pc, text);
+    }
+    if hidden.is_some_and(|hidden| hidden < 0) {
+        text.push_str("  …\n");
+    }
+}
+
+/// An exception in a few words, without running guest code.
+pub fn describe_exception(vm: &Vm, exception: Word) -> String {
+    let exception = isolation::far_reference(exception).map_or(exception, isolation::final_target);
+    if let Some(text) = string::Text::of(exception) {
+        return text.to_rust();
+    }
+    match vm.behavior_of_layout(known::layout_of(exception)) {
+        Some(behavior) => behavior.name().to_owned(),
+        None => "an object without a class".to_owned(),
+    }
+}
+
+/// The index of the slot where an exception remembers what was active.
+fn trace_slot(vm: &Vm, exception: Word) -> Option<usize> {
+    let behavior = vm.behavior_of_layout(exception.as_object()?.layout())?;
+    behavior.slot_index(SlotContent::Trace)
+}
+
+/// Appends the line for a place in a function.
+pub fn render_place(function: &Function, pc: usize, text: &mut String) {
+    render_line("at", function, pc, text);
+}
+
+fn render_line(preposition: &str, function: &Function, pc: usize, text: &mut String) {
+    let (path, line, column) = function.position(pc);
+    let name = function.name();
+    _ = match line {
+        0 => writeln!(text, "  {preposition} {name} ({path})"),
+        _ => writeln!(text, "  {preposition} {name} ({path}:{line}:{column})"),
+    };
+}

@@ -1,0 +1,446 @@
+//! Leaving activations otherwise than by a return: exceptions, returns from closures, and the
+//! `ensure:` blocks on the way.
+//!
+//! Exceptions of the dialect unwind before their handler runs and are never resumed, so a signal
+//! first *searches* the stack, with no guest code running, for a catch region whose class matches;
+//! if there is none the stack is still whole for the report. Then the stack is *unwound*: from the
+//! innermost activation outwards, each ensure region that contains the activation's pc gets
+//! control with a token, an object that says where the unwinding goes on when the handler's
+//! `resume_unwind` finds it. A handler that leaves otherwise simply drops the token.
+//!
+//! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
+//! themselves like any code.
+
+use squall_bytecode::decode::Instruction;
+use squall_bytecode::instructions::{Field, Opcode};
+use squall_bytecode::module::{Region, RegionKind, Side};
+use squall_heap::{Object, Word};
+
+use crate::concurrency::channels;
+use crate::concurrency::messages::{self, Audience};
+use crate::concurrency::processes::faults;
+use crate::concurrency::sandbox::{self, metering};
+use crate::concurrency::stalls;
+use crate::concurrency::transactions::transaction;
+use crate::concurrency::worker;
+use crate::execution::calls;
+use crate::execution::trace;
+use crate::model::behavior::Behavior;
+use crate::model::function::{Function, Site};
+use crate::model::known::{self, KnownClass};
+use crate::model::lookup::Action;
+use crate::model::outcome::{Failure, Outcome};
+use crate::objects::classes::behavior_of_class;
+use crate::objects::{block, string};
+use crate::state::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
+use crate::state::strand::{Role, slots};
+use crate::state::thread::{State, Stop, Thread, Window, allocated};
+use crate::state::vm::Vm;
+
+/// Where an unwinding ends.
+#[derive(Clone, Copy)]
+enum Destination {
+    /// At the handler of the catch region with this index, in the activation with this frame.
+    Handler(*mut Word, usize),
+    /// At the caller of the activation with this frame.
+    CallerOf(*mut Word),
+    /// Nowhere: the strand stops, for this reason.
+    End(Stop),
+}
+
+/// An unwinding that has left what C has called, for a place beyond the call of C. C's own frames are not
+/// unwound: it goes on when C returns.
+pub struct Crossing {
+    destination: Destination,
+    /// What the destination is given; the collector updates it.
+    pub(crate) value: Word,
+}
+
+/// Signals an exception from the activation in the saved state.
+///
+/// If nothing catches it, the kernel is sent `uncaught:`, which ends the program.
+pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
+    match find_handler(thread, exception) {
+        Some(destination) => unwind(thread, destination, exception),
+        None => uncaught(thread, exception),
+    }
+}
+
+/// Returns `value` from the activation that `marker` stands for; `None` if it was left already.
+pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Option<Outcome> {
+    let frame = block::home_frame(thread, marker)?;
+    Some(unwind(thread, Destination::CallerOf(frame), value))
+}
+
+/// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
+pub fn kill(thread: &mut Thread) {
+    let outcome = end_at_once(thread);
+    let site = exit_site();
+    calls::finish(thread, site, outcome);
+}
+
+/// As [`kill`], from the call in progress.
+pub fn end_at_once(thread: &mut Thread) -> Outcome {
+    transaction::abandon(thread);
+    thread.strand().forget_kill();
+    // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
+    let error =
+        thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
+    unwind(thread, Destination::End(Stop::Killed), error)
+}
+
+/// Whether an `ensure:` block runs. A strand is not ended at a poll inside one, for it might be all that
+/// this block does; it asks again when the block [ends](ensure_ended).
+pub fn is_cleaning_up(thread: &Thread) -> bool {
+    thread.activations().any(|activation| {
+        let function = activation.function;
+        let mut ensured = function.bytecode().regions.iter();
+        ensured.any(|region| {
+            let pc = activation.pc as u32;
+            region.kind == RegionKind::Ensure
+                && pc >= region.end
+                && pc <= end_of_handler(function, region)
+        })
+    })
+}
+
+/// The `resume_unwind` at which the handler of an ensure region ends.
+fn end_of_handler(function: &Function, region: &Region) -> u32 {
+    let code = &function.bytecode().code;
+    let mut pc = region.handler as usize;
+    while let Some(opcode) = code.get(pc).and_then(|&word| Opcode::of_word(word)) {
+        let register = code[pc] >> 8 & 0xFF;
+        if opcode == Opcode::ResumeUnwind && register == u32::from(region.value.0) {
+            break;
+        }
+        pc += opcode.info().words();
+    }
+    pc as u32
+}
+
+/// An `ensure:` block has ended: if the strand is to end, it does so soon.
+#[inline]
+pub fn ensure_ended(thread: &Thread) {
+    if thread.strand().is_killed() {
+        thread.ask_to_poll();
+    }
+}
+
+/// Continues the unwinding that a token stands for.
+pub fn resume(thread: &mut Thread, token: Word) -> Outcome {
+    let Some(object) = token.as_object().filter(|object| object.layout() == known::UNWIND) else {
+        return Failure::argument(token).into();
+    };
+    let frame = object.slot(FRAME).bits() as *mut Word;
+    let destination = match object.slot(REGION).as_small_integer() {
+        Some(region) => Destination::Handler(frame, region as usize),
+        None => match object.slot(REGION) {
+            Word::TRUE => Destination::End(Stop::Failed),
+            Word::FALSE => Destination::End(Stop::Killed),
+            _ => Destination::CallerOf(frame),
+        },
+    };
+    unwind(thread, destination, object.slot(VALUE))
+}
+
+// The slots of a token.
+const FRAME: usize = 0;
+const REGION: usize = 1;
+const VALUE: usize = 2;
+
+fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
+    let vm = thread.vm;
+    let behavior = vm.behavior_of_layout(known::layout_of(exception))?;
+    thread.activations().find_map(|activation| {
+        let catches = |(_, region): &(usize, &Region)| match region.kind {
+            RegionKind::Catch(class) => {
+                // SAFETY: the verifier has the class register initialised with a word throughout
+                // the region; the activation is active.
+                let class = unsafe { activation.register(usize::from(class.0)).read() };
+                matches(vm, behavior, class)
+            }
+            RegionKind::Fault(fault) => faults::is(behavior, fault),
+            RegionKind::Ensure => false,
+        };
+        let (index, _) = regions_at(activation).find(catches)?;
+        Some(Destination::Handler(activation.frame, index))
+    })
+}
+
+/// Whether an object with this behavior is an instance of `class`: by definition, so that a class
+/// produced in another enclosing object matches as well. A class object is an instance of `Class`,
+/// not of itself.
+pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
+    let Some(caught) = behavior_of_class(vm, class) else { return false };
+    let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
+    instance_sides.any(|behavior| behavior.parts().any(|part| part.has_text_of(caught.definition)))
+}
+
+/// The regions that contain the activation's pc, innermost first, with their indices.
+fn regions_at(activation: Activation) -> impl Iterator<Item = (usize, &'static Region)> {
+    let pc = activation.pc as u32;
+    let regions: &'static [Region] = &activation.function.bytecode().regions;
+    let scopes = &activation.function.scopes;
+    regions.iter().enumerate().filter(move |(_, region)| {
+        region.start <= pc && pc < region.end && scopes.reaches(region, activation.pc)
+    })
+}
+
+fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome {
+    let (last, handler) = match destination {
+        Destination::Handler(frame, index) => (frame, Some(index)),
+        Destination::CallerOf(frame) => (frame, None),
+        Destination::End(_) => (std::ptr::null_mut(), None),
+    };
+    let is_over = metering::is_over(thread);
+    for activation in thread.activations() {
+        let stop = (activation.frame == last).then_some(handler).flatten();
+        let ensure = regions_at(activation)
+            .take_while(|(index, _)| Some(*index) != stop)
+            .find(|(_, region)| region.kind == RegionKind::Ensure && !is_over);
+        if let Some((_, region)) = ensure {
+            return enter_ensure(thread, activation, region, destination, value);
+        }
+        if activation.frame == last {
+            return arrive(thread, activation, handler, value);
+        }
+        leave(thread, activation);
+        // SAFETY: the activation is active on this thread's stack.
+        if let Some(header) = unsafe { activation.callback_header() } {
+            return leave_to_c(thread, header, destination, value);
+        }
+    }
+    match destination {
+        Destination::End(reason) => end(thread, reason, value),
+        _ => {
+            unreachable!("an unwinding's destination is an activation that was found on this stack")
+        }
+    }
+}
+
+/// Stops the strand, whose activations have all been left, with a result.
+fn end(thread: &mut Thread, reason: Stop, value: Word) -> Outcome {
+    let base = thread.stack().base();
+    thread.stack().cut_to(base);
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    thread.state = worker::bottom(base);
+    // SAFETY: the header of a stack's first chunk has a place for the result.
+    unsafe { thread.state.frame.add(CHUNK_RESULT).write(value) };
+    calls::stop(thread, reason);
+    Outcome::Resume
+}
+
+/// Stops the interpreter loop that C has called, all of whose activations have been left.
+fn leave_to_c(
+    thread: &mut Thread,
+    header: *mut Word,
+    destination: Destination,
+    value: Word,
+) -> Outcome {
+    thread.crossings.push(Crossing { destination, value });
+    thread.stack().cut_to(header.wrapping_add(CHUNK_HEADER));
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    thread.state = worker::callback_bottom(header);
+    thread.stop = Stop::Crossed;
+    Outcome::Resume
+}
+
+/// Goes on with an unwinding, from the activation that has called C.
+pub fn resume_crossing(thread: &mut Thread, crossing: Crossing) -> Outcome {
+    unwind(thread, crossing.destination, crossing.value)
+}
+
+/// Lets those writers go on that wait for the end of a rendezvous around an activation's pc which does not
+/// contain the place where it goes on, if it does.
+fn release_writers(thread: &mut Thread, activation: Activation, handler: Option<usize>) {
+    let function: &'static Function = activation.function;
+    for scope in function.scopes.rendezvous_around(activation.pc) {
+        if handler.is_some_and(|pc| scope.code.contains(&pc)) {
+            return;
+        }
+        let Ok(opener) = Instruction::decode(&function.bytecode().code, scope.opener) else {
+            return;
+        };
+        // SAFETY: the verifier has seen to it that the register holds the writer in all of the scope, and
+        // the live maps have it there.
+        let writer = unsafe { activation.register(opener.register(Field::B).index()).read() };
+        channels::release(thread, writer);
+    }
+}
+
+/// Records that an activation is not active any more.
+pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
+    release_writers(thread, activation, None);
+    stalls::main_left(thread, activation);
+    let function = activation.function;
+    let Some(home) = function.home else { return };
+    if function.frame_maps().at(activation.pc).contains(home) {
+        // SAFETY: the live map has the register initialised with a word.
+        let marker = unsafe { activation.register(home.index()).read() };
+        block::leave_home(thread, marker);
+    }
+}
+
+/// Runs an ensure region's handler, with a token for what comes after it. *GC point.*
+fn enter_ensure(
+    thread: &mut Thread,
+    activation: Activation,
+    region: &'static Region,
+    destination: Destination,
+    value: Word,
+) -> Outcome {
+    let token = match make_token(thread, destination, value) {
+        Ok(token) => token,
+        Err(failure) => return failure.into(),
+    };
+    release_writers(thread, activation, Some(region.handler as usize));
+    // SAFETY: the region's value register is an `any` register of this frame.
+    unsafe { activation.register(usize::from(region.value.0)).write(token) };
+    thread.resume_at(activation, region.handler as usize);
+    Outcome::Resume
+}
+
+fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let mut scope = thread.mutator.scope();
+    let value = scope.root(value);
+    // An unwinding must not fail for want of memory: what it unwinds may hold all of it.
+    let token =
+        allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
+    let (frame, region) = match destination {
+        Destination::Handler(frame, index) => {
+            (frame, Word::from_small_integer_unchecked(index as i64))
+        }
+        Destination::CallerOf(frame) => (frame, Word::NIL),
+        Destination::End(reason) => (std::ptr::null_mut(), Word::from_bool(reason == Stop::Failed)),
+    };
+    token.initialize_slot(FRAME, Word::from_bits(frame as u64));
+    token.initialize_slot(REGION, region);
+    token.initialize_slot(VALUE, scope.get(value));
+    Ok(Object::word(token))
+}
+
+fn arrive(
+    thread: &mut Thread,
+    activation: Activation,
+    handler: Option<usize>,
+    value: Word,
+) -> Outcome {
+    let Some(index) = handler else {
+        leave(thread, activation);
+        return_from(thread, activation, value);
+        return Outcome::Resume;
+    };
+    let region = &activation.function.bytecode().regions[index];
+    release_writers(thread, activation, Some(region.handler as usize));
+    // SAFETY: the region's value register is an `any` register of this frame.
+    unsafe { activation.register(usize::from(region.value.0)).write(value) };
+    thread.resume_at(activation, region.handler as usize);
+    Outcome::Resume
+}
+
+/// Does what a return instruction in this activation would do.
+fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
+    thread.stack().cut_to(activation.frame);
+    thread.reset_limit();
+    thread.window = Window::NONE;
+    // SAFETY: below every active frame is the site of its call, whose window and destination lead
+    // into the caller's frame or, for the special sites, the chunk's header.
+    unsafe {
+        let site = &*activation.frame.sub(1).cast::<*const Site>().read();
+        let frame = activation.frame.sub(usize::from(site.window));
+        frame.add(usize::from(site.destination)).write(value);
+        thread.state = State { pc: site.return_pc, frame, function: site.function };
+    }
+}
+
+/// Ends the strand with an exception, as one that nothing catches and that was reported.
+pub fn fail_strand(thread: &mut Thread, exception: Word) -> Outcome {
+    unwind(thread, Destination::End(Stop::Failed), exception)
+}
+
+/// Ends a strand whose starter is told of its errors; otherwise lets the kernel report an exception
+/// that nothing catches, or reports it itself if there may be no
+/// room for that, or if reporting is what fails.
+#[cold]
+fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(exception);
+    // What is reported has happened.
+    let happened = transaction::make_inevitable(thread, "an exception that nothing catches");
+    let exception = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    if let Err(outcome) = happened {
+        return outcome;
+    }
+    let vm = thread.vm;
+    let reporter = match messages::audience(thread) {
+        Audience::Starter => return fail_strand(thread, exception),
+        Audience::User(reporter) => reporter,
+        Audience::Program => "uncaught:",
+    };
+    let kernel = vm.roots.kernel.get();
+    let layout = known::layout_of(kernel);
+    let is_prepared =
+        [&vm.roots.out_of_memory, &vm.roots.stack_overflow].iter().any(|r| r.get() == exception);
+    let Some(behavior) = vm.behavior_of_layout(layout).filter(|_| !is_prepared) else {
+        return report(thread, exception);
+    };
+    let entry = vm.lookups.public(layout, behavior, vm.symbol(reporter));
+    let Action::Method(reporter) = entry.action else { return report(thread, exception) };
+    if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
+        return report(thread, exception);
+    }
+    thread.message.clear();
+    thread.message.extend([kernel, exception]);
+    let task = match task_name(thread) {
+        Ok(task) => task,
+        Err(_) => return report(thread, thread.message[1]),
+    };
+    thread.message.push(task);
+    thread.message.truncate(reporter.arguments as usize);
+    Outcome::Call(reporter)
+}
+
+/// What reports call the process that runs: its class, or the name of its function. *GC point.*
+fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
+    let task = thread.strand().object().slot(slots::TASK);
+    match thread.activations().last() {
+        Some(first) if thread.strand().role.get() == Role::Typed => {
+            string::make_string(thread, first.function.name())
+        }
+        _ => Ok(task),
+    }
+}
+
+/// Reports an exception without running guest code, and ends the program or the process.
+fn report(thread: &mut Thread, exception: Word) -> Outcome {
+    let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
+    let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
+    let (host, trace) = (&thread.vm.host, trace::recorded(thread.vm, exception));
+    if matches!(messages::audience(thread), Audience::Program) {
+        host.write_output(&format!("{name}\n"));
+        host.write_error(&trace);
+        return Outcome::Exit(1);
+    }
+    host.write_error(&format!("{name}\n{trace}"));
+    fail_strand(thread, exception)
+}
+
+/// Leaves the innermost activation without a result: the state stands at the call that made it,
+/// whose site is answered, so that another call can take its place.
+///
+/// For the first activation of a chunk that is the special site, which serves as well.
+pub fn leave_activation(thread: &mut Thread) -> &'static Site {
+    let activation = thread.activation();
+    // SAFETY: below every active frame is the site of its call; the window leads into the caller's
+    // frame or, for the special sites, to the chunk's header.
+    let (site, frame) = unsafe {
+        let site: &'static Site = &*activation.frame.sub(1).cast::<*const Site>().read();
+        (site, activation.frame.sub(usize::from(site.window)))
+    };
+    thread.state = State { pc: site.return_pc, frame, function: site.function };
+    site
+}

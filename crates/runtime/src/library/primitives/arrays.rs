@@ -1,0 +1,120 @@
+//! Arrays: objects in array format with a size and elements, indexed from 1.
+//!
+//! Closures and contexts are in array format, too, but nothing here accepts them: what they hold
+//! is the VM's. Values in array format can be read by everybody and written by nobody.
+
+use squall_heap::{Format, Object, Word};
+
+use super::answer;
+use crate::concurrency::transactions::access;
+use crate::concurrency::values::counts_as_value;
+use crate::model::behavior::Behavior;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::Primitive;
+use crate::objects::classes::{self, behavior_of_class};
+use crate::objects::{array, number::size_argument};
+use crate::state::thread::{Thread, Window, allocated};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
+    Primitive::ordinary("array:at:", at),
+    Primitive::ordinary("array:at:put:", at_put),
+    Primitive::ordinary("arraySize:", size),
+    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
+    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
+    Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
+        answer(copy_into(thread, window))
+    }),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
+];
+
+fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let class = window.get(0);
+    let makes_arrays = |behavior: &&'static Behavior| {
+        behavior.layout.format() == Format::Array
+            && behavior.known().is_some_and(KnownClass::is_array)
+            && !behavior.is_value
+    };
+    let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
+    let layout = behavior.ok_or(Failure::argument(class))?.layout;
+    let length = size_argument(window.get(1))?;
+    allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
+}
+
+fn at(thread: &mut Thread, window: Window) -> Outcome {
+    let (receiver, index) = (window.get(0), window.get(1));
+    let Some(array) = array::of(receiver) else {
+        return Failure::argument(receiver).into();
+    };
+    let position = array::position(receiver, array.length(), index);
+    answer(position.and_then(|position| access::element(thread, array, position)))
+}
+
+fn at_put(thread: &mut Thread, window: Window) -> Outcome {
+    let (receiver, index, value) = (window.get(0), window.get(1), window.get(2));
+    let array = match array::mutable(thread.vm, receiver) {
+        Ok(array) => array,
+        Err(failure) => return failure.into(),
+    };
+    let position = array::position(receiver, array.length(), index);
+    answer(position.and_then(|position| {
+        access::set_element(thread, array, position, value).map(|()| window.get(2))
+    }))
+}
+
+fn size(_: &mut Thread, window: Window) -> Outcome {
+    match array::of(window.get(0)) {
+        Some(array) => Outcome::Return(Word::from_small_integer_unchecked(array.length() as i64)),
+        None => Failure::argument(window.get(0)).into(),
+    }
+}
+
+fn fill(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let array = array::mutable(thread.vm, window.get(0))?;
+    access::fill(thread, array, window.get(1))?;
+    Ok(window.get(0))
+}
+
+fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let receiver = window.get(0);
+    let source = array::of(receiver).ok_or(Failure::argument(receiver))?;
+    let (start, length) = array::range(receiver, source.length(), window.get(1), window.get(2))?;
+    let form = (source.layout(), source.class());
+    let source = || window.get(0).object_unchecked();
+    access::copy_range(thread, source, form, start, length).map(Object::word)
+}
+
+fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (receiver, target, index) = (window.get(0), window.get(3), window.get(4));
+    let source = array::of(receiver).ok_or(Failure::argument(receiver))?;
+    let destination = array::mutable(thread.vm, target)?;
+    let (start, length) = array::range(receiver, source.length(), window.get(1), window.get(2))?;
+    if length == 0 {
+        return Ok(target);
+    }
+    let room = destination.length();
+    let to = array::position(target, room, index)?;
+    if length > room - to {
+        // The first index that there is no element for.
+        let missing = Word::from_small_integer_unchecked(room as i64 + 1);
+        return Err(Failure::index(target, missing));
+    }
+    access::copy_elements(thread, (destination, to), (source, start), length)?;
+    Ok(window.get(3))
+}
+
+fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let source = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let length = source.length();
+    let class = thread.vm.known_class(KnownClass::ValueArray);
+    let source = || window.get(0).object_unchecked();
+    let made = access::copy_range(thread, source, (known::VALUE_ARRAY, class), 0, length)?;
+    // Of the copy, which nobody else can change any more.
+    let mut elements = (0..length).map(|index| made.element(index));
+    match elements.find(|&element| !counts_as_value(thread.vm, element)) {
+        Some(element) => Err(classes::not_a_value(thread, element)),
+        None => Ok(made.word()),
+    }
+}

@@ -1,0 +1,85 @@
+//! Channels, barriers and buckets: what processes share.
+
+use squall_heap::Word;
+
+use super::answer;
+use super::strands::duration_argument;
+use crate::concurrency::channels::{self, End, Patience};
+use crate::concurrency::locks;
+use crate::concurrency::values::is_value;
+use crate::model::known;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::Primitive;
+use crate::objects::classes;
+use crate::objects::number::size_argument;
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("newChannel:", |thread, window| {
+        answer(capacity(window.get(0)).and_then(|capacity| channels::make(thread, capacity)))
+    }),
+    Primitive::effect("readChannel:", |thread, window| {
+        outcome(channels::read_object(thread, window))
+    }),
+    Primitive::effect("channel:write:", write),
+    Primitive::effect("poisonReading:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Reading))
+    }),
+    Primitive::effect("poisonWriting:", |thread, window| {
+        answer(channels::poison(thread, window.get(0), End::Writing))
+    }),
+    Primitive::effect("chooseOf:fairly:within:", choose),
+    Primitive::ordinary("newBarrier:", |thread, window| {
+        answer(
+            capacity(window.get(0))
+                .and_then(|count| locks::make(thread, known::BARRIER, count as i64)),
+        )
+    }),
+    Primitive::effect("barrierSynchronize:", |thread, window| {
+        outcome(locks::synchronize(thread, window))
+    }),
+    Primitive::effect("barrierEnrol:", |thread, window| {
+        answer(locks::enrol(thread, window.get(0), 1))
+    }),
+    Primitive::effect("barrierResign:", |thread, window| {
+        answer(locks::enrol(thread, window.get(0), -1))
+    }),
+    Primitive::ordinary("newBucket", |thread, _| answer(locks::make(thread, known::BUCKET, 0))),
+    Primitive::effect("bucketFallInto:", |thread, window| {
+        outcome(locks::fall_into(thread, window))
+    }),
+    Primitive::effect("bucketFlush:", |thread, window| {
+        answer(locks::signal_all(thread, window.get(0)))
+    }),
+];
+
+/// The outcome of a primitive that may wait.
+pub(super) fn outcome(result: Result<Outcome, Failure>) -> Outcome {
+    result.unwrap_or_else(Outcome::Fail)
+}
+
+fn capacity(word: Word) -> Result<usize, Failure> {
+    let capacity = size_argument(word)?;
+    if capacity > channels::MAX_BUFFER { Err(Failure::argument(word)) } else { Ok(capacity) }
+}
+
+fn write(thread: &mut Thread, window: Window) -> Outcome {
+    if !is_value(thread.vm, window.get(1)) {
+        return classes::not_a_value(thread, window.get(1)).into();
+    }
+    outcome(channels::write_object(thread, window))
+}
+
+/// The third argument is nil for ever, or milliseconds.
+fn choose(thread: &mut Thread, window: Window) -> Outcome {
+    let patience = match window.get(2) {
+        Word::NIL => Ok(Patience::Endless),
+        limit => duration_argument(limit).map(|time| match time.is_zero() {
+            true => Patience::None,
+            false => Patience::Until(time),
+        }),
+    };
+    let is_fair = window.get(1) == Word::TRUE;
+    outcome(patience.and_then(|patience| channels::choose(thread, window, is_fair, patience)))
+}

@@ -1,0 +1,67 @@
+//! Control: closures, exceptions, sending messages by name.
+
+use squall_heap::Word;
+
+use super::answer;
+use crate::concurrency::isolation::{far_reference, final_target};
+use crate::concurrency::transactions::access;
+use crate::execution::{trace, unwind};
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::{Primitive, Shape};
+use crate::objects::array;
+use crate::objects::block;
+use crate::objects::string::make_string;
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive { name: "blockValue:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:", run: evaluate, shape: Shape::Evaluate },
+    Primitive { name: "block:value:with:", run: evaluate, shape: Shape::Evaluate },
+    Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
+    Primitive::ordinary("blockArity:", arity),
+    Primitive::ordinary("signal:", |thread, window| {
+        trace::record(thread, window.get(0), trace::SIGNAL_REACH);
+        unwind::signal(thread, window.get(0))
+    }),
+    Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
+    Primitive::ordinary("stackTraceOf:", |thread, window| {
+        // What is recorded never changes, so that of another vat's exception may be shown, too.
+        let exception = window.get(0);
+        let exception = far_reference(exception).map_or(exception, final_target);
+        let text = trace::recorded(thread.vm, exception);
+        answer(make_string(thread, &text))
+    }),
+];
+
+/// Runs a closure with the other arguments.
+fn evaluate(thread: &mut Thread, window: Window) -> Outcome {
+    thread.message.clear();
+    thread.message.extend(window.words());
+    Outcome::Evaluate
+}
+
+/// Runs a closure with the elements of an array as arguments.
+fn evaluate_with_array(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = window.get(1);
+    let Some(array) = array::of(arguments) else {
+        return Failure::argument(arguments).into();
+    };
+    thread.message.clear();
+    thread.message.push(window.get(0));
+    match access::extend_message(thread, array) {
+        Ok(()) => Outcome::Evaluate,
+        Err(failure) => failure.into(),
+    }
+}
+
+/// How many arguments a closure takes.
+fn arity(_: &mut Thread, window: Window) -> Outcome {
+    match block::closure(window.get(0)) {
+        Some(closure) => {
+            let arity = block::closure_function(closure).arguments - 1;
+            Outcome::Return(Word::from_small_integer_unchecked(i64::from(arity)))
+        }
+        None => Failure::argument(window.get(0)).into(),
+    }
+}

@@ -1,0 +1,389 @@
+//! Files and directories.
+//!
+//! Every operation on a path first asks [`Permissions`](crate::model::permissions::Permissions). What may
+//! wait for the operating system runs as a native section on plain data, so that collections do
+//! not wait for it, and holds no lock.
+//!
+//! An open file is known to the library by a number that is never used twice, so a handle that was
+//! closed, or made up, finds nothing.
+//!
+//! Files whose owner, the object with the handle, is garbage are closed when the next file is opened;
+//! if the system refuses to open more, after a collection that looks for some.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Word};
+use squall_system::errors::is_shortage;
+
+use super::{answer, resources};
+use crate::concurrency::sandbox::grants;
+use crate::concurrency::transactions::access;
+use crate::concurrency::worker::outside;
+use crate::model::outcome::{Failure, FailureReason};
+use crate::model::primitive::Primitive;
+use crate::objects::array;
+use crate::objects::number::{make_integer, size_argument};
+use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::effect("fileExists:", |thread, window| {
+        answer(test(thread, window, |path| path.exists()))
+    }),
+    Primitive::effect("fileIsDirectory:", |thread, window| {
+        answer(test(thread, window, |path| path.is_dir()))
+    }),
+    Primitive::effect("fileSize:", |thread, window| answer(file_size(thread, window))),
+    Primitive::effect("fileLastModified:", |thread, window| answer(last_modified(thread, window))),
+    Primitive::effect("directoryEntries:", |thread, window| answer(entries(thread, window))),
+    Primitive::effect("createDirectory:", |thread, window| {
+        answer(change(thread, window, |path| fs::create_dir_all(path)))
+    }),
+    Primitive::effect("deleteFile:", |thread, window| {
+        answer(change(thread, window, |path| fs::remove_file(path)))
+    }),
+    Primitive::effect("deleteDirectory:", |thread, window| {
+        answer(change(thread, window, |path| fs::remove_dir(path)))
+    }),
+    Primitive::effect("copyFile:to:", |thread, window| answer(change_both(thread, window, copy))),
+    Primitive::effect("moveFile:to:", |thread, window| answer(change_both(thread, window, rename))),
+    Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
+    Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
+    Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
+    Primitive::effect("file:readAt:into:", |thread, window| answer(read(thread, window))),
+    Primitive::effect("file:write:of:at:", |thread, window| answer(write(thread, window))),
+];
+
+/// The files that a program has open.
+#[derive(Default)]
+pub struct OpenFiles {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    opened: i64,
+    files: HashMap<i64, OpenFile>,
+}
+
+#[derive(Clone)]
+struct OpenFile {
+    file: Arc<File>,
+    path: Arc<str>,
+}
+
+impl OpenFiles {
+    fn add(&self, file: OpenFile) -> i64 {
+        let mut table = self.table.lock();
+        table.opened += 1;
+        let number = table.opened;
+        table.files.insert(number, file);
+        number
+    }
+
+    fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
+        let table = self.table.lock();
+        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
+        file.cloned().ok_or(Failure::argument(handle))
+    }
+
+    fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
+        let file = handle.as_small_integer().and_then(|number| self.take(number));
+        file.ok_or(Failure::argument(handle))
+    }
+
+    fn take(&self, number: i64) -> Option<OpenFile> {
+        self.table.lock().files.remove(&number)
+    }
+}
+
+/// The path in a word, if the program may touch what is there. *GC point.*
+fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
+    let path = text_argument(word)?;
+    grants::check(thread, "files", &path)?;
+    if thread.vm.options.permissions.allows_file(Path::new(&path)) {
+        return Ok(path);
+    }
+    Err(described(thread, FailureReason::PermissionDenied, &path, |thread| {
+        make_string(thread, "--allow-files")
+    }))
+}
+
+/// A failure about a path, whose first detail is made after the text of the path. *GC point.*
+fn described(
+    thread: &mut Thread,
+    reason: FailureReason,
+    path: &str,
+    detail: impl FnOnce(&mut Thread) -> Result<Word, Failure>,
+) -> Failure {
+    let path = match make_string(thread, path) {
+        Ok(path) => path,
+        Err(failure) => return failure,
+    };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(path);
+    let detail = detail(thread);
+    let path = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    match detail {
+        Ok(detail) => Failure::with(reason, detail, path),
+        Err(failure) => failure,
+    }
+}
+
+/// Does something to the file system as a native section. *GC point.*
+fn attempt<R>(
+    thread: &mut Thread,
+    path: &str,
+    work: impl FnOnce() -> io::Result<R>,
+) -> Result<R, Failure> {
+    outside(thread, work).map_err(|error| {
+        described(thread, FailureReason::File, path, |thread| {
+            let reason = thread.vm.symbol(reason_of(error.kind()));
+            symbol_object(thread, reason)
+        })
+    })
+}
+
+fn reason_of(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotFound => "FileNotFound",
+        ErrorKind::AlreadyExists => "FileExists",
+        ErrorKind::PermissionDenied => "AccessDenied",
+        ErrorKind::IsADirectory => "IsADirectory",
+        ErrorKind::NotADirectory => "NotADirectory",
+        ErrorKind::DirectoryNotEmpty => "DirectoryNotEmpty",
+        _ => "IOFailure",
+    }
+}
+
+/// Whether something is true of a path.
+fn test(
+    thread: &mut Thread,
+    window: Window,
+    test: impl FnOnce(&Path) -> bool,
+) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    Ok(outside(thread, || test(Path::new(&path))).into())
+}
+
+fn file_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let metadata = attempt(thread, &path, || fs::metadata(&path))?;
+    make_size(thread, metadata.len())
+}
+
+fn make_size(thread: &mut Thread, size: u64) -> Result<Word, Failure> {
+    make_integer(thread, i64::try_from(size).unwrap_or(i64::MAX))
+}
+
+fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let time = attempt(thread, &path, || fs::metadata(&path)?.modified())?;
+    let milliseconds = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    };
+    make_integer(thread, milliseconds)
+}
+
+fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let mut names: Vec<String> = attempt(thread, &path, || {
+        let name = |entry: io::Result<fs::DirEntry>| {
+            entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
+        };
+        fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
+    })?;
+    names.sort_unstable();
+    array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
+}
+
+/// Does something to the file at a path; answers nil.
+fn change(
+    thread: &mut Thread,
+    window: Window,
+    work: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    attempt(thread, &path, || work(Path::new(&path)))?;
+    Ok(Word::NIL)
+}
+
+/// Does something from one path to another; answers nil.
+fn change_both(
+    thread: &mut Thread,
+    window: Window,
+    work: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> Result<Word, Failure> {
+    let from = path_argument(thread, window.get(0))?;
+    let to = path_argument(thread, window.get(1))?;
+    attempt(thread, &from, || work(Path::new(&from), Path::new(&to)))?;
+    Ok(Word::NIL)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    // Copying opens the target first and empties it, which must not be the source.
+    match is_same_file(from, to)? {
+        true => Ok(()),
+        false => fs::copy(from, to).map(|_| ()),
+    }
+}
+
+fn is_same_file(from: &Path, to: &Path) -> io::Result<bool> {
+    let from = fs::metadata(from)?;
+    Ok(fs::metadata(to).is_ok_and(|to| (from.dev(), from.ino()) == (to.dev(), to.ino())))
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            copy(from, to)?;
+            fs::remove_file(from)
+        }
+        result => result,
+    }
+}
+
+fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let mut options = OpenOptions::new();
+    match text_argument(window.get(1))?.as_str() {
+        "read" => options.read(true),
+        "write" => options.write(true).create(true).truncate(true),
+        "readWrite" => options.read(true).write(true).create(true).truncate(false),
+        _ => return Err(Failure::argument(window.get(1))),
+    };
+    if !window.get(2).is_pointer() {
+        return Err(Failure::argument(window.get(2)));
+    }
+    let path = path_argument(thread, window.get(0))?;
+    close_dropped(thread);
+    let mut opened = outside(thread, || options.open(&path));
+    if opened.as_ref().is_err_and(is_shortage) {
+        thread.mutator.collect(CollectionKind::Full);
+        close_dropped(thread);
+        opened = outside(thread, || options.open(&path));
+    }
+    let file = attempt(thread, &path, || opened)?;
+    let number = thread.vm.files.add(OpenFile { file: Arc::new(file), path: path.into() });
+    if let Some(owner) = window.get(2).as_object() {
+        thread.vm.heap.register_finalizable(owner, number as u64);
+    }
+    make_integer(thread, number)
+}
+
+/// Closes the files and resources whose owners the collector has found dead.
+pub(super) fn close_dropped(thread: &mut Thread) {
+    while let Some(owner) = thread.vm.heap.take_finalizable() {
+        // There is none if the program has closed it.
+        if let Some(number) = resources::number_of_tag(owner.tag) {
+            resources::drop_resource(thread, number);
+            continue;
+        }
+        let file = thread.vm.files.take(owner.tag as i64);
+        outside(thread, || drop(file));
+    }
+}
+
+fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, .. } = thread.vm.files.remove(window.get(0))?;
+    outside(thread, || drop(file));
+    Ok(Word::NIL)
+}
+
+fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let metadata = attempt(thread, &path, || file.metadata())?;
+    make_size(thread, metadata.len())
+}
+
+/// Reads as many bytes as the array has elements, or fewer at the end of the file.
+fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let position = size_argument(window.get(1))?;
+    let wanted = array::mutable(thread.vm, window.get(2))?.length();
+    let bytes = attempt(thread, &path, || {
+        let mut bytes = zeroes(wanted)?;
+        let count = read_fully(&file, &mut bytes, position as u64)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    })?;
+    // An array keeps its length for life.
+    let array = array::mutable(thread.vm, window.get(2))?;
+    for (index, &byte) in bytes.iter().enumerate() {
+        let signed = Word::from_small_integer_unchecked(i64::from(byte as i8));
+        array.set_element(&mut thread.mutator, index, signed);
+    }
+    make_size(thread, bytes.len() as u64)
+}
+
+fn zeroes(length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// Reads until the bytes are full or the file is at its end.
+fn read_fully(file: &File, bytes: &mut [u8], position: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], position.saturating_add(filled as u64)) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::NotSeekable => return read_next(file, bytes),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Reads what comes next from a file without positions, such as a FIFO.
+fn read_next(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(bytes) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Writes at a position, or if the file has none, next.
+fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
+    match file.write_all_at(bytes, position) {
+        Err(error) if error.kind() == ErrorKind::NotSeekable => file.write_all(bytes),
+        result => result,
+    }
+}
+
+/// Writes the first bytes of an array.
+fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let count = size_argument(window.get(1))?;
+    let array = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
+    let position = size_argument(window.get(3))?;
+    if count > array.length() {
+        return Err(Failure::argument(window.get(1)));
+    }
+    let byte = |index| byte_argument(access::element(thread, array, index)?);
+    let bytes = (0..count).map(byte).collect::<Result<Vec<u8>, Failure>>()?;
+    attempt(thread, &path, || write_fully(&file, &bytes, position as u64))?;
+    Ok(Word::NIL)
+}
+
+/// A byte, written as a signed or an unsigned one.
+fn byte_argument(word: Word) -> Result<u8, Failure> {
+    match word.as_small_integer() {
+        Some(value @ -128..=255) => Ok(value as u8),
+        _ => Err(Failure::argument(word)),
+    }
+}

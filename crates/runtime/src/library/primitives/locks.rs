@@ -1,0 +1,65 @@
+//! Mutexes, conditions and semaphores: what the strands of one vat share.
+
+use squall_heap::Word;
+
+use super::answer;
+use super::channels::outcome;
+use super::strands::duration_argument;
+use crate::concurrency::locks;
+use crate::model::known;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::Primitive;
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("newMutex", |thread, _| answer(locks::make(thread, known::MUTEX, 0))),
+    Primitive::ordinary("newSharedMutex", |thread, _| {
+        answer(locks::make(thread, known::SHARED_MUTEX, 0))
+    }),
+    Primitive::ordinary("newCondition", |thread, _| {
+        answer(locks::make(thread, known::CONDITION, 0))
+    }),
+    Primitive::ordinary("newSemaphore:", |thread, window| {
+        answer(
+            count(window.get(0)).and_then(|permits| locks::make(thread, known::SEMAPHORE, permits)),
+        )
+    }),
+    Primitive::effect("mutex:lock:", |thread, window| {
+        outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
+    }),
+    Primitive::effect("mutex:relock:", |thread, window| {
+        outcome(count(window.get(1)).and_then(|times| locks::relock_mutex(thread, window, times)))
+    }),
+    Primitive::effect("mutexUnlock:", |thread, window| {
+        answer(locks::unlock_mutex(thread, window.get(0), 1))
+    }),
+    Primitive::effect("mutexDepth:", |thread, window| {
+        answer(locks::depth_of_mutex(thread, window.get(0)))
+    }),
+    Primitive::effect("mutexIsLocked:", |_, window| answer(locks::is_locked(window.get(0)))),
+    Primitive::effect("condition:await:within:", await_condition),
+    Primitive::effect("conditionSignalOne:", |thread, window| {
+        answer(locks::signal_one(thread, window.get(0)))
+    }),
+    Primitive::effect("conditionSignalAll:", |thread, window| {
+        answer(locks::signal_all(thread, window.get(0)))
+    }),
+    Primitive::effect("semaphoreWait:", |thread, window| outcome(locks::acquire(thread, window))),
+    Primitive::effect("semaphoreSignal:", |thread, window| {
+        answer(locks::release(thread, window.get(0)))
+    }),
+];
+
+fn count(word: Word) -> Result<i64, Failure> {
+    word.as_small_integer().filter(|number| *number >= 0).ok_or(Failure::argument(word))
+}
+
+/// The third argument is nil for ever, or milliseconds.
+fn await_condition(thread: &mut Thread, window: Window) -> Outcome {
+    let patience = match window.get(2) {
+        Word::NIL => Ok(None),
+        limit => duration_argument(limit).map(Some),
+    };
+    outcome(patience.and_then(|patience| locks::await_condition(thread, window, patience)))
+}

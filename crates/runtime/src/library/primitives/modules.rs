@@ -1,0 +1,172 @@
+//! Modules: loading them, and the kernel's registry of those of the library.
+//!
+//! A module is compiled once, but each time it is asked for it answers a new class object, made by
+//! the accessor of its class, which is guest code: the outcome is a call of that. So one who does not trust the
+//! module has it compiled here, and the class made in a sandbox.
+
+use std::path::Path;
+
+use squall_heap::Word;
+
+use super::answer;
+use super::reflection::{definition, make_handle};
+use super::resources::denied;
+use crate::concurrency::sandbox::grants;
+use crate::concurrency::worker::outside;
+use crate::model::host::CompileError;
+use crate::model::linking;
+use crate::model::module::LoadedModule;
+use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::primitive::Primitive;
+use crate::model::symbols::Symbol;
+use crate::objects::string::{Text, make_string, text_argument};
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("loadModule:", |thread, window| {
+        let path = text_argument(window.get(0));
+        path.map_or_else(Outcome::Fail, |path| load(thread, &path))
+    }),
+    Primitive::ordinary("loadModule:nextTo:", |thread, window| {
+        match path_next_to(thread, window) {
+            Ok(path) => load(thread, &path),
+            Err(failure) => failure.into(),
+        }
+    }),
+    Primitive::ordinary("definitionOfModule:", |thread, window| answer(define(thread, window))),
+    Primitive::ordinary("classOfModule:", |thread, window| {
+        match definition(thread.vm, window.get(0)) {
+            Ok(definition) => {
+                let module = definition.module.loaded();
+                make_class(thread, module, module.bytecode.path_text())
+            }
+            Err(failure) => failure.into(),
+        }
+    }),
+    Primitive::ordinary("libraryModule:", load_library),
+    Primitive::ordinary("registryAt:", |thread, window| {
+        answer(Text::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|name| {
+            let name = name.known(thread.vm.modules.symbols);
+            name.and_then(|name| thread.vm.roots.registered(name)).unwrap_or(Word::NIL)
+        }))
+    }),
+    Primitive::ordinary("registryAt:put:", |thread, window| {
+        answer(
+            name_argument(thread, window).map(|name| thread.vm.roots.register(name, window.get(1))),
+        )
+    }),
+];
+
+fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
+    let name = Text::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    Ok(name.intern(thread.vm.modules.symbols))
+}
+
+/// A path relative to the directory of a definition's source file.
+fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
+    let path = text_argument(window.get(0))?;
+    let definition = definition(thread.vm, window.get(1))?;
+    let directory = Path::new(definition.module.bytecode.path_text()).parent();
+    Ok(match directory {
+        Some(directory) => directory.join(&path).to_string_lossy().into_owned(),
+        None => path,
+    })
+}
+
+/// Fails unless the program may read the module in a file. Texts in Newspeak may be anywhere: what a compile error quotes of
+/// them is meant to be a program. *GC point* if it fails.
+pub(super) fn check_permission(thread: &mut Thread, path: &str) -> Result<(), Failure> {
+    let is_text = Path::new(path).extension().is_some_and(|extension| extension == "ns");
+    match is_text || thread.vm.may_load(path) {
+        true => Ok(()),
+        false => Err(denied(thread, "--allow-files", path)),
+    }
+}
+
+/// Makes a class object of the module in a source file.
+fn load(thread: &mut Thread, path: &str) -> Outcome {
+    match read(thread, path) {
+        Ok(module) => make_class(thread, module, path),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// A handle of the definition of the class of the module in a source file.
+fn define(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = text_argument(window.get(0))?;
+    let module = read(thread, &path)?;
+    match module.main_definition() {
+        Some(definition) => make_handle(thread, definition),
+        None => Err(without_class(thread, &path)),
+    }
+}
+
+/// The module in a source file, compiled. *GC point.*
+fn read(thread: &mut Thread, path: &str) -> Result<&'static LoadedModule, Failure> {
+    grants::check(thread, "system", path)?;
+    check_permission(thread, path)?;
+    let vm = thread.vm;
+    // Reading and compiling takes its time, and touches no object.
+    outside(thread, || linking::program_module(&vm.modules, path))
+        .map_err(|error| failure_for(thread, error, path))
+}
+
+fn load_library(thread: &mut Thread, window: Window) -> Outcome {
+    let name = match text_argument(window.get(0)) {
+        Ok(name) => name,
+        Err(failure) => return failure.into(),
+    };
+    let vm = thread.vm;
+    match thread.mutator.native(|| vm.modules.of_library(&name)) {
+        Some(module) => make_class(thread, module, &name),
+        None => not_found(thread, &name).into(),
+    }
+}
+
+/// Runs the accessor of the module's class, which nothing encloses.
+fn make_class(thread: &mut Thread, module: &'static LoadedModule, path: &str) -> Outcome {
+    let class = module.main_definition().map(|definition| definition.bytecode());
+    let Some(accessor) = class.and_then(|class| class.accessor) else {
+        return without_class(thread, path).into();
+    };
+    thread.message.clear();
+    thread.message.push(Word::NIL);
+    Outcome::Call(module.function(accessor))
+}
+
+/// The failure for a module that cannot be had. *GC point.*
+pub(super) fn failure_for(thread: &mut Thread, error: CompileError, path: &str) -> Failure {
+    match error {
+        CompileError::NotFound => not_found(thread, path),
+        CompileError::Invalid(diagnostics) => invalid(thread, &diagnostics, path),
+    }
+}
+
+fn not_found(thread: &mut Thread, path: &str) -> Failure {
+    let path = make_string(thread, path);
+    path.map_or_else(
+        |failure| failure,
+        |path| Failure::with(FailureReason::ModuleNotFound, path, Word::NIL),
+    )
+}
+
+fn without_class(thread: &mut Thread, path: &str) -> Failure {
+    invalid(thread, "the module has no class", path)
+}
+
+fn invalid(thread: &mut Thread, diagnostics: &str, path: &str) -> Failure {
+    let diagnostics = match make_string(thread, diagnostics) {
+        Ok(diagnostics) => diagnostics,
+        Err(failure) => return failure,
+    };
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(diagnostics);
+    let path = make_string(thread, path);
+    let diagnostics = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    path.map_or_else(
+        |failure| failure,
+        |path| Failure::with(FailureReason::Compile, diagnostics, path),
+    )
+}

@@ -1,0 +1,97 @@
+//! What every object can be asked: identity, class, and whether it is a value.
+
+use squall_heap::Word;
+
+use super::answer;
+use super::arithmetic::mix;
+use crate::concurrency::isolation;
+use crate::concurrency::values::counts_as_value;
+use crate::execution::unwind;
+use crate::model::behavior::Behavior;
+use crate::model::known;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::{Primitive, Shape};
+use crate::objects::classes::behavior_of_class;
+use crate::objects::string::{Text, symbol_object};
+use crate::state::thread::{Thread, Window};
+use crate::state::vm::Vm;
+use squall_bytecode::module::Side;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive {
+        name: "identical:to:",
+        run: |_, window| Outcome::Return(isolation::identical(window.get(0), window.get(1)).into()),
+        shape: Shape::Identical,
+    },
+    Primitive::ordinary("identityHash:", |_, window| {
+        let hash = i64::from(identity_hash(window.get(0)));
+        Outcome::Return(Word::from_small_integer_unchecked(hash))
+    }),
+    Primitive::ordinary("classOf:", |thread, window| {
+        Outcome::Return(thread.class_of(window.get(0)))
+    }),
+    Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window.get(0)))),
+    Primitive::ordinary("classNameOfTarget:", |thread, window| {
+        let far = isolation::far_reference(window.get(0)).ok_or(Failure::argument(window.get(0)));
+        answer(far.and_then(|far| class_name(thread, isolation::final_target(far))))
+    }),
+    Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
+    Primitive::ordinary("is:instanceOf:", is_instance),
+    Primitive::ordinary("isValue:", |thread, window| {
+        Outcome::Return(counts_as_value(thread.vm, window.get(0)).into())
+    }),
+    Primitive::ordinary("treatInstancesAsValues:", |thread, window| {
+        answer(class_argument(thread.vm, window.get(0)).map(|behavior| {
+            _ = behavior.definition.instances_are_values.set(());
+            Word::NIL
+        }))
+    }),
+];
+
+/// The behavior of the instances of a class.
+pub fn class_argument(vm: &Vm, class: Word) -> Result<&'static Behavior, Failure> {
+    behavior_of_class(vm, class).ok_or(Failure::argument(class))
+}
+
+/// A number that identical objects have in common, and others mostly not.
+fn identity_hash(word: Word) -> u32 {
+    if let Some(text) = Text::of(word) {
+        return text.hash();
+    }
+    let Some(object) = word.as_object() else {
+        return mix(word.bits());
+    };
+    match object.layout() {
+        known::BOXED_DOUBLE => mix(object.raw(0)),
+        known::LARGE_INTEGER => (0..object.length())
+            .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
+        known::FAR_REFERENCE => mix(u64::from(identity_hash(isolation::final_target(object)))),
+        _ => object.identity_hash(),
+    }
+}
+
+fn class_name(thread: &mut Thread, object: Word) -> Result<Word, Failure> {
+    let vm = thread.vm;
+    let behavior = vm.behavior_of_layout(known::layout_of(object));
+    let behavior = behavior.ok_or(Failure::argument(object))?;
+    let name = match (behavior.side, behavior_of_class(vm, object)) {
+        (Side::Class, Some(instances)) => vm.symbol(&format!("{} class", instances.name())),
+        _ => behavior.definition.name,
+    };
+    symbol_object(thread, name)
+}
+
+fn name_of_class(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let name = class_argument(thread.vm, window.get(0))?.name();
+    crate::objects::string::make_string(thread, name)
+}
+
+fn is_instance(thread: &mut Thread, window: Window) -> Outcome {
+    let (object, class) = (window.get(0), window.get(1));
+    let vm = thread.vm;
+    answer(class_argument(vm, class).map(|_| {
+        let behavior = vm.behavior_of_layout(known::layout_of(object));
+        behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into()
+    }))
+}

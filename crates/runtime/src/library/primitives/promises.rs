@@ -1,0 +1,164 @@
+//! Actors and promises.
+
+use squall_heap::{Object, Word};
+
+use super::answer;
+use super::strands::duration_argument;
+use crate::concurrency::early::{self, Held};
+use crate::concurrency::isolation::{self, far_reference, make_far_reference};
+use crate::concurrency::messages;
+use crate::concurrency::promises;
+use crate::concurrency::sandbox::{SandboxRef, metering};
+use crate::concurrency::timers;
+use crate::concurrency::transactions::effects::{self, Settling};
+use crate::concurrency::values::{self, Gift};
+use crate::model::known;
+use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::model::primitive::Primitive;
+use crate::objects::block;
+use crate::state::affinity::{Home, home_argument};
+use crate::state::thread::{Thread, Window};
+use crate::state::vat;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::effect("createActor:", |thread, window| {
+        answer(create_actor(thread, window, None, Home::ANYWHERE))
+    }),
+    Primitive::effect("createActor:on:", |thread, window| {
+        let home = home_argument(thread, window.get(1));
+        answer(home.and_then(|home| create_actor(thread, window, None, home)))
+    }),
+    Primitive::effect("createActor:mailbox:", |thread, window| {
+        let capacity = window.get(1);
+        answer(match capacity.as_small_integer() {
+            room @ Some(1..) => create_actor(thread, window, room, Home::ANYWHERE),
+            _ => Err(Failure::argument(capacity)),
+        })
+    }),
+    Primitive::ordinary("newPromise", |thread, _| answer(new_promise(thread))),
+    Primitive::ordinary("isPromise:", |thread, window| {
+        Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
+    }),
+    Primitive::effect("promise:whenResolved:", |thread, window| {
+        react(thread, window, window.get(1), Word::NIL)
+    }),
+    Primitive::effect("promise:onError:", |thread, window| {
+        react(thread, window, Word::NIL, window.get(1))
+    }),
+    Primitive::effect("promise:whenResolved:onError:", |thread, window| {
+        react(thread, window, window.get(1), window.get(2))
+    }),
+    Primitive::effect("promise:ensure:", |thread, window| {
+        react(thread, window, window.get(1), window.get(1))
+    }),
+    Primitive::ordinary("promise:resolve:", |thread, window| {
+        answer(settle(thread, window, promises::resolve))
+    }),
+    Primitive::ordinary("promise:error:", |thread, window| {
+        answer(settle(thread, window, promises::break_with))
+    }),
+    Primitive::effect("after:do:", |thread, window| answer(do_after(thread, window))),
+];
+
+/// Makes an actor, whose mailbox has room for so many messages, or for all without a number, and whose turns
+/// have this home. *GC point.*
+fn create_actor(
+    thread: &mut Thread,
+    window: Window,
+    capacity: Option<i64>,
+    home: Home,
+) -> Result<Word, Failure> {
+    let value = window.get(0);
+    let gift = values::give_away(thread.vm, value);
+    if matches!(gift, Gift::Refused) {
+        return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
+    }
+    let vat = vat::make(thread)?;
+    vat.set_home(home);
+    if let Gift::Early(key) = gift {
+        early::hold(thread, key, Held::Vat(vat));
+    }
+    let room = capacity.map_or(Word::NIL, Word::from_small_integer_unchecked);
+    vat.object().initialize_slot(vat::slots::ROOM, room);
+    let depth = thread.mutator.root_depth();
+    vat::keep(thread, vat);
+    let far = make_far_reference(thread, window.get(0), vat);
+    thread.mutator.truncate_roots(depth);
+    far
+}
+
+/// Makes an actor of a value in a sandbox. *GC point.*
+pub(super) fn create_actor_in(
+    thread: &mut Thread,
+    value: Word,
+    sandbox: SandboxRef,
+) -> Result<Word, Failure> {
+    let gift = values::give_away(thread.vm, value);
+    if matches!(gift, Gift::Refused) {
+        return Err(Failure::with(FailureReason::NotAValue, thread.class_of(value), Word::NIL));
+    }
+    let depth = thread.mutator.root_depth();
+    let value = thread.mutator.push_root(value);
+    let far = vat::make(thread).and_then(|vat| {
+        vat.enter_sandbox(sandbox);
+        if let Gift::Early(key) = gift {
+            early::hold(thread, key, Held::Vat(vat));
+        }
+        vat::keep(thread, vat);
+        let value = thread.mutator.get(value);
+        make_far_reference(thread, value, vat)
+    });
+    thread.mutator.truncate_roots(depth);
+    far
+}
+
+fn new_promise(thread: &mut Thread) -> Result<Word, Failure> {
+    let here = vat::current(thread)?;
+    let origin = promises::caller_origin(thread);
+    promises::make(thread, here, origin).map(Object::word)
+}
+
+fn react(thread: &mut Thread, window: Window, resolved: Word, broken: Word) -> Outcome {
+    let mut callbacks = [resolved, broken];
+    let depth = thread.mutator.root_depth();
+    let kept = callbacks.map(|callback| thread.mutator.push_root(callback));
+    let here = vat::current(thread);
+    callbacks = kept.map(|callback| thread.mutator.get(callback));
+    thread.mutator.truncate_roots(depth);
+    let [resolved, broken] = callbacks;
+    answer(here.and_then(|here| promises::add_callbacks(thread, here, window, resolved, broken)))
+}
+
+fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Failure> {
+    let here = vat::current(thread)?;
+    let promise = window.get(0).as_object().filter(|object| object.layout() == known::PROMISE);
+    let promise = promise.ok_or(Failure::argument(window.get(0)))?;
+    if let Some(effects) = effects::pending(thread) {
+        effects.settle(how, window.get(0), window.get(1));
+        return Ok(Word::NIL);
+    }
+    how(thread, here, promise, window.get(1));
+    Ok(Word::NIL)
+}
+
+/// Posts a message that evaluates a closure: to this vat, or to that of a far reference.
+fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let delay = duration_argument(window.get(0))?;
+    metering::count_message(thread)?;
+    let here = vat::current(thread)?;
+    let vm = thread.vm;
+    let value = vm.name_word(thread, vm.symbol("value"))?;
+    // SAFETY: the words from the second on are part of the window.
+    let receiver = unsafe { Window::new(window.start().add(1), 1) };
+    let message = messages::make(thread, value, Word::NIL, receiver)?;
+    let receiver = message.element(messages::RECEIVER);
+    let far = far_reference(receiver);
+    let object = far.map_or(receiver, isolation::target_of);
+    if block::closure(object).is_some() {
+        message.set_element(&mut thread.mutator, messages::KIND, Word::NIL);
+    }
+    message.set_element(&mut thread.mutator, messages::RECEIVER, object);
+    timers::post_after(thread, delay, far.map_or(here, isolation::vat_of), message);
+    Ok(Word::NIL)
+}

@@ -1,0 +1,134 @@
+//! Reflection: class definitions, and messages by name.
+//!
+//! A definition's handle is the number of its module and its own number there, in one integer. So
+//! a made-up handle names another definition at worst, and mostly fails.
+
+use squall_bytecode::entities::{ClassId, StringId};
+use squall_heap::Word;
+
+use super::answer;
+use super::objects::class_argument;
+use crate::concurrency::transactions::access;
+use crate::model::module::Definition;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::Primitive;
+use crate::model::symbols::Symbol;
+use crate::objects::array;
+use crate::objects::number::make_integer;
+use crate::objects::string::{Text, make_string, symbol_object};
+use crate::state::thread::{Thread, Window};
+use crate::state::vm::Vm;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("perform:on:with:", perform),
+    Primitive::ordinary("definitionOfClass:", |thread, window| {
+        answer(
+            class_argument(thread.vm, window.get(0))
+                .and_then(|behavior| make_handle(thread, behavior.definition)),
+        )
+    }),
+    Primitive::ordinary("definitionName:", |thread, window| {
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| symbol_object(thread, definition.name)),
+        )
+    }),
+    Primitive::ordinary("definitionFactoryName:", |thread, window| {
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| symbol_object(thread, definition.factory_selector)),
+        )
+    }),
+    Primitive::ordinary("definitionFilePath:", |thread, window| {
+        answer(
+            definition(thread.vm, window.get(0))
+                .and_then(|definition| make_string(thread, definition.module.bytecode.path_text())),
+        )
+    }),
+    Primitive::ordinary("definitionNestedClasses:", |thread, window| {
+        answer(nested_classes(thread, window))
+    }),
+    Primitive::ordinary("definitionMethodNames:", |thread, window| {
+        answer(method_names(thread, window))
+    }),
+    Primitive::ordinary("definitionClassMethodNames:", |thread, window| {
+        answer(class_method_names(thread, window))
+    }),
+];
+
+/// How many bits of a handle are the number within the module.
+const CLASS_BITS: u32 = 32;
+
+/// The handle of a definition. *GC point.*
+pub(super) fn make_handle(
+    thread: &mut Thread,
+    definition: &'static Definition,
+) -> Result<Word, Failure> {
+    let number = thread.vm.modules.number(definition.module.loaded()).unwrap_or(0);
+    make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
+}
+
+/// The definition that a handle stands for.
+pub fn definition(vm: &Vm, handle: Word) -> Result<&'static Definition, Failure> {
+    let find = || {
+        let handle = usize::try_from(handle.as_small_integer()?).ok()?;
+        let module = vm.modules.at(handle >> CLASS_BITS)?;
+        let id = ClassId(handle as u32);
+        (id.index() < module.bytecode.class_count()).then(|| module.definition(id))
+    };
+    find().ok_or(Failure::argument(handle))
+}
+
+fn nested_classes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let definition = definition(thread.vm, window.get(0))?;
+    let nested = &definition.bytecode().nested;
+    array::make_of(thread, nested.len(), |thread, index| {
+        make_handle(thread, definition.module.definition(nested[index]))
+    })
+}
+
+fn method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let definition = definition(thread.vm, window.get(0))?;
+    let methods = &definition.bytecode().methods;
+    names(thread, definition, methods.iter().map(|method| method.selector))
+}
+
+fn class_method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let definition = definition(thread.vm, window.get(0))?;
+    let class = definition.bytecode();
+    let factory = std::iter::once(class.factory_selector);
+    let methods = class.class_methods.iter().map(|method| method.selector);
+    names(thread, definition, factory.chain(methods))
+}
+
+/// An array of symbols for names in the definition's module. *GC point.*
+fn names(
+    thread: &mut Thread,
+    definition: &'static Definition,
+    names: impl Iterator<Item = StringId>,
+) -> Result<Word, Failure> {
+    let names: Vec<Symbol> = names.map(|name| definition.module.symbol(name)).collect();
+    array::make_of(thread, names.len(), |thread, index| symbol_object(thread, names[index]))
+}
+
+/// Sends the message with this name to an object, with the elements of an array as arguments.
+fn perform(thread: &mut Thread, window: Window) -> Outcome {
+    let Some(selector) = Text::of(window.get(0)) else {
+        return Failure::argument(window.get(0)).into();
+    };
+    let symbols = thread.vm.modules.symbols;
+    let selector = selector.intern(symbols);
+    let arguments = array::of(window.get(2));
+    match arguments.filter(|array| array.length() == symbols.arity(selector)) {
+        Some(array) => {
+            thread.message.clear();
+            thread.message.push(window.get(1));
+            match access::extend_message(thread, array) {
+                Ok(()) => Outcome::Send(selector),
+                Err(failure) => failure.into(),
+            }
+        }
+        None => Failure::argument(window.get(2)).into(),
+    }
+}

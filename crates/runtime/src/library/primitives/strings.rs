@@ -1,0 +1,303 @@
+//! Strings and symbols: access, search, and how strings are made of others.
+//!
+//! Everything that makes a string measures first, allocates once and then copies, so that it takes
+//! time in proportion to the text. Between measuring and copying there is a GC point, after which
+//! all arguments are read again.
+
+use std::cmp::Ordering;
+
+use memchr::memmem;
+use squall_heap::Word;
+
+use super::answer;
+use crate::concurrency::sandbox::metering;
+use crate::concurrency::transactions::access;
+use crate::model::known;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::Primitive;
+use crate::objects::array;
+use crate::objects::number::integer_argument;
+use crate::objects::string::{
+    NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
+};
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("stringLength:", |_, window| {
+        answer(text(window, 0).map(|text| size_word(text.len())))
+    }),
+    Primitive::ordinary("string:charAt:", |thread, window| {
+        answer(code_point_at(window).and_then(|code_point| make_character(thread, code_point)))
+    }),
+    Primitive::ordinary("string:codepointAt:", |_, window| {
+        answer(code_point_at(window).map(|code_point| size_word(code_point as usize)))
+    }),
+    Primitive::ordinary("string:from:to:", |thread, window| answer(substring(thread, window))),
+    Primitive::ordinary("string:concatenate:", |thread, window| {
+        answer(concatenate(thread, window))
+    }),
+    Primitive::ordinary("string:equals:", equals),
+    Primitive::ordinary("string:compare:", |_, window| answer(compare(window))),
+    Primitive::ordinary("string:indexOf:startingAt:", |_, window| answer(index_of(window))),
+    Primitive::ordinary("stringHash:", |_, window| {
+        answer(text(window, 0).map(|text| size_word(text.hash() as usize)))
+    }),
+    Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window))),
+    Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window))),
+    Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window))),
+    Primitive::ordinary("stringFromCodepoint:", |thread, window| {
+        answer(
+            code_point_argument(window.get(0))
+                .and_then(|code_point| make_character(thread, code_point)),
+        )
+    }),
+    Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window))),
+    Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window))),
+];
+
+/// The bytes of the text in UTF-8, a code point for each. *GC point.*
+fn as_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let text = text(window, 0)?;
+    if text.width() == Width::One && text.bytes().is_ascii() {
+        return from_symbol_or_same(thread, window);
+    }
+    make_byte_string(thread, text.to_rust().as_bytes())
+}
+
+/// The text of bytes in UTF-8; those that are no character become U+FFFD. *GC point.*
+fn from_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let bytes = byte_argument(window.get(0))?;
+    if bytes.is_ascii() {
+        return from_symbol_or_same(thread, window);
+    }
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    make_string(thread, &text)
+}
+
+/// The string itself; for a symbol, the string of its text. *GC point.*
+fn from_symbol_or_same(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    match window.get(0).as_object().map(|object| object.layout()) {
+        Some(known::SYMBOL) => from_symbol(thread, window),
+        _ => Ok(window.get(0)),
+    }
+}
+
+/// The bytes of a string whose code points are bytes; valid until the next GC point.
+pub(super) fn byte_argument<'a>(word: Word) -> Result<&'a [u8], Failure> {
+    let text = Text::of(word).filter(|text| text.width() == Width::One);
+    text.map(Text::bytes).ok_or(Failure::argument(word))
+}
+
+/// The text in a word of the window.
+#[inline]
+fn text(window: Window, index: usize) -> Result<Text, Failure> {
+    Text::of(window.get(index)).ok_or(Failure::argument(window.get(index)))
+}
+
+fn size_word(size: usize) -> Word {
+    Word::from_small_integer_unchecked(size as i64)
+}
+
+fn code_point_at(window: Window) -> Result<u32, Failure> {
+    let text = text(window, 0)?;
+    let position = array::position(window.get(0), text.len(), window.get(1))?;
+    Ok(text.code_point(position))
+}
+
+fn code_point_argument(word: Word) -> Result<u32, Failure> {
+    let code_point = u32::try_from(integer_argument(word)?).ok().and_then(char::from_u32);
+    code_point.map(u32::from).ok_or(Failure::argument(word))
+}
+
+fn substring(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let source = text(window, 0)?;
+    let range = array::range(window.get(0), source.len(), window.get(1), window.get(2));
+    let (start, length) = range?;
+    if length == 1 {
+        return make_character(thread, source.code_point(start));
+    }
+    let width = match source.width() {
+        Width::One => Width::One,
+        _ => (start..start + length)
+            .map(|index| Width::of(source.code_point(index)))
+            .max()
+            .unwrap_or(Width::One),
+    };
+    if width == source.width() {
+        let mut made = NewString::allocate(thread, length, width)?;
+        let copied = made.append(text(window, 0)?, start, length);
+        return complete(made, copied, window);
+    }
+    let code_points: Vec<u32> = source.code_points().skip(start).take(length).collect();
+    crate::objects::string::make_from_code_points(thread, &code_points)
+}
+
+/// The string, which was filled unless somebody changed an argument meanwhile.
+fn complete(made: NewString, filled: bool, window: Window) -> Result<Word, Failure> {
+    let string = if filled { made.finish() } else { None };
+    string.ok_or(Failure::argument(window.get(0)))
+}
+
+fn concatenate(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (left, right) = (text(window, 0)?, text(window, 1)?);
+    let width = left.width().max(right.width());
+    let mut made = NewString::allocate(thread, left.len() + right.len(), width)?;
+    let (left, right) = (text(window, 0)?, text(window, 1)?);
+    let copied = made.append(left, 0, left.len()) && made.append(right, 0, right.len());
+    complete(made, copied, window)
+}
+
+fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let array = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let (mut length, mut width) = (0usize, Width::One);
+    for index in 0..array.length() {
+        let element = access::element(thread, array, index)?;
+        let part = Text::of(element).ok_or(Failure::argument(element))?;
+        length = length.saturating_add(part.len());
+        width = width.max(part.width());
+    }
+    let mut made = NewString::allocate(thread, length, width)?;
+    let array = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    // Another thread may have changed elements since they were measured.
+    let mut copied = true;
+    for index in 0..array.length() {
+        let part = Text::of(access::element(thread, array, index)?);
+        copied &= part.is_some_and(|part| made.append(part, 0, part.len()));
+    }
+    complete(made, copied, window)
+}
+
+fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let symbol = window.get(0);
+    if known::layout_of(symbol) != known::SYMBOL {
+        return Err(Failure::argument(symbol));
+    }
+    let source = text(window, 0)?;
+    let mut made = NewString::allocate(thread, source.len(), source.width())?;
+    let source = text(window, 0)?;
+    let copied = made.append(source, 0, source.len());
+    complete(made, copied, window)
+}
+
+/// What a symbol takes beside its text, in bytes.
+const SYMBOL_OVERHEAD: usize = 100;
+
+fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    if known::layout_of(window.get(0)) == known::SYMBOL {
+        return Ok(window.get(0));
+    }
+    let (text, symbols) = (text(window, 0)?, thread.vm.modules.symbols);
+    let symbol = match text.known(symbols) {
+        Some(symbol) => symbol,
+        None => {
+            // The text is there twice, as an object and for the table.
+            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * text.bytes().len());
+            text.intern(symbols)
+        }
+    };
+    symbol_object(thread, symbol)
+}
+
+fn equals(_: &mut Thread, window: Window) -> Outcome {
+    let (left, right) = (window.get(0), window.get(1));
+    if left == right && is_string(left) {
+        return Outcome::Return(Word::TRUE);
+    }
+    answer(
+        text(window, 0).map(|left| Text::of(right).is_some_and(|right| left.equals(right)).into()),
+    )
+}
+
+fn compare(window: Window) -> Result<Word, Failure> {
+    let order = match text(window, 0)?.compare(text(window, 1)?) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    };
+    Ok(Word::from_small_integer_unchecked(order))
+}
+
+fn index_of(window: Window) -> Result<Word, Failure> {
+    let (whole, part) = (text(window, 0)?, text(window, 1)?);
+    let Some(start) = array::index_argument(window.get(2))?.checked_sub(1) else {
+        return Err(Failure::index(window.get(0), window.get(2)));
+    };
+    let found = if start > whole.len() { None } else { find(whole, part, start) };
+    Ok(size_word(found.map_or(0, |position| position + 1)))
+}
+
+/// Where `part` first occurs in `whole` at `start` or later; takes time in proportion to both.
+fn find(whole: Text, part: Text, start: usize) -> Option<usize> {
+    if whole.width() == Width::One && part.width() == Width::One {
+        return memmem::find(&whole.bytes()[start..], part.bytes()).map(|at| start + at);
+    }
+    // A string is stored as narrow as it can be, so a wider one has characters that are not here.
+    if part.width() > whole.width() {
+        return None;
+    }
+    let part: Vec<u32> = part.code_points().collect();
+    let whole = (start..whole.len()).map(|index| whole.code_point(index));
+    find_code_points(whole, &part).map(|at| start + at)
+}
+
+/// The algorithm of Knuth, Morris and Pratt ("Fast Pattern Matching in Strings", 1977).
+fn find_code_points(whole: impl Iterator<Item = u32>, part: &[u32]) -> Option<usize> {
+    if part.is_empty() {
+        return Some(0);
+    }
+    let borders = borders(part);
+    let mut matched = 0;
+    for (index, code_point) in whole.enumerate() {
+        while matched > 0 && part[matched] != code_point {
+            matched = borders[matched - 1];
+        }
+        if part[matched] == code_point {
+            matched += 1;
+        }
+        if matched == part.len() {
+            return Some(index + 1 - matched);
+        }
+    }
+    None
+}
+
+/// For each beginning of the text, how long the longest shorter text is that it starts and ends with.
+fn borders(text: &[u32]) -> Vec<usize> {
+    let mut borders = vec![0; text.len()];
+    let mut length = 0;
+    for index in 1..text.len() {
+        while length > 0 && text[length] != text[index] {
+            length = borders[length - 1];
+        }
+        if text[length] == text[index] {
+            length += 1;
+        }
+        borders[index] = length;
+    }
+    borders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn search_finds_the_first_occurrence(whole in "[ab]{0,40}", part in "[ab]{0,6}") {
+            let points = |text: &str| text.chars().map(u32::from).collect::<Vec<u32>>();
+            let found = find_code_points(points(&whole).into_iter(), &points(&part));
+            prop_assert_eq!(found, whole.find(&part));
+        }
+    }
+
+    #[test]
+    fn search_takes_linear_time() {
+        // A search that starts over at each position would take ten thousand million steps.
+        let whole = std::iter::repeat_n(7, 200_000);
+        let mut part = vec![7; 100_000];
+        part.push(8);
+        assert_eq!(find_code_points(whole, &part), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Transactions: the floor of the library's `Transaction`.
+
+use squall_heap::Word;
+
+use super::answer;
+use crate::concurrency::transactions::statistics::NAMES;
+use crate::concurrency::transactions::transaction;
+use crate::model::outcome::{Failure, Outcome};
+use crate::model::primitive::{Primitive, Shape};
+use crate::objects::array;
+use crate::objects::number::make_integer;
+use crate::objects::string::make_string;
+use crate::state::thread::Thread;
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive {
+        name: "transactionBegin",
+        run: |thread, _| transaction::begin(thread),
+        shape: Shape::Begin,
+    },
+    Primitive {
+        name: "transactionCommit",
+        run: |thread, _| transaction::commit(thread),
+        shape: Shape::Commit,
+    },
+    Primitive::ordinary("transactionRetry", |thread, _| transaction::retry(thread)),
+    Primitive::ordinary("transactionMark", |thread, _| transaction::mark(thread)),
+    Primitive::ordinary("transactionChoose", |thread, _| transaction::choose(thread)),
+    Primitive::ordinary("transactionForget:", |thread, window| {
+        transaction::forget_mark(thread, window.get(0))
+    }),
+    Primitive::ordinary("transactionGoBack:", |thread, window| {
+        transaction::go_back(thread, window.get(0))
+    }),
+    Primitive::ordinary("transactionRuns", |thread, _| {
+        Outcome::Return(thread.transaction.is_some().into())
+    }),
+    Primitive::effect("transactionInevitable", |_, _| Outcome::Return(Word::NIL)),
+    Primitive::ordinary("transactionCounts", |thread, _| answer(counts(thread))),
+    Primitive::ordinary("transactionReport", |thread, _| {
+        let text = thread.vm.transactions.statistics.report(thread.vm);
+        answer(make_string(thread, &text))
+    }),
+];
+
+/// What was counted so far: names and numbers in turn. *GC point.*
+fn counts(thread: &mut Thread) -> Result<Word, Failure> {
+    let sums = thread.vm.transactions.statistics.sums();
+    array::make_of(thread, 2 * NAMES.len(), |thread, index| match index % 2 {
+        0 => make_string(thread, NAMES[index / 2]),
+        _ => make_integer(thread, i64::try_from(sums[index / 2]).unwrap_or(i64::MAX)),
+    })
+}

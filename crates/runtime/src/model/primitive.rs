@@ -1,0 +1,53 @@
+//! What a primitive is: a native function that library code calls by name.
+//!
+//! Linked functions, inline caches and tiers refer to primitives; the table of them all belongs to the library above, which
+//! gives it to the machine when that is made.
+
+use crate::model::outcome::Outcome;
+use crate::state::thread::{Thread, Window};
+
+/// A primitive.
+pub struct Primitive {
+    /// The selector that names it.
+    pub name: &'static str,
+    /// What it does.
+    pub run: fn(&mut Thread, Window) -> Outcome,
+    /// What tiers may do themselves instead of calling `run`.
+    pub shape: Shape,
+}
+
+/// Finds the primitive with a name; for an unknown name, one that fails.
+pub type FindPrimitive = fn(&str) -> &'static Primitive;
+
+/// Primitives that tiers know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// Nothing special.
+    Ordinary,
+    /// Runs the closure in the window's first word with the other words as arguments.
+    Evaluate,
+    /// Whether the window's two words are the same, bit for bit, unless they are boxed numbers.
+    Identical,
+    /// Has an effect that others can notice or that cannot be undone, or waits: a transaction becomes
+    /// inevitable before.
+    Effect,
+    /// Begins a transaction: see [`transaction::try_begin`](crate::concurrency::transactions::transaction::try_begin).
+    Begin,
+    /// Ends a transaction: see [`transaction::try_commit`](crate::concurrency::transactions::transaction::try_commit).
+    Commit,
+}
+
+impl Primitive {
+    /// A primitive that tiers just call.
+    pub const fn ordinary(
+        name: &'static str,
+        run: fn(&mut Thread, Window) -> Outcome,
+    ) -> Primitive {
+        Primitive { name, run, shape: Shape::Ordinary }
+    }
+
+    /// A primitive with an effect beyond memory.
+    pub const fn effect(name: &'static str, run: fn(&mut Thread, Window) -> Outcome) -> Primitive {
+        Primitive { name, run, shape: Shape::Effect }
+    }
+}

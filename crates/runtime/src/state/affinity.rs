@@ -1,0 +1,475 @@
+//! Affinity: strands and vats that run on one native thread only.
+//!
+//! A strand's *home* is where it may run: anywhere, that is on the ordinary workers, or on one native
+//! thread, a bound worker of the scheduler. It comes from three places; the first that says anything counts:
+//!
+//! | | set by | for |
+//! |---|---|---|
+//! | the strand is *confined* | `aNativeThread do: […]` | as long as the block runs |
+//! | the strand is *bound* | `bindTo:`, or who started it | good |
+//! | its vat has a home | who made the actor | good |
+//!
+//! Anybody may change what a strand is bound to, at any time; whoever is about to run a strand looks
+//! whether it is at home, and otherwise sends it there (`vat.rs`, `worker.rs`).
+//!
+//! The process's *main* thread is one of them if the embedder lends it ([`lend_main_thread`]): libraries
+//! for user interfaces insist on it. It attaches itself when it is first needed. The others are made by
+//! the program, start at once, and end when the collector has found that nothing refers to the
+//! guest's object for them; a strand or vat whose home they are counts as a reference.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use squall_heap::{CollectionKind, Tracer, Word};
+use squall_scheduler::WorkerId;
+
+use crate::concurrency::sandbox::grants;
+use crate::concurrency::worker;
+use crate::model::outcome::{Failure, FailureReason};
+use crate::objects::string::make_string;
+use crate::state::fences;
+use crate::state::thread::{Thread, Window};
+use crate::state::vm::Vm;
+
+/// Where a strand may run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Home(u16);
+
+impl Home {
+    /// On any ordinary worker.
+    pub const ANYWHERE: Home = Home(0);
+
+    /// On the native thread that is this bound worker.
+    pub fn of(worker: WorkerId) -> Home {
+        Home(worker.index() as u16 + 1)
+    }
+
+    /// The bound worker, if it is one native thread only.
+    #[inline]
+    pub fn worker(self) -> Option<WorkerId> {
+        self.0.checked_sub(1).map(|index| WorkerId::from_index(usize::from(index)))
+    }
+
+    /// As a number that the guest keeps.
+    pub fn number(self) -> i64 {
+        i64::from(self.0)
+    }
+
+    /// As 16 bits; anywhere is 0.
+    #[inline]
+    pub(crate) fn bits(self) -> u32 {
+        u32::from(self.0)
+    }
+
+    #[inline]
+    pub(crate) fn from_bits(bits: u32) -> Home {
+        Home(bits as u16)
+    }
+}
+
+/// The homes that a strand has been given, in one word: in the lower half the one that it is bound to, above
+/// it the one that it is confined to, and a flag. Anybody may change them.
+#[derive(Default)]
+pub struct Affinity(AtomicU32);
+
+const BOUND: u32 = 0xFFFF;
+const CONFINED: u32 = 0x7FFF << CONFINED_SHIFT;
+const CONFINED_SHIFT: u32 = 16;
+/// C has called the strand, so that it belongs where C's frames are.
+const ANCHORED: u32 = 1 << 31;
+
+impl Affinity {
+    /// Where the strand may run, if it has been given a home, or is anchored, and so may be handed over by anybody.
+    #[inline]
+    pub fn home(&self) -> Option<Home> {
+        // Relaxed, here and below: who changes it for somebody else has that look again.
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            bits if bits & ANCHORED != 0 => Some(Home::ANYWHERE),
+            bits if bits & CONFINED != 0 => Some(Affinity::confined(bits)),
+            bits => Some(Home::from_bits(bits)),
+        }
+    }
+
+    /// Whether C has called the strand.
+    #[inline]
+    pub fn is_anchored(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & ANCHORED != 0
+    }
+
+    /// Whether C has called the strand, from now on.
+    pub fn set_anchored(&self, is_anchored: bool) {
+        match is_anchored {
+            true => self.0.fetch_or(ANCHORED, Ordering::Relaxed),
+            false => self.0.fetch_and(!ANCHORED, Ordering::Relaxed),
+        };
+    }
+
+    /// The strand has this home for good, wherever else it may be confined to for a time.
+    pub fn bind(&self, home: Home) {
+        self.change(|bits| bits & !BOUND | home.bits());
+    }
+
+    /// The strand has this home for a time; answers the one that it had for a time before.
+    pub fn confine(&self, home: Home) -> Home {
+        Affinity::confined(self.change(|bits| bits & !CONFINED | home.bits() << CONFINED_SHIFT))
+    }
+
+    /// The strand has been given no home.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Every home that the strand has been given.
+    pub fn homes(&self) -> [Home; 2] {
+        let bits = self.0.load(Ordering::Relaxed);
+        [Home::from_bits(bits & BOUND), Affinity::confined(bits)]
+    }
+
+    fn confined(bits: u32) -> Home {
+        Home::from_bits((bits & CONFINED) >> CONFINED_SHIFT)
+    }
+
+    /// Answers what was before.
+    fn change(&self, change: impl Fn(u32) -> u32) -> u32 {
+        let changed = |bits| Some(change(bits));
+        let updated = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
+        updated.unwrap_or_else(|bits| bits)
+    }
+}
+
+/// The native threads that the program knows.
+pub struct NativeThreads {
+    /// By the bits of their homes.
+    entries: Mutex<BTreeMap<u32, Entry>>,
+    main: OnceLock<Home>,
+    /// Whether the main thread was asked to come.
+    is_main_called: AtomicBool,
+}
+
+struct Entry {
+    /// The guest's object, which does not live because it is here.
+    object: Word,
+    name: String,
+}
+
+/// What the main thread is called in reports.
+const MAIN: &str = "main";
+
+impl Default for NativeThreads {
+    fn default() -> NativeThreads {
+        NativeThreads {
+            entries: Mutex::default(),
+            main: OnceLock::new(),
+            is_main_called: AtomicBool::new(false),
+        }
+    }
+}
+
+impl NativeThreads {
+    /// The home on the main thread, for which the scheduler keeps a number.
+    fn main(&self, vm: &Vm) -> Result<Home, Failure> {
+        if let Some(&home) = self.main.get() {
+            return Ok(home);
+        }
+        let mut entries = self.entries.lock();
+        if let Some(&home) = self.main.get() {
+            return Ok(home);
+        }
+        let home = vm.scheduler.reserve_bound().map(Home::of).ok_or(Failure::out_of_memory())?;
+        entries.insert(home.bits(), Entry { object: Word::NIL, name: MAIN.to_owned() });
+        _ = self.main.set(home);
+        Ok(home)
+    }
+
+    /// Whether the program knows any.
+    pub(crate) fn has_any(&self) -> bool {
+        !self.entries.lock().is_empty()
+    }
+
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.entries.lock().len()
+    }
+
+    /// The guest's object for a home, or nil.
+    pub fn object(&self, home: Home) -> Word {
+        self.entries.lock().get(&home.bits()).map_or(Word::NIL, |entry| entry.object)
+    }
+
+    /// What reports call the native thread of a home.
+    pub fn name(&self, home: Home) -> Option<String> {
+        self.entries.lock().get(&home.bits()).map(|entry| entry.name.clone())
+    }
+
+    /// The home with this number, if the program knows it.
+    pub fn home(&self, word: Word) -> Option<Home> {
+        let bits = word.as_small_integer().and_then(|number| u32::try_from(number).ok())?;
+        self.entries.lock().contains_key(&bits).then(|| Home::from_bits(bits))
+    }
+
+    /// Shows the guest's objects to the collector: in full collections, the main thread's and those for
+    /// which `is_needed`.
+    pub(crate) fn visit(
+        &self,
+        kind: CollectionKind,
+        is_needed: impl Fn(Home) -> bool,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        let main = self.main.get().copied();
+        for (&bits, entry) in self.entries.lock().iter_mut() {
+            let home = Home::from_bits(bits);
+            if kind == CollectionKind::Nursery || Some(home) == main || is_needed(home) {
+                visit(&mut entry.object);
+            }
+        }
+    }
+
+    /// Follows the guest's objects that survive a full collection; the native threads of the others end.
+    pub(crate) fn update(&self, vm: &Vm, tracer: &mut Tracer<'_>) {
+        let main = self.main.get().copied();
+        self.entries.lock().retain(|&bits, entry| {
+            let home = Home::from_bits(bits);
+            let survives = tracer.update(&mut entry.object) || Some(home) == main;
+            if let Some(worker) = home.worker().filter(|_| !survives) {
+                vm.scheduler.dismiss_bound(worker);
+            }
+            survives
+        });
+    }
+}
+
+/// Starts a native thread for the guest object that is the window's last word; answers its home. *GC point.*
+pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, Failure> {
+    let vm = thread.vm;
+    let Some(id) = reserve(thread) else {
+        return Err(unsupported(thread, "one more native thread"));
+    };
+    let (home, object) = (Home::of(id), window.get(window.len() - 1));
+    vm.native_threads.entries.lock().insert(home.bits(), Entry { object, name: name.clone() });
+    // The system's names end with a zero.
+    let builder = std::thread::Builder::new().name(name.replace('\0', ""));
+    if builder.spawn(move || serve(vm, home)).is_err() {
+        vm.native_threads.entries.lock().remove(&home.bits());
+        vm.scheduler.release_bound(id);
+        return Err(unsupported(thread, "one more native thread"));
+    }
+    Ok(home)
+}
+
+/// A number for a native thread. If there is none, a collection may find threads that nobody needs; it takes
+/// them some time to leave. *GC point.*
+fn reserve(thread: &mut Thread) -> Option<WorkerId> {
+    let scheduler = &thread.vm.scheduler;
+    if let Some(id) = scheduler.reserve_bound() {
+        return Some(id);
+    }
+    let before = thread.vm.native_threads.count();
+    thread.mutator.collect(CollectionKind::Full);
+    if thread.vm.native_threads.count() == before {
+        return None;
+    }
+    let end = Instant::now() + TIME_TO_LEAVE;
+    loop {
+        let id = thread.mutator.native(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            scheduler.reserve_bound()
+        });
+        if id.is_some() || Instant::now() > end {
+            return id;
+        }
+    }
+}
+
+/// How long is waited for native threads that may be about to leave.
+const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
+
+/// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
+/// be there.
+pub fn register_main(thread: &Thread, object: Word) -> Result<Home, Failure> {
+    let vm = thread.vm;
+    let home = vm.native_threads.main(vm)?;
+    if let Some(entry) = vm.native_threads.entries.lock().get_mut(&home.bits())
+        && entry.object == Word::NIL
+    {
+        entry.object = object;
+    }
+    Ok(home)
+}
+
+/// What a sandbox needs to have strands bound to native threads.
+pub(crate) const NATIVE_THREADS: &str = "nativeThreads";
+
+/// The home with this number or, for nil, that of those without one, which is there from now on.
+/// *GC point.*
+pub fn home_argument(thread: &mut Thread, word: Word) -> Result<Home, Failure> {
+    if word == Word::NIL {
+        return Ok(Home::ANYWHERE);
+    }
+    grants::check(thread, NATIVE_THREADS, "a native thread of one's own")?;
+    let vm = thread.vm;
+    let home = vm.native_threads.home(word).ok_or(Failure::argument(word))?;
+    if vm.native_threads.main.get() == Some(&home) && !call_main(vm, home) {
+        return Err(unsupported(thread, "the main thread, which the embedder keeps,"));
+    }
+    Ok(home)
+}
+
+/// Whether the calling thread is the one that this guest object stands for: for calls of libraries that are
+/// confined to it. If it is not, the object is sent `do:withArguments:`, and the call comes again from there.
+pub fn is_here(thread: &Thread, native_thread: Word) -> bool {
+    let here = thread.home;
+    here != Home::ANYWHERE && thread.vm.native_threads.object(here) == native_thread
+}
+
+/// The failure for something that is not supported. *GC point.*
+pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
+    match make_string(thread, what) {
+        Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
+        Err(failure) => failure,
+    }
+}
+
+/// What a native thread does of which the program has an object. *GC point.*
+fn serve(vm: &'static Vm, home: Home) {
+    let Some(id) = home.worker() else { return };
+    let mut thread = Thread::attach_bound(vm, id);
+    // Until it is dismissed, or the program ends.
+    worker::work(&mut thread, |_| false);
+}
+
+/// Where the main thread waits until a machine needs it.
+static MAIN_THREAD: Loan = Loan { state: Mutex::new(Lent::No), called: Condvar::new() };
+
+struct Loan {
+    state: Mutex<Lent>,
+    called: Condvar,
+}
+
+enum Lent {
+    /// Nobody waits.
+    No,
+    /// It waits.
+    Waits,
+    /// It is to serve this machine.
+    Called(&'static Vm, Home),
+    /// It serves one.
+    Serves,
+}
+
+/// Has the main thread come; whether there is one that does.
+fn call_main(vm: &'static Vm, home: Home) -> bool {
+    let called = &vm.native_threads.is_main_called;
+    if called.load(Ordering::Relaxed) {
+        return true;
+    }
+    let mut state = MAIN_THREAD.state.lock();
+    match *state {
+        Lent::No => return false,
+        Lent::Called(..) | Lent::Serves => {}
+        Lent::Waits => {
+            *state = Lent::Called(vm, home);
+            MAIN_THREAD.called.notify_one();
+        }
+    }
+    called.store(true, Ordering::Relaxed);
+    true
+}
+
+/// Runs `work` on a native thread of its own, and lends the calling one, which should be the process's main
+/// thread, to the machine that `work` starts. `work` is to end the process, since this does not return
+/// before it has.
+///
+/// If the system has no other thread, `work` runs on this one. *GC point.*
+pub fn lend_main_thread(work: impl FnOnce() + Send + 'static) {
+    fences::prepare();
+    *MAIN_THREAD.state.lock() = Lent::Waits;
+    // The system takes it only if it has a thread for it.
+    let place = Arc::new(Mutex::new(Some(work)));
+    let other = Arc::clone(&place);
+    let builder = std::thread::Builder::new().name("program".into()).stack_size(PROGRAM_STACK);
+    let program = builder.spawn(move || {
+        let _end = EndOfLoan;
+        run(&other);
+    });
+    match program {
+        Ok(program) => {
+            serve_machine();
+            _ = program.join();
+        }
+        Err(_) => {
+            drop(EndOfLoan);
+            run(&place);
+        }
+    }
+}
+
+fn run(place: &Mutex<Option<impl FnOnce()>>) {
+    let work = place.lock().take();
+    work.into_iter().for_each(|work| work());
+}
+
+/// However the program ends, the main thread does not wait any more.
+struct EndOfLoan;
+
+impl Drop for EndOfLoan {
+    fn drop(&mut self) {
+        *MAIN_THREAD.state.lock() = Lent::No;
+        MAIN_THREAD.called.notify_one();
+    }
+}
+
+/// As much as main threads have.
+const PROGRAM_STACK: usize = 8 << 20;
+
+/// Waits until a machine needs the calling thread, and serves it to its end, or until none will.
+/// *GC point.*
+fn serve_machine() {
+    let mut state = MAIN_THREAD.state.lock();
+    while matches!(*state, Lent::Waits) {
+        MAIN_THREAD.called.wait(&mut state);
+    }
+    if let Lent::Called(vm, home) = *state {
+        *state = Lent::Serves;
+        drop(state);
+        serve(vm, home);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_for_a_time_comes_before_what_is_for_good() {
+        let [one, two] = [1, 32_000].map(|index| Home::of(WorkerId::from_index(index)));
+        let affinity = Affinity::default();
+        assert_eq!(affinity.home(), None);
+        affinity.bind(one);
+        assert_eq!(affinity.home(), Some(one));
+        assert_eq!(affinity.confine(two), Home::ANYWHERE);
+        assert_eq!(affinity.home(), Some(two));
+        assert_eq!(affinity.homes(), [one, two]);
+        affinity.set_anchored(true);
+        assert_eq!(affinity.home(), Some(Home::ANYWHERE));
+        affinity.bind(two);
+        assert_eq!(affinity.confine(Home::ANYWHERE), two);
+        affinity.set_anchored(false);
+        assert_eq!(affinity.home(), Some(two));
+        affinity.reset();
+        assert_eq!(affinity.home(), None);
+    }
+
+    #[test]
+    fn homes_are_found_by_their_numbers() {
+        for index in [0, 1, 256, 4351] {
+            let home = Home::of(WorkerId::from_index(index));
+            assert_eq!(home.worker().map(WorkerId::index), Some(index));
+            assert_eq!(Home::from_bits(home.bits()), home);
+        }
+        assert_eq!(Home::ANYWHERE.worker(), None);
+    }
+}

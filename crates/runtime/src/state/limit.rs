@@ -1,0 +1,101 @@
+//! The limit of a thread's frames, which is also how it is asked to poll.
+//!
+//! Code compares each new frame with it anyway, so a limit of zero brings the thread to its next poll for nothing. The
+//! thread sets its limit whenever it goes on in another chunk of a stack or with another strand; others ask at any time:
+//!
+//! ```text
+//!   thread:  limit := end of the chunk;  LIGHT fence;  what was asked?  then limit := 0
+//!   others:  say what is asked;  HEAVY fence;  limit := 0
+//! ```
+//!
+//! The requests themselves are bits of one word beside the limit ([`Requests`]), so the thread's look is one load.
+//!
+//! Invariant: no request is lost. If the thread's limit overwrites the zero of another one, that one's fence came before the
+//! thread's look, which therefore sees what was asked ([`fences`]).
+
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use crate::state::fences;
+
+/// Frames must end below this address; zero asks the thread to poll.
+#[repr(transparent)]
+pub struct Limit(AtomicUsize);
+
+impl Default for Limit {
+    fn default() -> Limit {
+        Limit(AtomicUsize::new(usize::MAX))
+    }
+}
+
+impl Limit {
+    /// The address, or zero.
+    #[inline(always)]
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The thread sets its limit; afterwards it looks whether something was asked.
+    #[inline(always)]
+    pub fn set(&self, address: usize) {
+        self.0.store(address, Ordering::Relaxed);
+        fences::light();
+    }
+
+    /// The thread itself is to poll.
+    #[inline(always)]
+    pub fn ask(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// Another thread, which has said what for, wants this one to poll.
+    pub fn ask_from_outside(&self) {
+        fences::heavy();
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+/// What a thread is asked for at its next poll.
+pub struct Requests(AtomicU8);
+
+/// One request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Request {
+    /// The strand that runs is to give way.
+    GiveWay = 1,
+    /// The scheduler has a request, which the thread's worker knows.
+    AskScheduler = 2,
+    /// The thread is to come to a slow poll each time. This request stays.
+    PollAlways = 4,
+}
+
+impl Requests {
+    /// No request, or only the one to poll always.
+    pub fn new(polls_always: bool) -> Requests {
+        Requests(AtomicU8::new(if polls_always { Request::PollAlways as u8 } else { 0 }))
+    }
+
+    /// Adds a request.
+    #[inline]
+    pub fn add(&self, request: Request) {
+        self.0.fetch_or(request as u8, Ordering::Relaxed);
+    }
+
+    /// Whether there is any.
+    #[inline(always)]
+    pub fn has_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether there is one but [`Request::PollAlways`].
+    #[inline(always)]
+    pub fn has_new(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & !(Request::PollAlways as u8) != 0
+    }
+
+    /// The thread polls: only [`Request::PollAlways`] stays. Answers whether the strand is to give way.
+    pub fn take(&self) -> bool {
+        let asked = self.0.fetch_and(Request::PollAlways as u8, Ordering::Relaxed);
+        asked & Request::GiveWay as u8 != 0
+    }
+}

@@ -1,0 +1,308 @@
+//! The collector's view of the runtime: which words are roots.
+//!
+//! | root | visited |
+//! |---|---|
+//! | known classes, the kernel, one-character strings, symbols, timers, promises to report | at every collection |
+//! | the object of the main vat, those of vats made since the last collection | at every collection |
+//! | the objects of strands that ran since the last collection | in nursery collections |
+//! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
+//! | constants of functions | in the collection after they were made, later only in full ones |
+//! | the objects of native threads | in nursery collections; in full ones, if they are somebody's home |
+//! | frames of strands that run, by the live maps of their functions; arguments in progress; their transactions | at every collection |
+//! | the objects of strands that wait because of a transaction | at every collection |
+//! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |
+//! | what native code of the embedder holds, the objects of the strands of its calls | at every collection |
+//!
+//! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
+//! object visits the frames. Only the main one is, so that reports say what it waits for. What only a strand that ran can have changed, the frames and the young
+//! object of a strand, needs no look in a nursery collection if it did not run since the last one.
+//!
+//! Constants never change once made, and everything that survives a collection is old, which is
+//! why a nursery collection needs only the new ones.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use squall_bytecode::register_set::RegisterSet;
+use squall_heap::{CollectionKind, CollectionReport, Object, RootSource, Tracer, Word};
+
+use crate::concurrency::sandbox::metering;
+use crate::model::function::Constant;
+use crate::model::known::KnownClass;
+use crate::model::symbols::Symbol;
+use crate::state::stack::Activation;
+use crate::state::strand::StrandRef;
+use crate::state::thread::Thread;
+use crate::state::tracing;
+use crate::state::vm::Vm;
+
+/// Words that the VM refers to on behalf of no thread.
+pub struct GlobalRoots {
+    known: [RootWord; KnownClass::ALL.len()],
+    characters: [RootWord; 256],
+    /// The kernel module's instance.
+    pub kernel: RootWord,
+    /// The platform object.
+    pub platform: RootWord,
+    /// The exception for a full heap, made while there is room.
+    pub out_of_memory: RootWord,
+    /// The exception for a stack that may not grow.
+    pub stack_overflow: RootWord,
+    constants: Mutex<Constants>,
+    registry: Mutex<HashMap<Symbol, Word>>,
+}
+
+impl Default for GlobalRoots {
+    fn default() -> GlobalRoots {
+        GlobalRoots {
+            known: std::array::from_fn(|_| RootWord::default()),
+            characters: std::array::from_fn(|_| RootWord::default()),
+            kernel: RootWord::default(),
+            platform: RootWord::default(),
+            out_of_memory: RootWord::default(),
+            stack_overflow: RootWord::default(),
+            constants: Mutex::default(),
+            registry: Mutex::default(),
+        }
+    }
+}
+
+/// One word that many threads may read and the collector updates.
+pub struct RootWord(AtomicU64);
+
+impl Default for RootWord {
+    fn default() -> RootWord {
+        RootWord(AtomicU64::new(Word::NIL.bits()))
+    }
+}
+
+impl RootWord {
+    /// The word.
+    #[inline]
+    pub fn get(&self) -> Word {
+        Word::from_bits(self.0.load(Ordering::Acquire))
+    }
+
+    /// Replaces the word.
+    pub fn set(&self, word: Word) {
+        self.0.store(word.bits(), Ordering::Release);
+    }
+
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots. The reference lives
+        // for the call of `visit`, which only takes the address.
+        visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
+    }
+}
+
+#[derive(Default)]
+struct Constants {
+    new: Vec<&'static Constant>,
+    old: Vec<&'static Constant>,
+}
+
+impl GlobalRoots {
+    pub(crate) fn known_class(&self, class: KnownClass) -> Word {
+        self.known[class as usize].get()
+    }
+
+    pub(crate) fn set_known_class(&self, class: KnownClass, word: Word) {
+        self.known[class as usize].set(word);
+    }
+
+    pub(crate) fn character(&self, code_point: u32) -> Option<Word> {
+        let word = self.characters.get(code_point as usize)?.get();
+        (word != Word::NIL).then_some(word)
+    }
+
+    pub(crate) fn set_character(&self, code_point: u32, string: Word) {
+        if let Some(root) = self.characters.get(code_point as usize) {
+            root.set(string);
+        }
+    }
+
+    pub(crate) fn add_constant(&self, constant: &'static Constant) {
+        self.constants.lock().new.push(constant);
+    }
+
+    /// What the kernel registered under a name.
+    pub fn registered(&self, name: Symbol) -> Option<Word> {
+        self.registry.lock().get(&name).copied()
+    }
+
+    /// Registers an object under a name; of several, the first stays and is answered.
+    pub fn register(&self, name: Symbol, object: Word) -> Word {
+        *self.registry.lock().entry(name).or_insert(object)
+    }
+
+    /// Visits what everybody has, while all mutators stand.
+    pub(crate) fn visit_shared(&self, visit: &mut dyn FnMut(Word)) {
+        self.registry.lock().values().copied().for_each(&mut *visit);
+        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
+        let roots = self.known.iter().chain(&self.characters).chain(named);
+        roots.for_each(|root| visit(root.get()));
+        let constants = self.constants.lock();
+        let constants = constants.old.iter().chain(&constants.new);
+        constants.for_each(|constant| visit(constant.word()));
+    }
+
+    fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        self.registry.lock().values_mut().for_each(&mut *visit);
+        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
+        for root in self.known.iter().chain(&self.characters).chain(named) {
+            root.visit(visit);
+        }
+        let mut constants = self.constants.lock();
+        if kind == CollectionKind::Full {
+            constants.old.iter().for_each(|constant| constant.visit(visit));
+        }
+        let new = std::mem::take(&mut constants.new);
+        new.iter().for_each(|constant| constant.visit(visit));
+        constants.old.extend(new);
+    }
+}
+
+/// Visits the words of the strand that runs on a thread which stands.
+pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
+    thread.message.iter().copied().for_each(&mut *visit);
+    thread.window.words().for_each(&mut *visit);
+    let mut visit = |word: &mut Word| visit(*word);
+    visit_activations(thread.activations(), thread.stands_before, &mut visit);
+}
+
+/// The root source that the VM registers with its heap.
+pub(crate) struct Roots {
+    vm: &'static Vm,
+}
+
+impl Roots {
+    pub(crate) fn new(vm: &'static Vm) -> Roots {
+        Roots { vm }
+    }
+
+    /// The objects of native threads that are the home of a strand or a vat, and all others in nursery
+    /// collections.
+    fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let mut homes = BTreeSet::new();
+        if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
+            let strands =
+                self.vm.strands.all().into_iter().flat_map(|strand| strand.affinity.homes());
+            let vats = self.vm.vats.all().into_iter().map(|vat| vat.home());
+            homes.extend(strands.chain(vats));
+        }
+        self.vm.native_threads.visit(kind, |home| homes.contains(&home), visit);
+    }
+}
+
+/// A mutator's context is the address of its [`Thread`], which does not move while attached.
+fn thread_of(context: usize) -> *mut Thread {
+    context as *mut Thread
+}
+
+// SAFETY: roots are in atomics, locked tables, or on VM stacks, none of which move or are touched by
+// mutators while they stand; every other reference to an object is in an object.
+unsafe impl RootSource for Roots {
+    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        self.vm.roots.visit(kind, visit);
+        self.vm.strands.visit_roots(kind, visit);
+        self.vm.vats.visit_roots(kind, visit);
+        if let Some(vat) = self.vm.main_vat() {
+            vat.object.visit(visit);
+        }
+        self.visit_native_threads(kind, visit);
+        self.vm.timers.visit(visit);
+        self.vm.stalls.visit(visit);
+        self.vm.early.visit(visit);
+        self.vm.embedder.visit(visit);
+        self.vm.unhandled.visit(visit);
+        self.vm.transactions.visit(visit);
+        self.vm.foreign.visit(visit);
+        self.vm.embedding.visit(visit);
+        self.vm.sandboxes.visit(kind, visit);
+        self.vm.modules.symbols.visit_objects(visit);
+    }
+
+    fn visit_mutator_roots(
+        &self,
+        context: usize,
+        kind: CollectionKind,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        // SAFETY: the context is the address of an attached thread, which stands with its state saved; one collector
+        // thread visits the roots of a mutator.
+        unsafe { Thread::visit_roots(thread_of(context), kind, visit) };
+    }
+
+    fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(&mut Word)) {
+        if let Some(strand) = StrandRef::of_object(object) {
+            strand.visit_frames(visit);
+        }
+    }
+
+    fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
+        self.vm.foreign.update(kind, tracer);
+        if kind == CollectionKind::Full {
+            let lost = self.vm.strands.update(tracer);
+            self.vm.stalls.lose(&self.vm.strands, lost);
+            self.vm.vats.update(&self.vm.transactions, tracer);
+            self.vm.native_threads.update(self.vm, tracer);
+            self.vm.sandboxes.update(tracer);
+        }
+    }
+
+    fn request_stop(&self, context: usize) {
+        // SAFETY: the thread is attached; the limit is an atomic that others may set.
+        unsafe { &(*thread_of(context)).limit }.ask_from_outside();
+    }
+
+    fn stop_ended(&self, _context: usize) {
+        // The thread resets its limit when it has polled.
+    }
+
+    fn draw_memory(&self, context: usize, wanted: usize) -> Option<u64> {
+        // SAFETY: the thread is attached, and is the one that asks; what it has borrowed, its mutator, is not looked at.
+        metering::draw_memory(unsafe { &*thread_of(context) }, wanted)
+    }
+
+    fn measure_memory(&self, context: usize, wanted: usize) -> Option<u64> {
+        // SAFETY: as above, and it stands.
+        metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
+    }
+
+    fn collected(&self, report: &CollectionReport) {
+        if self.vm.options.tracing.collections {
+            tracing::collected(self.vm, report);
+        }
+    }
+}
+
+/// Visits the words of these activations, innermost first, that are still needed. The innermost one
+/// stands in an instruction, or before one.
+pub(crate) fn visit_activations(
+    activations: impl Iterator<Item = Activation>,
+    before: bool,
+    visit: &mut dyn FnMut(&mut Word),
+) {
+    for (depth, activation) in activations.enumerate() {
+        let maps = activation.function.frame_maps();
+        match depth == 0 && before {
+            true => visit_registers(activation, &maps.before(activation.pc), visit),
+            false => visit_registers(activation, maps.at(activation.pc), visit),
+        }
+    }
+}
+
+/// Visits the registers that hold words still needed by an activation.
+fn visit_registers(
+    activation: Activation,
+    registers: &RegisterSet,
+    visit: &mut dyn FnMut(&mut Word),
+) {
+    for register in registers.iter() {
+        // SAFETY: a live map names registers of the function's frame that are initialised at this
+        // pc with tagged words; the thread that owns the frame stands. Several collector threads may visit the
+        // frames of a parked strand: `visit` only takes the address, and the heap accesses the word atomically.
+        visit(unsafe { &mut *activation.register(register.index()) });
+    }
+}

@@ -1,0 +1,985 @@
+//! Strands: green threads, the unit of scheduling.
+//!
+//! A strand is two things. The [`Strand`] is native memory at a fixed address: where execution
+//! stands, and the bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap:
+//! what waits for the strand, and what the strand waits for, refer to it, so the collector finds the blocked
+//! strands that can still be woken, and knows the others to be lost. Each leads to the other.
+//!
+//! Protocol. A strand is free, parked, or somebody's; its [`status`] decides whose:
+//!
+//! ```text
+//!   FREE ──make──▶ READY ──resume──▶ RUNNING ──park──▶ PARKED
+//!                    ▲                  │                 │
+//!                    ├────preempt───────┤                 │
+//!                    └──────────────────┼────claim────────┘
+//!   FREE ◀──────────finish──────────────┘
+//! ```
+//!
+//! - While it is ready, whoever takes it from a queue may resume it; queues hold it once.
+//! - While it runs, only its worker touches it.
+//! - While it is parked, only who has [claimed](StrandRef::claim) its ticket touches it, and then
+//!   makes it ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to
+//!   others after that, and does not touch itself any more, so it may go on elsewhere at once. Tickets
+//!   are never reused: one that was overtaken by another wake-up claims nothing.
+//! - Who has a reference to its object may end, suspend and resume it and change its priority at any time, in this
+//!   [life](Life) of its native part and in no other.
+//! - The collector, while all workers stand, reads everything.
+
+use std::cell::{Cell, UnsafeCell};
+use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use memmap2::MmapOptions;
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
+
+use crate::concurrency::foreign::anchor::Anchor;
+use crate::concurrency::sandbox::{Sandbox, SandboxRef, metering};
+use crate::concurrency::transactions::Transaction;
+use crate::model::function::Site;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::Failure;
+use crate::model::types::Type;
+use crate::state::affinity::{Affinity, Home};
+use crate::state::fences;
+use crate::state::roots::RootWord;
+use crate::state::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
+use crate::state::thread::{State, Stop, Thread, allocated};
+use crate::state::vat::VatRef;
+
+pub mod status;
+
+use status::{Killed, Parked, Resumed, Status};
+
+/// The slots of a strand object.
+pub mod slots {
+    use crate::concurrency::waiting::waiter;
+
+    /// The lock for ending and joiners, see [`crate::concurrency::waiting::lock`].
+    pub const LOCK: usize = 0;
+    /// The address of the native part; once the strand has ended, how: see [`super::Ending`].
+    pub const NATIVE: usize = 1;
+    /// A strand object is the waiter of its strand, if that waits in one queue only.
+    pub const TICKET: usize = waiter::TICKET;
+    /// The next waiter.
+    pub const NEXT: usize = waiter::NEXT;
+    /// While it is parked, what it brings along, and then what it is woken with; after its end, its
+    /// result.
+    pub const VALUE: usize = waiter::VALUE;
+    /// The object of the vat it belongs to, or nil if it has none yet.
+    pub const VAT: usize = 5;
+    /// The message it is to begin with. From then on who gets the result, as in the message; of a
+    /// process, its class.
+    pub const TASK: usize = 6;
+    /// An object that the program keeps with the strand.
+    pub const LOCAL: usize = 7;
+    /// Those who wait for its end.
+    pub const JOINERS: usize = 8;
+    /// What it waits for, for reports.
+    pub const WAITS_FOR: usize = 9;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::STRAND, WAITS_FOR + 1);
+}
+
+/// How a strand ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i64)]
+pub enum Ending {
+    /// It has not.
+    Live = 0,
+    /// It returned a value.
+    Returned = 1,
+    /// An exception was not handled.
+    Failed = 2,
+    /// It was terminated.
+    Killed = 3,
+}
+
+/// What a parked strand finds when it goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Delivery {
+    /// The value that the call it waits in answers.
+    Value,
+    /// The same, of a channel of this type: code that knows no types gets an object for it.
+    Element(Type),
+    /// An exception to be signalled from that call.
+    Exception,
+    /// The channel or barrier it waited for was poisoned.
+    Poison,
+    /// Nothing: it is to end.
+    Kill,
+}
+
+/// Which strands of a vat run at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Model {
+    /// One at a time, on the native thread that owns the vat.
+    Exclusive,
+    /// In parallel with the vat's other strands.
+    Parallel,
+}
+
+/// How a strand that is resumed goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// It begins with its message.
+    New,
+    /// In a call, which the delivery completes.
+    InCall,
+    /// Before an instruction, none being in progress.
+    BeforeInstruction,
+    /// It has stopped like this, with the value in its object, which the owner of its vat is to see to.
+    Stopped(Stop),
+}
+
+/// The largest word for how a strand ended: no strand is at an address like that.
+const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as i64).bits();
+
+/// What a strand is for, and in which of several steps, if it has some: when one has returned, the next
+/// one begins on the same empty stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Role {
+    /// A process of typed code, or what runs for an embedder there.
+    Typed,
+    /// A branch of a fork: see [`crate::concurrency::processes::forks`].
+    Branch,
+    /// A process, about to make the instance that it runs.
+    Maker,
+    /// A process.
+    Process,
+    /// The main strand of a program, about to make the module's instance.
+    Loader,
+    /// The main strand of a program.
+    Main,
+    /// Anything else.
+    Other,
+}
+
+/// A strand's native part.
+pub struct Strand {
+    /// The state that several threads may change.
+    status: Status,
+    /// Where it stands, unless it runs.
+    pub state: Cell<State>,
+    /// The call it waits in.
+    pub site: Cell<Option<&'static Site>>,
+    /// The program's call that started it, or sent its message.
+    pub origin: Cell<Option<&'static Site>>,
+    stack: UnsafeCell<Stack>,
+    /// The strand object; the collector updates it.
+    pub object: RootWord,
+    /// The vat it belongs to; none as long as it is alone in it and nobody asked.
+    pub vat: Cell<Option<VatRef>>,
+    /// The transaction that it is in, unless it runs.
+    pub transaction: Cell<Option<Box<Transaction>>>,
+    /// A number that no other strand has, as a small integer's bits.
+    pub identity: Cell<u64>,
+    /// When it parked, in the scheduler's ticks.
+    pub parked_at: Cell<u32>,
+    /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
+    /// cancels that.
+    pub timer: Cell<u32>,
+    /// The number of the worker that runs it, plus 1; 0 if it does not run.
+    worker: AtomicU32,
+    /// Whether anybody may have a reference to the strand object.
+    pub is_exposed: Cell<bool>,
+    /// Whether it is in the list of those that ran since the last collection.
+    touched: Cell<bool>,
+    /// Which strands run beside it.
+    pub model: Cell<Model>,
+    /// What it is for.
+    pub role: Cell<Role>,
+    /// How it goes on.
+    pub standing: Cell<Standing>,
+    /// What it finds then.
+    pub delivery: Cell<Delivery>,
+    /// The homes that it has been given.
+    pub affinity: Affinity,
+    /// C's `errno` as the last call of C has left it.
+    pub errno: Cell<i32>,
+    /// Where the native thread waits on whose stack C has called this strand's code, else null.
+    anchor: Cell<*const Anchor>,
+    /// The sandbox that it belongs to, or null.
+    sandbox: AtomicPtr<Sandbox>,
+    /// Which of [`SIZES`] it has.
+    size: u8,
+}
+
+/// How many words the bottom of a strand's stack has, which decides about what processes cost: most
+/// need little more than the frame they begin with.
+pub const SIZES: [usize; 4] = [SMALL, MEDIUM, LARGE, LARGEST];
+const SMALL: usize = 14;
+const MEDIUM: usize = 30;
+const LARGE: usize = 62;
+const LARGEST: usize = 510;
+
+/// Words beyond the first frame for what it calls.
+const CALLED: usize = 6;
+
+/// The size for a strand whose first frame has so many words.
+pub fn size_for(frame_words: usize) -> usize {
+    let fits = |&words: &usize| frame_words + CALLED <= words;
+    SIZES[..ANY_SIZE].iter().position(fits).unwrap_or(ANY_SIZE - 1)
+}
+
+/// The size for a strand that may begin with anything. Most of these are used for one turn after the
+/// other, so they are few.
+pub const ANY_SIZE: usize = SIZES.len() - 1;
+
+/// A strand, and the bottom of its stack.
+#[repr(C)]
+struct WithBottom<const N: usize> {
+    strand: Strand,
+    bottom: Bottom<N>,
+}
+
+// SAFETY: the cells are accessed under the protocol in this file's head: by one thread at a time,
+// handed over through queues and the ticket, which synchronise.
+unsafe impl Sync for Strand {}
+
+/// The priority of ordinary strands.
+pub const ORDINARY_PRIORITY: u8 = 40;
+
+/// The address of a strand's native part, which stays where it is as long as the VM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StrandRef(NonNull<Strand>);
+
+// SAFETY: what it leads to is `Sync`.
+unsafe impl Send for StrandRef {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for StrandRef {}
+
+impl std::ops::Deref for StrandRef {
+    type Target = Strand;
+
+    #[inline(always)]
+    fn deref(&self) -> &Strand {
+        // SAFETY: strands live in slabs that are never freed.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl StrandRef {
+    /// The address, which is a multiple of 8.
+    pub fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
+    /// The strand at an address that [`StrandRef::address`] answered.
+    ///
+    /// # Safety
+    ///
+    /// It did.
+    pub unsafe fn from_address(address: usize) -> StrandRef {
+        // SAFETY: addresses of strands are not null.
+        StrandRef(unsafe { NonNull::new_unchecked(address as *mut Strand) })
+    }
+
+    /// The strand of a strand object; `None` if it has ended.
+    pub fn of_object(object: Object) -> Option<StrandRef> {
+        debug_assert!(object.layout() == known::STRAND);
+        let native = object.slot(slots::NATIVE);
+        // The word of an aligned address is its bits.
+        let address = (native.bits() > LARGEST_ENDING).then_some(native.bits() as *mut Strand);
+        address.and_then(NonNull::new).map(StrandRef)
+    }
+
+    /// The strand object.
+    pub fn object(self) -> Object {
+        self.object.get().object_unchecked()
+    }
+
+    /// The stack.
+    ///
+    /// # Safety
+    ///
+    /// By the protocol, the strand is the caller's, who has no other reference to its stack.
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the protocol of the file's head gives exclusive access"
+    )]
+    pub unsafe fn stack(&self) -> &mut Stack {
+        // SAFETY: the caller's promise.
+        unsafe { &mut *self.stack.get() }
+    }
+
+    /// Where the native thread is that alone can run it, because C has called it there.
+    #[inline]
+    pub fn anchor(&self) -> Option<&Anchor> {
+        // SAFETY: whoever sets it takes it back before the anchor goes.
+        unsafe { self.anchor.get().as_ref() }
+    }
+
+    /// Only this anchor's native thread runs the strand from now on. Answers the former one.
+    pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
+        self.affinity.set_anchored(!anchor.is_null());
+        self.anchor.replace(anchor)
+    }
+
+    /// The sandbox that it belongs to.
+    #[inline]
+    pub fn sandbox(self) -> Option<SandboxRef> {
+        SandboxRef::of_pointer(&self.sandbox)
+    }
+
+    /// The bytes that its stack takes. Only while it stands.
+    pub(crate) fn stack_bytes(self) -> u64 {
+        // SAFETY: while all mutators stand, nobody has a reference to it.
+        (unsafe { self.stack() }.words() * WORD_BYTES) as u64
+    }
+
+    /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
+    /// is the caller's.
+    pub fn result(self) -> Word {
+        // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
+        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
+    }
+
+    /// Replaces the [result](StrandRef::result), under the same conditions.
+    pub fn set_result(self, value: Word) {
+        // SAFETY: as for `result`.
+        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).write(value) };
+    }
+
+    /// Parks the strand, which is the caller's and has saved what others need of it.
+    pub fn park(self, wait: Wait) -> Parked {
+        self.set_ready();
+        match wait {
+            Wait::Ordinary => self.status.park(),
+            Wait::Patient => self.status.park_patiently(),
+            Wait::Suspension => self.status.suspend_itself(),
+        }
+    }
+
+    /// Parks the strand, which is ready, the caller's, and suspended; whether it was.
+    pub fn hold_up(self) -> bool {
+        self.status.hold_up()
+    }
+
+    /// The ticket that it is parked with, if it is.
+    pub fn current_ticket(self) -> u64 {
+        self.status.ticket()
+    }
+
+    /// Whether the caller is the one who wakes the strand from the wait with this ticket.
+    #[inline]
+    pub fn claim(self, ticket: u64) -> bool {
+        self.status.claim(ticket)
+    }
+
+    /// Whether the caller is the one who wakes the strand from its patient wait.
+    pub fn claim_patient(self) -> bool {
+        self.status.claim_patient()
+    }
+
+    /// It does not run any more. It is the caller's.
+    pub fn set_ready(self) {
+        self.worker.store(0, Ordering::Relaxed);
+    }
+
+    /// It runs from now on. It is the caller's.
+    pub fn set_running(self, worker: u32) {
+        self.worker.store(worker + 1, Ordering::Relaxed);
+        // Who ends or suspends it says so, and then looks where it runs; we say where it runs, and then look.
+        fences::light();
+    }
+
+    /// The number of the worker that runs it, after something was asked of it: if it does not run, it will look.
+    pub fn worker_asked(self) -> Option<u32> {
+        fences::heavy();
+        self.worker.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Whether somebody asked it to end.
+    #[inline]
+    pub fn is_killed(self) -> bool {
+        self.status.is_killed()
+    }
+
+    /// Whether somebody asked it to end or suspended it.
+    #[inline]
+    pub fn has_wishes(self) -> bool {
+        self.status.has_wishes()
+    }
+
+    /// It ends, as it was asked to.
+    pub fn forget_kill(self) {
+        self.status.forget_kill();
+    }
+
+    /// Whether it is to be [held up](StrandRef::hold_up).
+    #[inline]
+    pub fn is_suspended(self) -> bool {
+        self.status.is_suspended()
+    }
+
+    /// Gives a new strand a priority, which nobody knows yet.
+    pub fn set_priority(self, priority: u8) {
+        self.status.set_priority(|| true, priority);
+    }
+
+    /// From 1, the least, to 80.
+    #[inline]
+    pub fn priority(self) -> u8 {
+        self.status.priority()
+    }
+
+    /// Where it may run: anywhere, if C has called it somewhere, for whoever runs it hands it over to that
+    /// native thread ([`crate::concurrency::foreign::anchor`]).
+    #[inline]
+    pub fn home(self) -> Home {
+        self.affinity.home().unwrap_or_else(|| self.home_of_vat())
+    }
+
+    /// Whether it may run where this is the home.
+    #[inline]
+    pub fn is_at_home(self, home: Home) -> bool {
+        self.home() == home || self.affinity.is_anchored()
+    }
+
+    #[inline]
+    fn home_of_vat(self) -> Home {
+        let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);
+        vat.map_or(Home::ANYWHERE, |vat| vat.home())
+    }
+
+    /// Whether it is running.
+    pub fn is_running(self) -> bool {
+        self.worker.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether it is parked.
+    pub fn is_parked(self) -> bool {
+        self.status.is_parked()
+    }
+
+    fn is_free(self) -> bool {
+        self.status.is_free()
+    }
+
+    /// The active calls, innermost first, of a strand that stands.
+    pub fn activations(self) -> impl Iterator<Item = Activation> {
+        let first = (self.standing.get() != Standing::New).then(|| self.state.get().activation());
+        // SAFETY: the frames of a strand that stands are active.
+        std::iter::successors(first.flatten(), |activation| unsafe {
+            activation.caller().map(|(caller, _)| caller)
+        })
+    }
+
+    /// Shows the words in the transaction of a strand that stands to the collector.
+    fn visit_transaction(self, visit: &mut dyn FnMut(&mut Word)) {
+        let place = self.transaction.as_ptr();
+        // SAFETY: the strand does not run, and while all workers stand only collector threads access its parts. None
+        // of them replaces the transaction.
+        if unsafe { (*place).is_none() } {
+            return;
+        }
+        // Several collector threads may scan a strand object at once.
+        let _one_at_a_time = TRANSACTION_VISIT.lock();
+        // SAFETY: as above; the reference lives no longer than the lock is held, so it has no alias.
+        if let Some(transaction) = unsafe { (*place).as_deref_mut() } {
+            transaction.visit(visit);
+        }
+    }
+
+    /// Shows the words in its frames to the collector.
+    pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(&mut Word)) {
+        if self.is_running() || self.is_free() {
+            return;
+        }
+        self.visit_transaction(visit);
+        let before = self.standing.get() == Standing::BeforeInstruction;
+        crate::state::roots::visit_activations(self.activations(), before, visit);
+    }
+}
+
+/// The right of a collector thread to visit the transactions of strands.
+static TRANSACTION_VISIT: Mutex<()> = Mutex::new(());
+
+/// What a strand parks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// Something that who ends the strand cuts short.
+    Ordinary,
+    /// Something that it gets even if it is to end.
+    Patient,
+    /// To be resumed.
+    Suspension,
+}
+
+/// A strand in one of the lives of its native part, which its object tells from the others: each life has one of its
+/// own. What is done to it reaches no other life, even if this one ends meanwhile. Not to be kept over a GC point.
+#[derive(Clone, Copy)]
+pub struct Life {
+    strand: StrandRef,
+    object: Object,
+}
+
+impl Life {
+    /// The life of the strand with this object; `None` if it has ended.
+    pub fn of_object(object: Object) -> Option<Life> {
+        StrandRef::of_object(object).map(|strand| Life { strand, object })
+    }
+
+    /// The strand.
+    pub fn strand(self) -> StrandRef {
+        self.strand
+    }
+
+    /// Whether the native part has this life, unless it is free.
+    fn is_current(self) -> bool {
+        self.strand.object.get() == self.object.word()
+    }
+
+    /// See [`Status::kill`].
+    pub fn kill(self) -> Option<Killed> {
+        self.strand.status.kill(|| self.is_current())
+    }
+
+    /// See [`Status::suspend`].
+    pub fn suspend(self) -> bool {
+        self.strand.status.suspend(|| self.is_current())
+    }
+
+    /// See [`Status::resume`].
+    pub fn resume(self) -> Option<Resumed> {
+        self.strand.status.resume(|| self.is_current())
+    }
+
+    /// See [`Status::set_priority`].
+    pub fn set_priority(self, priority: u8) -> bool {
+        self.strand.status.set_priority(|| self.is_current(), priority)
+    }
+}
+
+/// All strands: slabs of native memory, with a list of those that are free.
+#[derive(Default)]
+pub struct Strands {
+    inner: Mutex<Slabs>,
+    /// Strands that ran since the last collection on threads that have left.
+    orphans: Mutex<Vec<StrandRef>>,
+    identities: AtomicU64,
+    /// The identity of the strand that the embedder's message began last, the main one.
+    main: AtomicU64,
+    /// See [`Strands::cut_wait`].
+    has_cut_waits: AtomicBool,
+    /// The numbers by which reports have called strands other than main ones, by their identities.
+    numbers: Mutex<HashMap<u64, u64>>,
+}
+
+#[derive(Default)]
+struct Slabs {
+    slabs: Vec<Slab>,
+    /// By size.
+    free: [Vec<StrandRef>; SIZES.len()],
+}
+
+/// Strands of one size, one behind the other.
+struct Slab {
+    first: StrandRef,
+    size: usize,
+    length: usize,
+}
+
+/// The least and the largest number of strands in a slab of small strands.
+const SLAB_LENGTHS: (usize, usize) = (128, 4096);
+/// How many strands a slab of the largest ones has.
+const LARGE_SLAB_LENGTH: usize = 8;
+/// A new slab adds this fraction to the strands that there are, which costs so much memory at most.
+const SLAB_FRACTION: usize = 32;
+
+/// The number of the main strand in reports.
+const MAIN: u64 = 1;
+
+/// How many identities a thread takes at a time.
+const IDENTITIES: u64 = 1024;
+
+/// How many free strands a thread takes and gives back at a time.
+const BATCH: usize = 32;
+
+impl Strands {
+    /// Takes free strands of a size, making some if there are none.
+    fn refill(&self, thread_pool: &mut Vec<StrandRef>, size: usize) {
+        let Slabs { slabs, free } = &mut *self.inner.lock();
+        if free[size].is_empty() {
+            let made = slabs.iter().map(|slab| slab.length).sum::<usize>();
+            let Some(slab) = Slab::new(size, made) else { return };
+            free[size].extend(slab.strands().rev());
+            slabs.push(slab);
+        }
+        let rest = free[size].len().saturating_sub(BATCH);
+        thread_pool.extend(free[size].drain(rest..));
+    }
+
+    fn give_back(&self, size: usize, strands: impl Iterator<Item = StrandRef>) {
+        self.inner.lock().free[size].extend(strands);
+    }
+
+    /// Identities for a thread to use.
+    fn new_identities(&self) -> Range<u64> {
+        let first = self.identities.fetch_add(IDENTITIES, Ordering::Relaxed);
+        first..first + IDENTITIES
+    }
+
+    /// A strand that waits in a queue has been woken by somebody who does not know the queue.
+    pub fn cut_wait(&self) {
+        if !self.has_cut_waits() {
+            self.has_cut_waits.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether that has ever happened.
+    pub fn has_cut_waits(&self) -> bool {
+        self.has_cut_waits.load(Ordering::Relaxed)
+    }
+
+    /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
+    /// first hears of them. The caller sees to it that no strand changes.
+    pub fn number_of(&self, strand: StrandRef) -> u64 {
+        self.number_of_identity(strand.identity.get())
+    }
+
+    /// The number by which reports call the strand with this identity, which may have ended.
+    pub fn number_of_identity(&self, identity: u64) -> u64 {
+        if self.main.load(Ordering::Relaxed) == identity {
+            return MAIN;
+        }
+        let mut numbers = self.numbers.lock();
+        let next = MAIN + 1 + numbers.len() as u64;
+        *numbers.entry(identity).or_insert(next)
+    }
+
+    /// Whether the embedder's message began the strand.
+    pub fn is_main(&self, strand: StrandRef) -> bool {
+        self.main.load(Ordering::Relaxed) == strand.identity.get()
+    }
+
+    /// The embedder's message begins this strand.
+    pub fn set_main(&self, strand: StrandRef) {
+        self.main.store(strand.identity.get(), Ordering::Relaxed);
+    }
+
+    /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
+    /// is atomic.
+    pub fn all(&self) -> Vec<StrandRef> {
+        let slabs = self.inner.lock();
+        let strands = slabs.slabs.iter().flat_map(Slab::strands);
+        strands.filter(|strand| !strand.is_free()).collect()
+    }
+
+    /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
+    /// full collections: in the others only those that ran since the last one matter, which their
+    /// threads show.
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        visit_touched(&mut self.orphans.lock(), kind, visit);
+        if kind == CollectionKind::Full {
+            let is_root = |strand: &StrandRef| !strand.is_parked() || self.is_main(*strand);
+            let strands = self.all().into_iter().filter(is_root);
+            strands.for_each(|strand| strand.object.visit(visit));
+        }
+    }
+
+    /// Follows the strand objects that survive; answers the strands whose objects are dead, so that
+    /// nothing can ever wake them.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> Vec<StrandRef> {
+        let mut lost = Vec::new();
+        for strand in self.all() {
+            let mut survives = true;
+            strand.object.visit(&mut |word| survives = tracer.update(word));
+            if !survives {
+                lost.push(strand);
+            }
+        }
+        lost
+    }
+}
+
+impl Slab {
+    /// A slab, if so many strands were `made` so far; nothing if there is no memory.
+    fn new(size: usize, made: usize) -> Option<Slab> {
+        let (least, most) = SLAB_LENGTHS;
+        let length = match size {
+            ANY_SIZE => LARGE_SLAB_LENGTH,
+            _ => (made / SLAB_FRACTION).clamp(least, most),
+        };
+        let first = match SIZES[size] {
+            SMALL => make_slab::<SMALL>(size, length),
+            MEDIUM => make_slab::<MEDIUM>(size, length),
+            LARGE => make_slab::<LARGE>(size, length),
+            _ => make_slab::<LARGEST>(size, length),
+        };
+        Some(Slab { first: first?, size, length })
+    }
+
+    fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
+        let (first, size) = (self.first.0.cast::<u8>(), self.size);
+        let stride = match SIZES[size] {
+            SMALL => size_of::<WithBottom<SMALL>>(),
+            MEDIUM => size_of::<WithBottom<MEDIUM>>(),
+            LARGE => size_of::<WithBottom<LARGE>>(),
+            _ => size_of::<WithBottom<LARGEST>>(),
+        };
+        // SAFETY: the slab is an array of so many elements of this size, each with a strand first.
+        (0..self.length).map(move |index| StrandRef(unsafe { first.add(index * stride) }.cast()))
+    }
+}
+
+/// The first of so many strands, in memory whose pages are there: the operating system is asked once,
+/// not at the first use of each page.
+fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
+    let bytes = length * size_of::<WithBottom<N>>();
+    let mut memory = ManuallyDrop::new(MmapOptions::new().len(bytes).populate().map_anon().ok()?);
+    let first: NonNull<WithBottom<N>> = NonNull::new(memory.as_mut_ptr())?.cast();
+    for index in 0..length {
+        // SAFETY: the mapping has room for so many, is aligned to pages, and is never given back; nobody
+        // else knows the strand yet.
+        unsafe {
+            let place = first.add(index);
+            place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
+            let WithBottom { strand, bottom } = &mut *place.as_ptr();
+            strand.stack.get().write(Stack::new(bottom));
+        }
+    }
+    Some(StrandRef(first.cast()))
+}
+
+impl Strand {
+    fn new(size: usize) -> Strand {
+        Strand {
+            status: Status::default(),
+            state: Cell::new(State::NONE),
+            site: Cell::new(None),
+            origin: Cell::new(None),
+            stack: UnsafeCell::new(Stack::NONE),
+            object: RootWord::default(),
+            vat: Cell::new(None),
+            transaction: Cell::new(None),
+            identity: Cell::new(0),
+            timer: Cell::new(0),
+            parked_at: Cell::new(0),
+            worker: AtomicU32::new(0),
+            is_exposed: Cell::new(false),
+            touched: Cell::new(false),
+            model: Cell::new(Model::Exclusive),
+            role: Cell::new(Role::Other),
+            standing: Cell::new(Standing::New),
+            delivery: Cell::new(Delivery::Value),
+            affinity: Affinity::default(),
+            errno: Cell::new(0),
+            anchor: Cell::new(std::ptr::null()),
+            sandbox: AtomicPtr::default(),
+            size: size as u8,
+        }
+    }
+}
+
+/// Makes a strand, of one of the [`SIZES`], that will begin with the message in `thread.message[0]`.
+/// *GC point.*
+pub fn make(
+    thread: &mut Thread,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+) -> Result<StrandRef, Failure> {
+    let sandbox = sandbox_for_new(thread, vat);
+    if let Some(sandbox) = sandbox {
+        metering::count_strand(thread, sandbox)?;
+    }
+    let made = make_counted(thread, vat, model, size, sandbox);
+    if let (Err(_), Some(sandbox)) = (&made, sandbox) {
+        sandbox.remove_strand();
+    }
+    made
+}
+
+/// The sandbox that a strand belongs to which is made here: that of the strand that runs, else that of its vat.
+fn sandbox_for_new(thread: &Thread, vat: Option<VatRef>) -> Option<SandboxRef> {
+    match thread.running_strand() {
+        Some(_) => thread.sandbox,
+        None => vat.and_then(VatRef::sandbox),
+    }
+}
+
+fn make_counted(
+    thread: &mut Thread,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+    sandbox: Option<SandboxRef>,
+) -> Result<StrandRef, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
+    if thread.free_strands[size].is_empty() {
+        thread.vm.strands.refill(&mut thread.free_strands[size], size);
+    }
+    let Some(strand) = thread.free_strands[size].pop() else {
+        return Err(Failure::out_of_memory());
+    };
+    let zero = Word::from_small_integer_unchecked(0);
+    object.initialize_slot(slots::LOCK, zero);
+    object.initialize_slot(slots::NATIVE, Word::from_bits(strand.address() as u64));
+    object.initialize_slot(slots::TICKET, zero);
+    object.initialize_slot(slots::VAT, vat.map_or(Word::NIL, |vat| vat.object.get()));
+    object.initialize_slot(slots::TASK, thread.message.first().copied().unwrap_or(Word::NIL));
+    strand.object.set(object.word());
+    strand.vat.set(vat);
+    strand.model.set(model);
+    strand.origin.set(None);
+    strand.role.set(Role::Other);
+    strand.standing.set(Standing::New);
+    strand.delivery.set(Delivery::Value);
+    strand.affinity.reset();
+    strand.errno.set(0);
+    strand.is_exposed.set(false);
+    strand.sandbox.store(SandboxRef::pointer(sandbox), Ordering::Relaxed);
+    strand.identity.set(new_identity(thread));
+    strand.status.make(ORDINARY_PRIORITY);
+    touch(thread, strand);
+    Ok(strand)
+}
+
+/// A number that no other strand ever had, a multiple of 8.
+fn new_identity(thread: &mut Thread) -> u64 {
+    loop {
+        if let Some(identity) = thread.identities.next() {
+            return identity << 3;
+        }
+        thread.identities = thread.vm.strands.new_identities();
+    }
+}
+
+/// Makes a strand that ended, and that nobody can have a reference to, begin anew with a message of
+/// this vat.
+pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Object) {
+    let object = strand.object();
+    object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
+    object.set_slot(&mut thread.mutator, slots::TASK, message.word());
+    strand.vat.set(Some(vat));
+    strand.role.set(Role::Other);
+    strand.origin.set(None);
+    strand.identity.set(new_identity(thread));
+    touch(thread, strand);
+}
+
+/// Prepares a strand that ended for [`renew`], if nobody has a reference to it: only waiting makes
+/// some, and asking which strand runs.
+pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
+    if strand.is_exposed.get() || thread.turn_strand.is_some() || strand.sandbox().is_some() {
+        return false;
+    }
+    let object = strand.object();
+    for slot in [slots::VAT, slots::VALUE, slots::TASK, slots::LOCAL] {
+        object.set_slot(&mut thread.mutator, slot, Word::NIL);
+    }
+    strand.vat.set(None);
+    strand.standing.set(Standing::New);
+    strand.affinity.reset();
+    strand.set_ready();
+    thread.turn_strand = Some(strand);
+    true
+}
+
+/// Tells the collector that the strand has changed since the last collection.
+#[inline]
+pub fn touch(thread: &mut Thread, strand: StrandRef) {
+    if !strand.touched.replace(true) {
+        thread.touched.push(strand);
+    }
+    thread.mutator.remember(strand.object());
+}
+
+/// Shows the objects of the strands in this list, which is emptied, to the collector. A full collection
+/// needs no such roots.
+pub(crate) fn visit_touched(
+    touched: &mut Vec<StrandRef>,
+    kind: CollectionKind,
+    visit: &mut dyn FnMut(&mut Word),
+) {
+    for strand in touched.drain(..) {
+        strand.touched.set(false);
+        if kind == CollectionKind::Nursery && !strand.is_free() {
+            strand.object.visit(visit);
+        }
+    }
+}
+
+/// The native part of a strand that has ended is free.
+pub fn free(thread: &mut Thread, strand: StrandRef) {
+    release(strand);
+    let size = usize::from(strand.size);
+    let pool = &mut thread.free_strands[size];
+    pool.push(strand);
+    if pool.len() > 2 * BATCH {
+        thread.vm.strands.give_back(size, pool.drain(BATCH..));
+    }
+}
+
+/// Ends a strand that was made and never was ready, so that nobody has heard of it.
+pub fn forget(thread: &mut Thread, strand: StrandRef) {
+    set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
+    free(thread, strand);
+}
+
+/// Frees the native part of a strand whose object is dead. Called by the collector.
+pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
+    let memory = strand.vat.get().and_then(|vat| vat.memory());
+    if let (Some(memory), Some(mut transaction)) = (memory, strand.transaction.take()) {
+        transaction.lose_strand(memory);
+    }
+    release(strand);
+    strands.give_back(usize::from(strand.size), std::iter::once(strand));
+}
+
+fn release(strand: StrandRef) {
+    // SAFETY: the strand has ended or is lost, and is the caller's.
+    let stack = unsafe { strand.stack() };
+    let base = stack.base();
+    stack.cut_to(base);
+    strand.vat.set(None);
+    strand.transaction.set(None);
+    strand.site.set(None);
+    strand.state.set(State::NONE);
+    strand.affinity.reset();
+    if let Some(sandbox) = strand.sandbox() {
+        sandbox.remove_strand();
+        strand.sandbox.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+    strand.set_ready();
+    strand.status.finish();
+}
+
+/// Gives what a thread keeps for later, and what it knows for the next collection, to the others.
+pub(crate) fn leave(thread: &mut Thread) {
+    let strands = &thread.vm.strands;
+    strands.orphans.lock().append(&mut thread.touched);
+    if let Some(strand) = thread.turn_strand.take() {
+        free(thread, strand);
+    }
+    for size in 0..SIZES.len() {
+        let free = std::mem::take(&mut thread.free_strands[size]);
+        strands.give_back(size, free.into_iter());
+    }
+}
+
+/// Sets how the strand of this object ended, and with what.
+pub fn set_ending(thread: &mut Thread, object: Object, ending: Ending, value: Word) {
+    object.set_slot(&mut thread.mutator, slots::VALUE, value);
+    let ending = Word::from_small_integer_unchecked(ending as i64);
+    object.set_slot(&mut thread.mutator, slots::NATIVE, ending);
+}
+
+/// How the strand of this object ended.
+pub fn ending(object: Object) -> Ending {
+    match object.slot(slots::NATIVE).as_small_integer() {
+        Some(1) => Ending::Returned,
+        Some(2) => Ending::Failed,
+        Some(3) => Ending::Killed,
+        _ => Ending::Live,
+    }
+}

@@ -1,0 +1,574 @@
+//! A thread: one native thread's context for running guest code.
+//!
+//! While a tier runs, it keeps pc, frame and function in its own variables. Before it calls
+//! anything that can look at the stack or reach a GC point it saves them in [`Thread::state`]; the
+//! collector, traces and unwinding read them there. A primitive's arguments are no part of a frame
+//! yet: [`Thread::window`] names them.
+//!
+//! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], by which others
+//! make the thread come to its next poll, and [`Thread::requests`], by which they say what for.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use squall_heap::{CollectionKind, Mutator, Object, Word};
+use squall_scheduler::{Worker, WorkerId};
+
+use crate::concurrency::foreign::callbacks;
+use crate::concurrency::sandbox::{SandboxRef, metering};
+use crate::concurrency::timers::TimerKey;
+use crate::concurrency::transactions::Transaction;
+use crate::concurrency::transactions::alone::{self, Seat};
+use crate::concurrency::transactions::memory::Memory;
+use crate::concurrency::transactions::statistics::Tally;
+use crate::concurrency::worker::{self, Item};
+use crate::execution::unwind::Crossing;
+use crate::model::function::{Function, Site};
+use crate::model::lookup::CacheEntry;
+use crate::model::outcome::Failure;
+use crate::state::affinity::Home;
+use crate::state::limit::{Limit, Request, Requests};
+use crate::state::roots;
+use crate::state::stack::{Activation, Stack};
+use crate::state::strand::{self, StrandRef};
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// The registers of a tier, saved.
+#[derive(Clone, Copy)]
+pub struct State {
+    /// The instruction in progress, or for a resumption the next one.
+    pub pc: *const AtomicU32,
+    /// The frame.
+    pub frame: *mut Word,
+    /// The function.
+    pub function: *const Function,
+}
+
+impl State {
+    /// Nothing runs.
+    pub const NONE: State =
+        State { pc: std::ptr::null(), frame: std::ptr::null_mut(), function: std::ptr::null() };
+
+    /// The activation, unless nothing runs yet.
+    pub fn activation(self) -> Option<Activation> {
+        // SAFETY: functions are immortal, and states hold their addresses or null.
+        let function: Option<&'static Function> = unsafe { self.function.as_ref() };
+        match function {
+            Some(function) => {
+                Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
+            }
+            None => Activation::before_callback(self.pc, self.frame),
+        }
+    }
+
+    /// The active calls, innermost first, of the strand whose state this is: it runs on the calling thread, or stands.
+    fn activations(self) -> impl Iterator<Item = Activation> {
+        // SAFETY: the frames are active, and the calling thread owns them or, during a collection, their owner stands.
+        std::iter::successors(self.activation(), |activation| unsafe {
+            activation.caller().map(|(caller, _)| caller)
+        })
+    }
+}
+
+/// A run of words on the VM stack that the collector updates: arguments of a call in progress.
+///
+/// Reading through it after a GC point answers the objects' new places, which is why primitives
+/// read their arguments again instead of keeping them.
+#[derive(Clone, Copy)]
+pub struct Window {
+    start: *mut Word,
+    count: usize,
+}
+
+impl Window {
+    /// No words.
+    pub const NONE: Window = Window { start: std::ptr::null_mut(), count: 0 };
+
+    /// The words from `start` on.
+    ///
+    /// # Safety
+    ///
+    /// They are initialised, on the stack of the calling thread, and stay part of it as long as the
+    /// window is used; nobody holds a reference to them.
+    #[inline(always)]
+    pub unsafe fn new(start: *mut Word, count: usize) -> Window {
+        Window { start, count }
+    }
+
+    /// The address of the first word.
+    #[inline(always)]
+    pub fn start(self) -> *mut Word {
+        self.start
+    }
+
+    /// How many words.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.count == 0
+    }
+
+    /// The word with this index.
+    #[inline(always)]
+    pub fn get(self, index: usize) -> Word {
+        debug_assert!(index < self.count);
+        // SAFETY: `new` was promised that the words are there.
+        unsafe { self.start.add(index).read() }
+    }
+
+    /// Replaces the word with this index.
+    #[inline(always)]
+    pub fn set(self, index: usize, word: Word) {
+        debug_assert!(index < self.count);
+        // SAFETY: as for `get`.
+        unsafe { self.start.add(index).write(word) }
+    }
+
+    /// The words, one after the other.
+    pub fn words(self) -> impl ExactSizeIterator<Item = Word> {
+        (0..self.count).map(move |index| self.get(index))
+    }
+
+    /// Shows the words to the collector, which stands for all mutators.
+    pub(crate) fn visit(self, visit: &mut dyn FnMut(&mut Word)) {
+        for index in 0..self.count {
+            // SAFETY: as for `get`; during a collection nobody else accesses the stack.
+            visit(unsafe { &mut *self.start.add(index) });
+        }
+    }
+}
+
+/// Why a tier stopped running a strand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The first activation returned; the value is where the exit site says.
+    Returned,
+    /// The strand waits, or already goes on elsewhere: it is not the thread's any more.
+    Parked,
+    /// Others are to run first.
+    Preempted,
+    /// Its vat was given away while it was outside.
+    Displaced,
+    /// An exception was not handled; it is where a value would be.
+    Failed,
+    /// The strand was told to end.
+    Killed,
+    /// It goes on at [`Thread::resumption`], with guarded accesses.
+    Switched,
+    /// An unwinding has left all that C has called, and goes on where C was called.
+    Crossed,
+}
+
+/// A native thread that runs guest code.
+#[repr(C)]
+pub struct Thread {
+    /// Where frames must end; first, so that compiled code finds it.
+    pub limit: Limit,
+    /// The tier's registers.
+    pub state: State,
+    /// The site of the primitive call in progress.
+    pub call_site: Option<&'static Site>,
+    /// Whether the state stands before its instruction rather than in it.
+    pub stands_before: bool,
+    /// Whether the strand was parked by the call in progress.
+    pub is_parked: bool,
+    /// Whether the strand gives way to others of its vat, rather than its vat to others.
+    pub yields: bool,
+    /// Whether the strand gives way to one of its vat with a greater priority, or goes on elsewhere.
+    pub gives_way: bool,
+    /// Whether the vat that runs here is to give way to others.
+    pub was_preempted: bool,
+    /// What the thread is asked for at its next poll.
+    pub requests: Requests,
+    /// The address of the vat that others get if the strand that runs here is outside for long, or 0.
+    pub left_vat: AtomicUsize,
+    /// Whether the vat of the strand that runs here was given away.
+    pub is_displaced: bool,
+    /// Whether something is to be seen to after the call in progress, since the strand was outside.
+    pub must_look: bool,
+    /// Whether accesses of the strand that runs are guarded: see [`crate::concurrency::transactions`].
+    pub is_guarded: bool,
+    /// Whether the innermost loop of the tier has guarded accesses.
+    pub runs_guarded: bool,
+    /// The address of the vat whose objects are accessed bare here, or 0.
+    pub plain_in: AtomicUsize,
+    /// The transactional memory of the vat of the strand that runs, if its accesses are guarded.
+    pub memory: Option<&'static Memory>,
+    /// By which others know whose vat's memory is used here.
+    pub seat: Seat,
+    /// The transaction of the strand that runs, if it is in one.
+    pub transaction: Option<Box<Transaction>>,
+    /// To be used for the next transaction.
+    pub spare_transaction: Option<Box<Transaction>>,
+    /// What transactions here have done.
+    pub tally: Tally,
+    /// Where a strand goes on that was [switched](Stop::Switched).
+    pub resumption: State,
+    /// The scheduler's time in milliseconds, as of a short while ago.
+    pub ticks: u32,
+    /// How much the strand that runs has made for others to do, since it was resumed.
+    made: u32,
+    /// See [`Thread::random`].
+    random: u64,
+    /// The sandbox of the strand that runs, if it belongs to one: it is metered then.
+    pub sandbox: Option<SandboxRef>,
+    /// How many polls more that one may come to before it has to draw fuel.
+    pub fuel: u32,
+    /// Why the tier stopped.
+    pub stop: Stop,
+    /// Arguments of the primitive or call in progress.
+    pub window: Window,
+    /// The VM.
+    pub vm: &'static Vm,
+    /// The right to use the heap.
+    pub mutator: Mutator,
+    /// The thread's part of the scheduler.
+    pub worker: Worker<Item, TimerKey>,
+    /// The worker's number, for others.
+    pub number: WorkerId,
+    /// The home of the strands that may run here.
+    pub home: Home,
+    /// The strand that runs.
+    strand: Option<StrandRef>,
+    /// The vat that the strand which runs has made for itself.
+    pub new_vat: Option<VatRef>,
+    /// Receiver and arguments of what an [`crate::model::outcome::Outcome`] asks for.
+    pub message: Vec<Word>,
+    /// Strands that ran here since the last collection.
+    pub touched: Vec<StrandRef>,
+    /// The strand to be used for the next turn.
+    pub turn_strand: Option<StrandRef>,
+    /// Strands to be used next, by size.
+    pub free_strands: [Vec<StrandRef>; strand::SIZES.len()],
+    /// The identities of the strands to be made next.
+    pub identities: Range<u64>,
+    /// What the last process did to begin to run.
+    pub run_entry: &'static CacheEntry,
+    /// Unwindings that go on when C returns to where it was called, innermost last.
+    pub crossings: Vec<Crossing>,
+}
+
+/// How many messages and processes are much.
+const MUCH_WORK: u32 = 512;
+
+impl Thread {
+    /// Attaches the calling native thread to the VM's heap and scheduler. The box is the
+    /// collector's way to the thread's roots, so the thread must stay in it.
+    pub fn attach(vm: &'static Vm) -> Box<Thread> {
+        Thread::attach_as(vm, vm.scheduler.join(), Home::ANYWHERE)
+    }
+
+    /// Attaches the calling native thread as this bound worker, which runs only what has its home here.
+    pub fn attach_bound(vm: &'static Vm, id: WorkerId) -> Box<Thread> {
+        Thread::attach_as(vm, vm.scheduler.join_bound(id), Home::of(id))
+    }
+
+    fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
+        let place = Box::<Thread>::new_uninit();
+        let context = place.as_ptr() as usize;
+        let number = worker.id();
+        // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
+        // messages and other roots whenever a GC point is reached. The new mutator reaches none
+        // before the thread is in its place.
+        let mutator = unsafe { vm.heap.attach(context) };
+        let thread = Box::write(
+            place,
+            Thread {
+                limit: Limit::default(),
+                state: State::NONE,
+                call_site: None,
+                stands_before: false,
+                is_parked: false,
+                yields: false,
+                gives_way: false,
+                was_preempted: false,
+                requests: Requests::new(vm.options.polls_always),
+                left_vat: AtomicUsize::new(0),
+                is_displaced: false,
+                must_look: false,
+                is_guarded: false,
+                runs_guarded: false,
+                plain_in: AtomicUsize::new(0),
+                memory: None,
+                seat: vm.transactions.take_seat(),
+                transaction: None,
+                spare_transaction: None,
+                tally: vm.transactions.statistics.tally(),
+                resumption: State::NONE,
+                ticks: 0,
+                made: 0,
+                random: 0,
+                sandbox: None,
+                fuel: 0,
+                stop: Stop::Returned,
+                window: Window::NONE,
+                vm,
+                mutator,
+                worker,
+                number,
+                home,
+                strand: None,
+                new_vat: None,
+                message: Vec::new(),
+                touched: Vec::new(),
+                turn_strand: None,
+                free_strands: Default::default(),
+                identities: 0..0,
+                run_entry: CacheEntry::empty(),
+                crossings: Vec::new(),
+            },
+        );
+        vm.add_thread(&thread);
+        callbacks::attach();
+        thread
+    }
+
+    /// The next of a sequence of numbers without a pattern, always the same one (Steele, Lea and Flood,
+    /// "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+    #[inline]
+    pub fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// The number of the thread's worker.
+    #[inline]
+    pub fn worker_index(&self) -> u32 {
+        self.number.index() as u32
+    }
+
+    /// Whether somebody asked for a poll.
+    #[inline(always)]
+    pub fn must_poll(&self) -> bool {
+        self.limit.get() == 0
+    }
+
+    /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
+    #[inline]
+    pub fn reset_limit(&mut self) {
+        if self.sandbox.is_some() {
+            // It comes to a slow poll each time.
+            return self.request_poll();
+        }
+        let limit = self.stack().limit();
+        // Nobody asks, or whoever does will set the limit after this.
+        if self.limit.get() == limit {
+            return;
+        }
+        self.limit.set(limit);
+        if self.requests.has_any() || self.mutator.is_stop_requested() {
+            self.request_poll();
+        }
+    }
+
+    /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
+    fn request_poll(&self) {
+        self.limit.ask();
+    }
+
+    /// Makes the thread come to its next poll, and its strand give way to others there.
+    pub fn ask_to_poll(&self) {
+        self.requests.add(Request::GiveWay);
+        self.request_poll();
+    }
+
+    /// The strand that runs here.
+    #[inline(always)]
+    pub fn strand(&self) -> StrandRef {
+        self.strand.expect("guest code runs in a strand")
+    }
+
+    /// The strand that runs here, if one does.
+    pub fn running_strand(&self) -> Option<StrandRef> {
+        self.strand
+    }
+
+    /// The stack of the strand that runs here.
+    #[inline(always)]
+    pub fn stack(&mut self) -> &mut Stack {
+        // SAFETY: a running strand is its thread's, and the reference lives as long as that of the
+        // thread at most.
+        unsafe { &mut *std::ptr::from_mut(self.strand().stack()) }
+    }
+
+    /// Makes a strand the one that runs here.
+    pub fn enter_strand(&mut self, strand: StrandRef) {
+        self.strand = Some(strand);
+        self.state = strand.state.get();
+        self.stop = Stop::Returned;
+        self.is_parked = false;
+        self.made = 0;
+        self.window = Window::NONE;
+        self.sandbox = strand.sandbox();
+        if let Some(sandbox) = self.sandbox {
+            metering::begin(self, sandbox);
+        }
+        self.transaction = strand.transaction.take();
+        let vat = strand.vat.get();
+        self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
+        // Who makes a vat guarded stops all threads between setting its memory and looking at what they run:
+        // so he sees our store, or we see the memory. See `guarding.rs`.
+        self.reset_limit();
+        alone::enter(self, vat.and_then(|vat| vat.memory()));
+        self.is_guarded = self.memory.is_some();
+        if self.is_guarded {
+            self.leave_plain();
+        }
+    }
+
+    /// The strand that runs has sent a message or started a process. Who makes much for others to do
+    /// lets them do it: what is handled soon is still in the cache, and dies in the nursery; a backlog
+    /// of a million messages is copied by the collector.
+    #[inline]
+    pub fn made_work(&mut self) {
+        self.made += 1;
+        if self.made == MUCH_WORK {
+            self.made = 0;
+            if self.worker.has_waiting() {
+                self.ask_to_poll();
+            }
+        }
+    }
+
+    /// The state of a strand that is about to begin.
+    pub fn start_state(&mut self) {
+        self.state = worker::bottom(self.stack().base());
+    }
+
+    /// Forgets the strand that ran here, and answers it.
+    pub fn leave_strand(&mut self) -> StrandRef {
+        let strand = self.strand();
+        if let Some(sandbox) = self.sandbox.take() {
+            metering::end(self, sandbox);
+        }
+        self.strand = None;
+        self.state = State::NONE;
+        self.window = Window::NONE;
+        self.leave_plain();
+        // What is done between strands, on behalf of a vat, is plain.
+        self.is_guarded = false;
+        alone::leave(self);
+        // Who parks gives it to the strand before: that may be elsewhere by now.
+        if let Some(transaction) = self.transaction.take() {
+            strand.transaction.set(Some(transaction));
+        }
+        strand
+    }
+
+    /// From now on nobody's objects are accessed bare here: somebody may wait for that (`guarding.rs`).
+    #[inline]
+    pub fn leave_plain(&self) {
+        if self.plain_in.load(Ordering::Relaxed) != 0 {
+            self.plain_in.store(0, Ordering::Release);
+            self.vm.transactions.became_guarded.tell();
+        }
+    }
+
+    /// The activation the tier is in, if there is one. The state must be saved.
+    pub fn innermost(&self) -> Option<Activation> {
+        self.state.activation()
+    }
+
+    /// The activation the tier is in. The state must be saved.
+    pub fn activation(&self) -> Activation {
+        self.innermost().expect("guest code has an activation")
+    }
+
+    /// The active calls, innermost first. The state must be saved.
+    pub fn activations(&self) -> impl Iterator<Item = Activation> + use<> {
+        self.state.activations()
+    }
+
+    /// Shows the roots of a thread to the collector.
+    ///
+    /// # Safety
+    ///
+    /// The thread is attached and stands, and no other collector thread visits its roots.
+    pub(crate) unsafe fn visit_roots(
+        thread: *mut Thread,
+        kind: CollectionKind,
+        visit: &mut dyn FnMut(&mut Word),
+    ) {
+        // SAFETY: the thread is attached, so its fields are initialised. It stands in a call of its mutator, which
+        // borrows that field alone; the fields here are others. Other threads access atomic fields only. So these
+        // references have no aliases, and none is to the thread as a whole.
+        let (message, crossings, touched, transaction) = unsafe {
+            (
+                &mut (*thread).message,
+                &mut (*thread).crossings,
+                &mut (*thread).touched,
+                &mut (*thread).transaction,
+            )
+        };
+        // SAFETY: the same; these are copied.
+        let (window, turn_strand, running, state, stands_before) = unsafe {
+            (
+                (*thread).window,
+                (*thread).turn_strand,
+                (*thread).strand,
+                (*thread).state,
+                (*thread).stands_before,
+            )
+        };
+        message.iter_mut().for_each(&mut *visit);
+        window.visit(visit);
+        crossings.iter_mut().for_each(|crossing| visit(&mut crossing.value));
+        strand::visit_touched(touched, kind, visit);
+        if let Some(strand) = turn_strand {
+            strand.object.visit(visit);
+        }
+        if let Some(transaction) = transaction {
+            transaction.visit(visit);
+        }
+        if let Some(strand) = running {
+            strand.object.visit(visit);
+            roots::visit_activations(state.activations(), stands_before, visit);
+        }
+    }
+
+    /// Goes on at an instruction of an activation.
+    pub fn resume_at(&mut self, activation: Activation, pc: usize) {
+        self.stack().cut_to(activation.frame);
+        self.reset_limit();
+        self.window = Window::NONE;
+        self.state = State {
+            pc: &raw const activation.function.code[pc],
+            frame: activation.frame,
+            function: activation.function,
+        };
+    }
+
+    /// A number that no other strand has; its tag is that of a small integer.
+    pub fn strand_identity(&self) -> u64 {
+        self.strand().identity.get()
+    }
+
+    /// The known layouts' class object, or that in the header.
+    pub fn class_of(&self, word: Word) -> Word {
+        match word.as_object() {
+            Some(object) => object.class(),
+            None => self.vm.class_of_layout(crate::model::known::immediate_layout(word)),
+        }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        strand::leave(self);
+        self.vm.remove_thread(self);
+    }
+}
+
+/// What allocation answers, as a failure the guest can see.
+#[inline(always)]
+pub fn allocated(object: Option<Object>) -> Result<Object, Failure> {
+    object.ok_or_else(Failure::out_of_memory)
+}

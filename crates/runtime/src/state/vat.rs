@@ -1,0 +1,787 @@
+//! Vats: units of isolation and of ownership.
+//!
+//! A vat has objects that nobody else touches, a mailbox of messages, and strands. Like a strand it
+//! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
+//! *vat object* on the heap holds the mailbox, and is what far references refer to.
+//!
+//! Protocol. One word says who has the vat (`vat/ownership.rs`): nobody, a run queue, or a worker, its *owner*, which
+//! runs the vat's exclusive strands and alone takes from mailbox and ready list. The word is a lock as well: ready list
+//! and mailbox change under it. Ready strands go before messages.
+//!
+//! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
+//! was taken belongs to the vat, too: another owner goes on with it.
+//!
+//! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
+//! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
+//!
+//! Whoever adds a message or a ready strand schedules the vat if nobody has it. The owner looks for
+//! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
+//! the lock.
+//!
+//! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner looks
+//! whether it is at home here; otherwise it gives the vat away, to where that is: *with* the strand to a bound
+//! worker that is idle, which is sure to run it. If the bound worker is busy, it gets the strand alone, and
+//! the vat goes on with others: when the strand's turn has come there, it stands at the front of its vat again.
+//! So no vat waits for a native thread while it has something else to do.
+//!
+//! A mailbox may be bounded. Messages are accepted even if it is full, but who sent one then waits
+//! until the vat takes the next: so there are never more messages than it has room for, and one for
+//! each who waits.
+//!
+//! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
+//! vat's `turn` and no other turn begins; ready strands run all the same. If the strand is
+//! lost, the turn has no end, and no other one ever begins.
+
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Object, Tracer, Word};
+
+use crate::concurrency::messages;
+use crate::concurrency::sandbox::{Sandbox, SandboxRef};
+use crate::concurrency::transactions::Transactions;
+use crate::concurrency::transactions::memory::Memory;
+use crate::concurrency::waiting::{self, waiter};
+use crate::concurrency::worker::Item;
+use crate::model::known::{self, KnownClass};
+use crate::model::outcome::{Failure, Outcome};
+use crate::state::affinity::Home;
+use crate::state::roots::RootWord;
+use crate::state::strand::StrandRef;
+use crate::state::thread::{Thread, allocated};
+use crate::state::vm::Vm;
+
+mod ownership;
+
+use ownership::{Content, Locked, Ownership};
+
+/// The slots of a vat object.
+pub mod slots {
+    /// The address of the native part.
+    pub const NATIVE: usize = 0;
+    /// The oldest message in the mailbox, or nil.
+    pub const FIRST: usize = 1;
+    /// The newest message in the mailbox, or nil.
+    pub const LAST: usize = 2;
+    /// For how many messages more the mailbox has room, a small integer; nil if it is not bounded.
+    pub const ROOM: usize = 3;
+    /// The strands that wait for room.
+    pub const SENDERS: usize = 4;
+    /// The oldest message that was taken from the mailbox and not begun, or nil. They are older than those in
+    /// the mailbox. From a bounded mailbox, none is taken before its turn.
+    pub const TAKEN: usize = 5;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::VAT, TAKEN + 1);
+}
+
+/// A vat's native part.
+pub struct Vat {
+    /// Who has it; and the strands that are ready.
+    ownership: Ownership<ReadyList>,
+    /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
+    pub running: AtomicU8,
+    /// The vat object; the collector updates it.
+    pub object: RootWord,
+    /// The address of the strand whose turn has begun and not ended, or 0.
+    turn: AtomicUsize,
+    /// Whether a turn has begun and can never end.
+    has_lost_turn: AtomicBool,
+    /// The memory of its transactions, if there were some.
+    memory: AtomicPtr<Memory>,
+    /// The bits of its home, which does not change.
+    home: AtomicU32,
+    /// The sandbox that its turns belong to, or null.
+    sandbox: AtomicPtr<Sandbox>,
+    /// Whether it is part of a slab only.
+    is_free: AtomicBool,
+}
+
+/// The address of a vat's native part, which stays where it is as long as the VM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VatRef(NonNull<Vat>);
+
+// SAFETY: what it leads to is `Sync`.
+unsafe impl Send for VatRef {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for VatRef {}
+
+impl std::ops::Deref for VatRef {
+    type Target = Vat;
+
+    #[inline(always)]
+    fn deref(&self) -> &Vat {
+        // SAFETY: vats live in slabs that are never freed.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+/// Strands that are ready, by priority, the greatest first; within one, in order.
+#[derive(Default)]
+struct ReadyList {
+    queues: Vec<(u8, VecDeque<StrandRef>)>,
+}
+
+impl ReadyList {
+    fn push(&mut self, strand: StrandRef, first: bool) {
+        let priority = strand.priority();
+        let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
+            Ok(index) => &mut self.queues[index].1,
+            Err(index) => {
+                self.queues.insert(index, (priority, VecDeque::new()));
+                &mut self.queues[index].1
+            }
+        };
+        if first { queue.push_front(strand) } else { queue.push_back(strand) }
+    }
+
+    fn pop(&mut self) -> Option<StrandRef> {
+        self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
+    }
+
+    fn has_above(&self, priority: u8) -> bool {
+        self.queues.iter().any(|(other, queue)| *other > priority && !queue.is_empty())
+    }
+
+    fn remove(&mut self, strand: StrandRef) -> bool {
+        self.queues.iter_mut().any(|(_, queue)| {
+            let place = queue.iter().position(|&other| other == strand);
+            place.is_some_and(|place| queue.remove(place).is_some())
+        })
+    }
+}
+
+impl Content for ReadyList {
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|(_, queue)| queue.is_empty())
+    }
+}
+
+/// A vat that the calling thread has locked.
+type LockedVat = Locked<'static, ReadyList>;
+
+/// What the owner of a vat is to do next.
+pub enum Work {
+    /// Resume this strand.
+    Strand(StrandRef),
+    /// Begin a turn with this message.
+    Turn(Object),
+    /// Nothing; the vat is not owned any more.
+    Nothing,
+}
+
+impl VatRef {
+    /// The address, which is a multiple of 8.
+    pub fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+
+    /// The vat at an address that [`VatRef::address`] answered.
+    ///
+    /// # Safety
+    ///
+    /// It did.
+    pub unsafe fn from_address(address: usize) -> VatRef {
+        // SAFETY: addresses of vats are not null.
+        VatRef(unsafe { NonNull::new_unchecked(address as *mut Vat) })
+    }
+
+    /// The vat of a vat object.
+    pub fn of_object(object: Object) -> VatRef {
+        debug_assert!(object.layout() == known::VAT);
+        // SAFETY: `make` stored the address, and no guest code reaches the slots of vat objects.
+        unsafe { VatRef::from_address(object.slot(slots::NATIVE).bits() as usize) }
+    }
+
+    /// The vat object.
+    pub fn object(self) -> Object {
+        self.object.get().object_unchecked()
+    }
+
+    fn lock(self) -> LockedVat {
+        // SAFETY: vats live in slabs that are never freed.
+        unsafe { &(*self.0.as_ptr()).ownership }.lock()
+    }
+
+    /// Appends a message, and schedules the vat if need be.
+    pub fn post(self, thread: &mut Thread, message: Object) {
+        let locked = self.lock();
+        let object = self.object();
+        self.change_room(thread, -1);
+        match object.slot(slots::LAST).as_object() {
+            Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, message.word()),
+            None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
+        }
+        object.set_slot(&mut thread.mutator, slots::LAST, message.word());
+        self.unlock_scheduled(thread, locked);
+    }
+
+    /// Whether there is a limit to the mailbox.
+    pub fn is_bounded(self) -> bool {
+        self.object().slot(slots::ROOM) != Word::NIL
+    }
+
+    /// Adds to the room that is left, if there is a limit. The vat is locked.
+    fn change_room(self, thread: &mut Thread, change: i64) {
+        if let Some(room) = self.object().slot(slots::ROOM).as_small_integer() {
+            let room = Word::from_small_integer_unchecked(room + change);
+            self.object().set_slot(&mut thread.mutator, slots::ROOM, room);
+        }
+    }
+
+    /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
+    /// its call answers the value. No GC point comes between making the waiter and this.
+    pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
+        let locked = self.lock();
+        let object = self.object();
+        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
+            return Outcome::Return(value);
+        }
+        let ticket = waiting::park(thread, object.word());
+        waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
+        drop(locked);
+        Outcome::Park
+    }
+
+    /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
+    /// priority is asked to give way.
+    pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
+        let mut locked = self.lock();
+        if locked.is_idle() {
+            return self.schedule_with(thread, locked, strand);
+        }
+        locked.content().push(strand, first);
+        self.unlock_outranked(thread, locked, strand);
+    }
+
+    /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this one runs there.
+    fn unlock_outranked(self, thread: &Thread, locked: LockedVat, strand: StrandRef) {
+        let running = self.running.load(Ordering::Relaxed);
+        let outranked = locked.owner().filter(|_| strand.priority() > running);
+        drop(locked);
+        if let Some(owner) = outranked {
+            thread.vm.ask_to_poll(owner);
+        }
+    }
+
+    /// Schedules a vat that nobody has, for a strand that is ready.
+    fn schedule_with(self, thread: &mut Thread, locked: LockedVat, strand: StrandRef) {
+        if !self.pass_on(thread, locked, strand, false) {
+            self.yield_to_others(thread);
+        }
+    }
+
+    /// Schedules a vat that nobody has, and hands it to whoever runs this strand, which stands before or behind
+    /// the others that are ready. Or the strand waits alone, for its native thread is busy, and the vat is
+    /// scheduled and in no queue. Whether it was handed on.
+    fn pass_on(
+        self,
+        thread: &mut Thread,
+        mut locked: LockedVat,
+        strand: StrandRef,
+        first: bool,
+    ) -> bool {
+        let bound = strand.home().worker();
+        if bound.is_none() {
+            locked.content().push(strand, first);
+        }
+        locked.schedule();
+        // From here on it may be theirs.
+        drop(locked);
+        let Some(bound) = bound else {
+            thread.worker.push(Item::vat(self));
+            return true;
+        };
+        thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand))
+    }
+
+    /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
+    /// owns the vat now. If not, whoever has the vat comes to the strand.
+    pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
+        let mut locked = self.lock();
+        locked.content().push(strand, true);
+        if locked.own_if_idle(thread.worker_index()) {
+            return true;
+        }
+        // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
+        // yield all the time might always come too early.
+        thread.worker.end_run();
+        self.unlock_outranked(thread, locked, strand);
+        false
+    }
+
+    /// Whether a strand with a greater priority is ready.
+    pub fn has_ready_above(self, priority: u8) -> bool {
+        self.lock().content().has_above(priority)
+    }
+
+    /// The priority of a strand has changed: if it is ready, it stands behind the others that have the same. One that
+    /// runs with a lesser priority is asked to give way.
+    pub fn reposition(self, thread: &Thread, strand: StrandRef) {
+        let mut locked = self.lock();
+        if locked.content().remove(strand) {
+            locked.content().push(strand, false);
+            self.unlock_outranked(thread, locked, strand);
+        }
+    }
+
+    fn unlock_scheduled(self, thread: &mut Thread, locked: LockedVat) {
+        if locked.is_idle() {
+            self.enqueue(thread, locked);
+        }
+    }
+
+    /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
+    fn enqueue(self, thread: &mut Thread, mut locked: LockedVat) {
+        match self.home().worker() {
+            None => {
+                locked.schedule();
+                drop(locked);
+                thread.worker.push(Item::vat(self));
+            }
+            Some(bound) if locked.expect() => {
+                drop(locked);
+                let item = Item::visit(self);
+                thread.worker.hand_to(bound, item, item);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Owns a vat that is expected here, its home, if nobody has it.
+    pub fn visit(self, worker: u32) -> bool {
+        let mut locked = self.lock();
+        locked.arrive();
+        locked.own_if_idle(worker)
+    }
+
+    /// Takes ownership of a vat that was taken from a run queue.
+    pub fn own(self, worker: u32) {
+        self.lock().own(worker);
+    }
+
+    /// As [`VatRef::own`], together with a strand that stands before the others then.
+    pub fn own_with(self, worker: u32, strand: StrandRef) {
+        let mut locked = self.lock();
+        locked.content().push(strand, true);
+        locked.own(worker);
+    }
+
+    /// The owner makes another worker the owner.
+    pub fn hand_over(self, worker: u32) {
+        self.lock().hand_over(worker);
+    }
+
+    /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
+    /// into a run queue. It may turn out that there is nothing to do.
+    pub fn take_away(self) -> bool {
+        self.lock().take_away()
+    }
+
+    /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
+    pub fn reclaim(self, worker: u32) -> bool {
+        self.lock().own_if_idle(worker)
+    }
+
+    /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    ///
+    /// If the next strand or turn is at home elsewhere, the vat goes there.
+    pub fn next_work(self, thread: &mut Thread) -> Work {
+        let begins_turn = self.may_begin_turn() && self.home() == thread.home;
+        // Who makes a strand ready now does so during the turn that begins.
+        if begins_turn
+            && !self.ownership.is_ready()
+            && let Some(message) = self.take_message(thread, slots::TAKEN)
+        {
+            return Work::Turn(message);
+        }
+        loop {
+            let mut locked = self.lock();
+            let Some(strand) = locked.content().pop() else {
+                return self.next_turn(thread, locked);
+            };
+            if strand.is_at_home(thread.home) {
+                return Work::Strand(strand);
+            }
+            if self.send_home(thread, locked, strand) {
+                return Work::Nothing;
+            }
+        }
+    }
+
+    /// The owner's next turn.
+    fn next_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
+        if !self.has_next_turn() {
+            thread.worker.end_run();
+            locked.let_go();
+            return Work::Nothing;
+        }
+        if self.home() != thread.home {
+            thread.worker.end_run();
+            locked.let_go();
+            self.enqueue(thread, locked);
+            return Work::Nothing;
+        }
+        if self.object().slot(slots::ROOM) != Word::NIL {
+            return self.next_bounded_turn(thread, locked);
+        }
+        self.take_messages(thread);
+        let message = self.take_message(thread, slots::TAKEN);
+        if message.is_none() {
+            locked.let_go();
+        }
+        message.map_or(Work::Nothing, Work::Turn)
+    }
+
+    /// Whether a turn may begin, and there is a message for it. The vat is locked.
+    fn has_next_turn(self) -> bool {
+        let object = self.object();
+        let has_message = |&slot: &usize| object.slot(slot) != Word::NIL;
+        self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
+    }
+
+    /// The owner gives the vat away, for its next strand runs elsewhere. Or the strand waits there alone, for its
+    /// native thread is busy, and the owner still owns the vat. Whether it was given away.
+    fn send_home(self, thread: &mut Thread, mut locked: LockedVat, strand: StrandRef) -> bool {
+        // Whoever comes back to this native thread by what it gives away finds it idle.
+        thread.worker.end_run();
+        locked.let_go();
+        if self.pass_on(thread, locked, strand, true) {
+            return true;
+        }
+        if !thread.worker.resume_run() {
+            self.yield_to_others(thread);
+            return true;
+        }
+        // It is in no queue, so nobody else has taken it.
+        self.lock().own(thread.worker_index());
+        false
+    }
+
+    /// The owner's next turn, if the mailbox is bounded.
+    fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
+        let Some(message) = self.take_message(thread, slots::FIRST) else {
+            locked.let_go();
+            return Work::Nothing;
+        };
+        if self.object().slot(slots::FIRST) == Word::NIL {
+            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
+        self.change_room(thread, 1);
+        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
+        drop(locked);
+        if let Some(sender) = sender {
+            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        }
+        Work::Turn(message)
+    }
+
+    /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
+    fn take_messages(self, thread: &mut Thread) {
+        let object = self.object();
+        let first = object.slot(slots::FIRST);
+        if object.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
+            object.set_slot(&mut thread.mutator, slots::TAKEN, first);
+            object.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
+            object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
+    }
+
+    /// Takes the first of the messages in this slot.
+    fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
+        let message = self.object().slot(slot).as_object()?;
+        let next = message.element(messages::NEXT);
+        self.object().set_slot(&mut thread.mutator, slot, next);
+        if next != Word::NIL {
+            // It may be sent on; and an old message must not keep those after it alive.
+            message.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
+        }
+        Some(message)
+    }
+
+    /// The messages whose turns have not begun, the oldest first. Nobody runs the vat.
+    pub fn messages(self) -> impl Iterator<Item = Object> {
+        [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
+            let first = self.object().slot(slot).as_object();
+            std::iter::successors(first, |message| message.element(messages::NEXT).as_object())
+        })
+    }
+
+    /// Lets go of a vat that the caller owns, or that is scheduled and in no queue: if it has more to do, it
+    /// goes to the end of the run queue.
+    pub fn yield_to_others(self, thread: &mut Thread) {
+        loop {
+            let mut locked = self.lock();
+            locked.let_go();
+            let Some(strand) = locked.content().pop() else { return self.leave(thread, locked) };
+            if self.pass_on(thread, locked, strand, true) {
+                return;
+            }
+        }
+    }
+
+    /// Unlocks a vat that nobody has, and that has no ready strands.
+    fn leave(self, thread: &mut Thread, locked: LockedVat) {
+        if self.has_next_turn() {
+            self.enqueue(thread, locked);
+        }
+    }
+
+    /// Whether there is something to do for its owner, beside what runs.
+    pub fn has_work(self) -> bool {
+        let mut locked = self.lock();
+        !locked.content().is_empty() || self.has_next_turn()
+    }
+
+    /// Keeps a new vat out of run queues until it is released.
+    pub fn hold(self) {
+        self.lock().schedule();
+    }
+
+    /// Lets go on a vat that is held: it is in a run queue from now on.
+    pub fn release(self, thread: &mut Thread) {
+        let mut locked = self.lock();
+        locked.let_go();
+        self.enqueue(thread, locked);
+    }
+
+    /// The strand whose turn has begun and not ended.
+    pub fn turn(self) -> Option<StrandRef> {
+        let address = self.turn.load(Ordering::Relaxed);
+        // SAFETY: `set_turn` stored the address of a strand, or 0.
+        (address != 0).then(|| unsafe { StrandRef::from_address(address) })
+    }
+
+    /// The turn of this strand has begun, or the turn has ended. For the owner.
+    pub fn set_turn(self, strand: Option<StrandRef>) {
+        self.turn.store(strand.map_or(0, StrandRef::address), Ordering::Relaxed);
+    }
+
+    /// Where its turns run, and strands that have no home of their own.
+    #[inline]
+    pub fn home(self) -> Home {
+        Home::from_bits(self.home.load(Ordering::Relaxed))
+    }
+
+    /// Gives it a home, before anybody else knows the vat.
+    pub fn set_home(self, home: Home) {
+        self.home.store(home.bits(), Ordering::Relaxed);
+    }
+
+    fn may_begin_turn(self) -> bool {
+        self.turn().is_none() && !self.has_lost_turn.load(Ordering::Relaxed)
+    }
+
+    /// The collector found the strand of the turn that has begun, if it is this one, to be lost.
+    pub(crate) fn lose_turn(self, strand: StrandRef) {
+        if self.turn() == Some(strand) {
+            self.set_turn(None);
+            self.has_lost_turn.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a turn has begun and can never end.
+    pub fn has_lost_turn(self) -> bool {
+        self.has_lost_turn.load(Ordering::Relaxed)
+    }
+
+    /// A turn that was lost is over. The caller sees to it that nobody runs the vat.
+    pub fn forget_lost_turn(self, thread: &mut Thread) {
+        self.has_lost_turn.store(false, Ordering::Relaxed);
+        let locked = self.lock();
+        self.unlock_scheduled(thread, locked);
+    }
+
+    /// The sandbox that it belongs to.
+    #[inline]
+    pub fn sandbox(self) -> Option<SandboxRef> {
+        SandboxRef::of_pointer(&self.sandbox)
+    }
+
+    /// From now on it belongs to this sandbox. Nobody else knows the vat yet, or nothing runs.
+    pub fn enter_sandbox(self, sandbox: SandboxRef) {
+        self.leave_sandbox();
+        sandbox.add_member();
+        self.sandbox.store(SandboxRef::pointer(Some(sandbox)), Ordering::Relaxed);
+    }
+
+    fn leave_sandbox(self) {
+        if let Some(sandbox) = self.sandbox() {
+            sandbox.remove_member();
+            self.sandbox.store(std::ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// The memory of its transactions, if there were some.
+    #[inline]
+    pub fn memory(self) -> Option<&'static Memory> {
+        // SAFETY: the pointer is null, or that of a memory, and those are never freed. The load is one of
+        // the two that `guarding.rs` is about.
+        unsafe { self.memory.load(Ordering::SeqCst).as_ref() }
+    }
+
+    /// The memory of its transactions, which it gets if it has none.
+    pub fn make_memory(self, vm: &Vm) -> &'static Memory {
+        if let Some(memory) = self.memory() {
+            return memory;
+        }
+        let new = vm.transactions.take_memory();
+        let pointer = std::ptr::from_ref(new).cast_mut();
+        let null = std::ptr::null_mut();
+        match self.memory.compare_exchange(null, pointer, Ordering::SeqCst, Ordering::SeqCst) {
+            Ok(_) => new,
+            Err(_) => {
+                vm.transactions.give_back(new);
+                self.make_memory(vm)
+            }
+        }
+    }
+
+    /// Takes the memory from a vat that is dead.
+    fn take_memory(self) -> Option<&'static Memory> {
+        let memory = self.memory();
+        self.memory.store(std::ptr::null_mut(), Ordering::Relaxed);
+        memory
+    }
+
+    /// Whether somebody will run it, or look at it.
+    fn is_active(self) -> bool {
+        self.ownership.is_active()
+    }
+}
+
+/// All vats.
+#[derive(Default)]
+pub struct Vats {
+    inner: Mutex<Slabs>,
+}
+
+#[derive(Default)]
+struct Slabs {
+    slabs: Vec<&'static [Vat]>,
+    free: Vec<VatRef>,
+    /// Made since the last collection.
+    young: Vec<VatRef>,
+}
+
+const SLAB: usize = 64;
+
+impl Vats {
+    fn take(&self) -> VatRef {
+        let mut inner = self.inner.lock();
+        let vat = inner.free.pop().unwrap_or_else(|| {
+            let slab: Vec<Vat> = (0..SLAB).map(|_| Vat::new()).collect();
+            let slab: &'static [Vat] = Box::leak(slab.into_boxed_slice());
+            inner.free.extend(slab[1..].iter().map(|vat| VatRef(NonNull::from(vat))));
+            inner.slabs.push(slab);
+            VatRef(NonNull::from(&slab[0]))
+        });
+        inner.young.push(vat);
+        vat
+    }
+
+    /// Every vat; the caller sees to it that none changes.
+    pub fn all(&self) -> Vec<VatRef> {
+        Vats::used(&self.inner.lock()).collect()
+    }
+
+    fn used(slabs: &Slabs) -> impl Iterator<Item = VatRef> {
+        let vats = slabs.slabs.iter().flat_map(|slab| slab.iter());
+        vats.map(|vat| VatRef(NonNull::from(vat)))
+            .filter(|vat| !vat.is_free.load(Ordering::Relaxed))
+    }
+
+    /// Shows the objects of vats to the collector: those made since the last collection, and in a
+    /// full one those that have something to do.
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let mut inner = self.inner.lock();
+        for vat in std::mem::take(&mut inner.young) {
+            vat.object.visit(visit);
+        }
+        if kind == CollectionKind::Full {
+            Vats::used(&inner)
+                .filter(|vat| vat.is_active())
+                .for_each(|vat| vat.object.visit(visit));
+        }
+    }
+
+    /// Follows the vat objects that survive, and frees the vats of the others.
+    pub(crate) fn update(&self, transactions: &Transactions, tracer: &mut Tracer<'_>) {
+        let mut inner = self.inner.lock();
+        let mut dead = Vec::new();
+        for vat in Vats::used(&inner) {
+            let mut survives = true;
+            vat.object.visit(&mut |word| survives = tracer.update(word));
+            if !survives {
+                dead.push(vat);
+            }
+        }
+        for &vat in &dead {
+            vat.set_turn(None);
+            vat.has_lost_turn.store(false, Ordering::Relaxed);
+            vat.leave_sandbox();
+            if let Some(memory) = vat.take_memory() {
+                transactions.give_back(memory);
+            }
+            vat.is_free.store(true, Ordering::Relaxed);
+        }
+        inner.free.extend(dead);
+    }
+}
+
+impl Vat {
+    fn new() -> Vat {
+        Vat {
+            ownership: Ownership::default(),
+            running: AtomicU8::new(0),
+            object: RootWord::default(),
+            turn: AtomicUsize::new(0),
+            has_lost_turn: AtomicBool::new(false),
+            memory: AtomicPtr::default(),
+            home: AtomicU32::new(Home::ANYWHERE.bits()),
+            sandbox: AtomicPtr::default(),
+            is_free: AtomicBool::new(true),
+        }
+    }
+}
+
+/// Makes a vat without messages and strands. *GC point.*
+pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
+    let class = thread.vm.known_class(KnownClass::Object);
+    let object = allocated(thread.mutator.allocate_slots(known::VAT, class))?;
+    let vat = thread.vm.vats.take();
+    object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
+    vat.ownership.begin();
+    vat.object.set(object.word());
+    vat.set_home(Home::ANYWHERE);
+    if let Some(sandbox) = thread.sandbox {
+        vat.enter_sandbox(sandbox);
+    }
+    vat.is_free.store(false, Ordering::Relaxed);
+    Ok(vat)
+}
+
+/// Roots a vat until the caller drops the root. One that has neither strands nor messages, and that nothing refers to yet or any
+/// more, is a root by itself only until the next collection.
+pub fn keep(thread: &mut Thread, vat: VatRef) {
+    thread.mutator.push_root(vat.object.get());
+}
+
+/// The vat that the running strand belongs to; the worker owns it if the strand is exclusive.
+/// *GC point.*
+pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
+    let strand = thread.strand();
+    if let Some(vat) = strand.vat.get() {
+        return Ok(vat);
+    }
+    let vat = make(thread)?;
+    vat.ownership.begin_owned(thread.worker_index());
+    let object = strand.object();
+    object.set_slot(&mut thread.mutator, crate::state::strand::slots::VAT, vat.object.get());
+    strand.vat.set(Some(vat));
+    thread.new_vat = Some(vat);
+    // Nobody else knows the vat yet.
+    thread.plain_in.store(vat.address(), Ordering::Relaxed);
+    Ok(vat)
+}

@@ -1,0 +1,431 @@
+//! The virtual machine: what all threads share.
+//!
+//! There is one per process, as there is one heap, and it lives until the process ends, so that
+//! references to it are `&'static`. Tables grow behind locks that are leaves: no lock is held at a
+//! GC point or while another is taken.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
+use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
+use squall_system::resources::Resources;
+
+use crate::concurrency::early::Early;
+use crate::concurrency::embedding::Embedding;
+use crate::concurrency::foreign::{Foreign, LinkedLibrary};
+use crate::concurrency::promises::{Embedder, Unhandled};
+use crate::concurrency::sandbox::{SandboxRef, Sandboxes};
+use crate::concurrency::stalls::{self, Stalls};
+use crate::concurrency::timers::{TimerKey, Timers};
+use crate::concurrency::transactions::Transactions;
+use crate::concurrency::worker::{Ended, Item, WorkerHooks};
+use crate::library::primitives::{self, files::OpenFiles};
+use crate::model::behavior::Behavior;
+use crate::model::behaviors::BehaviorTable;
+use crate::model::function::{Constant, Function};
+use crate::model::host::Host;
+use crate::model::known::KnownClass;
+use crate::model::lookup::LookupTable;
+use crate::model::modules::ModuleTable;
+use crate::model::outcome::Failure;
+use crate::model::permissions::Permissions;
+use crate::model::symbols::Symbol;
+use crate::objects::string;
+use crate::state::affinity::NativeThreads;
+use crate::state::fences;
+use crate::state::limit::Request;
+use crate::state::roots::{GlobalRoots, Roots};
+use crate::state::stack::limit_growth;
+use crate::state::strand::{StrandRef, Strands};
+use crate::state::thread::Thread;
+use crate::state::tier::Tier;
+use crate::state::tracing::Tracing;
+use crate::state::vat::{VatRef, Vats};
+
+/// How to create a VM.
+pub struct VmOptions {
+    /// The heap's choices.
+    pub heap: HeapOptions,
+    /// The most words one strand's stack may have.
+    pub max_stack_words: usize,
+    /// The most words of a stack's bottom that are used.
+    pub max_bottom_words: usize,
+    /// What the program may do.
+    pub permissions: Permissions,
+    /// The program's arguments; the first is the program itself.
+    pub arguments: Vec<String>,
+    /// How many workers there are, and who decides.
+    pub scheduler: SchedulerOptions,
+    /// Whether every poll is a slow one: for repeatable runs, and to find what is wrong.
+    pub polls_always: bool,
+    /// What to report while the program runs.
+    pub tracing: Tracing,
+    /// The C libraries that are part of the process, beside those that the platform knows.
+    pub linked_libraries: Vec<LinkedLibrary>,
+}
+
+static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
+
+/// The virtual machine.
+pub struct Vm {
+    /// The heap.
+    pub heap: &'static Heap,
+    /// How the VM was created.
+    pub options: VmOptions,
+    /// The world outside.
+    pub host: &'static dyn Host,
+    /// All modules.
+    pub modules: ModuleTable,
+    /// All behaviors.
+    pub behaviors: BehaviorTable,
+    /// Lookup results.
+    pub lookups: LookupTable,
+    /// Runs functions.
+    pub tier: &'static dyn Tier,
+    /// Who runs what, and when.
+    pub scheduler: Scheduler<Item, TimerKey>,
+    /// All strands.
+    pub strands: Strands,
+    /// All vats.
+    pub vats: Vats,
+    /// The native threads that the program knows.
+    pub native_threads: NativeThreads,
+    /// What is due later.
+    pub timers: Timers,
+    /// Actors and processes that were made too early.
+    pub early: Early,
+    /// Whether the program has ended.
+    pub ended: Ended,
+    /// The embedder's message in progress.
+    pub embedder: Embedder,
+    /// Broken promises that nobody cares for.
+    pub unhandled: Unhandled,
+    /// What is known of strands that can never go on.
+    pub stalls: Stalls,
+    /// What transactions share.
+    pub transactions: Transactions,
+    /// Objects the VM itself refers to.
+    pub roots: GlobalRoots,
+    /// The files that the program has open.
+    pub files: OpenFiles,
+    /// What else it has open: connections, processes and the like.
+    pub resources: Resources,
+    /// What belongs to C.
+    pub foreign: Foreign,
+    /// The embedder's side.
+    pub embedding: Embedding,
+    /// Where strands have budgets.
+    pub sandboxes: Sandboxes,
+    /// The method `main:` of the program.
+    pub main_method: OnceLock<&'static Function>,
+    main_vat: OnceLock<VatRef>,
+    /// The native thread that has made the VM.
+    embedder_thread: std::thread::ThreadId,
+    threads: Mutex<Vec<ThreadPointer>>,
+}
+
+impl Vm {
+    /// Creates the VM of this process.
+    pub fn new(
+        options: VmOptions,
+        host: Box<dyn Host>,
+        tier: &'static dyn Tier,
+    ) -> Result<&'static Vm, HeapError> {
+        fences::prepare();
+        let heap = Heap::new(options.heap.clone())?;
+        let host: &'static dyn Host = Box::leak(host);
+        // Stacks may take half as much as objects, or as much as one of them may; transactions, too.
+        let half = heap.statistics().max_heap_bytes / 2;
+        let grown = half / size_of::<u64>();
+        limit_growth(options.max_bottom_words, options.max_stack_words, grown);
+        let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
+        let vm: &'static Vm = Box::leak(Box::new(Vm {
+            heap,
+            options,
+            host,
+            modules: ModuleTable::new(host, primitives::find),
+            behaviors: BehaviorTable::default(),
+            lookups: LookupTable::default(),
+            tier,
+            scheduler,
+            strands: Strands::default(),
+            vats: Vats::default(),
+            native_threads: NativeThreads::default(),
+            timers: Timers::default(),
+            early: Early::default(),
+            ended: Ended::default(),
+            embedder: Embedder::default(),
+            unhandled: Unhandled::default(),
+            stalls: Stalls::default(),
+            transactions: Transactions::new(half),
+            roots: GlobalRoots::default(),
+            files: OpenFiles::default(),
+            resources: Resources::default(),
+            foreign: Foreign::default(),
+            embedding: Embedding::default(),
+            sandboxes: Sandboxes::default(),
+            main_method: OnceLock::new(),
+            main_vat: OnceLock::new(),
+            embedder_thread: std::thread::current().id(),
+            threads: Mutex::default(),
+        }));
+        heap.set_root_source(Box::new(Roots::new(vm)));
+        _ = PROCESS.set(vm);
+        Ok(vm)
+    }
+
+    /// The VM of this process.
+    pub fn of_process() -> &'static Vm {
+        PROCESS.get().expect("there is a VM before there are threads of it")
+    }
+
+    /// The vat in which the program starts; none before the boot has made it.
+    pub fn main_vat(&self) -> Option<VatRef> {
+        self.main_vat.get().copied()
+    }
+
+    /// Makes a vat the one in which the program starts.
+    pub fn set_main_vat(&self, vat: VatRef) {
+        _ = self.main_vat.set(vat);
+    }
+
+    /// Milliseconds since the start, as the scheduler last looked.
+    pub fn ticks(&self) -> u32 {
+        self.scheduler.now() as u32
+    }
+
+    /// Ends the program with this exit code.
+    pub fn end(&'static self, code: i32) {
+        self.ended.set(code);
+        self.scheduler.stop();
+        for thread in self.threads.lock().iter() {
+            thread.ask_to_poll();
+        }
+        self.foreign.end();
+        self.embedding.end();
+        if std::thread::current().id() != self.embedder_thread {
+            self.abandon_soon(code);
+        }
+    }
+
+    /// Whether the embedder's native thread is in foreign code.
+    fn embedder_is_outside(&self) -> bool {
+        let first = self.threads.lock().first().copied();
+        // SAFETY: the embedder's thread stays as long as the VM works for it; its number never changes.
+        first.is_some_and(|first| self.scheduler.is_outside(unsafe { (*first.0).number }))
+    }
+
+    /// The program has ended. If the embedder's native thread is in foreign code then, or is about to call some,
+    /// and does not come back soon, the host decides.
+    fn abandon_soon(&'static self, code: i32) {
+        let end = std::thread::Builder::new().name("end".into()).spawn(move || {
+            for _ in 0..RETURN_LOOKS {
+                std::thread::sleep(RETURN_GRACE);
+                if self.embedder_is_outside() {
+                    return self.host.abandon(code);
+                }
+            }
+        });
+        // Without another native thread, the program ends when the call does.
+        drop(end);
+    }
+
+    /// The symbol with this text.
+    pub fn symbol(&self, text: &str) -> Symbol {
+        self.modules.symbols.intern(text)
+    }
+
+    /// Whether the program may load the module in this file: it is part of the program, was loaded before, was
+    /// compiled by the embedder, or the program may read the file.
+    pub fn may_load(&self, path: &str) -> bool {
+        let program = self.options.arguments.first().map(Path::new);
+        self.options.permissions.allows_module(program, Path::new(path))
+            || self.modules.has_file(path)
+    }
+
+    /// The behavior of instances with this layout.
+    #[inline]
+    pub fn behavior_of_layout(&self, layout: LayoutId) -> Option<&'static Behavior> {
+        self.behaviors.of_layout(layout)
+    }
+
+    /// The class object of a known class.
+    #[inline]
+    pub fn known_class(&self, class: KnownClass) -> Word {
+        self.roots.known_class(class)
+    }
+
+    /// The class object of immediate objects with this layout.
+    pub fn class_of_layout(&self, layout: LayoutId) -> Word {
+        match self.behavior_of_layout(layout).and_then(|behavior| behavior.known()) {
+            Some(known) => self.known_class(known),
+            None => Word::NIL,
+        }
+    }
+
+    /// The one-character string for a code point, if it was made before and is kept.
+    pub fn character(&self, code_point: u32) -> Option<Word> {
+        self.roots.character(code_point)
+    }
+
+    /// Keeps the one-character string for a code point.
+    pub fn set_character(&self, code_point: u32, string: Word) {
+        self.roots.set_character(code_point, string);
+    }
+
+    /// Gives a constant its object, and makes it a root.
+    pub fn define_constant(&self, constant: &'static Constant, object: Word) {
+        constant.set(object);
+        self.roots.add_constant(constant);
+    }
+}
+
+/// How long foreign code may go on after the program's end before the host is asked what to do.
+const RETURN_GRACE: Duration = Duration::from_millis(100);
+
+/// How often one looks whether it does.
+const RETURN_LOOKS: u32 = 10;
+
+/// The native threads that run guest code.
+impl Vm {
+    pub(crate) fn add_thread(&self, thread: &Thread) {
+        self.threads.lock().push(ThreadPointer(std::ptr::from_ref(thread)));
+    }
+
+    pub(crate) fn remove_thread(&self, thread: &Thread) {
+        let thread = ThreadPointer(std::ptr::from_ref(thread));
+        self.threads.lock().retain(|other| *other != thread);
+    }
+
+    /// Describes the strands that run, while all mutators stand.
+    pub(crate) fn describe_running(&self, text: &mut String) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
+            // nothing, and it cannot go before it has left the list.
+            let thread = unsafe { &*thread.0 };
+            if let Some(strand) = thread.running_strand() {
+                let place = match self.native_threads.name(thread.home) {
+                    Some(name) => format!("native thread {name}"),
+                    None => thread.number.to_string(),
+                };
+                stalls::describe_running(self, strand, &place, thread.activations(), text);
+            }
+        }
+    }
+
+    /// Visits the words of the strands that run and belong to such a sandbox, while all mutators stand.
+    pub(crate) fn visit_running(
+        &self,
+        belongs: &dyn Fn(SandboxRef) -> bool,
+        visit: &mut dyn FnMut(Word),
+    ) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: as in `describe_running`.
+            let thread = unsafe { &*thread.0 };
+            if thread.sandbox.is_some_and(belongs) {
+                crate::state::roots::visit_running(thread, visit);
+            }
+        }
+    }
+
+    /// Makes the embedder's thread, which attached first, look around.
+    pub fn summon_embedder(&self) {
+        let first = self.threads.lock().first().copied();
+        if let Some(first) = first {
+            // SAFETY: the embedder's thread stays as long as the VM works for it.
+            self.scheduler.summon(unsafe { (*first.0).number });
+        }
+    }
+
+    /// Makes the worker on which a strand runs, if it does, poll.
+    pub fn preempt_strand(&self, strand: StrandRef) {
+        if let Some(worker) = strand.worker_asked() {
+            self.ask_to_poll(worker);
+        }
+    }
+
+    /// Makes the worker with this number poll, and the strand that runs there give way.
+    pub fn ask_to_poll(&self, worker: u32) {
+        for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
+            thread.ask_to_poll();
+        }
+    }
+
+    /// Makes the worker with this number poll, and see what the scheduler wants of it.
+    pub fn pass_request(&self, worker: u32) {
+        for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
+            thread.pass_request();
+        }
+    }
+
+    /// Whether some thread accesses objects of this vat bare; those are asked to poll.
+    pub(crate) fn asks_plain_threads(&self, vat: VatRef) -> bool {
+        let threads = self.threads.lock();
+        let mut plain = threads.iter().filter(|thread| thread.is_plain_in(vat)).peekable();
+        let is_any = plain.peek().is_some();
+        plain.for_each(|thread| thread.ask_to_poll());
+        is_any
+    }
+
+    /// The vat that the strand on a worker has left to others.
+    pub(crate) fn left_vat(&self, worker: WorkerId) -> Option<VatRef> {
+        let threads = self.threads.lock();
+        let thread = threads.iter().find(|thread| thread.number() == worker.index() as u32)?;
+        thread.left_vat()
+    }
+}
+
+/// A thread as others see it: they ask it to poll.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ThreadPointer(*const Thread);
+
+// SAFETY: only the atomic parts of the thread are accessed, and a thread removes itself from the
+// list, under the list's lock, before it goes.
+unsafe impl Send for ThreadPointer {}
+
+impl ThreadPointer {
+    fn number(self) -> u32 {
+        // SAFETY: see above; the number never changes.
+        unsafe { (*self.0).number }.index() as u32
+    }
+
+    fn is_plain_in(self, vat: VatRef) -> bool {
+        // SAFETY: see above; the field is an atomic. Pairs with the stores of `guarding.rs`.
+        unsafe { &(*self.0).plain_in }.load(Ordering::SeqCst) == vat.address()
+    }
+
+    fn left_vat(self) -> Option<VatRef> {
+        // SAFETY: see above; the field is an atomic.
+        let address = unsafe { &(*self.0).left_vat }.load(Ordering::Relaxed);
+        // SAFETY: the thread stored the address of a vat, or 0.
+        (address != 0).then(|| unsafe { VatRef::from_address(address) })
+    }
+
+    /// See [`Thread::ask_to_poll`].
+    fn ask_to_poll(self) {
+        // SAFETY: see above; the fields are atomics.
+        let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
+        requests.add(Request::GiveWay);
+        limit.ask_from_outside();
+    }
+
+    /// Makes the thread ask its worker at the next poll what the scheduler wants.
+    fn pass_request(self) {
+        // SAFETY: see above; the fields are atomics.
+        let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
+        requests.add(Request::AskScheduler);
+        limit.ask_from_outside();
+    }
+}
+
+/// Names as guest objects.
+impl Vm {
+    /// The symbol object for a name. *GC point.*
+    pub fn name_word(&self, thread: &mut Thread, name: Symbol) -> Result<Word, Failure> {
+        string::symbol_object(thread, name)
+    }
+}
