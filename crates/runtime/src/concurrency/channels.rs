@@ -22,13 +22,14 @@ use squall_heap::{Object, Word};
 
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::timers;
-use crate::concurrency::waiting::{self, waiter};
+use crate::concurrency::waiting;
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::types::{Shape, Type};
 use crate::objects::string::make_string;
 use crate::objects::typed::{boxing, scalars};
+use crate::state::strand::waiter;
 use crate::state::strand::{Delivery, Wait};
 use crate::state::thread::{Thread, Window, allocated};
 

@@ -20,9 +20,10 @@ use std::time::Duration;
 use squall_heap::{LayoutId, Object, Word};
 
 use crate::concurrency::timers;
-use crate::concurrency::waiting::{self, waiter};
+use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::state::strand::waiter;
 use crate::state::strand::{Delivery, Wait};
 use crate::state::thread::{Thread, Window, allocated};
 

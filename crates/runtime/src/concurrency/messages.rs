@@ -28,8 +28,6 @@ use crate::state::stack::exit_site;
 use crate::state::strand::{Delivery, Role, slots};
 use crate::state::thread::{Stop, Thread, Window, allocated};
 
-/// The next message in the mailbox, or nil.
-pub const NEXT: usize = 0;
 /// The kind.
 pub const KIND: usize = 1;
 /// Who gets the result.

@@ -25,5 +25,6 @@ pub mod strands;
 pub mod timers;
 pub mod transactions;
 pub mod values;
+pub mod vats;
 pub mod waiting;
 pub mod worker;

@@ -26,20 +26,12 @@ use squall_system::poller::{Direction, Wait};
 use squall_system::resources::Resource;
 
 use crate::concurrency::waiting;
-use crate::concurrency::worker::Item;
+use crate::state::items::Item;
+use crate::state::items::TimerKey;
 use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
-
-/// Denotes a timer, for ever.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimerKey {
-    /// Its place in the table.
-    place: u32,
-    /// How many timers had this place before.
-    generation: u32,
-}
 
 impl TimerKey {
     /// The key as what a strand leaves with a source.

@@ -25,32 +25,17 @@
 
 use squall_heap::{Mutator, Object, Word};
 
-use crate::concurrency::worker::Item;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
+use crate::state::items::Item;
 use crate::state::strand::status::{Missed, Parked};
+use crate::state::strand::waiter;
 use crate::state::strand::{self, Delivery, Model, Standing, StrandRef, Wait};
 use crate::state::sync::spin;
 use crate::state::thread::{Thread, allocated};
 
 /// The slot that is the lock, in every object that has one.
 pub const LOCK: usize = 0;
-
-/// The slots of a waiter. Strand objects have those that are numbered here from 2 on.
-pub mod waiter {
-    /// The strand object.
-    pub const STRAND: usize = 0;
-    /// Which of several alternatives this is, a small integer.
-    pub const INDEX: usize = 1;
-    /// The strand's ticket, a small integer, while this is in a queue; else 0.
-    pub const TICKET: usize = 2;
-    /// The next waiter of the queue.
-    pub const NEXT: usize = 3;
-    /// What the strand brings along: what it writes, for instance.
-    pub const VALUE: usize = 4;
-
-    const _: () = crate::model::known::assert_slots(crate::model::known::WAITER, VALUE + 1);
-}
 
 const ZERO: Word = Word::from_small_integer_unchecked(0);
 const ONE: Word = Word::from_small_integer_unchecked(1);

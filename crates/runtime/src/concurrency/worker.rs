@@ -3,8 +3,7 @@
 //! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It
 //! goes on until the program ends, or until what its caller waits for has come.
 
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use squall_heap::{Object, Word};
@@ -16,133 +15,22 @@ use crate::concurrency::foreign::{anchor, requests};
 use crate::concurrency::messages;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::{self, SandboxRef, metering};
 use crate::concurrency::stalls;
-use crate::concurrency::timers::{self, TimerKey};
+use crate::concurrency::timers;
 use crate::concurrency::transactions::guarding;
+use crate::concurrency::vats::Work;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::calls;
 use crate::execution::unwind;
 use crate::model::outcome::{Failure, FailureReason};
-use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
+use crate::state::items::TimerKey;
+use crate::state::items::{Item, ItemKind};
+use crate::state::sandbox::{self, SandboxRef};
+use crate::state::stack::halt_code;
 use crate::state::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
-use crate::state::thread::{State, Stop, Thread, Window};
-use crate::state::vat::{VatRef, Work};
+use crate::state::thread::{Stop, Thread, Window};
+use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
-
-/// Something in a run queue: a vat, a strand, both, or the news that a timer is due, that C calls, or that there is an
-/// errand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Item(NonZeroUsize);
-
-const VAT: usize = 1;
-const TIMER: usize = 2;
-const REQUEST: usize = 3;
-const STRAND_WITH_VAT: usize = 4;
-const VISIT: usize = 5;
-const NOTHING: usize = 6;
-const ERRAND: usize = 7;
-const KIND: usize = 7;
-
-impl Item {
-    /// A vat that is scheduled.
-    pub fn vat(vat: VatRef) -> Item {
-        Item::new(vat.address() | VAT)
-    }
-
-    /// A vat to look at, for the bound worker where its turns are at home.
-    pub fn visit(vat: VatRef) -> Item {
-        Item::new(vat.address() | VISIT)
-    }
-
-    /// A strand that is ready, and needs no owner; or, at a bound worker, one that waits for it.
-    pub fn strand(strand: StrandRef) -> Item {
-        Item::new(strand.address())
-    }
-
-    /// A strand that is ready, with its vat, which is scheduled, for the bound worker where it is at home.
-    pub fn strand_with_vat(strand: StrandRef) -> Item {
-        Item::new(strand.address() | STRAND_WITH_VAT)
-    }
-
-    /// Nothing, for a worker that is to look around.
-    pub const NOTHING: Item = Item(NonZeroUsize::new(NOTHING).expect("not zero"));
-
-    /// A timer is due.
-    pub const TIMER: Item = Item(NonZeroUsize::new(TIMER).expect("not zero"));
-
-    /// A native thread that is none of the VM's calls guest code.
-    pub const REQUEST: Item = Item(NonZeroUsize::new(REQUEST).expect("not zero"));
-
-    /// A native thread has left something to do.
-    pub const ERRAND: Item = Item(NonZeroUsize::new(ERRAND).expect("not zero"));
-
-    fn new(bits: usize) -> Item {
-        // Addresses are not null, and the other kinds have bits of their own.
-        Item(NonZeroUsize::new(bits).unwrap_or(NonZeroUsize::MIN))
-    }
-}
-
-/// How a program ends.
-///
-/// Its end may be *near*: then the exit code is known, unless something fails, and what can go on at once
-/// goes on, but nothing waits for a time any more. When nothing is left to run, the program has ended.
-pub struct Ended {
-    is_ended: AtomicBool,
-    code: AtomicI64,
-    /// The exit code if the end is near.
-    near: AtomicI64,
-    /// The scheduler's milliseconds at which it has come with a seed, whatever still runs.
-    due: AtomicU64,
-}
-
-/// In place of an exit code: the program has not ended.
-const LIVE: i64 = i64::MIN;
-
-impl Default for Ended {
-    fn default() -> Ended {
-        Ended {
-            is_ended: AtomicBool::new(false),
-            code: AtomicI64::new(LIVE),
-            near: AtomicI64::new(LIVE),
-            due: AtomicU64::new(u64::MAX),
-        }
-    }
-}
-
-impl Ended {
-    /// The exit code, if the program has ended.
-    pub fn code(&self) -> Option<i32> {
-        // The acquire pairs with the release of `set`.
-        self.is_ended.load(Ordering::Acquire).then(|| self.code.load(Ordering::Relaxed) as i32)
-    }
-
-    /// The exit code of a program whose end is near.
-    pub fn near_code(&self) -> Option<i32> {
-        let code = self.near.load(Ordering::Relaxed);
-        (code != LIVE).then_some(code as i32)
-    }
-
-    /// The end is near, with this code; whether it was not before.
-    fn set_near(&self, code: i32) -> bool {
-        let code = i64::from(code);
-        self.near.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-
-    /// With a seed, the program ends if its end has been near for too long: asked at polls.
-    pub fn end_if_late(&self, vm: &'static Vm) {
-        if vm.scheduler.now() >= self.due.load(Ordering::Relaxed) {
-            end_late(vm, self.near_code().unwrap_or(0));
-        }
-    }
-
-    /// The program ends with this code, unless it has ended already.
-    pub fn set(&self, code: i32) {
-        let code = i64::from(code);
-        _ = self.code.compare_exchange(LIVE, code, Ordering::Relaxed, Ordering::Relaxed);
-        self.is_ended.store(true, Ordering::Release);
-    }
-}
 
 /// How long a program whose end is near may go on.
 const LAST_GRACE: Duration = Duration::from_secs(10);
@@ -225,19 +113,15 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
 const ITEMS_PER_TICK: u32 = 256;
 
 fn run_item(thread: &mut Thread, item: Item) {
-    let bits = item.0.get();
-    // SAFETY: `Item`'s makers put addresses of this kind there.
-    unsafe {
-        match bits & KIND {
-            VAT => run_vat(thread, VatRef::from_address(bits & !KIND)),
-            TIMER => timers::run_due(thread),
-            VISIT => visit(thread, VatRef::from_address(bits & !KIND)),
-            STRAND_WITH_VAT => run_with_vat(thread, StrandRef::from_address(bits & !KIND)),
-            REQUEST => requests::begin_next(thread),
-            ERRAND => errands::run_next(thread),
-            NOTHING => {}
-            _ => run_at_home(thread, StrandRef::from_address(bits)),
-        }
+    match item.kind() {
+        ItemKind::Vat(vat) => run_vat(thread, vat),
+        ItemKind::Visit(vat) => visit(thread, vat),
+        ItemKind::Strand(strand) => run_at_home(thread, strand),
+        ItemKind::StrandWithVat(strand) => run_with_vat(thread, strand),
+        ItemKind::Timer => timers::run_due(thread),
+        ItemKind::Request => requests::begin_next(thread),
+        ItemKind::Errand => errands::run_next(thread),
+        ItemKind::Nothing => {}
     }
 }
 
@@ -440,7 +324,7 @@ fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     if thread.is_parked {
         return;
     }
-    if metering::is_over(thread) {
+    if sandbox::is_over(thread) {
         unwind::kill(thread);
     } else if strand.has_wishes() {
         heed(thread, strand);
@@ -698,13 +582,9 @@ fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
     Ok(work(thread, |vm| vm.embedder.is_done()))
 }
 
-/// The state before C's call of guest code has begun, and after it has ended: at the callback site's
-/// instruction, with the header of its chunk.
-pub fn callback_bottom(header: *mut Word) -> State {
-    State { pc: callback_site().return_pc, frame: header, function: std::ptr::null() }
-}
-
-/// The state of a strand that has not begun: at the exit site's instruction.
-pub fn bottom(base: *mut Word) -> State {
-    State { pc: halt_code(), frame: base.wrapping_sub(CHUNK_HEADER), function: std::ptr::null() }
+/// With a seed, the program ends if its end has been near for too long: asked at polls.
+pub fn end_if_late(vm: &'static Vm) {
+    if vm.scheduler.now() >= vm.ended.due.load(Ordering::Relaxed) {
+        end_late(vm, vm.ended.near_code().unwrap_or(0));
+    }
 }

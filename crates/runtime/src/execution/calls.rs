@@ -25,6 +25,7 @@ use crate::model::symbols::Symbol;
 use crate::objects::classes;
 use crate::objects::{block, number, string};
 use crate::state::roots::RootWord;
+use crate::state::sandbox;
 use crate::state::stack::halt_code;
 use crate::state::strand::{Delivery, Model, Standing, StrandRef};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
@@ -182,13 +183,13 @@ pub fn poll(thread: &mut Thread) {
     // The limit comes first: who asks from now on is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
-    let is_over = metering::is_over(thread);
+    let is_over = sandbox::is_over(thread);
     if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
         thread.stands_before = false;
         return unwind::kill(thread);
     }
     if thread.vm.options.polls_always {
-        thread.vm.ended.end_if_late(thread.vm);
+        worker::end_if_late(thread.vm);
     }
     let asked = thread.requests.take();
     let held = strand.is_suspended();
@@ -370,7 +371,7 @@ pub fn send_from(thread: &mut Thread, site: &'static Site, origin: &'static Site
     let entry = look_up(thread, origin, thread.message[0]);
     let window = message_window(thread);
     if matches!(entry.action, Action::Missing) {
-        return match selector_of(origin) {
+        return match origin.selector() {
             Some(selector) => not_understood_selector(thread, site, selector, window),
             None => fail(thread, site, Failure::argument(window.get(0))),
         };
@@ -417,7 +418,7 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     if failure.is_elsewhere() {
         return;
     }
-    if metering::is_over(thread) {
+    if sandbox::is_over(thread) {
         return unwind::kill(thread);
     }
     let roots = &thread.vm.roots;
@@ -456,20 +457,9 @@ fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWor
 /// Tells a receiver that it has no such message.
 #[cold]
 pub fn not_understood(thread: &mut Thread, site: &'static Site, window: Window) {
-    match selector_of(site) {
+    match site.selector() {
         Some(selector) => not_understood_selector(thread, site, selector, window),
         None => fail(thread, site, Failure::argument(window.get(0))),
-    }
-}
-
-/// The selector of a send's site.
-pub fn selector_of(site: &Site) -> Option<Symbol> {
-    let function = site.function();
-    match function.bytecode().sites.get(site.index()) {
-        Some(squall_bytecode::module::Site::Send { selector, .. }) => {
-            Some(function.module.symbol(*selector))
-        }
-        _ => None,
     }
 }
 

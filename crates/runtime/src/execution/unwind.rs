@@ -19,10 +19,8 @@ use squall_heap::{Object, Word};
 use crate::concurrency::channels;
 use crate::concurrency::messages::{self, Audience};
 use crate::concurrency::processes::faults;
-use crate::concurrency::sandbox::{self, metering};
 use crate::concurrency::stalls;
 use crate::concurrency::transactions::transaction;
-use crate::concurrency::worker;
 use crate::execution::calls;
 use crate::execution::trace;
 use crate::model::behavior::Behavior;
@@ -32,29 +30,12 @@ use crate::model::lookup::Action;
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::classes::behavior_of_class;
 use crate::objects::{block, string};
+use crate::state::sandbox;
 use crate::state::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
 use crate::state::strand::{Role, slots};
+use crate::state::thread::{Crossing, Destination};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
 use crate::state::vm::Vm;
-
-/// Where an unwinding ends.
-#[derive(Clone, Copy)]
-enum Destination {
-    /// At the handler of the catch region with this index, in the activation with this frame.
-    Handler(*mut Word, usize),
-    /// At the caller of the activation with this frame.
-    CallerOf(*mut Word),
-    /// Nowhere: the strand stops, for this reason.
-    End(Stop),
-}
-
-/// An unwinding that has left what C has called, for a place beyond the call of C. C's own frames are not
-/// unwound: it goes on when C returns.
-pub struct Crossing {
-    destination: Destination,
-    /// What the destination is given; the collector updates it.
-    pub(crate) value: Word,
-}
 
 /// Signals an exception from the activation in the saved state.
 ///
@@ -192,7 +173,7 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
         Destination::CallerOf(frame) => (frame, None),
         Destination::End(_) => (std::ptr::null_mut(), None),
     };
-    let is_over = metering::is_over(thread);
+    let is_over = sandbox::is_over(thread);
     for activation in thread.activations() {
         let stop = (activation.frame == last).then_some(handler).flatten();
         let ensure = regions_at(activation)
@@ -224,7 +205,7 @@ fn end(thread: &mut Thread, reason: Stop, value: Word) -> Outcome {
     thread.stack().cut_to(base);
     thread.reset_limit();
     thread.window = Window::NONE;
-    thread.state = worker::bottom(base);
+    thread.state = crate::state::thread::bottom(base);
     // SAFETY: the header of a stack's first chunk has a place for the result.
     unsafe { thread.state.frame.add(CHUNK_RESULT).write(value) };
     calls::stop(thread, reason);
@@ -242,7 +223,7 @@ fn leave_to_c(
     thread.stack().cut_to(header.wrapping_add(CHUNK_HEADER));
     thread.reset_limit();
     thread.window = Window::NONE;
-    thread.state = worker::callback_bottom(header);
+    thread.state = crate::state::thread::callback_bottom(header);
     thread.stop = Stop::Crossed;
     Outcome::Resume
 }

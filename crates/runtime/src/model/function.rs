@@ -28,6 +28,7 @@ use squall_heap::{LayoutId, Word};
 use crate::model::lookup::CacheEntry;
 use crate::model::module::LoadedModule;
 use crate::model::primitive::Primitive;
+use crate::model::symbols::Symbol;
 use crate::model::types::Type;
 
 /// A linked function.
@@ -344,5 +345,18 @@ impl Entries {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+}
+
+impl Site {
+    /// The selector of a send's site.
+    pub fn selector(&self) -> Option<Symbol> {
+        let function = self.function();
+        match function.bytecode().sites.get(self.index()) {
+            Some(squall_bytecode::module::Site::Send { selector, .. }) => {
+                Some(function.module.symbol(*selector))
+            }
+            _ => None,
+        }
     }
 }

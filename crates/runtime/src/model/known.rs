@@ -195,7 +195,7 @@ pub const UNWIND: LayoutId = layout(Format::Slots, 4, 16);
 pub const STRAND: LayoutId = layout(Format::Strand, 10, 17);
 /// Vats: see [`crate::state::vat::slots`]. Never seen by guest code.
 pub const VAT: LayoutId = layout(Format::Slots, 6, 18);
-/// Waiters: see [`crate::concurrency::waiting::waiter`]. Never seen by guest code.
+/// Waiters: see [`crate::state::strand::waiter`]. Never seen by guest code.
 pub const WAITER: LayoutId = layout(Format::Slots, 5, 19);
 /// Messages: see [`crate::concurrency::messages`]. Never seen by guest code.
 pub const MESSAGE: LayoutId = layout(Format::Array, 0, 20);

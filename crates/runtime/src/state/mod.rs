@@ -13,14 +13,20 @@
 //! | synchronisation | [`fences`] |
 
 pub mod affinity;
+pub mod anchor;
+pub mod ended;
+pub mod events;
 pub mod fences;
+pub mod items;
 pub mod limit;
 pub mod roots;
+pub mod sandbox;
 pub mod stack;
 pub mod strand;
 pub(crate) mod sync;
 pub mod thread;
 pub mod tier;
 pub mod tracing;
+pub mod transactions;
 pub mod vat;
 pub mod vm;

@@ -36,27 +36,44 @@ use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
 
-use crate::concurrency::foreign::anchor::Anchor;
-use crate::concurrency::sandbox::{Sandbox, SandboxRef, metering};
-use crate::concurrency::transactions::Transaction;
+use crate::concurrency::sandbox::metering;
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::model::types::Type;
 use crate::state::affinity::{Affinity, Home};
+use crate::state::anchor::Anchor;
 use crate::state::fences;
 use crate::state::roots::RootWord;
+use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::state::thread::{State, Stop, Thread, allocated};
+use crate::state::transactions::record::Transaction;
 use crate::state::vat::VatRef;
 
 pub mod status;
 
 use status::{Killed, Parked, Resumed, Status};
 
+/// The slots of a waiter. Strand objects have those that are numbered here from 2 on.
+pub mod waiter {
+    /// The strand object.
+    pub const STRAND: usize = 0;
+    /// Which of several alternatives this is, a small integer.
+    pub const INDEX: usize = 1;
+    /// The strand's ticket, a small integer, while this is in a queue; else 0.
+    pub const TICKET: usize = 2;
+    /// The next waiter of the queue.
+    pub const NEXT: usize = 3;
+    /// What the strand brings along: what it writes, for instance.
+    pub const VALUE: usize = 4;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::WAITER, VALUE + 1);
+}
+
 /// The slots of a strand object.
 pub mod slots {
-    use crate::concurrency::waiting::waiter;
+    use super::waiter;
 
     /// The lock for ending and joiners, see [`crate::concurrency::waiting::lock`].
     pub const LOCK: usize = 0;

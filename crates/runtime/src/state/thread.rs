@@ -15,22 +15,22 @@ use squall_heap::{CollectionKind, Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::concurrency::foreign::callbacks;
-use crate::concurrency::sandbox::{SandboxRef, metering};
-use crate::concurrency::timers::TimerKey;
-use crate::concurrency::transactions::Transaction;
-use crate::concurrency::transactions::alone::{self, Seat};
-use crate::concurrency::transactions::memory::Memory;
-use crate::concurrency::transactions::statistics::Tally;
-use crate::concurrency::worker::{self, Item};
-use crate::execution::unwind::Crossing;
 use crate::model::function::{Function, Site};
 use crate::model::lookup::CacheEntry;
 use crate::model::outcome::Failure;
 use crate::state::affinity::Home;
+use crate::state::items::Item;
+use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::roots;
+use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::{Activation, Stack};
+use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::state::strand::{self, StrandRef};
+use crate::state::transactions::memory::Memory;
+use crate::state::transactions::presence::{self, Seat};
+use crate::state::transactions::record::Transaction;
+use crate::state::transactions::statistics::Tally;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
@@ -409,7 +409,7 @@ impl Thread {
         self.window = Window::NONE;
         self.sandbox = strand.sandbox();
         if let Some(sandbox) = self.sandbox {
-            metering::begin(self, sandbox);
+            sandbox::begin_metering(self, sandbox);
         }
         self.transaction = strand.transaction.take();
         let vat = strand.vat.get();
@@ -417,7 +417,7 @@ impl Thread {
         // Who makes a vat guarded stops all threads between setting its memory and looking at what they run:
         // so he sees our store, or we see the memory. See `guarding.rs`.
         self.reset_limit();
-        alone::enter(self, vat.and_then(|vat| vat.memory()));
+        presence::enter(self, vat.and_then(|vat| vat.memory()));
         self.is_guarded = self.memory.is_some();
         if self.is_guarded {
             self.leave_plain();
@@ -440,14 +440,14 @@ impl Thread {
 
     /// The state of a strand that is about to begin.
     pub fn start_state(&mut self) {
-        self.state = worker::bottom(self.stack().base());
+        self.state = bottom(self.stack().base());
     }
 
     /// Forgets the strand that ran here, and answers it.
     pub fn leave_strand(&mut self) -> StrandRef {
         let strand = self.strand();
         if let Some(sandbox) = self.sandbox.take() {
-            metering::end(self, sandbox);
+            sandbox::end_metering(self, sandbox);
         }
         self.strand = None;
         self.state = State::NONE;
@@ -455,7 +455,7 @@ impl Thread {
         self.leave_plain();
         // What is done between strands, on behalf of a vat, is plain.
         self.is_guarded = false;
-        alone::leave(self);
+        presence::leave(self);
         // Who parks gives it to the strand before: that may be elsewhere by now.
         if let Some(transaction) = self.transaction.take() {
             strand.transaction.set(Some(transaction));
@@ -571,4 +571,34 @@ impl Drop for Thread {
 #[inline(always)]
 pub fn allocated(object: Option<Object>) -> Result<Object, Failure> {
     object.ok_or_else(Failure::out_of_memory)
+}
+
+/// The state before C's call of guest code has begun, and after it has ended: at the callback site's
+/// instruction, with the header of its chunk.
+pub fn callback_bottom(header: *mut Word) -> State {
+    State { pc: callback_site().return_pc, frame: header, function: std::ptr::null() }
+}
+
+/// The state of a strand that has not begun: at the exit site's instruction.
+pub fn bottom(base: *mut Word) -> State {
+    State { pc: halt_code(), frame: base.wrapping_sub(CHUNK_HEADER), function: std::ptr::null() }
+}
+
+/// Where an unwinding ends.
+#[derive(Clone, Copy)]
+pub(crate) enum Destination {
+    /// At the handler of the catch region with this index, in the activation with this frame.
+    Handler(*mut Word, usize),
+    /// At the caller of the activation with this frame.
+    CallerOf(*mut Word),
+    /// Nowhere: the strand stops, for this reason.
+    End(Stop),
+}
+
+/// An unwinding that has left what C has called, for a place beyond the call of C. C's own frames are not
+/// unwound: it goes on when C returns.
+pub struct Crossing {
+    pub(crate) destination: Destination,
+    /// What the destination is given; the collector updates it.
+    pub(crate) value: Word,
 }

@@ -39,18 +39,16 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize,
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, Word};
 
-use crate::concurrency::messages;
-use crate::concurrency::sandbox::{Sandbox, SandboxRef};
-use crate::concurrency::transactions::Transactions;
-use crate::concurrency::transactions::memory::Memory;
-use crate::concurrency::waiting::{self, waiter};
-use crate::concurrency::worker::Item;
 use crate::model::known::{self, KnownClass};
-use crate::model::outcome::{Failure, Outcome};
+use crate::model::outcome::Failure;
 use crate::state::affinity::Home;
+use crate::state::items::Item;
 use crate::state::roots::RootWord;
+use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, allocated};
+use crate::state::transactions::Transactions;
+use crate::state::transactions::memory::Memory;
 use crate::state::vm::Vm;
 
 mod ownership;
@@ -76,10 +74,13 @@ pub mod slots {
     const _: () = crate::model::known::assert_slots(crate::model::known::VAT, TAKEN + 1);
 }
 
+/// The element of a message, or of a promise's reaction, that refers to the next one of its list, or is nil.
+pub const NEXT: usize = 0;
+
 /// A vat's native part.
 pub struct Vat {
     /// Who has it; and the strands that are ready.
-    ownership: Ownership<ReadyList>,
+    pub(crate) ownership: Ownership<ReadyList>,
     /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
     pub running: AtomicU8,
     /// The vat object; the collector updates it.
@@ -119,12 +120,12 @@ impl std::ops::Deref for VatRef {
 
 /// Strands that are ready, by priority, the greatest first; within one, in order.
 #[derive(Default)]
-struct ReadyList {
+pub(crate) struct ReadyList {
     queues: Vec<(u8, VecDeque<StrandRef>)>,
 }
 
 impl ReadyList {
-    fn push(&mut self, strand: StrandRef, first: bool) {
+    pub(crate) fn push(&mut self, strand: StrandRef, first: bool) {
         let priority = strand.priority();
         let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
             Ok(index) => &mut self.queues[index].1,
@@ -136,7 +137,7 @@ impl ReadyList {
         if first { queue.push_front(strand) } else { queue.push_back(strand) }
     }
 
-    fn pop(&mut self) -> Option<StrandRef> {
+    pub(crate) fn pop(&mut self) -> Option<StrandRef> {
         self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
     }
 
@@ -159,17 +160,7 @@ impl Content for ReadyList {
 }
 
 /// A vat that the calling thread has locked.
-type LockedVat = Locked<'static, ReadyList>;
-
-/// What the owner of a vat is to do next.
-pub enum Work {
-    /// Resume this strand.
-    Strand(StrandRef),
-    /// Begin a turn with this message.
-    Turn(Object),
-    /// Nothing; the vat is not owned any more.
-    Nothing,
-}
+pub(crate) type LockedVat = Locked<'static, ReadyList>;
 
 impl VatRef {
     /// The address, which is a multiple of 8.
@@ -199,7 +190,7 @@ impl VatRef {
         self.object.get().object_unchecked()
     }
 
-    fn lock(self) -> LockedVat {
+    pub(crate) fn lock(self) -> LockedVat {
         // SAFETY: vats live in slabs that are never freed.
         unsafe { &(*self.0.as_ptr()).ownership }.lock()
     }
@@ -210,7 +201,7 @@ impl VatRef {
         let object = self.object();
         self.change_room(thread, -1);
         match object.slot(slots::LAST).as_object() {
-            Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, message.word()),
+            Some(last) => last.set_element(&mut thread.mutator, NEXT, message.word()),
             None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
         }
         object.set_slot(&mut thread.mutator, slots::LAST, message.word());
@@ -223,25 +214,11 @@ impl VatRef {
     }
 
     /// Adds to the room that is left, if there is a limit. The vat is locked.
-    fn change_room(self, thread: &mut Thread, change: i64) {
+    pub(crate) fn change_room(self, thread: &mut Thread, change: i64) {
         if let Some(room) = self.object().slot(slots::ROOM).as_small_integer() {
             let room = Word::from_small_integer_unchecked(room + change);
             self.object().set_slot(&mut thread.mutator, slots::ROOM, room);
         }
-    }
-
-    /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
-    /// its call answers the value. No GC point comes between making the waiter and this.
-    pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
-        let locked = self.lock();
-        let object = self.object();
-        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
-            return Outcome::Return(value);
-        }
-        let ticket = waiting::park(thread, object.word());
-        waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
-        drop(locked);
-        Outcome::Park
     }
 
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
@@ -333,7 +310,7 @@ impl VatRef {
     }
 
     /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
-    fn enqueue(self, thread: &mut Thread, mut locked: LockedVat) {
+    pub(crate) fn enqueue(self, thread: &mut Thread, mut locked: LockedVat) {
         match self.home().worker() {
             None => {
                 locked.schedule();
@@ -384,58 +361,8 @@ impl VatRef {
         self.lock().own_if_idle(worker)
     }
 
-    /// What the owner is to do next; if there is nothing, it does not own the vat any more.
-    ///
-    /// If the next strand or turn is at home elsewhere, the vat goes there.
-    pub fn next_work(self, thread: &mut Thread) -> Work {
-        let begins_turn = self.may_begin_turn() && self.home() == thread.home;
-        // Who makes a strand ready now does so during the turn that begins.
-        if begins_turn
-            && !self.ownership.is_ready()
-            && let Some(message) = self.take_message(thread, slots::TAKEN)
-        {
-            return Work::Turn(message);
-        }
-        loop {
-            let mut locked = self.lock();
-            let Some(strand) = locked.content().pop() else {
-                return self.next_turn(thread, locked);
-            };
-            if strand.is_at_home(thread.home) {
-                return Work::Strand(strand);
-            }
-            if self.send_home(thread, locked, strand) {
-                return Work::Nothing;
-            }
-        }
-    }
-
-    /// The owner's next turn.
-    fn next_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
-        if !self.has_next_turn() {
-            thread.worker.end_run();
-            locked.let_go();
-            return Work::Nothing;
-        }
-        if self.home() != thread.home {
-            thread.worker.end_run();
-            locked.let_go();
-            self.enqueue(thread, locked);
-            return Work::Nothing;
-        }
-        if self.object().slot(slots::ROOM) != Word::NIL {
-            return self.next_bounded_turn(thread, locked);
-        }
-        self.take_messages(thread);
-        let message = self.take_message(thread, slots::TAKEN);
-        if message.is_none() {
-            locked.let_go();
-        }
-        message.map_or(Work::Nothing, Work::Turn)
-    }
-
     /// Whether a turn may begin, and there is a message for it. The vat is locked.
-    fn has_next_turn(self) -> bool {
+    pub(crate) fn has_next_turn(self) -> bool {
         let object = self.object();
         let has_message = |&slot: &usize| object.slot(slot) != Word::NIL;
         self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
@@ -443,7 +370,12 @@ impl VatRef {
 
     /// The owner gives the vat away, for its next strand runs elsewhere. Or the strand waits there alone, for its
     /// native thread is busy, and the owner still owns the vat. Whether it was given away.
-    fn send_home(self, thread: &mut Thread, mut locked: LockedVat, strand: StrandRef) -> bool {
+    pub(crate) fn send_home(
+        self,
+        thread: &mut Thread,
+        mut locked: LockedVat,
+        strand: StrandRef,
+    ) -> bool {
         // Whoever comes back to this native thread by what it gives away finds it idle.
         thread.worker.end_run();
         locked.let_go();
@@ -459,26 +391,8 @@ impl VatRef {
         false
     }
 
-    /// The owner's next turn, if the mailbox is bounded.
-    fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
-        let Some(message) = self.take_message(thread, slots::FIRST) else {
-            locked.let_go();
-            return Work::Nothing;
-        };
-        if self.object().slot(slots::FIRST) == Word::NIL {
-            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
-        }
-        self.change_room(thread, 1);
-        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
-        drop(locked);
-        if let Some(sender) = sender {
-            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
-        }
-        Work::Turn(message)
-    }
-
     /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
-    fn take_messages(self, thread: &mut Thread) {
+    pub(crate) fn take_messages(self, thread: &mut Thread) {
         let object = self.object();
         let first = object.slot(slots::FIRST);
         if object.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
@@ -489,13 +403,13 @@ impl VatRef {
     }
 
     /// Takes the first of the messages in this slot.
-    fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
+    pub(crate) fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
         let message = self.object().slot(slot).as_object()?;
-        let next = message.element(messages::NEXT);
+        let next = message.element(NEXT);
         self.object().set_slot(&mut thread.mutator, slot, next);
         if next != Word::NIL {
             // It may be sent on; and an old message must not keep those after it alive.
-            message.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
+            message.set_element(&mut thread.mutator, NEXT, Word::NIL);
         }
         Some(message)
     }
@@ -504,7 +418,7 @@ impl VatRef {
     pub fn messages(self) -> impl Iterator<Item = Object> {
         [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
             let first = self.object().slot(slot).as_object();
-            std::iter::successors(first, |message| message.element(messages::NEXT).as_object())
+            std::iter::successors(first, |message| message.element(NEXT).as_object())
         })
     }
 
@@ -569,7 +483,7 @@ impl VatRef {
         self.home.store(home.bits(), Ordering::Relaxed);
     }
 
-    fn may_begin_turn(self) -> bool {
+    pub(crate) fn may_begin_turn(self) -> bool {
         self.turn().is_none() && !self.has_lost_turn.load(Ordering::Relaxed)
     }
 

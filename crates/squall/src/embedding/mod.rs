@@ -54,5 +54,5 @@ pub use modules::HostModule;
 pub use sandboxes::Sandbox;
 pub use squall_runtime::concurrency::embedding::kept::Object;
 pub use squall_runtime::concurrency::embedding::value::Value;
-pub use squall_runtime::concurrency::sandbox::{Budgets, Reason};
+pub use squall_runtime::state::sandbox::{Budgets, Reason};
 pub use vm::Vm;

@@ -1,10 +1,11 @@
 //! Sandboxes for embedders: code that runs under budgets.
 
+use squall_runtime::concurrency::sandbox;
 use squall_runtime::concurrency::sandbox::grants::Grants;
 use squall_runtime::concurrency::sandbox::grants::check_imports;
-use squall_runtime::concurrency::sandbox::{self, Budgets, Reason, SandboxRef};
 use squall_runtime::model::linking::{self, render};
 use squall_runtime::model::outcome::Failure;
+use squall_runtime::state::sandbox::{Budgets, Reason, SandboxRef};
 
 use super::{Error, Object, Value, Vm};
 use crate::compiler::FileKind;

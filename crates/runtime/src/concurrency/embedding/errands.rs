@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-use crate::concurrency::worker::Item;
+use crate::state::items::Item;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 

@@ -22,54 +22,20 @@
 //! An anchor is for one callback. A strand has that of its innermost one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use squall_heap::Word;
 use squall_scheduler::WorkerId;
 
 use crate::concurrency::stalls::DEADLOCK;
 use crate::concurrency::waiting::{self, Place};
-use crate::concurrency::worker::{self, Finished, Item};
+use crate::concurrency::worker::{self, Finished};
 use crate::state::affinity::Home;
+use crate::state::anchor::Anchor;
+use crate::state::items::Item;
 use crate::state::strand::{Standing, StrandRef};
 use crate::state::thread::Thread;
-use crate::state::vm::Vm;
-
-/// Where a native thread waits for its strand's turn.
-pub struct Anchor {
-    /// The number of its worker.
-    worker: AtomicU32,
-    /// Whether it is the strand's turn.
-    has_turn: Mutex<bool>,
-    given: Condvar,
-}
-
-impl Anchor {
-    /// An anchor at the worker with this number.
-    pub fn new(worker: u32) -> Arc<Anchor> {
-        let worker = AtomicU32::new(worker);
-        Arc::new(Anchor { worker, has_turn: Mutex::new(false), given: Condvar::new() })
-    }
-
-    fn give(&self) {
-        *self.has_turn.lock() = true;
-        self.given.notify_one();
-    }
-
-    fn has_turn(&self) -> bool {
-        *self.has_turn.lock()
-    }
-
-    /// Waits for the turn, and takes it; whether it came before the program's end.
-    fn wait(&self, vm: &Vm) -> bool {
-        let mut has_turn = self.has_turn.lock();
-        while !*has_turn && vm.ended.code().is_none() {
-            self.given.wait(&mut has_turn);
-        }
-        std::mem::take(&mut *has_turn)
-    }
-}
 
 /// The anchors at which somebody waits now.
 #[derive(Default)]

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use squall_foreign::{Callback, CallbackError, CallbackFrame, Declarations, Signature};
 use squall_heap::{RootHandle, Word};
 
-use super::anchor::{self, Anchor, ProgramEnded};
+use super::anchor::{self, ProgramEnded};
 use super::convert::{self, Encoded};
 use super::{Body, KnownType, requests, slots};
 use crate::concurrency::waiting::{self, Place};
@@ -35,6 +35,7 @@ use crate::execution::calls;
 use crate::execution::unwind;
 use crate::model::function::Site;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::state::anchor::Anchor;
 use crate::state::roots::RootWord;
 use crate::state::stack::{CHUNK_RESULT, callback_site};
 use crate::state::strand::StrandRef;
@@ -344,7 +345,7 @@ fn evaluate(
     thread.reset_limit();
     thread.window = Window::NONE;
     thread.stop = Stop::Returned;
-    thread.state = worker::callback_bottom(header);
+    thread.state = crate::state::thread::callback_bottom(header);
     calls::evaluate_message(thread, callback_site());
     run_to_end(thread, anchor)?;
     // SAFETY: the header of a callback's chunk has a place for the result, and was not left.

@@ -10,7 +10,7 @@ use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::objects::{block, string};
 use crate::state::thread::{Thread, Window, allocated};
-use crate::state::vat::VatRef;
+use crate::state::vat::{self, VatRef};
 use crate::state::vm::Vm;
 
 /// Adds callbacks to the promise in the window's first word: for an object the second word, for an
@@ -70,7 +70,7 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
     let state = state(promise);
     if matches!(state, State::Unresolved | State::Decided) {
         match promise.slot(slots::LAST).as_object() {
-            Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, reaction.word()),
+            Some(last) => last.set_element(&mut thread.mutator, vat::NEXT, reaction.word()),
             None => promise.set_slot(&mut thread.mutator, slots::FIRST, reaction.word()),
         }
         promise.set_slot(&mut thread.mutator, slots::LAST, reaction.word());
@@ -96,8 +96,7 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
 /// another vat.
 pub(super) fn have_copies(vm: &Vm, promise: Object) -> bool {
     let first = promise.slot(slots::FIRST).as_object();
-    let mut all =
-        std::iter::successors(first, |reaction| reaction.element(messages::NEXT).as_object());
+    let mut all = std::iter::successors(first, |reaction| reaction.element(vat::NEXT).as_object());
     all.any(|reaction| sends::has_copies(vm, reaction))
 }
 

@@ -11,7 +11,7 @@ use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::state::thread::{Thread, allocated};
-use crate::state::vat::VatRef;
+use crate::state::vat::{self, VatRef};
 
 /// Resolves a promise with an object of the vat we are in, or makes it follow that, if it is a
 /// promise. Does nothing if that was decided before, or if both are the same. *GC point.*
@@ -266,9 +266,9 @@ impl Publication {
     fn react(&mut self, thread: &mut Thread, kind: Word) {
         // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
         while let Some(reaction) = thread.mutator.get(self.reactions).as_object() {
-            let next = reaction.element(messages::NEXT);
+            let next = reaction.element(vat::NEXT);
             thread.mutator.set(self.reactions, next);
-            reaction.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
+            reaction.set_element(&mut thread.mutator, vat::NEXT, Word::NIL);
             if reaction.element(messages::KIND) == RESOLVE {
                 self.append(thread, kind, reaction);
             } else {
@@ -301,7 +301,7 @@ impl Publication {
         reaction.set_element(&mut thread.mutator, messages::KIND, kind);
         reaction.set_element(&mut thread.mutator, messages::RECEIVER, outcome);
         match thread.mutator.get(self.last).as_object() {
-            Some(last) => last.set_element(&mut thread.mutator, messages::NEXT, reaction.word()),
+            Some(last) => last.set_element(&mut thread.mutator, vat::NEXT, reaction.word()),
             None => thread.mutator.set(self.first, reaction.word()),
         }
         thread.mutator.set(self.last, reaction.word());
@@ -311,12 +311,12 @@ impl Publication {
     fn next(&mut self, thread: &mut Thread) -> Option<Word> {
         loop {
             let settlement = thread.mutator.get(self.first).as_object()?;
-            let next = settlement.element(messages::NEXT);
+            let next = settlement.element(vat::NEXT);
             thread.mutator.set(self.first, next);
             if next == Word::NIL {
                 thread.mutator.set(self.last, Word::NIL);
             }
-            settlement.set_element(&mut thread.mutator, messages::NEXT, Word::NIL);
+            settlement.set_element(&mut thread.mutator, vat::NEXT, Word::NIL);
             thread.mutator.set(self.promise, settlement.element(messages::RESULT));
             thread.mutator.set(self.outcome, settlement.element(messages::RECEIVER));
             if !self.is_late(thread) {

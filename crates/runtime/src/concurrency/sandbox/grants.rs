@@ -21,67 +21,21 @@
 //!
 //! Who wants to end the program without the grant ends the sandbox.
 
-use std::collections::BTreeSet;
-
 use squall_heap::Word;
 
-use super::SandboxRef;
 use crate::model::linking::{self, HOST_PREFIX, LinkError};
 use crate::model::module::LoadedModule;
 use crate::model::modules::ModuleTable;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::string::make_string;
+use crate::state::sandbox::{Grants, SandboxRef};
 use crate::state::thread::Thread;
-
-/// The names of what can be granted, beside the modules of the host.
-pub const MODULES: [&str; 8] =
-    ["bytecode", "ffi", "files", "host", "nativeThreads", "net", "os", "system"];
 
 /// The clock.
 pub const CLOCK: &str = "host:clock";
 
 /// Where output goes.
 pub const CONSOLE: &str = "host:console";
-
-/// What a sandbox is granted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Grants {
-    /// Everything that the program may do.
-    All,
-    /// These modules.
-    Only(BTreeSet<String>),
-}
-
-impl Default for Grants {
-    fn default() -> Grants {
-        Grants::Only(BTreeSet::new())
-    }
-}
-
-impl Grants {
-    /// These modules; the first name that is none is refused.
-    pub fn of(names: impl IntoIterator<Item = String>) -> Result<Grants, String> {
-        let is_known =
-            |name: &String| name.starts_with(HOST_PREFIX) || MODULES.contains(&name.as_str());
-        let check = |name: String| if is_known(&name) { Ok(name) } else { Err(name) };
-        names.into_iter().map(check).collect::<Result<_, _>>().map(Grants::Only)
-    }
-
-    /// Whether a module is among them.
-    pub fn include(&self, module: &str) -> bool {
-        match self {
-            Grants::All => true,
-            Grants::Only(modules) => modules.contains(module),
-        }
-    }
-}
-
-impl SandboxRef {
-    /// This sandbox or one around it, the innermost that is not granted a module; none if all are.
-    pub fn refusing(self, module: &str) -> Option<SandboxRef> {
-        self.chain().find(|sandbox| !sandbox.0.grants.lock().include(module))
-    }
-}
 
 /// The sandbox because of which the strand that runs may not use a module.
 #[inline]

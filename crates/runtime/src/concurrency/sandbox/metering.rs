@@ -12,9 +12,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::{Budgets, Reason, SandboxRef, exhaust, memory};
+use super::{exhaust, memory};
 use crate::execution::unwind;
 use crate::model::outcome::Failure;
+use crate::state::sandbox::{Budgets, Reason, SandboxRef, give_back, is_over};
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -23,30 +24,6 @@ const FUEL_PORTION: i64 = 1000;
 
 /// How many bytes are drawn at a time.
 const HEAP_PORTION: i64 = 64 << 10;
-
-/// The strand that the thread enters belongs to a sandbox.
-#[cold]
-pub fn begin(thread: &mut Thread, sandbox: SandboxRef) {
-    thread.fuel = 0;
-    if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
-        thread.mutator.begin_meter();
-    }
-}
-
-/// The strand that ran here, of a sandbox, has stopped.
-#[cold]
-pub fn end(thread: &mut Thread, sandbox: SandboxRef) {
-    let fuel = i64::from(std::mem::take(&mut thread.fuel));
-    give_back(sandbox, fuel, |sandbox| &sandbox.0.fuel);
-    let unused = thread.mutator.end_meter();
-    give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
-}
-
-fn give_back(sandbox: SandboxRef, amount: i64, of: impl Fn(&SandboxRef) -> &'static AtomicI64) {
-    if amount != 0 {
-        sandbox.chain().for_each(|sandbox| _ = of(&sandbox).fetch_add(amount, Ordering::Relaxed));
-    }
-}
 
 /// Draws up to so much from a sandbox and those around it that have a budget; answers how much, or the
 /// sandbox that has nothing left.
@@ -98,12 +75,6 @@ fn count_slowly(thread: &mut Thread) {
         // If there is no more, the sandbox is over.
         _ = thread.mutator.settle_meter();
     }
-}
-
-/// Whether the strand that runs here is not to go on, since its sandbox is over.
-#[inline]
-pub fn is_over(thread: &Thread) -> bool {
-    thread.sandbox.is_some_and(SandboxRef::is_over)
 }
 
 /// A message is about to be sent, or a channel to be written to. If there may be no more, the strand has been ended.

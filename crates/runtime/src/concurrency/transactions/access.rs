@@ -21,10 +21,12 @@ use std::sync::atomic::{Ordering, fence};
 use squall_heap::{Object, Word};
 use squall_transactions::Stripe;
 
-use super::memory::{Memory, stripe_of_element, stripe_of_slots, stripes_of_elements};
 use super::sleepers;
 use crate::model::outcome::Failure;
 use crate::state::thread::{Thread, allocated};
+use crate::state::transactions::memory::{
+    Memory, stripe_of_element, stripe_of_slots, stripes_of_elements,
+};
 
 /// A place in an object that guests can write.
 pub trait Place: Copy {

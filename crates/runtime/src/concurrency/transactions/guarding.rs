@@ -15,11 +15,11 @@
 //! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
 //! step*, and changes when C returns to it.
 
-use super::alone;
-use super::memory::Memory;
 use crate::execution::calls;
 use crate::model::outcome::Failure;
 use crate::state::thread::{Stop, Thread};
+use crate::state::transactions::memory::Memory;
+use crate::state::transactions::presence;
 use crate::state::vat;
 
 /// Makes the vat of the strand that runs guarded, unless it is; its thread goes on with guarded accesses
@@ -36,7 +36,7 @@ pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
         vm.heap.while_stopped(|| {});
         vm.transactions.became_guarded.wait_until(|| !vm.asks_plain_threads(vat));
     });
-    alone::enter(thread, Some(memory));
+    presence::enter(thread, Some(memory));
     Ok(memory)
 }
 
@@ -59,7 +59,7 @@ pub fn is_out_of_step(thread: &Thread) -> bool {
 /// Makes the thread go on at the saved state with guarded accesses.
 pub fn guard(thread: &mut Thread) {
     let vat = thread.strand().vat.get();
-    alone::enter(thread, vat.and_then(|vat| vat.memory()));
+    presence::enter(thread, vat.and_then(|vat| vat.memory()));
     thread.is_guarded = thread.memory.is_some();
     thread.leave_plain();
     thread.resumption = thread.state;

@@ -39,76 +39,10 @@
 //!   state says where execution goes on.
 
 pub mod access;
-pub mod alone;
 pub mod effects;
-pub mod events;
 pub mod guarding;
-pub mod logs;
-pub mod memory;
 pub mod sleepers;
-pub mod statistics;
 pub mod transaction;
-pub mod writes;
-
-use parking_lot::Mutex;
-use squall_heap::Word;
-use squall_transactions::Presence;
-
-use events::Event;
-use logs::{Account, Logs};
-use memory::Memory;
-use sleepers::Sleepers;
-use statistics::Statistics;
-
-pub use transaction::Transaction;
 
 #[cfg(doc)]
 use crate::state::thread::Thread;
-
-/// What transactions of all vats share.
-pub struct Transactions {
-    /// The memory for what transactions have read and written.
-    pub logs: Logs,
-    /// Strands that wait because of a transaction.
-    pub sleepers: Sleepers,
-    /// What has happened so far.
-    pub statistics: Statistics,
-    /// A thread has ceased to access a vat's objects bare: see [`guarding`].
-    pub became_guarded: Event,
-    /// Memories whose vats are gone.
-    free: Mutex<Vec<&'static Memory>>,
-    /// The presences of all threads, by their keys.
-    presences: Mutex<Vec<&'static Presence>>,
-}
-
-impl Transactions {
-    /// So many bytes of memory are for what transactions have read and written.
-    pub(crate) fn new(bytes: usize) -> Transactions {
-        Transactions {
-            logs: Logs::new(bytes),
-            sleepers: Sleepers::default(),
-            statistics: Statistics::default(),
-            became_guarded: Event::default(),
-            free: Mutex::default(),
-            presences: Mutex::default(),
-        }
-    }
-
-    /// A memory for a vat.
-    pub(crate) fn take_memory(&self) -> &'static Memory {
-        let free = self.free.lock().pop();
-        free.unwrap_or_else(|| Box::leak(Box::new(Memory::new())))
-    }
-
-    /// The vat of a memory is gone, or has got another one.
-    pub(crate) fn give_back(&self, memory: &'static Memory) {
-        // A strand that was lost may have had the right to be inevitable.
-        memory.pass_to(None);
-        self.free.lock().push(memory);
-    }
-
-    /// Shows the objects of the strands that wait to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        self.sleepers.visit(visit);
-    }
-}

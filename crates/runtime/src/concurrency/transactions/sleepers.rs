@@ -17,178 +17,22 @@
 //! Whoever may wake the strands of the list is some strand that runs and can reach what they have read, which
 //! the collector cannot see; so they are roots.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use parking_lot::Mutex;
 use squall_heap::Word;
 use squall_transactions::Stripe;
 
-use super::memory::Memory;
 use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::execution::calls;
 use crate::model::outcome::Outcome;
 use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::{Stop, Thread};
+use crate::state::transactions::memory::Memory;
+use crate::state::transactions::sleepers::{Awaited, Sleeper};
 
 /// What a strand's object says that it waits for: a change.
 pub const FOR_CHANGE: Word = Word::TRUE;
 /// What a strand's object says that it waits for: the end of an inevitable transaction.
 pub const FOR_INEVITABLE: Word = Word::FALSE;
-
-/// What a strand waits for.
-enum Awaited {
-    Change(Vec<Stripe>),
-    Right,
-    End,
-}
-
-struct Sleeper {
-    memory: &'static Memory,
-    strand: StrandRef,
-    ticket: u64,
-    awaits: Awaited,
-}
-
-/// The list. Sleepers have numbers, in the order in which they came.
-#[derive(Default)]
-pub struct Sleepers(Mutex<List>);
-
-#[derive(Default)]
-struct List {
-    sleepers: BTreeMap<u64, Sleeper>,
-    /// Who waits for a change of few stripes, by memory and stripe: of very many sleepers, a change concerns few.
-    by_stripe: BTreeSet<(u64, Stripe, u64)>,
-    /// The others.
-    scanned: BTreeSet<u64>,
-    next: u64,
-    /// How many there were after those had been dropped that were ended while they waited.
-    dropped_at: usize,
-}
-
-/// Who waits for a change of more stripes is looked for among all.
-const FEW: usize = 256;
-
-impl List {
-    fn add(&mut self, sleeper: Sleeper) -> u64 {
-        const LEAST: usize = 16;
-        if self.sleepers.len() >= 2 * self.dropped_at.max(LEAST) {
-            self.drop_ended();
-        }
-        let number = self.next;
-        self.next += 1;
-        match sleeper.few_stripes() {
-            [] => _ = self.scanned.insert(number),
-            stripes => {
-                let key = sleeper.memory.key();
-                self.by_stripe.extend(stripes.iter().map(|&stripe| (key, stripe, number)));
-            }
-        }
-        self.sleepers.insert(number, sleeper);
-        number
-    }
-
-    fn remove(&mut self, number: u64) -> Option<Sleeper> {
-        let sleeper = self.sleepers.remove(&number)?;
-        self.scanned.remove(&number);
-        for &stripe in sleeper.few_stripes() {
-            self.by_stripe.remove(&(sleeper.memory.key(), stripe, number));
-        }
-        Some(sleeper)
-    }
-
-    #[cold]
-    fn drop_ended(&mut self) {
-        let is_ended =
-            |(&number, sleeper): (&u64, &Sleeper)| (!sleeper.is_asleep()).then_some(number);
-        let ended: Vec<u64> = self.sleepers.iter().filter_map(is_ended).collect();
-        ended.into_iter().for_each(|number| _ = self.remove(number));
-        self.dropped_at = self.sleepers.len();
-    }
-
-    /// Removes sleepers, and claims them.
-    fn take(&mut self, numbers: Vec<u64>) -> Vec<StrandRef> {
-        let taken = numbers.into_iter().filter_map(|number| self.remove(number));
-        let claimed = taken.filter(|sleeper| sleeper.strand.claim(sleeper.ticket));
-        claimed.map(|sleeper| sleeper.strand).collect()
-    }
-
-    /// Those that are in no index and satisfy a condition.
-    fn scan(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> impl Iterator<Item = u64> {
-        self.scanned.iter().copied().filter(move |number| wakes(&self.sleepers[number]))
-    }
-
-    /// Those that wait for a change of one of these stripes of a memory, in the order in which they came.
-    fn awaiting_change(&self, memory: &Memory, changed: &[Stripe]) -> Vec<u64> {
-        let key = memory.key();
-        let is_changed =
-            |stripe: &Stripe| changed.iter().any(|&other| memory.space.is_same(*stripe, other));
-        let wide =
-            self.scan(|sleeper| sleeper.is_of(memory) && sleeper.stripes().iter().any(is_changed));
-        let mut numbers: Vec<u64> = wide.collect();
-        for stripe in changed.iter().map(|&stripe| memory.space.own_number(stripe)) {
-            let range = (key, stripe, 0)..=(key, stripe, u64::MAX);
-            numbers.extend(self.by_stripe.range(range).map(|(_, _, number)| number));
-        }
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    }
-}
-
-impl Sleepers {
-    fn add(&self, sleeper: Sleeper) -> u64 {
-        self.0.lock().add(sleeper)
-    }
-
-    fn remove(&self, number: u64) {
-        _ = self.0.lock().remove(number);
-    }
-
-    /// Takes those that wait for no change and satisfy a condition, and claims them.
-    fn take(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> Vec<StrandRef> {
-        let mut list = self.0.lock();
-        let numbers = list.scan(|sleeper| sleeper.stripes().is_empty() && wakes(sleeper)).collect();
-        list.take(numbers)
-    }
-
-    fn take_changed(&self, memory: &Memory, changed: &[Stripe]) -> Vec<StrandRef> {
-        let mut list = self.0.lock();
-        let numbers = list.awaiting_change(memory, changed);
-        list.take(numbers)
-    }
-
-    /// Shows the objects of those that still wait to the collector.
-    pub(super) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
-            sleeper.strand.object.visit(visit);
-        }
-    }
-}
-
-impl Sleeper {
-    fn is_asleep(&self) -> bool {
-        self.strand.current_ticket() == self.ticket
-    }
-
-    fn is_of(&self, memory: &Memory) -> bool {
-        std::ptr::eq(self.memory, memory)
-    }
-
-    /// The stripes that it waits for.
-    fn stripes(&self) -> &[Stripe] {
-        match &self.awaits {
-            Awaited::Change(stripes) => stripes,
-            Awaited::Right | Awaited::End => &[],
-        }
-    }
-
-    /// The same, if it is found by them.
-    fn few_stripes(&self) -> &[Stripe] {
-        let stripes = self.stripes();
-        if stripes.len() <= FEW { stripes } else { &[] }
-    }
-}
 
 /// Where a strand sleeps: its ticket, and its number in the list.
 type Bed = (u64, u64);

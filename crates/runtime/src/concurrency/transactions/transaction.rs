@@ -11,20 +11,14 @@
 //! go back, and retry: nobody has seen anything of it.
 
 use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
-use squall_heap::{LayoutId, Mutator, Object, Word};
-use squall_transactions::{Attempt, Conflict};
+use squall_heap::{Mutator, Object, Word};
+use squall_transactions::Conflict;
 
 use super::access::Place;
-use super::alone::{self, Seat};
-use super::effects::{self, Effects};
+use super::effects;
 use super::guarding;
-use super::memory::Memory;
 use super::sleepers;
-use super::statistics::{Cause, Length};
-use super::writes::{self, Writes};
-use super::{Account, Transactions};
 use crate::execution::calls;
 use crate::execution::unwind;
 use crate::model::function::Function;
@@ -32,27 +26,11 @@ use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::state::stack::Activation;
 use crate::state::strand::StrandRef;
 use crate::state::thread::{State, Thread};
-
-/// What is known of a read, to be told if it makes the transaction fail. Without gaps, for there are many.
-#[derive(Clone, Copy, Debug)]
-pub struct Note {
-    pc: [u32; 2],
-    /// The layout of the object.
-    pub layout: LayoutId,
-}
-
-impl Note {
-    /// An object of this layout was read by the instruction at this address.
-    #[inline(always)]
-    pub fn new(pc: usize, layout: LayoutId) -> Note {
-        Note { pc: [pc as u32, (pc >> 32) as u32], layout }
-    }
-
-    /// The address of the instruction that read.
-    pub fn pc(self) -> usize {
-        self.pc[0] as usize | (self.pc[1] as usize) << 32
-    }
-}
+use crate::state::transactions::memory::Memory;
+use crate::state::transactions::presence::{self, Seat};
+use crate::state::transactions::record::{Mark, Note, Transaction};
+use crate::state::transactions::statistics::Cause;
+use crate::state::transactions::writes::Writes;
 
 /// After so many losses, a transaction begins as an inevitable one.
 const MANY: u32 = 10;
@@ -62,101 +40,6 @@ const SEVERAL: u32 = 3;
 
 /// Of so many transactions, the time of one is measured from its begin.
 const SAMPLED: u64 = 64;
-
-/// A transaction. It is used again for others when it has ended.
-pub struct Transaction {
-    attempt: Attempt<Note>,
-    writes: Writes,
-    pub(super) effects: Effects,
-    marks: Vec<Mark>,
-    /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
-    depth: u32,
-    /// Where it began, to begin again.
-    home: State,
-    /// How often it has lost.
-    losses: u32,
-    /// Whether the alternative at the instruction that is executed next is the second one.
-    takes_second: bool,
-    /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
-    has_effect: bool,
-    /// When the attempt began, by the scheduler's clock, if that is measured, and how many attempts that stands for.
-    begun: Option<(Duration, u64)>,
-    /// The memory that it has.
-    account: Account,
-}
-
-/// What a transaction can go back to without beginning anew.
-struct Mark {
-    writes: writes::Mark,
-    effects: usize,
-    depth: u32,
-    /// Where the choice was begun, if there is an alternative.
-    choice: Option<State>,
-}
-
-impl Transaction {
-    #[cold]
-    fn new(transactions: &'static Transactions) -> Box<Transaction> {
-        Box::new(Transaction {
-            attempt: Attempt::default(),
-            writes: Writes::default(),
-            effects: Effects::default(),
-            marks: Vec::new(),
-            depth: 0,
-            home: State::NONE,
-            losses: 0,
-            takes_second: false,
-            has_effect: false,
-            begun: None,
-            account: Account::new(&transactions.logs),
-        })
-    }
-}
-
-impl Transaction {
-    /// Whether it cannot go back any more.
-    pub fn has_effect(&self) -> bool {
-        self.has_effect
-    }
-
-    /// Whether it has memory that few others need.
-    fn is_large(&self) -> bool {
-        const LARGE: usize = 1 << 18;
-        self.account.bytes() > LARGE
-    }
-
-    fn length(&self) -> Length {
-        Length { reads: self.attempt.reads(), writes: self.writes.len() }
-    }
-
-    /// Which instruction wrote what cannot be committed, if that is what the conflict is about.
-    fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
-        let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
-        let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
-        Some(Note::new(entry.pc, entry.layout()))
-    }
-
-    /// Forgets what the attempt has done.
-    #[inline]
-    fn reset(&mut self) {
-        self.writes.clear();
-        self.effects.clear();
-        self.marks.clear();
-        self.depth = 0;
-        (self.takes_second, self.has_effect) = (false, false);
-    }
-
-    /// Its strand is lost: what it has reserved is free again.
-    pub(crate) fn lose_strand(&mut self, memory: &Memory) {
-        self.attempt.release(&memory.space);
-    }
-
-    /// Shows the words to the collector.
-    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
-        self.writes.visit(visit);
-        self.effects.visit(visit);
-    }
-}
 
 /// The transaction of the strand that runs, which is in one.
 fn running(thread: &mut Thread) -> &mut Transaction {
@@ -275,7 +158,7 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     let begun = thread.tally.begun();
     let sample = begun.is_multiple_of(SAMPLED);
     if sample {
-        alone::claim_sometimes(thread, memory, begun);
+        presence::claim_sometimes(thread, memory, begun);
     }
     let spare = thread.transaction.take().or_else(|| thread.spare_transaction.take());
     let transactions = &thread.vm.transactions;

@@ -9,7 +9,7 @@ use squall_heap::Word;
 
 use super::answer;
 use crate::concurrency::processes::crossing;
-use crate::concurrency::sandbox::{SandboxRef, grants};
+use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
 use crate::model::host::CompileError;
@@ -20,6 +20,7 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::size_argument;
 use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::state::sandbox::SandboxRef;
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.

@@ -8,16 +8,18 @@ use crate::concurrency::early::{self, Held};
 use crate::concurrency::isolation::{self, far_reference, make_far_reference};
 use crate::concurrency::messages;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::{SandboxRef, metering};
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::timers;
-use crate::concurrency::transactions::effects::{self, Settling};
+use crate::concurrency::transactions::effects;
 use crate::concurrency::values::{self, Gift};
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::block;
 use crate::state::affinity::{Home, home_argument};
+use crate::state::sandbox::SandboxRef;
 use crate::state::thread::{Thread, Window};
+use crate::state::transactions::effects::Settling;
 use crate::state::vat;
 
 /// The primitives of this file.

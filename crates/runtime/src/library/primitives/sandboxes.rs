@@ -6,13 +6,14 @@ use super::answer;
 use super::promises::create_actor_in;
 use crate::concurrency::isolation;
 use crate::concurrency::promises;
-use crate::concurrency::sandbox::{self, Budgets, SandboxRef, grants, slots};
+use crate::concurrency::sandbox::{self, grants};
 use crate::model::known;
 use crate::model::outcome::Failure;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{Number, make_integer};
 use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::state::sandbox::{Budgets, Reason, SandboxRef, slots};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat;
 
@@ -77,7 +78,7 @@ fn budget(word: Word) -> Result<Option<u64>, Failure> {
 /// Why a sandbox is over, a symbol; nil if it is not. *GC point.*
 fn reason(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let reason = sandbox_argument(window.get(0))?.reason();
-    if reason == sandbox::Reason::Live {
+    if reason == Reason::Live {
         return Ok(Word::NIL);
     }
     let symbol = thread.vm.symbol(reason.name());

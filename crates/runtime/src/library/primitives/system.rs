@@ -7,7 +7,7 @@ use squall_heap::{CollectionKind, WORD_BYTES, Word};
 use super::answer;
 use crate::concurrency::messages;
 use crate::concurrency::sandbox::{self, grants};
-use crate::concurrency::transactions::effects::{self, Effects};
+use crate::concurrency::transactions::effects;
 use crate::concurrency::worker;
 use crate::execution::trace;
 use crate::model::host::Host;
@@ -18,6 +18,7 @@ use crate::objects::number::{integer_argument, make_integer};
 use crate::objects::string::text_argument;
 use crate::objects::typed::lists;
 use crate::state::thread::{Thread, Window};
+use crate::state::transactions::effects::Effects;
 use crate::state::vm::Vm;
 
 /// The primitives of this file.

@@ -3,7 +3,6 @@
 use squall_heap::Word;
 
 use super::answer;
-use crate::concurrency::transactions::statistics::NAMES;
 use crate::concurrency::transactions::transaction;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
@@ -11,6 +10,7 @@ use crate::objects::array;
 use crate::objects::number::make_integer;
 use crate::objects::string::make_string;
 use crate::state::thread::Thread;
+use crate::state::transactions::statistics::NAMES;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[

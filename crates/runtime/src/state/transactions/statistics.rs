@@ -13,9 +13,9 @@ use squall_heap::LayoutId;
 use squall_transactions::Conflict;
 
 use super::memory::Memory;
-use super::transaction::Note;
-use crate::execution::calls;
+use super::record::Note;
 use crate::model::function::Function;
+use crate::model::function::Site;
 use crate::state::vm::Vm;
 
 /// Why a transaction lost.
@@ -119,18 +119,18 @@ impl Tally {
 
     /// How many attempts have begun.
     #[inline(always)]
-    pub(super) fn will_begin(self) -> u64 {
+    pub(crate) fn will_begin(self) -> u64 {
         self.0.counters[Counter::Begun as usize].load(Ordering::Relaxed)
     }
 
     /// An attempt has begun; how many had before.
     #[inline(always)]
-    pub(super) fn begun(self) -> u64 {
+    pub(crate) fn begun(self) -> u64 {
         self.add(Counter::Begun, 1)
     }
 
     #[inline]
-    pub(super) fn committed(self, length: Length) {
+    pub(crate) fn committed(self, length: Length) {
         self.add(Counter::Committed, 1);
         if length.writes == 0 {
             self.add(Counter::OnlyRead, 1);
@@ -145,7 +145,7 @@ impl Tally {
     }
 
     /// An attempt has lost that took so long, if that was measured, for so many.
-    pub(super) fn lost(self, cause: Cause, took: Option<(Duration, u64)>) {
+    pub(crate) fn lost(self, cause: Cause, took: Option<(Duration, u64)>) {
         let counter = match cause {
             Cause::Changed => Counter::Changed,
             Cause::Busy => Counter::Busy,
@@ -158,15 +158,15 @@ impl Tally {
         }
     }
 
-    pub(super) fn retried(self) {
+    pub(crate) fn retried(self) {
         self.add(Counter::Retried, 1);
     }
 
-    pub(super) fn chose_second(self) {
+    pub(crate) fn chose_second(self) {
         self.add(Counter::ChoseSecond, 1);
     }
 
-    pub(super) fn became_inevitable(self) {
+    pub(crate) fn became_inevitable(self) {
         self.add(Counter::Inevitable, 1);
     }
 }
@@ -219,7 +219,7 @@ impl Statistics {
     }
 
     /// A transaction has lost. The instruction is the one that reads, or that wrote what it could not commit.
-    pub(super) fn note_conflict(
+    pub(crate) fn note_conflict(
         &self,
         memory: &Memory,
         written: Option<Note>,
@@ -239,7 +239,7 @@ impl Statistics {
 
     /// A transaction has become inevitable at this instruction, for this cause, or because it had lost too
     /// often.
-    pub(super) fn note_inevitable(&self, pc: usize, cause: Option<&'static str>) {
+    pub(crate) fn note_inevitable(&self, pc: usize, cause: Option<&'static str>) {
         *self.inevitable.lock().entry((pc, cause)).or_default() += 1;
     }
 
@@ -384,7 +384,7 @@ impl Line {
     /// The name of the slot, or what else is accessed there.
     fn what(&self, vm: &Vm) -> String {
         let site = self.function.sites.iter().find(|site| site.pc as usize == self.pc);
-        match site.and_then(calls::selector_of) {
+        match site.and_then(Site::selector) {
             Some(selector) => {
                 let text = vm.modules.symbols.text(selector);
                 match text {

@@ -69,7 +69,7 @@ fn doubt(memory: &Memory) {
 
 /// Claims the memory, if it is time for that, for a thread that has begun so many transactions.
 #[cold]
-pub(super) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
+pub(crate) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
     let interval = CLAIMS << memory.doubt.load(Ordering::Relaxed);
     if !begun.is_multiple_of(interval) || memory.sole.is_claimed() || !fences::are_asymmetric() {
         return;
@@ -88,7 +88,7 @@ impl Seat {
     /// Does something that no other thread sees before it is done, if the thread has the memory for itself: a few
     /// stores, without a GC point. Whether it was done, as it says itself.
     #[inline(always)]
-    pub(super) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
         if !self.presence.begin_section(&memory.sole, self.key) {
             return false;
         }

@@ -23,9 +23,9 @@ pub struct Memory {
     /// The identity of the strand whose transaction is inevitable, or is to be; 0 if there is none.
     holder: AtomicU64,
     /// Which thread has the memory for itself.
-    pub(super) sole: Sole,
+    pub(crate) sole: Sole,
     /// How often threads were not alone that had thought so, up to a limit.
-    pub(super) doubt: AtomicU32,
+    pub(crate) doubt: AtomicU32,
 }
 
 /// A strand's identity as a holder, which is never 0.
@@ -34,7 +34,7 @@ fn holder_of(strand: StrandRef) -> u64 {
 }
 
 impl Memory {
-    pub(super) fn new() -> Memory {
+    pub(crate) fn new() -> Memory {
         let writers = vec![0; 2 << STRIPE_BITS];
         Memory {
             space: Space::new(STRIPE_BITS),
@@ -47,21 +47,21 @@ impl Memory {
 
     /// What tells it from other memories. They live for ever.
     #[inline(always)]
-    pub(super) fn key(&self) -> u64 {
+    pub(crate) fn key(&self) -> u64 {
         std::ptr::from_ref(self) as u64
     }
 
     /// Records that the instruction at this address has written a stripe. For reports, so the two words
     /// may at times be of two writers.
     #[inline]
-    pub(super) fn set_writer(&self, stripe: Stripe, pc: usize, strand: StrandRef) {
+    pub(crate) fn set_writer(&self, stripe: Stripe, pc: usize, strand: StrandRef) {
         let index = self.writer_index(stripe);
         self.writers[index].store(pc as u64, Ordering::Relaxed);
         self.writers[index + 1].store(strand.identity.get(), Ordering::Relaxed);
     }
 
     /// The address of the instruction that wrote a stripe last, or 0, and the identity of its strand.
-    pub(super) fn writer(&self, stripe: Stripe) -> (usize, u64) {
+    pub(crate) fn writer(&self, stripe: Stripe) -> (usize, u64) {
         let index = self.writer_index(stripe);
         let load = |index: usize| self.writers[index].load(Ordering::Relaxed);
         (load(index) as usize, load(index + 1))
@@ -80,19 +80,19 @@ impl Memory {
     }
 
     /// Whether anybody has it.
-    pub(super) fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.holder.load(Ordering::SeqCst) != 0
     }
 
     /// Gives it to this strand, if nobody else has it; whether the strand has it now.
-    pub(super) fn hold(&self, strand: StrandRef) -> bool {
+    pub(crate) fn hold(&self, strand: StrandRef) -> bool {
         let own = holder_of(strand);
         let was = self.holder.compare_exchange(0, own, Ordering::SeqCst, Ordering::Relaxed);
         was.is_ok() || was == Err(own)
     }
 
     /// Takes it from the one who has it, and gives it to another one, or to nobody.
-    pub(super) fn pass_to(&self, strand: Option<StrandRef>) {
+    pub(crate) fn pass_to(&self, strand: Option<StrandRef>) {
         self.holder.store(strand.map_or(0, holder_of), Ordering::SeqCst);
     }
 }

@@ -13,7 +13,7 @@ pub struct Logs {
 
 impl Logs {
     /// So many bytes.
-    pub(super) fn new(bytes: usize) -> Logs {
+    pub(crate) fn new(bytes: usize) -> Logs {
         Logs { left: AtomicUsize::new(bytes) }
     }
 }
@@ -26,18 +26,18 @@ pub struct Account {
 
 impl Account {
     /// Nothing yet.
-    pub(super) fn new(logs: &'static Logs) -> Account {
+    pub(crate) fn new(logs: &'static Logs) -> Account {
         Account { logs, bytes: 0 }
     }
 
     /// How much it has taken.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Takes more, if there is.
-    pub(super) fn take(&mut self, bytes: usize) -> bool {
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let left = &self.logs.left;
         let taken =
             left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));

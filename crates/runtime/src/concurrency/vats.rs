@@ -1,0 +1,104 @@
+//! The work of a vat's owner: which strand or turn is next, and senders that wait for room in a bounded mailbox. Workers
+//! and eventual sends call it.
+
+use squall_heap::{Object, Word};
+
+use crate::concurrency::waiting;
+use crate::model::outcome::Outcome;
+use crate::state::strand::{StrandRef, waiter};
+use crate::state::thread::Thread;
+use crate::state::vat::{LockedVat, VatRef, slots};
+
+/// What the owner of a vat is to do next.
+pub enum Work {
+    /// Resume this strand.
+    Strand(StrandRef),
+    /// Begin a turn with this message.
+    Turn(Object),
+    /// Nothing; the vat is not owned any more.
+    Nothing,
+}
+
+impl VatRef {
+    /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
+    /// its call answers the value. No GC point comes between making the waiter and this.
+    pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {
+        let locked = self.lock();
+        let object = self.object();
+        if object.slot(slots::ROOM).as_small_integer().is_none_or(|room| room >= 0) {
+            return Outcome::Return(value);
+        }
+        let ticket = waiting::park(thread, object.word());
+        waiting::enqueue(thread, object, slots::SENDERS, waiter, ticket, value);
+        drop(locked);
+        Outcome::Park
+    }
+
+    /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    ///
+    /// If the next strand or turn is at home elsewhere, the vat goes there.
+    pub fn next_work(self, thread: &mut Thread) -> Work {
+        let begins_turn = self.may_begin_turn() && self.home() == thread.home;
+        // Who makes a strand ready now does so during the turn that begins.
+        if begins_turn
+            && !self.ownership.is_ready()
+            && let Some(message) = self.take_message(thread, slots::TAKEN)
+        {
+            return Work::Turn(message);
+        }
+        loop {
+            let mut locked = self.lock();
+            let Some(strand) = locked.content().pop() else {
+                return self.next_turn(thread, locked);
+            };
+            if strand.is_at_home(thread.home) {
+                return Work::Strand(strand);
+            }
+            if self.send_home(thread, locked, strand) {
+                return Work::Nothing;
+            }
+        }
+    }
+
+    /// The owner's next turn.
+    fn next_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
+        if !self.has_next_turn() {
+            thread.worker.end_run();
+            locked.let_go();
+            return Work::Nothing;
+        }
+        if self.home() != thread.home {
+            thread.worker.end_run();
+            locked.let_go();
+            self.enqueue(thread, locked);
+            return Work::Nothing;
+        }
+        if self.object().slot(slots::ROOM) != Word::NIL {
+            return self.next_bounded_turn(thread, locked);
+        }
+        self.take_messages(thread);
+        let message = self.take_message(thread, slots::TAKEN);
+        if message.is_none() {
+            locked.let_go();
+        }
+        message.map_or(Work::Nothing, Work::Turn)
+    }
+
+    /// The owner's next turn, if the mailbox is bounded.
+    fn next_bounded_turn(self, thread: &mut Thread, mut locked: LockedVat) -> Work {
+        let Some(message) = self.take_message(thread, slots::FIRST) else {
+            locked.let_go();
+            return Work::Nothing;
+        };
+        if self.object().slot(slots::FIRST) == Word::NIL {
+            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        }
+        self.change_room(thread, 1);
+        let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
+        drop(locked);
+        if let Some(sender) = sender {
+            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        }
+        Work::Turn(message)
+    }
+}

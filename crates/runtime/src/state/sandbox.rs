@@ -1,0 +1,453 @@
+//! Sandboxes as state: budgets, grants, counters, and the tree they form. Strands and vats refer to their sandbox; what is
+//! done with one is in [`crate::concurrency::sandbox`].
+//!
+//! Native parts are never freed, but used again once nothing belongs to them and their object is dead. Counters are
+//! atomics that any thread changes; the other fields are written before another thread knows the sandbox.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use squall_heap::{CollectionKind, Object, Tracer, Word};
+
+use crate::model::known;
+use crate::model::linking::HOST_PREFIX;
+use crate::state::roots::RootWord;
+use crate::state::thread::Thread;
+
+/// The slots of a sandbox's object.
+pub mod slots {
+    /// The address of the native part.
+    pub const NATIVE: usize = 0;
+    /// The promise for the end, or nil.
+    pub const PROMISE: usize = 1;
+    /// What the promises for results that never come break with: a far reference to an exception, or nil.
+    pub const ERROR: usize = 2;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::SANDBOX, ERROR + 1);
+}
+
+/// What a sandbox may use; nothing means as much as it likes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Budgets {
+    /// Calls and turns of loops.
+    pub fuel: Option<u64>,
+    /// Bytes.
+    pub heap: Option<u64>,
+    /// Strands at a time.
+    pub strands: Option<u64>,
+    /// Messages and writes to channels.
+    pub messages: Option<u64>,
+}
+
+impl Budgets {
+    /// Whether nothing is limited.
+    pub fn is_unlimited(&self) -> bool {
+        *self == Budgets::default()
+    }
+}
+
+/// Why a sandbox is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Reason {
+    /// It is not.
+    Live,
+    /// The fuel is used up.
+    Fuel,
+    /// More memory is reachable than it may have.
+    Heap,
+    /// There were to be more strands.
+    Strands,
+    /// It has sent all messages that it may send.
+    Messages,
+    /// Somebody has ended it.
+    Terminated,
+    /// It was to end the program.
+    Exit,
+}
+
+impl Reason {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Live => "live",
+            Reason::Fuel => "fuel",
+            Reason::Heap => "heap",
+            Reason::Strands => "strands",
+            Reason::Messages => "messages",
+            Reason::Terminated => "terminated",
+            Reason::Exit => "exit",
+        }
+    }
+
+    pub(crate) fn of(bits: u8) -> Reason {
+        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated};
+        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit];
+        reasons.into_iter().find(|reason| *reason as u8 == bits).unwrap_or(Reason::Live)
+    }
+}
+
+/// A sandbox's native part.
+pub struct Sandbox {
+    /// The sandbox around it.
+    pub(crate) parent: Cell<Option<SandboxRef>>,
+    pub(crate) name: Mutex<String>,
+    pub(crate) budgets: Cell<Budgets>,
+    pub(crate) grants: Mutex<Grants>,
+    pub(crate) reason: AtomicU8,
+    pub(crate) report: Mutex<String>,
+    /// Its exit code, if its end is that of the program.
+    pub(crate) exit_code: Cell<Option<i32>>,
+    /// The object; the collector updates it.
+    pub(crate) object: RootWord,
+    /// What may still be used, of what has a budget.
+    pub(crate) fuel: AtomicI64,
+    /// Bytes that may be allocated before one measures.
+    pub(crate) allowance: AtomicI64,
+    pub(crate) messages: AtomicI64,
+    /// Strands that have not ended, with those of sandboxes in it.
+    pub(crate) strands: AtomicI64,
+    /// Bytes that its strands have used up for good.
+    pub(crate) kept: AtomicI64,
+    /// Bytes that were found when one has measured last.
+    pub(crate) measured: AtomicI64,
+    /// Vats and sandboxes in it.
+    pub(crate) members: AtomicUsize,
+}
+
+// SAFETY: what is in cells is written before anybody else knows the sandbox.
+unsafe impl Sync for Sandbox {}
+
+/// A sandbox, whose native part stays where it is as long as the VM.
+#[derive(Clone, Copy)]
+pub struct SandboxRef(pub(crate) &'static Sandbox);
+
+impl PartialEq for SandboxRef {
+    fn eq(&self, other: &SandboxRef) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for SandboxRef {}
+
+impl SandboxRef {
+    /// The sandbox of a sandbox's object.
+    pub fn of_object(object: Object) -> SandboxRef {
+        debug_assert!(object.layout() == known::SANDBOX);
+        // SAFETY: `make` stored the address of what is never freed, and no guest code reaches the slot.
+        SandboxRef(unsafe { &*(object.slot(slots::NATIVE).bits() as *const Sandbox) })
+    }
+
+    /// The sandbox behind a pointer that [`SandboxRef::pointer`] has answered.
+    #[inline]
+    pub(crate) fn of_pointer(pointer: &AtomicPtr<Sandbox>) -> Option<SandboxRef> {
+        let pointer = pointer.load(Ordering::Relaxed);
+        // SAFETY: only addresses of what is never freed are put there, or null.
+        unsafe { pointer.as_ref() }.map(SandboxRef)
+    }
+
+    /// Its address, for what belongs to it.
+    pub(crate) fn pointer(sandbox: Option<SandboxRef>) -> *mut Sandbox {
+        sandbox.map_or(std::ptr::null_mut(), |sandbox| std::ptr::from_ref(sandbox.0).cast_mut())
+    }
+
+    /// The sandbox, then those around it.
+    pub(crate) fn chain(self) -> impl Iterator<Item = SandboxRef> {
+        std::iter::successors(Some(self), |sandbox| sandbox.0.parent.get())
+    }
+
+    /// Why it is over, or that it is not; that of the outermost one around it that is over.
+    pub fn reason(self) -> Reason {
+        let reasons =
+            self.chain().map(|sandbox| Reason::of(sandbox.0.reason.load(Ordering::Acquire)));
+        reasons.filter(|reason| *reason != Reason::Live).last().unwrap_or(Reason::Live)
+    }
+
+    /// Whether nothing in it goes on.
+    #[inline]
+    pub fn is_over(self) -> bool {
+        self.chain().any(|sandbox| sandbox.0.reason.load(Ordering::Acquire) != Reason::Live as u8)
+    }
+
+    /// Whether it is this one or in it.
+    pub fn is_in(self, other: SandboxRef) -> bool {
+        self.chain().any(|sandbox| sandbox == other)
+    }
+
+    /// What it is called in reports.
+    pub fn name(self) -> String {
+        self.0.name.lock().clone()
+    }
+
+    /// What was reported about its end.
+    pub fn report(self) -> String {
+        self.0.report.lock().clone()
+    }
+
+    /// What it may use.
+    pub fn budgets(self) -> Budgets {
+        self.0.budgets.get()
+    }
+
+    /// What it has used: fuel, bytes when they were last measured, strands now, messages. What has no
+    /// budget is not counted, but for strands.
+    pub fn usage(self) -> [u64; 4] {
+        let Sandbox { fuel, messages, strands, measured, .. } = self.0;
+        let budgets = self.budgets();
+        let used = |budget: Option<u64>, left: &AtomicI64| {
+            let left = left.load(Ordering::Relaxed).max(0) as u64;
+            budget.map_or(0, |budget| budget.saturating_sub(left))
+        };
+        let count = |counter: &AtomicI64| counter.load(Ordering::Relaxed).max(0) as u64;
+        [
+            used(budgets.fuel, fuel),
+            count(measured),
+            count(strands),
+            used(budgets.messages, messages),
+        ]
+    }
+
+    /// A vat or a sandbox in it has been made, or its end is to be dealt with.
+    pub(crate) fn add_member(self) {
+        self.0.members.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A vat or a sandbox in it is dead, or its end was dealt with.
+    pub(crate) fn remove_member(self) {
+        self.0.members.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A strand of it has ended.
+    pub(crate) fn remove_strand(self) {
+        self.chain().for_each(|sandbox| _ = sandbox.0.strands.fetch_sub(1, Ordering::Relaxed));
+    }
+
+    /// Its object is dead: it may be used again.
+    pub(crate) fn clear(self) {
+        if let Some(parent) = self.0.parent.take() {
+            parent.remove_member();
+        }
+        // A report may be long.
+        *self.0.report.lock() = String::new();
+    }
+
+    /// Says that it is over; whether it was not.
+    pub(crate) fn end(self, reason: Reason, report: String) -> bool {
+        let mut kept = self.0.report.lock();
+        let (live, reason) = (Reason::Live as u8, reason as u8);
+        let ended =
+            self.0.reason.compare_exchange(live, reason, Ordering::AcqRel, Ordering::Relaxed);
+        if ended.is_ok() {
+            *kept = report;
+        }
+        ended.is_ok()
+    }
+}
+
+/// All sandboxes.
+#[derive(Default)]
+pub struct Sandboxes {
+    table: Mutex<Table>,
+    count: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    used: Vec<SandboxRef>,
+    free: Vec<SandboxRef>,
+}
+
+impl Sandboxes {
+    /// Whether there is, or was, any.
+    pub fn has_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn take(&self) -> SandboxRef {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let mut table = self.table.lock();
+        let free = table.free.pop();
+        let sandbox = free.unwrap_or_else(|| SandboxRef(Box::leak(Box::new(Sandbox::new()))));
+        table.used.push(sandbox);
+        sandbox
+    }
+
+    pub(crate) fn used(&self) -> Vec<SandboxRef> {
+        self.table.lock().used.clone()
+    }
+
+    /// Shows the objects of sandboxes to the collector; in full collections, of those that something belongs to.
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        let has_members = |sandbox: &SandboxRef| {
+            sandbox.0.members.load(Ordering::Relaxed) > 0
+                || sandbox.0.strands.load(Ordering::Relaxed) > 0
+        };
+        let is_root =
+            |sandbox: &SandboxRef| kind == CollectionKind::Nursery || has_members(sandbox);
+        self.used().into_iter().filter(is_root).for_each(|sandbox| sandbox.0.object.visit(visit));
+    }
+
+    /// Follows the objects that survive, and frees the sandboxes of the others.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
+        let Table { used, free } = &mut *self.table.lock();
+        used.retain(|sandbox| {
+            let mut survives = true;
+            sandbox.0.object.visit(&mut |word| survives = tracer.update(word));
+            if !survives {
+                sandbox.clear();
+                free.push(*sandbox);
+            }
+            survives
+        });
+    }
+
+    /// Says which sandboxes are over.
+    pub(crate) fn describe_ended(&self, text: &mut String) {
+        let ended = self
+            .used()
+            .into_iter()
+            .filter(|sandbox| sandbox.0.reason.load(Ordering::Relaxed) != Reason::Live as u8);
+        for sandbox in ended {
+            _ = writeln!(text, "{} is over ({})", sandbox.name(), sandbox.reason().name());
+        }
+    }
+}
+
+/// A name takes native memory, which is nobody's budget.
+const LONGEST_NAME: usize = 64;
+
+impl Sandbox {
+    fn new() -> Sandbox {
+        Sandbox {
+            parent: Cell::new(None),
+            name: Mutex::default(),
+            budgets: Cell::default(),
+            grants: Mutex::default(),
+            reason: AtomicU8::new(Reason::Live as u8),
+            report: Mutex::default(),
+            exit_code: Cell::new(None),
+            object: RootWord::default(),
+            fuel: AtomicI64::new(0),
+            allowance: AtomicI64::new(0),
+            messages: AtomicI64::new(0),
+            strands: AtomicI64::new(0),
+            kept: AtomicI64::new(0),
+            measured: AtomicI64::new(0),
+            members: AtomicUsize::new(0),
+        }
+    }
+
+    /// Makes it that of nothing yet.
+    pub(crate) fn renew(
+        &self,
+        name: String,
+        budgets: Budgets,
+        grants: Grants,
+        parent: Option<SandboxRef>,
+    ) {
+        let amount = |budget: Option<u64>| {
+            budget.map_or(0, |budget| i64::try_from(budget).unwrap_or(i64::MAX))
+        };
+        *self.name.lock() = name.chars().take(LONGEST_NAME).collect();
+        self.report.lock().clear();
+        self.parent.set(parent);
+        self.budgets.set(budgets);
+        *self.grants.lock() = grants;
+        self.exit_code.set(None);
+        self.reason.store(Reason::Live as u8, Ordering::Relaxed);
+        self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
+        self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
+        self.messages.store(amount(budgets.messages), Ordering::Relaxed);
+        self.measured.store(0, Ordering::Relaxed);
+        self.kept.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What the promise for a result breaks with that a sandbox which is over does not give.
+pub fn error(sandbox: SandboxRef) -> Word {
+    let is_over =
+        |sandbox: &SandboxRef| sandbox.0.reason.load(Ordering::Acquire) != Reason::Live as u8;
+    let ended = sandbox.chain().filter(is_over).last().unwrap_or(sandbox);
+    ended.0.object.get().as_object().map_or(Word::NIL, |object| object.slot(slots::ERROR))
+}
+
+/// The names of what can be granted, beside the modules of the host.
+pub const MODULES: [&str; 8] =
+    ["bytecode", "ffi", "files", "host", "nativeThreads", "net", "os", "system"];
+
+/// What a sandbox is granted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Grants {
+    /// Everything that the program may do.
+    All,
+    /// These modules.
+    Only(BTreeSet<String>),
+}
+
+impl Default for Grants {
+    fn default() -> Grants {
+        Grants::Only(BTreeSet::new())
+    }
+}
+
+impl Grants {
+    /// These modules; the first name that is none is refused.
+    pub fn of(names: impl IntoIterator<Item = String>) -> Result<Grants, String> {
+        let is_known =
+            |name: &String| name.starts_with(HOST_PREFIX) || MODULES.contains(&name.as_str());
+        let check = |name: String| if is_known(&name) { Ok(name) } else { Err(name) };
+        names.into_iter().map(check).collect::<Result<_, _>>().map(Grants::Only)
+    }
+
+    /// Whether a module is among them.
+    pub fn include(&self, module: &str) -> bool {
+        match self {
+            Grants::All => true,
+            Grants::Only(modules) => modules.contains(module),
+        }
+    }
+}
+
+impl SandboxRef {
+    /// This sandbox or one around it, the innermost that is not granted a module; none if all are.
+    pub fn refusing(self, module: &str) -> Option<SandboxRef> {
+        self.chain().find(|sandbox| !sandbox.0.grants.lock().include(module))
+    }
+}
+
+/// The strand that the thread enters belongs to a sandbox.
+#[cold]
+pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
+    thread.fuel = 0;
+    if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
+        thread.mutator.begin_meter();
+    }
+}
+
+/// The strand that ran here, of a sandbox, has stopped.
+#[cold]
+pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
+    let fuel = i64::from(std::mem::take(&mut thread.fuel));
+    give_back(sandbox, fuel, |sandbox| &sandbox.0.fuel);
+    let unused = thread.mutator.end_meter();
+    give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
+}
+
+pub(crate) fn give_back(
+    sandbox: SandboxRef,
+    amount: i64,
+    of: impl Fn(&SandboxRef) -> &'static AtomicI64,
+) {
+    if amount != 0 {
+        sandbox.chain().for_each(|sandbox| _ = of(&sandbox).fetch_add(amount, Ordering::Relaxed));
+    }
+}
+
+/// Whether the strand that runs here is not to go on, since its sandbox is over.
+#[inline]
+pub fn is_over(thread: &Thread) -> bool {
+    thread.sandbox.is_some_and(SandboxRef::is_over)
+}

@@ -1,0 +1,69 @@
+//! The state of transactions: the memory of a vat, what a transaction has read and written, who waits, what is counted.
+//! [`crate::concurrency::transactions`] says how they work and runs them.
+
+pub mod effects;
+pub mod logs;
+pub mod memory;
+pub mod presence;
+pub mod record;
+pub mod sleepers;
+pub mod statistics;
+pub mod writes;
+
+use parking_lot::Mutex;
+use squall_heap::Word;
+use squall_transactions::Presence;
+
+use crate::state::events::Event;
+use logs::Logs;
+use memory::Memory;
+use sleepers::Sleepers;
+use statistics::Statistics;
+
+/// What transactions of all vats share.
+pub struct Transactions {
+    /// The memory for what transactions have read and written.
+    pub logs: Logs,
+    /// Strands that wait because of a transaction.
+    pub sleepers: Sleepers,
+    /// What has happened so far.
+    pub statistics: Statistics,
+    /// A thread has ceased to access a vat's objects bare: see [`guarding`].
+    pub became_guarded: Event,
+    /// Memories whose vats are gone.
+    free: Mutex<Vec<&'static Memory>>,
+    /// The presences of all threads, by their keys.
+    pub(crate) presences: Mutex<Vec<&'static Presence>>,
+}
+
+impl Transactions {
+    /// So many bytes of memory are for what transactions have read and written.
+    pub(crate) fn new(bytes: usize) -> Transactions {
+        Transactions {
+            logs: Logs::new(bytes),
+            sleepers: Sleepers::default(),
+            statistics: Statistics::default(),
+            became_guarded: Event::default(),
+            free: Mutex::default(),
+            presences: Mutex::default(),
+        }
+    }
+
+    /// A memory for a vat.
+    pub(crate) fn take_memory(&self) -> &'static Memory {
+        let free = self.free.lock().pop();
+        free.unwrap_or_else(|| Box::leak(Box::new(Memory::new())))
+    }
+
+    /// The vat of a memory is gone, or has got another one.
+    pub(crate) fn give_back(&self, memory: &'static Memory) {
+        // A strand that was lost may have had the right to be inevitable.
+        memory.pass_to(None);
+        self.free.lock().push(memory);
+    }
+
+    /// Shows the objects of the strands that wait to the collector.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        self.sleepers.visit(visit);
+    }
+}

@@ -1,0 +1,131 @@
+//! A transaction as state: what its strand has read and written, and where it can go back to. The layer above runs it
+//! ([`crate::concurrency::transactions::transaction`]).
+
+use std::time::Duration;
+
+use squall_heap::{LayoutId, Word};
+use squall_transactions::{Attempt, Conflict};
+
+use super::Transactions;
+use super::effects::Effects;
+use super::logs::Account;
+use super::memory::Memory;
+use super::statistics::Length;
+use super::writes::{self, Writes};
+use crate::state::thread::State;
+
+/// What is known of a read, to be told if it makes the transaction fail. Without gaps, for there are many.
+#[derive(Clone, Copy, Debug)]
+pub struct Note {
+    pc: [u32; 2],
+    /// The layout of the object.
+    pub layout: LayoutId,
+}
+
+impl Note {
+    /// An object of this layout was read by the instruction at this address.
+    #[inline(always)]
+    pub fn new(pc: usize, layout: LayoutId) -> Note {
+        Note { pc: [pc as u32, (pc >> 32) as u32], layout }
+    }
+
+    /// The address of the instruction that read.
+    pub fn pc(self) -> usize {
+        self.pc[0] as usize | (self.pc[1] as usize) << 32
+    }
+}
+
+/// A transaction. It is used again for others when it has ended.
+pub struct Transaction {
+    pub(crate) attempt: Attempt<Note>,
+    pub(crate) writes: Writes,
+    pub(crate) effects: Effects,
+    pub(crate) marks: Vec<Mark>,
+    /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
+    pub(crate) depth: u32,
+    /// Where it began, to begin again.
+    pub(crate) home: State,
+    /// How often it has lost.
+    pub(crate) losses: u32,
+    /// Whether the alternative at the instruction that is executed next is the second one.
+    pub(crate) takes_second: bool,
+    /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
+    pub(crate) has_effect: bool,
+    /// When the attempt began, by the scheduler's clock, if that is measured, and how many attempts that stands for.
+    pub(crate) begun: Option<(Duration, u64)>,
+    /// The memory that it has.
+    pub(crate) account: Account,
+}
+
+/// What a transaction can go back to without beginning anew.
+pub(crate) struct Mark {
+    pub(crate) writes: writes::Mark,
+    pub(crate) effects: usize,
+    pub(crate) depth: u32,
+    /// Where the choice was begun, if there is an alternative.
+    pub(crate) choice: Option<State>,
+}
+
+impl Transaction {
+    #[cold]
+    pub(crate) fn new(transactions: &'static Transactions) -> Box<Transaction> {
+        Box::new(Transaction {
+            attempt: Attempt::default(),
+            writes: Writes::default(),
+            effects: Effects::default(),
+            marks: Vec::new(),
+            depth: 0,
+            home: State::NONE,
+            losses: 0,
+            takes_second: false,
+            has_effect: false,
+            begun: None,
+            account: Account::new(&transactions.logs),
+        })
+    }
+}
+
+impl Transaction {
+    /// Whether it cannot go back any more.
+    pub fn has_effect(&self) -> bool {
+        self.has_effect
+    }
+
+    /// Whether it has memory that few others need.
+    pub(crate) fn is_large(&self) -> bool {
+        const LARGE: usize = 1 << 18;
+        self.account.bytes() > LARGE
+    }
+
+    pub(crate) fn length(&self) -> Length {
+        Length { reads: self.attempt.reads(), writes: self.writes.len() }
+    }
+
+    /// Which instruction wrote what cannot be committed, if that is what the conflict is about.
+    pub(crate) fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
+        let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
+        let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
+        Some(Note::new(entry.pc, entry.layout()))
+    }
+
+    /// Forgets what the attempt has done.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.writes.clear();
+        self.effects.clear();
+        self.marks.clear();
+        self.depth = 0;
+        (self.takes_second, self.has_effect) = (false, false);
+    }
+
+    /// Its strand is lost: what it has reserved is free again.
+    pub(crate) fn lose_strand(&mut self, memory: &Memory) {
+        self.attempt.release(&memory.space);
+    }
+
+    /// Shows the words to the collector.
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
+        self.writes.visit(visit);
+        self.effects.visit(visit);
+    }
+}

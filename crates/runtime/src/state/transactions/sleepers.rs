@@ -1,0 +1,171 @@
+//! The list of the strands that wait because of a transaction. The layer above parks and wakes them
+//! ([`crate::concurrency::transactions::sleepers`]).
+//!
+//! Very many may wait for a change, each of something else: they are found by the stripes that they have read. The others,
+//! and those that have read very much, are looked for among all of their kind.
+//!
+//! A strand that may wake the strands of the list is one that runs and can reach what they have read, which the collector
+//! cannot see; so they are roots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::Mutex;
+use squall_heap::Word;
+use squall_transactions::Stripe;
+
+use super::memory::Memory;
+use crate::state::strand::StrandRef;
+
+/// What a strand waits for.
+pub(crate) enum Awaited {
+    Change(Vec<Stripe>),
+    Right,
+    End,
+}
+
+pub(crate) struct Sleeper {
+    pub(crate) memory: &'static Memory,
+    pub(crate) strand: StrandRef,
+    pub(crate) ticket: u64,
+    pub(crate) awaits: Awaited,
+}
+
+/// The list. Sleepers have numbers, in the order in which they came.
+#[derive(Default)]
+pub struct Sleepers(Mutex<List>);
+
+#[derive(Default)]
+struct List {
+    sleepers: BTreeMap<u64, Sleeper>,
+    /// Who waits for a change of few stripes, by memory and stripe: of very many sleepers, a change concerns few.
+    by_stripe: BTreeSet<(u64, Stripe, u64)>,
+    /// The others.
+    scanned: BTreeSet<u64>,
+    next: u64,
+    /// How many there were after those had been dropped that were ended while they waited.
+    dropped_at: usize,
+}
+
+/// Who waits for a change of more stripes is looked for among all.
+const FEW: usize = 256;
+
+impl List {
+    fn add(&mut self, sleeper: Sleeper) -> u64 {
+        const LEAST: usize = 16;
+        if self.sleepers.len() >= 2 * self.dropped_at.max(LEAST) {
+            self.drop_ended();
+        }
+        let number = self.next;
+        self.next += 1;
+        match sleeper.few_stripes() {
+            [] => _ = self.scanned.insert(number),
+            stripes => {
+                let key = sleeper.memory.key();
+                self.by_stripe.extend(stripes.iter().map(|&stripe| (key, stripe, number)));
+            }
+        }
+        self.sleepers.insert(number, sleeper);
+        number
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Sleeper> {
+        let sleeper = self.sleepers.remove(&number)?;
+        self.scanned.remove(&number);
+        for &stripe in sleeper.few_stripes() {
+            self.by_stripe.remove(&(sleeper.memory.key(), stripe, number));
+        }
+        Some(sleeper)
+    }
+
+    #[cold]
+    fn drop_ended(&mut self) {
+        let is_ended =
+            |(&number, sleeper): (&u64, &Sleeper)| (!sleeper.is_asleep()).then_some(number);
+        let ended: Vec<u64> = self.sleepers.iter().filter_map(is_ended).collect();
+        ended.into_iter().for_each(|number| _ = self.remove(number));
+        self.dropped_at = self.sleepers.len();
+    }
+
+    /// Removes sleepers, and claims them.
+    fn take(&mut self, numbers: Vec<u64>) -> Vec<StrandRef> {
+        let taken = numbers.into_iter().filter_map(|number| self.remove(number));
+        let claimed = taken.filter(|sleeper| sleeper.strand.claim(sleeper.ticket));
+        claimed.map(|sleeper| sleeper.strand).collect()
+    }
+
+    /// Those that are in no index and satisfy a condition.
+    fn scan(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> impl Iterator<Item = u64> {
+        self.scanned.iter().copied().filter(move |number| wakes(&self.sleepers[number]))
+    }
+
+    /// Those that wait for a change of one of these stripes of a memory, in the order in which they came.
+    fn awaiting_change(&self, memory: &Memory, changed: &[Stripe]) -> Vec<u64> {
+        let key = memory.key();
+        let is_changed =
+            |stripe: &Stripe| changed.iter().any(|&other| memory.space.is_same(*stripe, other));
+        let wide =
+            self.scan(|sleeper| sleeper.is_of(memory) && sleeper.stripes().iter().any(is_changed));
+        let mut numbers: Vec<u64> = wide.collect();
+        for stripe in changed.iter().map(|&stripe| memory.space.own_number(stripe)) {
+            let range = (key, stripe, 0)..=(key, stripe, u64::MAX);
+            numbers.extend(self.by_stripe.range(range).map(|(_, _, number)| number));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+impl Sleepers {
+    pub(crate) fn add(&self, sleeper: Sleeper) -> u64 {
+        self.0.lock().add(sleeper)
+    }
+
+    pub(crate) fn remove(&self, number: u64) {
+        _ = self.0.lock().remove(number);
+    }
+
+    /// Takes those that wait for no change and satisfy a condition, and claims them.
+    pub(crate) fn take(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> Vec<StrandRef> {
+        let mut list = self.0.lock();
+        let numbers = list.scan(|sleeper| sleeper.stripes().is_empty() && wakes(sleeper)).collect();
+        list.take(numbers)
+    }
+
+    pub(crate) fn take_changed(&self, memory: &Memory, changed: &[Stripe]) -> Vec<StrandRef> {
+        let mut list = self.0.lock();
+        let numbers = list.awaiting_change(memory, changed);
+        list.take(numbers)
+    }
+
+    /// Shows the objects of those that still wait to the collector.
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+        for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
+            sleeper.strand.object.visit(visit);
+        }
+    }
+}
+
+impl Sleeper {
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.strand.current_ticket() == self.ticket
+    }
+
+    pub(crate) fn is_of(&self, memory: &Memory) -> bool {
+        std::ptr::eq(self.memory, memory)
+    }
+
+    /// The stripes that it waits for.
+    pub(crate) fn stripes(&self) -> &[Stripe] {
+        match &self.awaits {
+            Awaited::Change(stripes) => stripes,
+            Awaited::Right | Awaited::End => &[],
+        }
+    }
+
+    /// The same, if it is found by them.
+    pub(crate) fn few_stripes(&self) -> &[Stripe] {
+        let stripes = self.stripes();
+        if stripes.len() <= FEW { stripes } else { &[] }
+    }
+}
