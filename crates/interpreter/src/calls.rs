@@ -23,6 +23,7 @@ use squall_runtime::state::thread::{Thread, Window};
 
 use crate::machine::{Machine, a, b, c};
 use crate::specialise;
+use squall_runtime::concurrency::messages;
 
 /// The fields of a send's second word.
 #[inline(always)]
@@ -393,7 +394,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn send_eventual(&mut self, word: u32, wants_result: bool) {
         let site = self.site(site_index(self.word(1)));
         let window = self.window(b(word), c(word));
-        self.slowly(|thread| calls::send_eventually(thread, site, window, wants_result));
+        self.slowly(|thread| messages::send_eventually(thread, site, window, wants_result));
     }
 
     #[inline(always)]

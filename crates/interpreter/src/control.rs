@@ -10,6 +10,7 @@ use squall_runtime::objects::{block, number, string};
 use squall_runtime::state::thread::Thread;
 
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
+use squall_runtime::concurrency::polls;
 
 /// Values.
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
@@ -145,7 +146,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn jump_and_poll(&mut self, distance: isize) {
         self.jump(distance);
         if self.thread.must_poll() {
-            self.slowly(calls::poll);
+            self.slowly(polls::poll);
         }
     }
 

@@ -15,13 +15,14 @@ use squall_interpreter::Interpreter;
 use squall_newspeak::{CompileOptions, Source, compile_source};
 use squall_runtime::concurrency::worker::{self, Finished};
 use squall_runtime::library::bootstrap;
+use squall_runtime::library::layers::make_vm;
 use squall_runtime::library::primitives::all;
 use squall_runtime::model::host::{CompileError, Host};
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::model::text::ModuleText;
 use squall_runtime::state::thread::Thread;
 use squall_runtime::state::tracing::Tracing;
-use squall_runtime::state::vm::{Vm, VmOptions};
+use squall_runtime::state::vm::VmOptions;
 use squall_scheduler::SchedulerOptions;
 
 /// Primitives that end the program or the strand or stop it for long if they do what they should.
@@ -187,7 +188,7 @@ fn primitives_survive_any_argument() {
         tracing: Tracing::default(),
         linked_libraries: Vec::new(),
     };
-    let vm = Vm::new(options, Box::new(host), &Interpreter).unwrap();
+    let vm = make_vm(options, Box::new(host), &Interpreter).unwrap();
     let mut thread = Thread::attach(vm);
     bootstrap::boot(&mut thread).unwrap();
     let result = worker::run_program(&mut thread).unwrap();

@@ -36,7 +36,7 @@ pub use compiler::FileKind;
 pub use machine::{Machine, Reply, StartError};
 pub use options::{Options, SchedulingPolicy};
 pub use squall_heap::{CollectionKind, HeapOptions, Stress};
+pub use squall_runtime::concurrency::native_threads::lend_main_thread;
 pub use squall_runtime::model::permissions::{Grant, HostGrant, NetworkGrant, Permissions};
-pub use squall_runtime::state::affinity::lend_main_thread;
 pub use squall_runtime::state::tracing::Tracing;
 pub use surroundings::Surroundings;

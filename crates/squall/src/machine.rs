@@ -25,6 +25,7 @@ use crate::compiler::RunnableModule;
 use crate::host::{Embedding, EmbeddingRef};
 use crate::options::Options;
 use crate::surroundings::Surroundings;
+use squall_runtime::library::layers::make_vm;
 
 /// A machine with a booted kernel.
 pub struct Machine {
@@ -94,7 +95,7 @@ impl Machine {
             prepared: Default::default(),
         }));
         let budgets = options.budgets;
-        let vm = Vm::new(options.for_runtime(), Box::new(EmbeddingRef(embedding)), &Interpreter)?;
+        let vm = make_vm(options.for_runtime(), Box::new(EmbeddingRef(embedding)), &Interpreter)?;
         let mut thread = Thread::attach(vm);
         bootstrap::boot(&mut thread)?;
         if !budgets.is_unlimited() {
@@ -118,7 +119,7 @@ impl Machine {
                 self.vm.ended.near_code().unwrap_or(INTERNAL_ERROR)
             }
             Ok(Reply::Answer(end)) => {
-                self.vm.stalls.report(self.vm, self.thread.mutator.get(end));
+                self.vm.concurrency().stalls.report(self.vm, self.thread.mutator.get(end));
                 DEADLOCK
             }
             Err(error) => {
@@ -129,7 +130,7 @@ impl Machine {
         stalls::look_once_more(&mut self.thread);
         promises::report_unhandled(self.vm);
         self.vm.host.flush();
-        self.vm.stalls.report_lost(self.vm);
+        self.vm.concurrency().stalls.report_lost(self.vm);
         code
     }
 
@@ -155,14 +156,14 @@ impl Machine {
 
     /// Reports what the main vat's turn and all other strands wait for, and ends the turn.
     fn abandon_turn(&mut self) {
-        self.vm.stalls.report(self.vm, Word::NIL);
+        self.vm.concurrency().stalls.report(self.vm, Word::NIL);
         let Some(vat) = self.vm.main_vat() else { return };
         match vat.turn() {
             Some(strand) => _ = strands::terminate(&mut self.thread, strand.object()),
             None => vat.forget_lost_turn(&mut self.thread),
         }
         // If the turn's `ensure:` blocks wait as well, they are abandoned.
-        worker::work(&mut self.thread, |vm| vm.embedder.is_done());
+        worker::work(&mut self.thread, |vm| vm.concurrency().embedder.is_done());
     }
 }
 
@@ -223,7 +224,8 @@ impl Machine {
                 Reply::Stalled
             }
             Finished::Done => {
-                let result = self.vm.embedder.take().map_or(Word::NIL, |(_, value)| value);
+                let result =
+                    self.vm.concurrency().embedder.take().map_or(Word::NIL, |(_, value)| value);
                 Reply::Answer(self.thread.mutator.push_root(result))
             }
         }
@@ -288,7 +290,7 @@ impl Machine {
             match worker::work(&mut self.thread, |_| false) {
                 Finished::Exit(code) => break code,
                 Finished::Stalled => {
-                    let report = self.vm.stalls.describe(self.vm, Word::NIL);
+                    let report = self.vm.concurrency().stalls.describe(self.vm, Word::NIL);
                     calls::end_stalled(&mut self.thread, &report);
                 }
                 Finished::Done => {}
@@ -296,7 +298,7 @@ impl Machine {
         };
         promises::report_unhandled(self.vm);
         self.vm.host.flush();
-        self.vm.stalls.report_lost(self.vm);
+        self.vm.concurrency().stalls.report_lost(self.vm);
         code
     }
 }

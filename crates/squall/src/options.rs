@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
-pub use squall_runtime::concurrency::foreign::LinkedLibrary;
-use squall_runtime::concurrency::sandbox::Budgets;
 use squall_runtime::model::permissions::Permissions;
+use squall_runtime::state::sandbox::Budgets;
 use squall_runtime::state::tracing::Tracing;
+pub use squall_runtime::state::vm::LinkedLibrary;
 use squall_runtime::state::vm::VmOptions;
 pub use squall_scheduler::{Policy as SchedulingPolicy, SchedulerOptions};
 

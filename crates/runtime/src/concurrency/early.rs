@@ -87,7 +87,7 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
     if let Held::Vat(vat) = held {
         vat.hold();
     }
-    let early = &thread.vm.early;
+    let early = &thread.vm.concurrency().early;
     let mut entries = early.entries.lock();
     if let Some(entry) = entries.iter_mut().find(|entry| entry.key == key.0) {
         entry.held = Some(held);
@@ -101,7 +101,7 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
 
 /// The initializer of this object, which was given away, has ended.
 pub fn initialized(thread: &mut Thread, object: Object) {
-    let early = &thread.vm.early;
+    let early = &thread.vm.concurrency().early;
     for entry in early.entries.lock().iter_mut() {
         entry.objects.retain(|&other| other != object.word());
     }

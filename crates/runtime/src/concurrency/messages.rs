@@ -14,7 +14,7 @@
 
 use squall_heap::{Object, Word};
 
-use crate::concurrency::promises::EMBEDDER;
+use crate::concurrency::promises;
 use crate::concurrency::stalls;
 use crate::execution::calls;
 use crate::model::behavior::Behavior;
@@ -22,9 +22,11 @@ use crate::model::function::{MAIN, Site};
 use crate::model::known::{self, KnownClass};
 use crate::model::lookup::{Action, CacheEntry};
 use crate::model::outcome::Failure;
+use crate::model::outcome::Outcome;
 use crate::objects::classes;
 use crate::objects::{array, block, string};
 use crate::state::stack::exit_site;
+use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Delivery, Role, slots};
 use crate::state::thread::{Stop, Thread, Window, allocated};
 
@@ -285,30 +287,6 @@ pub fn run_entry(thread: &mut Thread, behavior: &'static Behavior) -> &'static C
     thread.run_entry
 }
 
-/// Who is told of an exception that nothing catches in a strand.
-pub enum Audience {
-    /// Whoever waits for the result.
-    Starter,
-    /// The user, by this message to the kernel; the program goes on.
-    User(&'static str),
-    /// The user, and the program ends.
-    Program,
-}
-
-/// Who is told of an exception that nothing catches in the running strand.
-pub fn audience(thread: &Thread) -> Audience {
-    let strand = thread.strand();
-    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
-    match (strand.role.get(), strand.object().slot(slots::TASK)) {
-        (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
-        (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
-        (Role::Other, EMBEDDER) => Audience::Program,
-        // Threads keep the exception for who joins them, and report it besides.
-        (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
-        (Role::Other, _) => Audience::Starter,
-    }
-}
-
 /// Evaluates the closure in the thread's message with as many of the other words as it takes.
 fn evaluate(thread: &mut Thread) {
     let closure = thread.message[0];
@@ -327,4 +305,17 @@ pub fn program_arguments(thread: &mut Thread) -> Result<Word, Failure> {
     array::make_value_of(thread, arguments.len(), |thread, index| {
         string::make_string(thread, &arguments[index])
     })
+}
+
+/// Sends a message to be processed in a later turn. *GC point.*
+pub fn send_eventually(
+    thread: &mut Thread,
+    site: &'static Site,
+    window: Window,
+    wants_result: bool,
+) {
+    thread.window = window;
+    thread.call_site = Some(site);
+    let sent = promises::send_eventually(thread, site, window, wants_result);
+    calls::finish(thread, site, sent.unwrap_or_else(Outcome::from));
 }

@@ -115,7 +115,7 @@ pub fn main_returned(thread: &mut Thread) {
     let vm = thread.vm;
     let Some(main) = vm.main_method.get() else { return };
     let Some(words) = main.words_at_return() else { return };
-    let mut inner = vm.stalls.0.lock();
+    let mut inner = vm.concurrency().stalls.0.lock();
     let frame = thread.stack().base();
     let end = frame.wrapping_add(main.frame_words as usize);
     if inner.had.is_some() || end as usize > thread.stack().limit() {
@@ -137,13 +137,13 @@ pub fn main_left(thread: &mut Thread, activation: Activation) {
         let words = function.frame_maps().at(activation.pc).iter();
         // SAFETY: the live map has these registers initialised with words.
         let words = words.map(|register| unsafe { activation.register(register.index()).read() });
-        thread.vm.stalls.0.lock().had = Some(words.collect());
+        thread.vm.concurrency().stalls.0.lock().had = Some(words.collect());
     }
 }
 
 /// What `main:` had is of no interest: it has answered a promise, and the program goes on.
 pub fn forget_main(vm: &Vm) {
-    vm.stalls.0.lock().had = None;
+    vm.concurrency().stalls.0.lock().had = None;
 }
 
 /// Looks for lost strands once more, now that the program ends: so they are reported if no collection has found
@@ -151,11 +151,11 @@ pub fn forget_main(vm: &Vm) {
 /// what waits for a time. *GC point.*
 pub fn look_once_more(thread: &mut Thread) {
     let vm = thread.vm;
-    let is_worth_it = vm.stalls.0.lock().had.is_some();
+    let is_worth_it = vm.concurrency().stalls.0.lock().had.is_some();
     if is_worth_it && vm.strands.all().iter().any(|strand| strand.is_parked()) {
         thread.mutator.collect(CollectionKind::Full);
     }
-    vm.stalls.0.lock().is_closed = true;
+    vm.concurrency().stalls.0.lock().is_closed = true;
 }
 
 /// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of
@@ -241,7 +241,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     }
     if strand.is_parked() {
         let since = vm.ticks().wrapping_sub(strand.parked_at.get());
-        let waits_for = match vm.timers.describe_awaited(strand) {
+        let waits_for = match vm.concurrency().timers.describe_awaited(strand) {
             Some(resource) => format!("for {resource}"),
             None => waits_for(vm, strand),
         };
@@ -381,4 +381,23 @@ fn find_cycles(all: &Strands, waiting: &[StrandRef]) -> Vec<Vec<StrandRef>> {
         cycles.extend(begin.map(|begin| path.split_off(begin)));
     }
     cycles
+}
+
+/// Reports about strands that run.
+impl Vm {
+    /// Describes the strands that run, while all mutators stand.
+    pub(crate) fn describe_running(&self, text: &mut String) {
+        for thread in self.threads.lock().iter() {
+            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
+            // nothing, and it cannot go before it has left the list.
+            let thread = unsafe { &*thread.0 };
+            if let Some(strand) = thread.running_strand() {
+                let place = match self.native_threads.name(thread.home) {
+                    Some(name) => format!("native thread {name}"),
+                    None => thread.number.to_string(),
+                };
+                describe_running(self, strand, &place, thread.activations(), text);
+            }
+        }
+    }
 }

@@ -3,13 +3,17 @@
 use squall_heap::{Object, Word};
 
 use crate::concurrency::processes::forks;
+use crate::concurrency::sandbox::metering;
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker;
 use crate::execution::unwind;
 use crate::model::outcome::{Failure, Outcome};
+use crate::state::sandbox::SandboxRef;
+use crate::state::strand::Model;
 use crate::state::strand::status::{Killed, Resumed};
 use crate::state::strand::{self, Delivery, Ending, Life, StrandRef, Wait, slots};
 use crate::state::thread::{Thread, Window};
+use crate::state::vat::VatRef;
 
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
 /// exception that ended it. *GC point.*
@@ -110,5 +114,32 @@ pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
         thread.ask_to_poll();
     } else if let Some(vat) = worker::vat_of_exclusive(life.strand()) {
         vat.reposition(thread, life.strand());
+    }
+}
+
+/// Makes a strand, of one of the [`SIZES`], that will begin with the message in `thread.message[0]`.
+/// *GC point.*
+pub fn make(
+    thread: &mut Thread,
+    vat: Option<VatRef>,
+    model: Model,
+    size: usize,
+) -> Result<StrandRef, Failure> {
+    let sandbox = sandbox_for_new(thread, vat);
+    if let Some(sandbox) = sandbox {
+        metering::count_strand(thread, sandbox)?;
+    }
+    let made = strand::make_counted(thread, vat, model, size, sandbox);
+    if let (Err(_), Some(sandbox)) = (&made, sandbox) {
+        sandbox.remove_strand();
+    }
+    made
+}
+
+/// The sandbox that a strand belongs to which is made here: that of the strand that runs, else that of its vat.
+fn sandbox_for_new(thread: &Thread, vat: Option<VatRef>) -> Option<SandboxRef> {
+    match thread.running_strand() {
+        Some(_) => thread.sandbox,
+        None => vat.and_then(VatRef::sandbox),
     }
 }

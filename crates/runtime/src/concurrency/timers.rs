@@ -258,7 +258,7 @@ impl Timers {
 /// Reserves the timer of a strand that is about to park for a time at most.
 pub fn reserve(thread: &mut Thread) -> TimerKey {
     let strand = thread.strand();
-    let key = thread.vm.timers.inner.lock().reserve(Some(strand));
+    let key = thread.vm.concurrency().timers.inner.lock().reserve(Some(strand));
     strand.timer.set(key.place + 1);
     key
 }
@@ -272,7 +272,7 @@ pub fn wake_after(
     value: Word,
 ) {
     let purpose = Purpose::Wake { strand: strand.word(), ticket, value };
-    thread.vm.timers.start(thread.vm, key, delay, purpose);
+    thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
 }
 
 /// Wakes the strand of this object with `true` when a resource is ready, or with `false` when the delay
@@ -285,7 +285,7 @@ pub fn wake_when_ready(
     ticket: u64,
 ) {
     let purpose = Purpose::Wake { strand: strand.word(), ticket, value: Word::FALSE };
-    thread.vm.timers.start_awaiting(thread.vm, timer, awaited, purpose);
+    thread.vm.concurrency().timers.start_awaiting(thread.vm, timer, awaited, purpose);
 }
 
 /// Takes the waits of resources that are ready: called by the poller's thread, and by who ends waits.
@@ -296,7 +296,7 @@ pub fn deliver(waits: &[Wait]) {
     }
     let vm = Vm::of_process();
     let due = waits.iter().map(|&wait| Due { key: TimerKey::of_wait(wait), is_ready: true });
-    vm.timers.inner.lock().due.extend(due);
+    vm.concurrency().timers.inner.lock().due.extend(due);
     waits.iter().for_each(|_| vm.scheduler.inject(Item::TIMER));
 }
 
@@ -316,8 +316,8 @@ fn release(vm: &Vm, key: TimerKey, entry: Entry) {
 /// Posts a message to a vat, after a time.
 pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Object) {
     let purpose = Purpose::Post { vat: vat.object.get(), message: message.word() };
-    let key = thread.vm.timers.inner.lock().reserve(None);
-    thread.vm.timers.start(thread.vm, key, delay, purpose);
+    let key = thread.vm.concurrency().timers.inner.lock().reserve(None);
+    thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
 }
 
 /// Does what the timer that became due first is for, unless it was cancelled.
@@ -325,7 +325,7 @@ pub fn run_due(thread: &mut Thread) {
     // The lock is held until it is done, so that no other worker overtakes this one; nothing here
     // reaches a GC point or another timer.
     let vm = thread.vm;
-    let mut table = vm.timers.inner.lock();
+    let mut table = vm.concurrency().timers.inner.lock();
     let Some(Due { key, is_ready }) = table.due.pop_front() else { return };
     let Some(mut entry) = table.take(key) else { return };
     match entry.purpose.take() {

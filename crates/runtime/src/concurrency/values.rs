@@ -101,12 +101,17 @@ pub fn give_away(vm: &Vm, word: Word) -> Gift {
     let is_early = |object: &Object| is_unfinished(vm, *object);
     let early: Found<Word> = instances.iter().copied().filter(is_early).map(Object::word).collect();
     instances.into_iter().for_each(|object| _ = object.set_flag(CHECKED));
-    if early.is_empty() { Gift::Given } else { Gift::Early(vm.early.add(early.into_vec())) }
+    if early.is_empty() {
+        Gift::Given
+    } else {
+        Gift::Early(vm.concurrency().early.add(early.into_vec()))
+    }
 }
 
 /// Whether the check at the end of an object's initializer is still to come.
 fn is_unfinished(vm: &Vm, object: Object) -> bool {
-    object.layout() != known::VALUE_ARRAY && !object.has_flag(CHECKED) || vm.early.contains(object)
+    object.layout() != known::VALUE_ARRAY && !object.has_flag(CHECKED)
+        || vm.concurrency().early.contains(object)
 }
 
 /// Whether one look shows that this is a value.
@@ -243,13 +248,6 @@ fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item =
     let data = slots.filter(|(_, slot)| matches!(slot.content, SlotContent::Data(_)));
     let data = data.map(move |(index, _)| object.slot(index));
     data.chain((0..elements).map(move |index| object.element(index)))
-}
-
-/// Whether the variables that an object literal's class captured can be shared: copies of values. A
-/// variable that is assigned later is in a context of its own.
-pub fn captures_values(vm: &Vm, captures: Word) -> bool {
-    let Some(context) = captures.as_object() else { return true };
-    (0..context.length()).all(|index| counts_as_value(vm, context.element(index)))
 }
 
 /// Whether the check at the end of an initializer has anything to look at.

@@ -128,7 +128,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     if !strand.claim(ticket) {
         return false;
     }
-    thread.vm.timers.cancel(thread.vm, strand);
+    thread.vm.concurrency().timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
     thread.transaction = strand.transaction.take();
     thread.is_parked = false;
@@ -286,7 +286,7 @@ pub fn wake_with(thread: &mut Thread, waiter: Object, delivery: Delivery, value:
 
 /// Makes a claimed strand ready.
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
-    thread.vm.timers.cancel(thread.vm, strand);
+    thread.vm.concurrency().timers.cancel(thread.vm, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     // Who was waited for will often wait in turn: then the other goes on at once.

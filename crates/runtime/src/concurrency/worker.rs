@@ -16,11 +16,12 @@ use crate::concurrency::messages;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
 use crate::concurrency::stalls;
+use crate::concurrency::strands;
 use crate::concurrency::timers;
-use crate::concurrency::transactions::guarding;
 use crate::concurrency::vats::Work;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::calls;
+use crate::execution::guarded;
 use crate::execution::unwind;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::state::items::TimerKey;
@@ -40,9 +41,9 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
     if !vm.ended.set_near(code) {
         return;
     }
-    vm.stalls.close();
-    vm.timers.stop(vm);
-    vm.foreign.forget_all(vm);
+    vm.concurrency().stalls.close();
+    vm.concurrency().timers.stop(vm);
+    vm.concurrency().foreign.forget_all(vm);
     vm.scheduler.end_waiting();
     if vm.scheduler.is_seeded() {
         let due = vm.scheduler.now() + LAST_GRACE.as_millis() as u64;
@@ -219,7 +220,7 @@ fn run_metered_turn(thread: &mut Thread, vat: VatRef, sandbox: SandboxRef, messa
 fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     thread.message.clear();
     thread.message.push(message.word());
-    match strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
+    match strands::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
         Ok(strand) => {
             vat.set_turn(Some(strand));
             run_strand(thread, strand);
@@ -288,16 +289,6 @@ fn begin(thread: &mut Thread, strand: StrandRef) {
         Some(message) => messages::begin(thread, message),
         None => thread.state.pc = halt_code(),
     }
-}
-
-/// Notes how a strand stops, and with what, whose vat was given away while it was outside: only the vat's owner may
-/// see to its end.
-pub fn stop_later(thread: &mut Thread, stop: Stop) {
-    let strand = thread.strand();
-    let value = strand.result();
-    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
-    calls::preempt(thread);
-    strand.standing.set(Standing::Stopped(stop));
 }
 
 /// The second half of [`stop_later`], by the vat's owner.
@@ -464,7 +455,7 @@ pub fn come_back(thread: &mut Thread) {
         thread.is_displaced = vat.is_some_and(|vat| !vat.reclaim(thread.worker_index()));
     }
     // See `transactions/guarding.rs`.
-    thread.must_look = thread.is_displaced || guarding::is_out_of_step(thread);
+    thread.must_look = thread.is_displaced || guarded::is_out_of_step(thread);
 }
 
 /// The vat that is owned by who runs this strand.
@@ -500,7 +491,7 @@ impl Hooks<TimerKey> for WorkerHooks {
 
     fn timer_due(&self, key: TimerKey) {
         let vm = Vm::of_process();
-        vm.timers.set_due(key);
+        vm.concurrency().timers.set_due(key);
         vm.scheduler.inject(Item::TIMER);
     }
 
@@ -525,9 +516,9 @@ pub fn run_function(
 ) -> Result<Word, Failure> {
     // The strand has no message to begin with; the arguments are kept behind its place.
     thread.message.clear();
-    thread.message.push(promises::EMBEDDER);
+    thread.message.push(strand::EMBEDDER);
     thread.message.extend_from_slice(arguments);
-    let strand = strand::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
+    let strand = strands::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
     strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
@@ -575,11 +566,11 @@ fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
     let vm = thread.vm;
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
-    vm.embedder.begin();
-    let message = messages::make(thread, kind, promises::EMBEDDER, window)?;
+    vm.concurrency().embedder.begin();
+    let message = messages::make(thread, kind, strand::EMBEDDER, window)?;
     let vat = vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     vat.post(thread, message);
-    Ok(work(thread, |vm| vm.embedder.is_done()))
+    Ok(work(thread, |vm| vm.concurrency().embedder.is_done()))
 }
 
 /// With a seed, the program ends if its end has been near for too long: asked at polls.

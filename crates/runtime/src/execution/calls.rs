@@ -10,10 +10,7 @@
 use squall_bytecode::module::Visibility;
 use squall_heap::{Object, WORD_BYTES, Word};
 
-use crate::concurrency::promises;
-use crate::concurrency::sandbox::metering;
-use crate::concurrency::transactions::{access, guarding, transaction};
-use crate::concurrency::worker;
+use crate::execution::guarded;
 use crate::execution::trace;
 use crate::execution::unwind;
 use crate::model::function::{Function, NOWHERE, Site};
@@ -27,7 +24,8 @@ use crate::objects::{block, number, string};
 use crate::state::roots::RootWord;
 use crate::state::sandbox;
 use crate::state::stack::halt_code;
-use crate::state::strand::{Delivery, Model, Standing, StrandRef};
+use crate::state::strand;
+use crate::state::strand::{Delivery, Standing};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
 use crate::state::tracing::{self, Tracing};
 
@@ -54,7 +52,7 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
     match action {
         Action::Method(function) => enter(thread, site, function, window),
         Action::LoadSlot(index) => {
-            let read = access::slot(thread, window.get(0).object_unchecked(), index as usize);
+            let read = load_slot(thread, window.get(0).object_unchecked(), index as usize);
             finish(thread, site, Outcome::from(read));
         }
         Action::LoadConstantSlot(index) => {
@@ -63,7 +61,7 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
         }
         Action::StoreSlot(index) => {
             let (receiver, value) = (window.get(0).object_unchecked(), window.get(1));
-            let stored = access::set_slot(thread, receiver, index as usize, value);
+            let stored = store_slot(thread, receiver, index as usize, value);
             finish(thread, site, Outcome::from(stored.map(|()| window.get(1))));
         }
         Action::LoadClass(slot, accessor) => load_class(thread, site, slot, accessor, window),
@@ -89,6 +87,28 @@ pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
     }
     thread.state.pc = site.return_pc;
     thread.window = Window::NONE;
+}
+
+/// Reads a slot, for an action. *GC point* if accesses are guarded.
+fn load_slot(thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure> {
+    match thread.is_guarded {
+        false => Ok(object.slot(slot)),
+        true => thread.vm.services.load(thread, object, slot),
+    }
+}
+
+/// Writes a slot, for an action. *GC point* if accesses are guarded.
+fn store_slot(
+    thread: &mut Thread,
+    object: Object,
+    slot: usize,
+    value: Word,
+) -> Result<(), Failure> {
+    match thread.is_guarded {
+        false => object.set_slot(&mut thread.mutator, slot, value),
+        true => return thread.vm.services.store(thread, object, slot, value),
+    }
+    Ok(())
 }
 
 /// Starts a function with the words of the window as arguments.
@@ -129,7 +149,7 @@ pub fn enter(
     thread.window = Window::NONE;
     thread.state = State { pc: function.code.as_ptr(), frame, function };
     if thread.must_poll() {
-        poll(thread);
+        thread.vm.services.poll(thread);
     }
 }
 
@@ -170,46 +190,6 @@ pub fn fail_here(thread: &mut Thread, failure: Failure) {
     fail(thread, site, failure);
 }
 
-/// Does what others asked this thread for, before the instruction in the state, none being in
-/// progress: afterwards the state may be that of a strand that stopped. *GC point.*
-#[cold]
-pub fn poll(thread: &mut Thread) {
-    thread.stands_before = true;
-    if thread.sandbox.is_some() && metering::count_poll(thread) {
-        thread.stands_before = false;
-        return;
-    }
-    thread.mutator.safepoint();
-    // The limit comes first: who asks from now on is heard at the next poll.
-    thread.reset_limit();
-    let strand = thread.strand();
-    let is_over = sandbox::is_over(thread);
-    if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
-        thread.stands_before = false;
-        return unwind::kill(thread);
-    }
-    if thread.vm.options.polls_always {
-        worker::end_if_late(thread.vm);
-    }
-    let asked = thread.requests.take();
-    let held = strand.is_suspended();
-    if must_give_way(strand) || !strand.is_at_home(thread.home) {
-        thread.gives_way = true;
-        preempt(thread);
-    } else if guarding::is_late(thread) {
-        guarding::guard(thread);
-    } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
-        preempt(thread);
-    }
-    thread.stands_before = false;
-}
-
-/// Whether another strand of the vat has a greater priority.
-fn must_give_way(strand: StrandRef) -> bool {
-    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
-    vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
-}
-
 /// Makes the strand stop before the instruction in the state, ready to go on.
 pub(crate) fn preempt(thread: &mut Thread) {
     let strand = thread.strand();
@@ -239,13 +219,13 @@ pub fn run_primitive(
         Shape::Evaluate => return evaluate(thread, site, window),
         Shape::Effect => {
             if thread.transaction.is_some()
-                && let Err(outcome) = transaction::make_inevitable(thread, primitive.name)
+                && let Err(outcome) = thread.vm.services.make_inevitable(thread, primitive.name)
             {
                 return finish(thread, site, outcome);
             }
         }
     }
-    match (primitive.run)(thread, window) {
+    match primitive.run(thread, window) {
         Outcome::Return(value) if !thread.must_look => complete(thread, site, value),
         outcome => finish(thread, site, outcome),
     }
@@ -266,8 +246,8 @@ pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
 fn look_around(thread: &mut Thread) {
     if thread.is_displaced && thread.stop != Stop::Parked {
         displace(thread);
-    } else if thread.stop == Stop::Returned && guarding::is_out_of_step(thread) {
-        guarding::guard(thread);
+    } else if thread.stop == Stop::Returned && guarded::is_out_of_step(thread) {
+        guarded::guard(thread);
     }
 }
 
@@ -286,7 +266,7 @@ fn displace(thread: &mut Thread) {
             thread.state = thread.resumption;
             preempt(thread);
         }
-        stop => worker::stop_later(thread, stop),
+        stop => stop_later(thread, stop),
     }
     thread.stop = Stop::Displaced;
 }
@@ -319,7 +299,7 @@ fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
         Outcome::Exit(code) => exit(thread, code),
         Outcome::Guard(value) => {
             complete(thread, site, value);
-            guarding::guard(thread);
+            guarded::guard(thread);
         }
     }
 }
@@ -543,19 +523,6 @@ pub fn primitive_of(site: &Site) -> &'static Primitive {
     unsafe { &*(site.callee as *const Primitive) }
 }
 
-/// Sends a message to be processed in a later turn. *GC point.*
-pub fn send_eventually(
-    thread: &mut Thread,
-    site: &'static Site,
-    window: Window,
-    wants_result: bool,
-) {
-    thread.window = window;
-    thread.call_site = Some(site);
-    let sent = promises::send_eventually(thread, site, window, wants_result);
-    finish(thread, site, sent.unwrap_or_else(Outcome::from));
-}
-
 /// A closure returns from an activation that was left: its receiver is asked what to answer.
 ///
 /// The receiver is the closure's first captured value; the answer is the closure's.
@@ -586,4 +553,14 @@ pub fn class_on_path(
         _ => return Err(Failure::argument(object)),
     };
     classes::follow(path, object, thread).ok_or(Failure::argument(object))
+}
+
+/// Notes how a strand stops, and with what, whose vat was given away while it was outside: only the vat's owner may
+/// see to its end.
+pub fn stop_later(thread: &mut Thread, stop: Stop) {
+    let strand = thread.strand();
+    let value = strand.result();
+    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    preempt(thread);
+    strand.standing.set(Standing::Stopped(stop));
 }

@@ -12,6 +12,8 @@
 //! | [`meant`] | the messages that a misspelt one may have meant |
 
 pub mod calls;
+pub mod faults;
+pub mod guarded;
 pub(crate) mod meant;
 pub mod trace;
 pub mod unwind;

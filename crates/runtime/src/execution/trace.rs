@@ -13,11 +13,11 @@ use std::fmt::Write;
 
 use squall_heap::Word;
 
-use crate::concurrency::isolation;
 use crate::execution::meant;
 use crate::model::behavior::SlotContent;
 use crate::model::function::{Function, Site};
 use crate::model::known::{self, KnownClass};
+use crate::objects::far_reference;
 use crate::objects::string;
 use crate::state::stack::Activation;
 use crate::state::strand::StrandRef;
@@ -187,7 +187,8 @@ fn render_places<'f>(
 
 /// An exception in a few words, without running guest code.
 pub fn describe_exception(vm: &Vm, exception: Word) -> String {
-    let exception = isolation::far_reference(exception).map_or(exception, isolation::final_target);
+    let exception =
+        far_reference::far_reference(exception).map_or(exception, far_reference::final_target);
     if let Some(text) = string::Text::of(exception) {
         return text.to_rust();
     }

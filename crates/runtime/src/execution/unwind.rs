@@ -16,12 +16,8 @@ use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::module::{Region, RegionKind, Side};
 use squall_heap::{Object, Word};
 
-use crate::concurrency::channels;
-use crate::concurrency::messages::{self, Audience};
-use crate::concurrency::processes::faults;
-use crate::concurrency::stalls;
-use crate::concurrency::transactions::transaction;
 use crate::execution::calls;
+use crate::execution::faults;
 use crate::execution::trace;
 use crate::model::behavior::Behavior;
 use crate::model::function::{Function, Site};
@@ -32,6 +28,7 @@ use crate::objects::classes::behavior_of_class;
 use crate::objects::{block, string};
 use crate::state::sandbox;
 use crate::state::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
+use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Role, slots};
 use crate::state::thread::{Crossing, Destination};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
@@ -62,7 +59,7 @@ pub fn kill(thread: &mut Thread) {
 
 /// As [`kill`], from the call in progress.
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
-    transaction::abandon(thread);
+    thread.vm.services.abandon_transaction(thread);
     thread.strand().forget_kill();
     // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
     let error =
@@ -247,14 +244,14 @@ fn release_writers(thread: &mut Thread, activation: Activation, handler: Option<
         // SAFETY: the verifier has seen to it that the register holds the writer in all of the scope, and
         // the live maps have it there.
         let writer = unsafe { activation.register(opener.register(Field::B).index()).read() };
-        channels::release(thread, writer);
+        thread.vm.services.release_writer(thread, writer);
     }
 }
 
 /// Records that an activation is not active any more.
 pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
     release_writers(thread, activation, None);
-    stalls::main_left(thread, activation);
+    thread.vm.services.left_activation(thread, activation);
     let function = activation.function;
     let Some(home) = function.home else { return };
     if function.frame_maps().at(activation.pc).contains(home) {
@@ -350,14 +347,14 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(exception);
     // What is reported has happened.
-    let happened = transaction::make_inevitable(thread, "an exception that nothing catches");
+    let happened = thread.vm.services.make_inevitable(thread, "an exception that nothing catches");
     let exception = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
     if let Err(outcome) = happened {
         return outcome;
     }
     let vm = thread.vm;
-    let reporter = match messages::audience(thread) {
+    let reporter = match audience(thread) {
         Audience::Starter => return fail_strand(thread, exception),
         Audience::User(reporter) => reporter,
         Audience::Program => "uncaught:",
@@ -401,7 +398,7 @@ fn report(thread: &mut Thread, exception: Word) -> Outcome {
     let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
     let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
     let (host, trace) = (&thread.vm.host, trace::recorded(thread.vm, exception));
-    if matches!(messages::audience(thread), Audience::Program) {
+    if matches!(audience(thread), Audience::Program) {
         host.write_output(&format!("{name}\n"));
         host.write_error(&trace);
         return Outcome::Exit(1);
@@ -424,4 +421,28 @@ pub fn leave_activation(thread: &mut Thread) -> &'static Site {
     };
     thread.state = State { pc: site.return_pc, frame, function: site.function };
     site
+}
+
+/// Who is told of an exception that nothing catches in a strand.
+pub enum Audience {
+    /// Whoever waits for the result.
+    Starter,
+    /// The user, by this message to the kernel; the program goes on.
+    User(&'static str),
+    /// The user, and the program ends.
+    Program,
+}
+
+/// Who is told of an exception that nothing catches in the running strand.
+pub fn audience(thread: &Thread) -> Audience {
+    let strand = thread.strand();
+    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
+    match (strand.role.get(), strand.object().slot(slots::TASK)) {
+        (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
+        (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
+        (Role::Other, EMBEDDER) => Audience::Program,
+        // Threads keep the exception for who joins them, and report it besides.
+        (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
+        (Role::Other, _) => Audience::Starter,
+    }
 }

@@ -4,4 +4,6 @@
 //! It is the highest layer, so it knows all others: it registers primitives, roots and services with the layers below.
 
 pub mod bootstrap;
+pub mod layers;
+pub mod parts;
 pub mod primitives;

@@ -3,18 +3,25 @@
 //! Linked functions, inline caches and tiers refer to primitives; the table of them all belongs to the library above, which
 //! gives it to the machine when that is made.
 
-use crate::model::outcome::Outcome;
-use crate::state::thread::{Thread, Window};
-
 /// A primitive.
 pub struct Primitive {
     /// The selector that names it.
     pub name: &'static str,
-    /// What it does.
-    pub run: fn(&mut Thread, Window) -> Outcome,
+    /// What it does: a function of the execution state, whose type is known where that is
+    /// ([`crate::state::primitive_code`]).
+    pub(crate) code: Code,
     /// What tiers may do themselves instead of calling `run`.
     pub shape: Shape,
 }
+
+/// The address of a native function. Only [`crate::state::primitive_code`] makes and calls it.
+#[derive(Clone, Copy)]
+pub(crate) struct Code(pub(crate) *const ());
+
+// SAFETY: it is the address of a function, which every thread may call.
+unsafe impl Send for Code {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Code {}
 
 /// Finds the primitive with a name; for an unknown name, one that fails.
 pub type FindPrimitive = fn(&str) -> &'static Primitive;
@@ -35,19 +42,4 @@ pub enum Shape {
     Begin,
     /// Ends a transaction: see [`transaction::try_commit`](crate::concurrency::transactions::transaction::try_commit).
     Commit,
-}
-
-impl Primitive {
-    /// A primitive that tiers just call.
-    pub const fn ordinary(
-        name: &'static str,
-        run: fn(&mut Thread, Window) -> Outcome,
-    ) -> Primitive {
-        Primitive { name, run, shape: Shape::Ordinary }
-    }
-
-    /// A primitive with an effect beyond memory.
-    pub const fn effect(name: &'static str, run: fn(&mut Thread, Window) -> Outcome) -> Primitive {
-        Primitive { name, run, shape: Shape::Effect }
-    }
 }

@@ -6,7 +6,6 @@
 use squall_bytecode::module::Side;
 use squall_heap::{Format, LayoutId, Object, Word};
 
-use crate::concurrency::values::{captures_values, counts_as_value};
 use crate::model::behavior::{Behavior, BehaviorFault, CLASS_OBJECT_SLOTS};
 use crate::model::function::Function;
 use crate::model::known::{self, FIRST_FREE_NUMBER, KnownClass};
@@ -169,7 +168,8 @@ pub fn make_class(
 /// Whether vats may share all that a class with these parts leads to.
 fn leads_to_values(vm: &Vm, parts: Window) -> bool {
     let mut shared = std::iter::once(0).chain(SUPERCLASS_PART..parts.len());
-    captures_values(vm, parts.get(1)) && shared.all(|index| counts_as_value(vm, parts.get(index)))
+    captures_values(vm, parts.get(1))
+        && shared.all(|index| vm.services.counts_as_value(vm, parts.get(index)))
 }
 
 /// Where the superclass is among a class's parts; the mixins follow.
@@ -265,4 +265,11 @@ pub fn not_a_value(thread: &Thread, object: Word) -> Failure {
         None => thread.class_of(object),
     };
     Failure::with(FailureReason::NotAValue, class, Word::NIL)
+}
+
+/// Whether the variables that an object literal's class captured can be shared: copies of values. A
+/// variable that is assigned later is in a context of its own.
+pub fn captures_values(vm: &Vm, captures: Word) -> bool {
+    let Some(context) = captures.as_object() else { return true };
+    (0..context.length()).all(|index| vm.services.counts_as_value(vm, context.element(index)))
 }

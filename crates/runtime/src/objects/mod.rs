@@ -9,6 +9,7 @@
 pub mod array;
 pub mod block;
 pub mod classes;
+pub mod far_reference;
 pub mod number;
 pub mod string;
 pub mod typed;

@@ -313,3 +313,11 @@ fn mark_width(object: Object, width: Width) {
         Width::Four => _ = object.set_flag(Flag::Second),
     }
 }
+
+/// Names as guest objects.
+impl Vm {
+    /// The symbol object for a name. *GC point.*
+    pub fn name_word(&self, thread: &mut Thread, name: Symbol) -> Result<Word, Failure> {
+        symbol_object(thread, name)
+    }
+}

@@ -20,22 +20,18 @@
 //! Constants never change once made, and everything that survives a collection is old, which is
 //! why a nursery collection needs only the new ones.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::register_set::RegisterSet;
-use squall_heap::{CollectionKind, CollectionReport, Object, RootSource, Tracer, Word};
+use squall_heap::{CollectionKind, Word};
 
-use crate::concurrency::sandbox::metering;
 use crate::model::function::Constant;
 use crate::model::known::KnownClass;
 use crate::model::symbols::Symbol;
 use crate::state::stack::Activation;
-use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
-use crate::state::tracing;
-use crate::state::vm::Vm;
 
 /// Words that the VM refers to on behalf of no thread.
 pub struct GlobalRoots {
@@ -147,7 +143,7 @@ impl GlobalRoots {
         constants.for_each(|constant| visit(constant.word()));
     }
 
-    fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         self.registry.lock().values_mut().for_each(&mut *visit);
         let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
         for root in self.known.iter().chain(&self.characters).chain(named) {
@@ -169,112 +165,6 @@ pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
     thread.window.words().for_each(&mut *visit);
     let mut visit = |word: &mut Word| visit(*word);
     visit_activations(thread.activations(), thread.stands_before, &mut visit);
-}
-
-/// The root source that the VM registers with its heap.
-pub(crate) struct Roots {
-    vm: &'static Vm,
-}
-
-impl Roots {
-    pub(crate) fn new(vm: &'static Vm) -> Roots {
-        Roots { vm }
-    }
-
-    /// The objects of native threads that are the home of a strand or a vat, and all others in nursery
-    /// collections.
-    fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        let mut homes = BTreeSet::new();
-        if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
-            let strands =
-                self.vm.strands.all().into_iter().flat_map(|strand| strand.affinity.homes());
-            let vats = self.vm.vats.all().into_iter().map(|vat| vat.home());
-            homes.extend(strands.chain(vats));
-        }
-        self.vm.native_threads.visit(kind, |home| homes.contains(&home), visit);
-    }
-}
-
-/// A mutator's context is the address of its [`Thread`], which does not move while attached.
-fn thread_of(context: usize) -> *mut Thread {
-    context as *mut Thread
-}
-
-// SAFETY: roots are in atomics, locked tables, or on VM stacks, none of which move or are touched by
-// mutators while they stand; every other reference to an object is in an object.
-unsafe impl RootSource for Roots {
-    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        self.vm.roots.visit(kind, visit);
-        self.vm.strands.visit_roots(kind, visit);
-        self.vm.vats.visit_roots(kind, visit);
-        if let Some(vat) = self.vm.main_vat() {
-            vat.object.visit(visit);
-        }
-        self.visit_native_threads(kind, visit);
-        self.vm.timers.visit(visit);
-        self.vm.stalls.visit(visit);
-        self.vm.early.visit(visit);
-        self.vm.embedder.visit(visit);
-        self.vm.unhandled.visit(visit);
-        self.vm.transactions.visit(visit);
-        self.vm.foreign.visit(visit);
-        self.vm.embedding.visit(visit);
-        self.vm.sandboxes.visit(kind, visit);
-        self.vm.modules.symbols.visit_objects(visit);
-    }
-
-    fn visit_mutator_roots(
-        &self,
-        context: usize,
-        kind: CollectionKind,
-        visit: &mut dyn FnMut(&mut Word),
-    ) {
-        // SAFETY: the context is the address of an attached thread, which stands with its state saved; one collector
-        // thread visits the roots of a mutator.
-        unsafe { Thread::visit_roots(thread_of(context), kind, visit) };
-    }
-
-    fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(&mut Word)) {
-        if let Some(strand) = StrandRef::of_object(object) {
-            strand.visit_frames(visit);
-        }
-    }
-
-    fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
-        self.vm.foreign.update(kind, tracer);
-        if kind == CollectionKind::Full {
-            let lost = self.vm.strands.update(tracer);
-            self.vm.stalls.lose(&self.vm.strands, lost);
-            self.vm.vats.update(&self.vm.transactions, tracer);
-            self.vm.native_threads.update(self.vm, tracer);
-            self.vm.sandboxes.update(tracer);
-        }
-    }
-
-    fn request_stop(&self, context: usize) {
-        // SAFETY: the thread is attached; the limit is an atomic that others may set.
-        unsafe { &(*thread_of(context)).limit }.ask_from_outside();
-    }
-
-    fn stop_ended(&self, _context: usize) {
-        // The thread resets its limit when it has polled.
-    }
-
-    fn draw_memory(&self, context: usize, wanted: usize) -> Option<u64> {
-        // SAFETY: the thread is attached, and is the one that asks; what it has borrowed, its mutator, is not looked at.
-        metering::draw_memory(unsafe { &*thread_of(context) }, wanted)
-    }
-
-    fn measure_memory(&self, context: usize, wanted: usize) -> Option<u64> {
-        // SAFETY: as above, and it stands.
-        metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
-    }
-
-    fn collected(&self, report: &CollectionReport) {
-        if self.vm.options.tracing.collections {
-            tracing::collected(self.vm, report);
-        }
-    }
 }
 
 /// Visits the words of these activations, innermost first, that are still needed. The innermost one

@@ -36,7 +36,6 @@ use memmap2::MmapOptions;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
 
-use crate::concurrency::sandbox::metering;
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -100,6 +99,10 @@ pub mod slots {
 
     const _: () = crate::model::known::assert_slots(crate::model::known::STRAND, WAITS_FOR + 1);
 }
+
+/// In place of a promise, in messages that the embedder sent. A small integer in that place is the number of one of the
+/// embedder's [calls].
+pub const EMBEDDER: Word = Word::TRUE;
 
 /// How a strand ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -796,34 +799,7 @@ impl Strand {
     }
 }
 
-/// Makes a strand, of one of the [`SIZES`], that will begin with the message in `thread.message[0]`.
-/// *GC point.*
-pub fn make(
-    thread: &mut Thread,
-    vat: Option<VatRef>,
-    model: Model,
-    size: usize,
-) -> Result<StrandRef, Failure> {
-    let sandbox = sandbox_for_new(thread, vat);
-    if let Some(sandbox) = sandbox {
-        metering::count_strand(thread, sandbox)?;
-    }
-    let made = make_counted(thread, vat, model, size, sandbox);
-    if let (Err(_), Some(sandbox)) = (&made, sandbox) {
-        sandbox.remove_strand();
-    }
-    made
-}
-
-/// The sandbox that a strand belongs to which is made here: that of the strand that runs, else that of its vat.
-fn sandbox_for_new(thread: &Thread, vat: Option<VatRef>) -> Option<SandboxRef> {
-    match thread.running_strand() {
-        Some(_) => thread.sandbox,
-        None => vat.and_then(VatRef::sandbox),
-    }
-}
-
-fn make_counted(
+pub(crate) fn make_counted(
     thread: &mut Thread,
     vat: Option<VatRef>,
     model: Model,

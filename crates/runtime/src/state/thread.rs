@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use squall_heap::{CollectionKind, Mutator, Object, Word};
 use squall_scheduler::{Worker, WorkerId};
 
-use crate::concurrency::foreign::callbacks;
 use crate::model::function::{Function, Site};
 use crate::model::lookup::CacheEntry;
 use crate::model::outcome::Failure;
@@ -325,7 +324,7 @@ impl Thread {
             },
         );
         vm.add_thread(&thread);
-        callbacks::attach();
+        vm.services.attached();
         thread
     }
 

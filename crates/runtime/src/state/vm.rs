@@ -10,18 +10,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, Word};
+use squall_foreign::LinkedFunction;
+use squall_heap::{Heap, HeapError, HeapOptions, LayoutId, RootSource, Word};
 use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
-use squall_system::resources::Resources;
 
-use crate::concurrency::early::Early;
-use crate::concurrency::embedding::Embedding;
-use crate::concurrency::foreign::{Foreign, LinkedLibrary};
-use crate::concurrency::promises::{Embedder, Unhandled};
-use crate::concurrency::stalls::{self, Stalls};
-use crate::concurrency::timers::Timers;
-use crate::concurrency::worker::WorkerHooks;
-use crate::library::primitives::{self, files::OpenFiles};
 use crate::model::behavior::Behavior;
 use crate::model::behaviors::BehaviorTable;
 use crate::model::function::{Constant, Function};
@@ -29,18 +21,18 @@ use crate::model::host::Host;
 use crate::model::known::KnownClass;
 use crate::model::lookup::LookupTable;
 use crate::model::modules::ModuleTable;
-use crate::model::outcome::Failure;
 use crate::model::permissions::Permissions;
+use crate::model::primitive::FindPrimitive;
 use crate::model::symbols::Symbol;
-use crate::objects::string;
 use crate::state::affinity::NativeThreads;
 use crate::state::ended::Ended;
 use crate::state::fences;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::Request;
-use crate::state::roots::{GlobalRoots, Roots};
+use crate::state::roots::GlobalRoots;
 use crate::state::sandbox::{SandboxRef, Sandboxes};
+use crate::state::services::Services;
 use crate::state::stack::limit_growth;
 use crate::state::strand::{StrandRef, Strands};
 use crate::state::thread::Thread;
@@ -71,6 +63,21 @@ pub struct VmOptions {
     pub linked_libraries: Vec<LinkedLibrary>,
 }
 
+/// A C library that is part of the process: its name, and its functions.
+pub type LinkedLibrary = (&'static str, &'static [LinkedFunction]);
+
+/// What the layers above register with the VM when it is made.
+pub struct Layers {
+    /// Finds a primitive of the library.
+    pub find_primitive: FindPrimitive,
+    /// What the concurrency layer does for the layers below.
+    pub services: &'static dyn Services,
+    /// Makes the scheduler, with what its workers run.
+    pub make_scheduler: fn(SchedulerOptions) -> Scheduler<Item, TimerKey>,
+    /// Makes the collector's view of all roots.
+    pub make_roots: fn(&'static Vm) -> Box<dyn RootSource>,
+}
+
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
 
 /// The virtual machine.
@@ -87,6 +94,8 @@ pub struct Vm {
     pub behaviors: BehaviorTable,
     /// Lookup results.
     pub lookups: LookupTable,
+    /// What the layers above do for those below.
+    pub services: &'static dyn Services,
     /// Runs functions.
     pub tier: &'static dyn Tier,
     /// Who runs what, and when.
@@ -97,30 +106,12 @@ pub struct Vm {
     pub vats: Vats,
     /// The native threads that the program knows.
     pub native_threads: NativeThreads,
-    /// What is due later.
-    pub timers: Timers,
-    /// Actors and processes that were made too early.
-    pub early: Early,
     /// Whether the program has ended.
     pub ended: Ended,
-    /// The embedder's message in progress.
-    pub embedder: Embedder,
-    /// Broken promises that nobody cares for.
-    pub unhandled: Unhandled,
-    /// What is known of strands that can never go on.
-    pub stalls: Stalls,
     /// What transactions share.
     pub transactions: Transactions,
     /// Objects the VM itself refers to.
     pub roots: GlobalRoots,
-    /// The files that the program has open.
-    pub files: OpenFiles,
-    /// What else it has open: connections, processes and the like.
-    pub resources: Resources,
-    /// What belongs to C.
-    pub foreign: Foreign,
-    /// The embedder's side.
-    pub embedding: Embedding,
     /// Where strands have budgets.
     pub sandboxes: Sandboxes,
     /// The method `main:` of the program.
@@ -128,7 +119,7 @@ pub struct Vm {
     main_vat: OnceLock<VatRef>,
     /// The native thread that has made the VM.
     embedder_thread: std::thread::ThreadId,
-    threads: Mutex<Vec<ThreadPointer>>,
+    pub(crate) threads: Mutex<Vec<ThreadPointer>>,
 }
 
 impl Vm {
@@ -137,6 +128,7 @@ impl Vm {
         options: VmOptions,
         host: Box<dyn Host>,
         tier: &'static dyn Tier,
+        layers: Layers,
     ) -> Result<&'static Vm, HeapError> {
         fences::prepare();
         let heap = Heap::new(options.heap.clone())?;
@@ -145,38 +137,30 @@ impl Vm {
         let half = heap.statistics().max_heap_bytes / 2;
         let grown = half / size_of::<u64>();
         limit_growth(options.max_bottom_words, options.max_stack_words, grown);
-        let scheduler = Scheduler::new(options.scheduler.clone(), WorkerHooks);
+        let scheduler = (layers.make_scheduler)(options.scheduler.clone());
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,
             options,
             host,
-            modules: ModuleTable::new(host, primitives::find),
+            modules: ModuleTable::new(host, layers.find_primitive),
             behaviors: BehaviorTable::default(),
             lookups: LookupTable::default(),
+            services: layers.services,
             tier,
             scheduler,
             strands: Strands::default(),
             vats: Vats::default(),
             native_threads: NativeThreads::default(),
-            timers: Timers::default(),
-            early: Early::default(),
             ended: Ended::default(),
-            embedder: Embedder::default(),
-            unhandled: Unhandled::default(),
-            stalls: Stalls::default(),
             transactions: Transactions::new(half),
             roots: GlobalRoots::default(),
-            files: OpenFiles::default(),
-            resources: Resources::default(),
-            foreign: Foreign::default(),
-            embedding: Embedding::default(),
             sandboxes: Sandboxes::default(),
             main_method: OnceLock::new(),
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
             threads: Mutex::default(),
         }));
-        heap.set_root_source(Box::new(Roots::new(vm)));
+        heap.set_root_source((layers.make_roots)(vm));
         _ = PROCESS.set(vm);
         Ok(vm)
     }
@@ -208,8 +192,7 @@ impl Vm {
         for thread in self.threads.lock().iter() {
             thread.ask_to_poll();
         }
-        self.foreign.end();
-        self.embedding.end();
+        self.services.program_ended(self);
         if std::thread::current().id() != self.embedder_thread {
             self.abandon_soon(code);
         }
@@ -304,22 +287,6 @@ impl Vm {
         self.threads.lock().retain(|other| *other != thread);
     }
 
-    /// Describes the strands that run, while all mutators stand.
-    pub(crate) fn describe_running(&self, text: &mut String) {
-        for thread in self.threads.lock().iter() {
-            // SAFETY: the thread stands at a safepoint or is in a native section, so that it changes
-            // nothing, and it cannot go before it has left the list.
-            let thread = unsafe { &*thread.0 };
-            if let Some(strand) = thread.running_strand() {
-                let place = match self.native_threads.name(thread.home) {
-                    Some(name) => format!("native thread {name}"),
-                    None => thread.number.to_string(),
-                };
-                stalls::describe_running(self, strand, &place, thread.activations(), text);
-            }
-        }
-    }
-
     /// Visits the words of the strands that run and belong to such a sandbox, while all mutators stand.
     pub(crate) fn visit_running(
         &self,
@@ -384,7 +351,7 @@ impl Vm {
 
 /// A thread as others see it: they ask it to poll.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct ThreadPointer(*const Thread);
+pub(crate) struct ThreadPointer(pub(crate) *const Thread);
 
 // SAFETY: only the atomic parts of the thread are accessed, and a thread removes itself from the
 // list, under the list's lock, before it goes.
@@ -422,13 +389,5 @@ impl ThreadPointer {
         let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
         requests.add(Request::AskScheduler);
         limit.ask_from_outside();
-    }
-}
-
-/// Names as guest objects.
-impl Vm {
-    /// The symbol object for a name. *GC point.*
-    pub fn name_word(&self, thread: &mut Thread, name: Symbol) -> Result<Word, Failure> {
-        string::symbol_object(thread, name)
     }
 }

@@ -26,7 +26,7 @@ struct End {
 impl End {
     fn new(vm: &Vm, object: Value) -> End {
         let runtime = vm.runtime();
-        let number = runtime.embedding.calls.add_end(runtime);
+        let number = runtime.concurrency().embedding.calls.add_end(runtime);
         End { vm: vm.clone(), object, number }
     }
 
@@ -44,7 +44,7 @@ impl Clone for End {
 impl Drop for End {
     fn drop(&mut self) {
         let runtime = self.vm.runtime();
-        runtime.embedding.calls.remove_end(runtime);
+        runtime.concurrency().embedding.calls.remove_end(runtime);
     }
 }
 

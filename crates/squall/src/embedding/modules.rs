@@ -121,7 +121,7 @@ impl Vm {
         })?;
         for function in module.functions {
             let name = format!("{}.{}", module.name, function.name);
-            self.runtime().embedding.functions.register(&name, function.function);
+            self.runtime().concurrency().embedding.functions.register(&name, function.function);
         }
         self.runtime().modules.provide(bytecode);
         Ok(())

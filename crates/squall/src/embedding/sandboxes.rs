@@ -1,11 +1,10 @@
 //! Sandboxes for embedders: code that runs under budgets.
 
 use squall_runtime::concurrency::sandbox;
-use squall_runtime::concurrency::sandbox::grants::Grants;
 use squall_runtime::concurrency::sandbox::grants::check_imports;
 use squall_runtime::model::linking::{self, render};
 use squall_runtime::model::outcome::Failure;
-use squall_runtime::state::sandbox::{Budgets, Reason, SandboxRef};
+use squall_runtime::state::sandbox::{Budgets, Grants, Reason, SandboxRef};
 
 use super::{Error, Object, Value, Vm};
 use crate::compiler::FileKind;
@@ -31,7 +30,7 @@ impl Vm {
         let grants = grants.map_err(|_| Error::Argument)?;
         let object = self.do_inside(move |thread| {
             let object = sandbox::make(thread, name, budgets, grants, None)?;
-            Ok(thread.vm.embedding.kept.keep(object.word()))
+            Ok(thread.vm.concurrency().embedding.kept.keep(object.word()))
         })?;
         let object = object.map_err(|_: Failure| Error::OutOfMemory)?;
         Ok(Sandbox { vm: self.clone(), object })
@@ -99,7 +98,7 @@ impl Sandbox {
     ) -> Result<R, Error> {
         let object = self.object.clone();
         self.vm.do_inside(move |thread| {
-            let word = thread.vm.embedding.kept.word(&object);
+            let word = thread.vm.concurrency().embedding.kept.word(&object);
             look(thread.vm, SandboxRef::of_object(word.object_unchecked()))
         })
     }

@@ -251,12 +251,12 @@ impl Vm {
         name: &str,
         function: impl Fn(&[Value]) -> Result<Value, String> + Send + Sync + 'static,
     ) {
-        self.0.vm.embedding.functions.register(name, Arc::new(function));
+        self.0.vm.concurrency().embedding.functions.register(name, Arc::new(function));
     }
 
     /// Lets guest code find a value in `platform host`.
     pub fn provide(&self, name: &str, value: Value) {
-        self.0.vm.embedding.functions.provide(name, value);
+        self.0.vm.concurrency().embedding.functions.provide(name, value);
     }
 
     /// The text that the object answers to `asString`.
@@ -275,7 +275,7 @@ impl Vm {
             _ => return Err(Error::Kind("a collection")),
         };
         self.do_inside(move |thread| {
-            let word = thread.vm.embedding.kept.word(&array);
+            let word = thread.vm.concurrency().embedding.kept.word(&array);
             let array = word.as_object().filter(|object| object.layout().format().has_elements());
             let array = array.ok_or(Error::Kind("a collection"))?;
             let elements = (0..array.length()).map(|index| array.element(index));
@@ -285,7 +285,7 @@ impl Vm {
 
     /// The number of objects that native code holds, or held at the last collection.
     pub fn objects_held(&self) -> usize {
-        self.0.vm.embedding.kept.count()
+        self.0.vm.concurrency().embedding.kept.count()
     }
 
     /// Collects all garbage.
@@ -354,7 +354,7 @@ impl Machine {
         let value = |handle| native_of_main(self.thread(), self.thread().mutator.get(handle));
         let (platform, host) = (value(platform), value(host));
         self.release(0);
-        vm.embedding.calls.serve(vm);
+        vm.concurrency().embedding.calls.serve(vm);
         Started { vm, embedding, platform, host }
     }
 }

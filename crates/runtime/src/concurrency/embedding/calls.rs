@@ -26,15 +26,15 @@ use parking_lot::Mutex;
 use squall_heap::Word;
 
 use super::value::{self, Value};
-use crate::concurrency::isolation;
 use crate::concurrency::messages;
 use crate::concurrency::strands;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::trace;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
+use crate::objects::far_reference;
 use crate::state::sandbox::SandboxRef;
-use crate::state::strand::{self, ANY_SIZE, Ending, Model, StrandRef};
+use crate::state::strand::{ANY_SIZE, Ending, Model, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
 use crate::state::vm::Vm;
@@ -207,13 +207,13 @@ fn put_message(thread: &mut Thread, call: &Call) -> Result<VatRef, Failure> {
     let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let receiver = value::to_guest(thread, &call.receiver, main)?;
     let receiver = thread.mutator.push_root(receiver);
-    let far = isolation::far_reference(thread.mutator.get(receiver));
+    let far = far_reference::far_reference(thread.mutator.get(receiver));
     let vat = match (call.place, far) {
         (Site::End(_), _) => vat::make(thread)?,
         (Site::Main, None) => main,
         (Site::Main, Some(far)) => {
-            thread.mutator.set(receiver, isolation::target_of(far));
-            isolation::vat_of(far)
+            thread.mutator.set(receiver, far_reference::target_of(far));
+            far_reference::vat_of(far)
         }
     };
     vat::keep(thread, vat);
@@ -242,7 +242,7 @@ fn start(
     let depth = thread.mutator.root_depth();
     thread.mutator.push_root(vat.object.get());
     let vm = thread.vm;
-    let number = vm.embedding.calls.change(vm, |table| {
+    let number = vm.concurrency().embedding.calls.change(vm, |table| {
         table.last += 1;
         table.last
     });
@@ -250,7 +250,7 @@ fn start(
     thread.mutator.truncate_roots(depth);
     let strand = strand?;
     let pending = Pending { strand: strand.object.get(), place, answer, refusal };
-    vm.embedding.calls.change(vm, |table| {
+    vm.concurrency().embedding.calls.change(vm, |table| {
         if !table.is_ended {
             table.pending.insert(number, pending);
         }
@@ -272,7 +272,7 @@ fn make_strand(
     let message = messages::make(thread, kind, result, window)?;
     thread.message.clear();
     thread.message.push(message.word());
-    strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE)
+    strands::make(thread, Some(vat), Model::Exclusive, ANY_SIZE)
 }
 
 /// The strand of the call with this number has ended, in this vat. *GC point.*
@@ -284,7 +284,8 @@ pub(crate) fn settle(
     word: Word,
 ) {
     let vm = thread.vm;
-    let pending = vm.embedding.calls.change(vm, |table| table.pending.remove(&number));
+    let pending =
+        vm.concurrency().embedding.calls.change(vm, |table| table.pending.remove(&number));
     let Some(pending) = pending else { return };
     let main = vm.main_vat();
     let answer = match (ending, pending.refusal) {
@@ -339,7 +340,7 @@ fn describe(
     refusal: Refusal,
     answer: SyncSender<Answer>,
 ) {
-    let is_far = isolation::far_reference(exception).is_some();
+    let is_far = far_reference::far_reference(exception).is_some();
     if let (Some(vat), Refusal::Exception { .. }, false) = (vat, &refusal, is_far) {
         thread.message.clear();
         thread.message.push(exception);
@@ -357,7 +358,7 @@ pub fn end_stalled(thread: &mut Thread, report: &str) {
     let vm = thread.vm;
     let mut ended = Vec::new();
     let depth = thread.mutator.root_depth();
-    let strands = vm.embedding.calls.change(vm, |table| {
+    let strands = vm.concurrency().embedding.calls.change(vm, |table| {
         let (again, first): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut table.pending)
             .into_iter()
             .partition(|(_, pending)| matches!(pending.refusal, Some(Refusal::Deadlock(_))));

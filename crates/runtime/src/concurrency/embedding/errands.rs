@@ -47,21 +47,21 @@ impl Errands {
 
 /// Leaves an errand to the workers; if the program has ended, it is dropped. May be called by any native thread.
 pub fn leave(vm: &'static Vm, errand: impl FnOnce(&mut Thread) + Send + 'static) {
-    if vm.embedding.errands.add(Box::new(errand)).is_ok() {
+    if vm.concurrency().embedding.errands.add(Box::new(errand)).is_ok() {
         vm.scheduler.inject(Item::ERRAND);
     }
 }
 
 /// Leaves an errand behind what this worker has to do. So the order of a seeded run does not depend on other native threads.
 pub fn leave_here(thread: &mut Thread, errand: impl FnOnce(&mut Thread) + Send + 'static) {
-    if thread.vm.embedding.errands.add(Box::new(errand)).is_ok() {
+    if thread.vm.concurrency().embedding.errands.add(Box::new(errand)).is_ok() {
         thread.worker.push(Item::ERRAND);
     }
 }
 
 /// Runs the errand that waits longest. *GC point.*
 pub fn run_next(thread: &mut Thread) {
-    let errand = thread.vm.embedding.errands.0.lock().waiting.pop_front();
+    let errand = thread.vm.concurrency().embedding.errands.0.lock().waiting.pop_front();
     if let Some(errand) = errand {
         errand(thread);
     }

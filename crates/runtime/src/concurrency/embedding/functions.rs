@@ -88,7 +88,7 @@ fn perform(
 ) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
     grants::check(thread, grants::module_of(&name), &name)?;
-    let function = thread.vm.embedding.functions.function(&name);
+    let function = thread.vm.concurrency().embedding.functions.function(&name);
     let Some(function) = function else {
         return Err(failure(thread, &format!("the host has no function {name}")));
     };
@@ -117,7 +117,7 @@ fn run(function: &NativeFunction, arguments: &[Value]) -> Result<Value, String> 
 pub fn provided(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
     grants::check(thread, "host", &name)?;
-    match thread.vm.embedding.functions.value(&name) {
+    match thread.vm.concurrency().embedding.functions.value(&name) {
         Some(value) => {
             let here = vat::current(thread)?;
             value::to_guest(thread, &value, here)
@@ -130,7 +130,7 @@ pub fn provided(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 pub fn has_function(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
     grants::check(thread, grants::module_of(&name), &name)?;
-    Ok(Word::from_bool(thread.vm.embedding.functions.function(&name).is_some()))
+    Ok(Word::from_bool(thread.vm.concurrency().embedding.functions.function(&name).is_some()))
 }
 
 /// What the kernel signals a `HostError` for. *GC point.*

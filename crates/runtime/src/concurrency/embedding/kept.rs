@@ -22,7 +22,7 @@ struct Place(usize);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        Vm::of_process().embedding.kept.released.lock().push(self.0);
+        Vm::of_process().concurrency().embedding.kept.released.lock().push(self.0);
     }
 }
 

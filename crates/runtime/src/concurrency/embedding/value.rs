@@ -74,7 +74,7 @@ fn native(thread: &Thread, word: Word, depth: usize) -> Value {
             let elements = (0..array.length()).map(|index| array.element(index));
             Value::List(elements.map(|element| native(thread, element, depth + 1)).collect())
         }
-        None => Value::Object(thread.vm.embedding.kept.keep(word)),
+        None => Value::Object(thread.vm.concurrency().embedding.kept.keep(word)),
     }
 }
 
@@ -82,7 +82,7 @@ fn native(thread: &Thread, word: Word, depth: usize) -> Value {
 pub fn to_guest(thread: &mut Thread, value: &Value, to: VatRef) -> Result<Word, Failure> {
     let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let Value::Object(object) = value else { return make(thread, value, 0) };
-    let word = thread.vm.embedding.kept.word(object);
+    let word = thread.vm.concurrency().embedding.kept.word(object);
     match to == main {
         true => Ok(word),
         // Only its own vat copies a transfer object.
@@ -104,7 +104,7 @@ fn make(thread: &mut Thread, value: &Value, depth: usize) -> Result<Word, Failur
         })?,
         // What stands in a list is a value, which goes anywhere.
         Value::Object(object) => {
-            let word = thread.vm.embedding.kept.word(object);
+            let word = thread.vm.concurrency().embedding.kept.word(object);
             match crate::concurrency::values::is_value(thread.vm, word) {
                 true => word,
                 false => return Err(Failure::argument(word)),

@@ -130,14 +130,14 @@ pub fn await_turn(
 fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     let vm = thread.vm;
     thread.left_vat.store(0, Ordering::Relaxed);
-    vm.foreign.anchors.add(anchor);
+    vm.concurrency().foreign.anchors.add(anchor);
     thread.mutator.enter_native();
     thread.worker.go_outside_for_long();
     let has_turn = anchor.wait(vm);
     // What others took is theirs; the vat is ours only if it was handed over.
     _ = thread.worker.come_back();
     thread.mutator.leave_native();
-    vm.foreign.anchors.remove(anchor);
+    vm.concurrency().foreign.anchors.remove(anchor);
     has_turn
 }
 
@@ -154,7 +154,7 @@ fn run_until(thread: &mut Thread, is_done: impl Fn() -> bool) -> bool {
         Finished::Exit(_) => false,
         Finished::Stalled => {
             let vm = thread.vm;
-            vm.stalls.report(vm, Word::NIL);
+            vm.concurrency().stalls.report(vm, Word::NIL);
             vm.end(DEADLOCK);
             false
         }

@@ -10,14 +10,14 @@
 use squall_heap::Object;
 
 use super::slots;
+use crate::concurrency::native_threads;
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::array;
-use crate::state::affinity;
 use crate::state::thread::{Thread, Window};
 
 /// Whether the native thread that the handle keeps is the one that runs this.
 pub fn is_here(thread: &Thread, handle: Object) -> bool {
-    affinity::is_here(thread, handle.slot(slots::KEPT))
+    native_threads::is_here(thread, handle.slot(slots::KEPT))
 }
 
 /// Makes a call that only the native thread in the handle may make, by asking that to do it. The window has the

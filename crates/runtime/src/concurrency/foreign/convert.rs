@@ -102,7 +102,7 @@ pub fn lasting_address(vm: &Vm, word: Word) -> Option<Address> {
 /// The address in an instance of the library's class of pointers.
 pub fn address_of_pointer(vm: &Vm, word: Word) -> Option<Address> {
     let object = word.as_object().filter(|object| is_wrapper(*object))?;
-    if object.class() != vm.foreign.pointer_class.get() {
+    if object.class() != vm.concurrency().foreign.pointer_class.get() {
         return None;
     }
     match Number::of(object.slot(0))? {
@@ -164,7 +164,7 @@ pub fn make_pointer(thread: &mut Thread, address: Address) -> Result<Word, Failu
         return Ok(Word::NIL);
     }
     let number = make_integer(thread, address.0 as i64)?;
-    let class = thread.vm.foreign.pointer_class.get();
+    let class = thread.vm.concurrency().foreign.pointer_class.get();
     let pointer = make_wrapper(thread, class, number)?;
     // It holds an integer.
     _ = pointer.set_flag(SHARED);
@@ -206,7 +206,7 @@ pub fn make_memory(
     content: Option<KnownType>,
 ) -> Result<Word, Failure> {
     let handle = super::make(thread, Body::Memory(ForeignMemory { memory, content }))?;
-    let class = thread.vm.foreign.memory_class.get();
+    let class = thread.vm.concurrency().foreign.memory_class.get();
     make_wrapper(thread, class, handle.word()).map(Object::word)
 }
 

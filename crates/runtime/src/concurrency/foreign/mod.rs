@@ -35,7 +35,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_foreign::{Callback, Declarations, Function, Library, LinkedFunction, Type};
+use squall_foreign::{Callback, Declarations, Function, Library, Type};
 use squall_heap::{CollectionKind, Format, Object, Tracer, Word};
 
 use crate::concurrency::sandbox::grants;
@@ -62,9 +62,6 @@ pub mod slots {
 
     const _: () = crate::model::known::assert_slots(crate::model::known::FOREIGN, SERVER + 1);
 }
-
-/// A C library that is part of the process: its name, and its functions.
-pub type LinkedLibrary = (&'static str, &'static [LinkedFunction]);
 
 /// What a handle owns.
 pub struct Native {
@@ -242,7 +239,7 @@ impl Foreign {
 
 /// Lets go of what dead handles owned. C's functions may be called by that.
 pub fn release_dead(thread: &Thread) {
-    let dead = std::mem::take(&mut thread.vm.foreign.natives.lock().dead);
+    let dead = std::mem::take(&mut thread.vm.concurrency().foreign.natives.lock().dead);
     drop(dead);
 }
 
@@ -258,7 +255,7 @@ pub fn make(thread: &mut Thread, body: Body) -> Result<Object, Failure> {
     }
     let address = std::ptr::from_ref(native) as u64;
     handle.initialize_slot(slots::NATIVE, Word::from_bits(address));
-    thread.vm.foreign.natives.lock().young.push(Owned(NonNull::from(native)));
+    thread.vm.concurrency().foreign.natives.lock().young.push(Owned(NonNull::from(native)));
     Ok(handle)
 }
 

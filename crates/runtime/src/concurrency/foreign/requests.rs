@@ -33,12 +33,13 @@ use super::callbacks::GuestCallback;
 use super::convert::{self, Encoded};
 use super::{KnownType, anchor, slots};
 use crate::concurrency::messages;
+use crate::concurrency::strands;
 use crate::concurrency::waiting::{self, Place};
 use crate::model::outcome::Failure;
 use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::state::items::Item;
-use crate::state::strand::{self, ANY_SIZE, Model};
+use crate::state::strand::{ANY_SIZE, Model};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -218,7 +219,7 @@ pub(super) fn begin(
         answered: Condvar::new(),
         waiter,
     });
-    if !vm.foreign.requests.add(&request) {
+    if !vm.concurrency().foreign.requests.add(&request) {
         return None;
     }
     // Until a worker has taken the item, it is ready; from then on, there is a strand.
@@ -228,7 +229,9 @@ pub(super) fn begin(
 
 /// Makes the strand that serves the request which waits longest. *GC point.*
 pub fn begin_next(thread: &mut Thread) {
-    let Some((number, request)) = thread.vm.foreign.requests.open_next() else { return };
+    let Some((number, request)) = thread.vm.concurrency().foreign.requests.open_next() else {
+        return;
+    };
     if serve(thread, number, &request).is_none() {
         dismiss(thread, number);
     }
@@ -254,14 +257,14 @@ fn serve(thread: &mut Thread, number: i64, request: &Request) -> Option<()> {
     let message = messages::make(thread, Word::NIL, Word::NIL, window).ok()?;
     let vat = VatRef::of_object(thread.message[3].as_object()?);
     thread.message[0] = message.word();
-    let strand = strand::make(thread, Some(vat), Model::Exclusive, ANY_SIZE).ok()?;
+    let strand = strands::make(thread, Some(vat), Model::Exclusive, ANY_SIZE).ok()?;
     waiting::make_ready(thread, strand, Place::Last);
     Some(())
 }
 
 /// Answers the request with this number. C cannot have every word: then there is a failure. *GC point.*
 pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Failure> {
-    let request = thread.vm.foreign.requests.get(number)?;
+    let request = thread.vm.concurrency().foreign.requests.get(number)?;
     let c_type = request.callback.signature.result();
     if c_type.is_void() {
         settle(thread, &request, Answer::Nothing);
@@ -296,7 +299,7 @@ fn settle(thread: &mut Thread, request: &Request, answer: Answer) {
 
 /// The request with this number gets no other answer than it has.
 pub fn dismiss(thread: &mut Thread, number: i64) {
-    if let Some(request) = thread.vm.foreign.requests.close(number) {
+    if let Some(request) = thread.vm.concurrency().foreign.requests.close(number) {
         settle(thread, &request, Answer::Nothing);
     }
 }

@@ -21,19 +21,10 @@ use crate::concurrency::values;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::objects::classes;
+use crate::objects::far_reference::{far_reference, slots, target_of, vat_of};
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
-
-/// The slots of a far reference.
-pub mod slots {
-    /// The object of the vat that the target belongs to.
-    pub const VAT: usize = 0;
-    /// The target.
-    pub const TARGET: usize = 1;
-
-    const _: () = crate::model::known::assert_slots(crate::model::known::FAR_REFERENCE, TARGET + 1);
-}
 
 /// How a word goes to another vat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,22 +100,6 @@ pub fn snapshot(thread: &mut Thread, word: Word, vat: VatRef) -> Result<Word, Fa
     }
 }
 
-/// The far reference in a word, if it is one.
-#[inline]
-pub fn far_reference(word: Word) -> Option<Object> {
-    word.as_object().filter(|object| object.layout() == known::FAR_REFERENCE)
-}
-
-/// The vat that a far reference leads to.
-pub fn vat_of(far: Object) -> VatRef {
-    VatRef::of_object(far.slot(slots::VAT).object_unchecked())
-}
-
-/// The object that a far reference leads to, for its own vat.
-pub fn target_of(far: Object) -> Word {
-    far.slot(slots::TARGET)
-}
-
 /// Makes a far reference to an object of a vat, which must be reachable from a root. *GC point.*
 pub fn make_far_reference(thread: &mut Thread, target: Word, vat: VatRef) -> Result<Word, Failure> {
     let class = thread.vm.known_class(KnownClass::FarReference);
@@ -168,17 +143,6 @@ pub fn same_target(mut left: Object, mut right: Object) -> bool {
         match (far_reference(left_target), far_reference(right_target)) {
             (Some(l), Some(r)) => (left, right) = (l, r),
             _ => return identical(left_target, right_target),
-        }
-    }
-}
-
-/// The object at the end of a far reference, for hash codes and reports.
-pub fn final_target(mut far: Object) -> Word {
-    loop {
-        let target = target_of(far);
-        match far_reference(target) {
-            Some(next) => far = next,
-            None => return target,
         }
     }
 }

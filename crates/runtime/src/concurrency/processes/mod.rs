@@ -23,6 +23,7 @@ use squall_heap::Word;
 
 use crate::concurrency::channels::{self, End};
 use crate::concurrency::locks;
+use crate::concurrency::strands;
 use crate::concurrency::timers;
 use crate::concurrency::transactions::transaction;
 use crate::concurrency::values::is_value;
@@ -200,7 +201,7 @@ fn make_strand(
     role: Role,
 ) -> Result<StrandRef, Failure> {
     let size = strand::size_for(function.frame_words as usize);
-    let strand = strand::make(thread, None, Model::Exclusive, size)?;
+    let strand = strands::make(thread, None, Model::Exclusive, size)?;
     strand.role.set(role);
     Ok(strand)
 }

@@ -40,6 +40,7 @@ use crate::concurrency::embedding::calls;
 use crate::concurrency::messages;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
+use crate::state::strand::EMBEDDER;
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::VatRef;
@@ -96,10 +97,6 @@ pub const BREAK: Word = Word::FALSE;
 const ARGUMENT: usize = messages::RECEIVER + 1;
 /// Set in promises that are recorded as broken without anybody who cares.
 const RECORDED: Flag = Flag::First;
-
-/// In place of a promise, in messages that the embedder sent. A small integer in that place is the number of one of the
-/// embedder's [calls].
-pub const EMBEDDER: Word = Word::TRUE;
 
 /// The message of the embedder in progress.
 ///
@@ -197,7 +194,7 @@ pub fn settle_result(
     value: Word,
 ) {
     if result == EMBEDDER {
-        thread.vm.embedder.set(ending, value);
+        thread.vm.concurrency().embedder.set(ending, value);
         thread.vm.summon_embedder();
     }
     if let Some(number) = result.as_small_integer() {

@@ -51,7 +51,7 @@ pub fn caller_origin(thread: &Thread) -> Word {
 /// Records a promise that broke and has no reactions. Its lock is held.
 pub(super) fn record(vm: &Vm, promise: Object) {
     _ = promise.set_flag(RECORDED);
-    let mut record = vm.unhandled.0.lock();
+    let mut record = vm.concurrency().unhandled.0.lock();
     match record.kept.len() < KEPT {
         true => record.kept.push(promise.word()),
         false => record.others += 1,
@@ -63,7 +63,7 @@ pub(super) fn forget(vm: &Vm, promise: Object) {
     if !promise.clear_flag(RECORDED) {
         return;
     }
-    let mut record = vm.unhandled.0.lock();
+    let mut record = vm.concurrency().unhandled.0.lock();
     match record.kept.iter().position(|&kept| kept == promise.word()) {
         Some(index) => _ = record.kept.remove(index),
         None => record.others -= 1,
@@ -72,7 +72,7 @@ pub(super) fn forget(vm: &Vm, promise: Object) {
 
 /// Tells the user about broken promises that nobody cared for, now that the program has ended.
 pub fn report_unhandled(vm: &Vm) {
-    let record = vm.unhandled.0.lock();
+    let record = vm.concurrency().unhandled.0.lock();
     let mut text = String::new();
     for promise in record.kept.iter().filter_map(|kept| kept.as_object()) {
         let error = trace::describe_exception(vm, promise.slot(slots::OUTCOME));

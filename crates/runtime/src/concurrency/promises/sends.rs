@@ -5,7 +5,7 @@ use squall_heap::{Object, Word};
 use super::{
     BREAK, RESOLVE, State, add_reaction, make, origins, settle_result, settling, slots, state,
 };
-use crate::concurrency::isolation::{self, far_reference};
+use crate::concurrency::isolation;
 use crate::concurrency::messages;
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::transactions::effects;
@@ -13,6 +13,7 @@ use crate::concurrency::waiting;
 use crate::model::function::Site;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
+use crate::objects::far_reference::{self, far_reference};
 use crate::state::strand::Ending;
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
@@ -76,7 +77,7 @@ fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<V
                 window.set(index, isolation::wrap(thread, word, here, target)?);
             }
         }
-        window.set(0, isolation::target_of(window.get(0).object_unchecked()));
+        window.set(0, far_reference::target_of(window.get(0).object_unchecked()));
     } else if waits(window.get(0)) {
         take_snapshots(thread, here, window)?;
     }
@@ -162,7 +163,7 @@ pub fn send_deferred(thread: &mut Thread, site: &'static Site, window: Window) {
 
 /// The vat that a far reference leads to.
 fn receiver_vat(receiver: Word) -> Option<VatRef> {
-    far_reference(receiver).map(isolation::vat_of)
+    far_reference(receiver).map(far_reference::vat_of)
 }
 
 /// The vat that a promise leads to which is resolved with a far reference.
@@ -179,8 +180,8 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
     };
     match receiver.layout() {
         known::FAR_REFERENCE => {
-            let target = isolation::vat_of(receiver);
-            let object = isolation::target_of(receiver);
+            let target = far_reference::vat_of(receiver);
+            let object = far_reference::target_of(receiver);
             message.set_element(&mut thread.mutator, messages::RECEIVER, object);
             target.post(thread, message);
         }

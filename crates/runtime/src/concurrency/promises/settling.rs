@@ -10,6 +10,7 @@ use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
+use crate::objects::far_reference;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::{self, VatRef};
 
@@ -239,7 +240,7 @@ impl Publication {
         let is_ours = owner(promise) == self.here;
         waiting::lock(&mut thread.mutator, promise);
         if !is_ours
-            && isolation::far_reference(outcome).is_some()
+            && far_reference::far_reference(outcome).is_some()
             && reactions::have_copies(thread.vm, promise)
         {
             waiting::unlock(&mut thread.mutator, promise);

@@ -15,9 +15,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use squall_heap::{Format, Object, WORD_BYTES, Word};
 
 use super::SandboxRef;
-use crate::concurrency::isolation;
 use crate::concurrency::promises;
 use crate::model::known;
+use crate::objects::far_reference;
 use crate::state::strand::StrandRef;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -77,7 +77,7 @@ impl Walk {
                 self.is_ours(StrandRef::of_object(object).and_then(StrandRef::sandbox))
             }
             known::VAT => self.is_ours(VatRef::of_object(object).sandbox()),
-            known::FAR_REFERENCE => self.is_ours(isolation::vat_of(object).sandbox()),
+            known::FAR_REFERENCE => self.is_ours(far_reference::vat_of(object).sandbox()),
             known::PROMISE => self.is_ours(promises::owner(object).sandbox()),
             _ => true,
         };

@@ -15,9 +15,8 @@
 //! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
 //! step*, and changes when C returns to it.
 
-use crate::execution::calls;
 use crate::model::outcome::Failure;
-use crate::state::thread::{Stop, Thread};
+use crate::state::thread::Thread;
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence;
 use crate::state::vat;
@@ -38,30 +37,4 @@ pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
     });
     presence::enter(thread, Some(memory));
     Ok(memory)
-}
-
-/// Whether the strand that runs has bare accesses although its vat has become guarded.
-#[inline]
-pub fn is_late(thread: &Thread) -> bool {
-    if thread.is_guarded {
-        return false;
-    }
-    let vat = thread.running_strand().and_then(|strand| strand.vat.get());
-    vat.is_some_and(|vat| vat.memory().is_some())
-}
-
-/// Whether the loop that executes the strand has other accesses than it should.
-#[inline]
-pub fn is_out_of_step(thread: &Thread) -> bool {
-    thread.is_guarded != thread.runs_guarded || is_late(thread)
-}
-
-/// Makes the thread go on at the saved state with guarded accesses.
-pub fn guard(thread: &mut Thread) {
-    let vat = thread.strand().vat.get();
-    presence::enter(thread, vat.and_then(|vat| vat.memory()));
-    thread.is_guarded = thread.memory.is_some();
-    thread.leave_plain();
-    thread.resumption = thread.state;
-    calls::stop(thread, Stop::Switched);
 }

@@ -3,21 +3,21 @@
 use squall_heap::Word;
 
 use super::answer;
-use crate::concurrency::isolation::{far_reference, final_target};
 use crate::concurrency::transactions::access;
 use crate::execution::{trace, unwind};
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
 use crate::objects::block;
+use crate::objects::far_reference::{far_reference, final_target};
 use crate::objects::string::make_string;
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive { name: "blockValue:", run: evaluate, shape: Shape::Evaluate },
-    Primitive { name: "block:value:", run: evaluate, shape: Shape::Evaluate },
-    Primitive { name: "block:value:with:", run: evaluate, shape: Shape::Evaluate },
+    Primitive::shaped("blockValue:", Shape::Evaluate, evaluate),
+    Primitive::shaped("block:value:", Shape::Evaluate, evaluate),
+    Primitive::shaped("block:value:with:", Shape::Evaluate, evaluate),
     Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
     Primitive::ordinary("blockArity:", arity),
     Primitive::ordinary("signal:", |thread, window| {

@@ -273,7 +273,8 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         opened = outside(thread, || options.open(&path));
     }
     let file = attempt(thread, &path, || opened)?;
-    let number = thread.vm.files.add(OpenFile { file: Arc::new(file), path: path.into() });
+    let number =
+        thread.vm.library().files.add(OpenFile { file: Arc::new(file), path: path.into() });
     if let Some(owner) = window.get(2).as_object() {
         thread.vm.heap.register_finalizable(owner, number as u64);
     }
@@ -288,26 +289,26 @@ pub(super) fn close_dropped(thread: &mut Thread) {
             resources::drop_resource(thread, number);
             continue;
         }
-        let file = thread.vm.files.take(owner.tag as i64);
+        let file = thread.vm.library().files.take(owner.tag as i64);
         outside(thread, || drop(file));
     }
 }
 
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, .. } = thread.vm.files.remove(window.get(0))?;
+    let OpenFile { file, .. } = thread.vm.library().files.remove(window.get(0))?;
     outside(thread, || drop(file));
     Ok(Word::NIL)
 }
 
 fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
     let metadata = attempt(thread, &path, || file.metadata())?;
     make_size(thread, metadata.len())
 }
 
 /// Reads as many bytes as the array has elements, or fewer at the end of the file.
 fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
     let position = size_argument(window.get(1))?;
     let wanted = array::mutable(thread.vm, window.get(2))?.length();
     let bytes = attempt(thread, &path, || {
@@ -367,7 +368,7 @@ fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
 
 /// Writes the first bytes of an array.
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.files.get(window.get(0))?;
+    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
     let count = size_argument(window.get(1))?;
     let array = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
     let position = size_argument(window.get(3))?;

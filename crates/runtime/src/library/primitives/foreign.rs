@@ -92,7 +92,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 /// The library says which classes its pointers and memory are of; the first ones stay.
 fn register_classes(thread: &mut Thread, window: Window) -> Word {
-    let foreign = &thread.vm.foreign;
+    let foreign = &thread.vm.concurrency().foreign;
     for (root, class) in [(&foreign.pointer_class, 0), (&foreign.memory_class, 1)] {
         if root.get() == Word::NIL {
             root.set(window.get(class));
@@ -404,14 +404,14 @@ fn callback_argument(word: Word) -> Result<(Object, &'static Mutex<Option<Callba
 fn release_callback(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (handle, callback) = callback_argument(window.get(0))?;
     let released = callback.lock().take();
-    thread.vm.foreign.forget(thread.vm, handle);
+    thread.vm.concurrency().foreign.forget(thread.vm, handle);
     Ok(released.is_some().into())
 }
 
 fn expect_calls(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (handle, callback) = callback_argument(window.get(0))?;
     if callback.lock().is_some() {
-        thread.vm.foreign.expect(thread.vm, handle);
+        thread.vm.concurrency().foreign.expect(thread.vm, handle);
     }
     Ok(Word::NIL)
 }

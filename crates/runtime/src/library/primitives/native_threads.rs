@@ -4,6 +4,7 @@ use squall_heap::Word;
 
 use super::answer;
 use super::strands::duration_argument;
+use crate::concurrency::native_threads::{self as natives, NATIVE_THREADS};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::{waiting, worker};
 use crate::model::known;
@@ -11,14 +12,14 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::number::make_integer;
 use crate::objects::string::text_argument;
-use crate::state::affinity::{self, Home, NATIVE_THREADS};
+use crate::state::affinity::Home;
 use crate::state::strand::StrandRef;
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("mainNativeThread:", |thread, window| {
-        answer(affinity::register_main(thread, window.get(0)).map(number))
+        answer(natives::register_main(thread, window.get(0)).map(number))
     }),
     Primitive::effect("startNativeThread:owner:", |thread, window| answer(start(thread, window))),
     Primitive::effect("currentNativeThread", |thread, _| {
@@ -41,19 +42,19 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if !window.get(1).is_pointer() {
         return Err(Failure::argument(window.get(1)));
     }
-    affinity::start(thread, name, window).map(number)
+    natives::start(thread, name, window).map(number)
 }
 
 /// Confines the running strand to a native thread for a time, or to none; answers the object of the one
 /// that it was confined to before, or nil.
 fn confine(thread: &mut Thread, window: Window) -> Outcome {
-    let home = match affinity::home_argument(thread, window.get(0)) {
+    let home = match natives::home_argument(thread, window.get(0)) {
         Ok(home) => home,
         Err(failure) => return failure.into(),
     };
     let strand = thread.strand();
     if strand.anchor().is_some() && home != Home::ANYWHERE && home != thread.home {
-        return affinity::unsupported(thread, "leaving the native thread that C has called").into();
+        return natives::unsupported(thread, "leaving the native thread that C has called").into();
     }
     let before = strand.affinity.confine(home);
     let before = thread.vm.native_threads.object(before);
@@ -62,7 +63,7 @@ fn confine(thread: &mut Thread, window: Window) -> Outcome {
 
 /// Binds a strand to a native thread for good, or to none.
 fn bind(thread: &mut Thread, window: Window) -> Outcome {
-    let home = match affinity::home_argument(thread, window.get(1)) {
+    let home = match natives::home_argument(thread, window.get(1)) {
         Ok(home) => home,
         Err(failure) => return failure.into(),
     };

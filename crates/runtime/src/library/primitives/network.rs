@@ -427,7 +427,7 @@ pub(super) fn add_pipes(
     let mut numbers = [None; 3];
     for (index, pipe) in pipes.into_iter().enumerate() {
         let Some(pipe) = pipe else { continue };
-        let number = thread.vm.resources.add(Resource::Stream(Box::new(pipe)));
+        let number = thread.vm.library().resources.add(Resource::Stream(Box::new(pipe)));
         let owner = match array::of(window.get(owners)) {
             Some(owners) => access::element(thread, owners, index)?,
             None => Word::NIL,

@@ -12,6 +12,7 @@ use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::classes::behavior_of_class;
+use crate::objects::far_reference;
 use crate::objects::string::{Text, symbol_object};
 use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
@@ -19,11 +20,9 @@ use squall_bytecode::module::Side;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive {
-        name: "identical:to:",
-        run: |_, window| Outcome::Return(isolation::identical(window.get(0), window.get(1)).into()),
-        shape: Shape::Identical,
-    },
+    Primitive::shaped("identical:to:", Shape::Identical, |_, window| {
+        Outcome::Return(isolation::identical(window.get(0), window.get(1)).into())
+    }),
     Primitive::ordinary("identityHash:", |_, window| {
         let hash = i64::from(identity_hash(window.get(0)));
         Outcome::Return(Word::from_small_integer_unchecked(hash))
@@ -33,8 +32,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window.get(0)))),
     Primitive::ordinary("classNameOfTarget:", |thread, window| {
-        let far = isolation::far_reference(window.get(0)).ok_or(Failure::argument(window.get(0)));
-        answer(far.and_then(|far| class_name(thread, isolation::final_target(far))))
+        let far =
+            far_reference::far_reference(window.get(0)).ok_or(Failure::argument(window.get(0)));
+        answer(far.and_then(|far| class_name(thread, far_reference::final_target(far))))
     }),
     Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
     Primitive::ordinary("is:instanceOf:", is_instance),
@@ -66,7 +66,7 @@ fn identity_hash(word: Word) -> u32 {
         known::BOXED_DOUBLE => mix(object.raw(0)),
         known::LARGE_INTEGER => (0..object.length())
             .fold(0, |hash, index| mix(u64::from(hash) << 8 | u64::from(object.byte(index)))),
-        known::FAR_REFERENCE => mix(u64::from(identity_hash(isolation::final_target(object)))),
+        known::FAR_REFERENCE => mix(u64::from(identity_hash(far_reference::final_target(object)))),
         _ => object.identity_hash(),
     }
 }

@@ -126,7 +126,7 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         failure(thread, Field::Processes, &what, &error)
     })?;
     let pipes = add_pipes(thread, started.pipes, window, 4)?;
-    let child = thread.vm.resources.add(Resource::Child(started.child));
+    let child = thread.vm.library().resources.add(Resource::Child(started.child));
     let owner = match array::of(window.get(4)) {
         Some(owners) => access::element(thread, owners, 3)?,
         None => Word::NIL,

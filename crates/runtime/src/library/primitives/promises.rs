@@ -5,8 +5,9 @@ use squall_heap::{Object, Word};
 use super::answer;
 use super::strands::duration_argument;
 use crate::concurrency::early::{self, Held};
-use crate::concurrency::isolation::{self, far_reference, make_far_reference};
+use crate::concurrency::isolation::make_far_reference;
 use crate::concurrency::messages;
+use crate::concurrency::native_threads::home_argument;
 use crate::concurrency::promises;
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::timers;
@@ -16,7 +17,8 @@ use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::block;
-use crate::state::affinity::{Home, home_argument};
+use crate::objects::far_reference::{self, far_reference};
+use crate::state::affinity::Home;
 use crate::state::sandbox::SandboxRef;
 use crate::state::thread::{Thread, Window};
 use crate::state::transactions::effects::Settling;
@@ -156,11 +158,11 @@ fn do_after(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let message = messages::make(thread, value, Word::NIL, receiver)?;
     let receiver = message.element(messages::RECEIVER);
     let far = far_reference(receiver);
-    let object = far.map_or(receiver, isolation::target_of);
+    let object = far.map_or(receiver, far_reference::target_of);
     if block::closure(object).is_some() {
         message.set_element(&mut thread.mutator, messages::KIND, Word::NIL);
     }
     message.set_element(&mut thread.mutator, messages::RECEIVER, object);
-    timers::post_after(thread, delay, far.map_or(here, isolation::vat_of), message);
+    timers::post_after(thread, delay, far.map_or(here, far_reference::vat_of), message);
     Ok(Word::NIL)
 }

@@ -105,7 +105,7 @@ fn described(thread: &mut Thread, kind: FailureReason, first: &str, second: &str
 /// The resource with the number in a word. *GC point.*
 pub(super) fn resource(thread: &mut Thread, word: Word) -> Result<Arc<Resource>, Failure> {
     let number = word.as_small_integer().ok_or(Failure::argument(word))?;
-    match thread.vm.resources.get(number) {
+    match thread.vm.library().resources.get(number) {
         Some(resource) => Ok(resource),
         None => Err(explained(thread, Field::Network, "Closed", "it is closed")),
     }
@@ -114,7 +114,8 @@ pub(super) fn resource(thread: &mut Thread, word: Word) -> Result<Arc<Resource>,
 /// The poller. *GC point.*
 pub(super) fn poller(thread: &mut Thread) -> Result<&'static Poller, Failure> {
     let vm = thread.vm;
-    vm.resources
+    vm.library()
+        .resources
         .poller(timers::deliver)
         .map_err(|error| failure(thread, Field::Network, "starting to wait for the system", &error))
 }
@@ -144,7 +145,7 @@ pub(super) fn add_owned(
     window: Window,
     owner: usize,
 ) -> Result<Word, Failure> {
-    let number = thread.vm.resources.add(resource);
+    let number = thread.vm.library().resources.add(resource);
     own(thread, number, window.get(owner))?;
     make_integer(thread, number)
 }
@@ -169,7 +170,7 @@ pub(super) fn number_of_tag(tag: u64) -> Option<i64> {
 
 /// Closes a resource, unless it is closed.
 pub(super) fn drop_resource(thread: &mut Thread, number: i64) {
-    let Some((resource, waits)) = thread.vm.resources.remove(number) else { return };
+    let Some((resource, waits)) = thread.vm.library().resources.remove(number) else { return };
     timers::deliver(&waits);
     if let Resource::Stream(stream) = &*resource {
         stream.part();
@@ -236,7 +237,7 @@ fn patience_argument(word: Word) -> Result<Option<Duration>, Failure> {
 fn hand_over(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     resource(thread, window.get(0))?;
     let number = window.get(0).as_small_integer().unwrap_or_default();
-    let Some((new, waits)) = thread.vm.resources.renumber(number) else {
+    let Some((new, waits)) = thread.vm.library().resources.renumber(number) else {
         return Err(explained(thread, Field::Network, "Closed", "it is closed"));
     };
     timers::deliver(&waits);

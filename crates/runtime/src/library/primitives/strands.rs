@@ -8,6 +8,7 @@ use super::answer;
 use super::channels::outcome;
 use crate::concurrency::early::{self, Held};
 use crate::concurrency::messages;
+use crate::concurrency::native_threads::home_argument;
 use crate::concurrency::transactions::access;
 use crate::concurrency::values::{Gift, give_away, is_value};
 use crate::concurrency::waiting::Place;
@@ -21,7 +22,7 @@ use crate::model::primitive::Primitive;
 use crate::objects::block;
 use crate::objects::classes;
 use crate::objects::number::Number;
-use crate::state::affinity::{Home, home_argument};
+use crate::state::affinity::Home;
 use crate::state::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
@@ -280,7 +281,7 @@ fn make_strand(
     let made = messages::make(thread, kind, Word::NIL, window).and_then(|message| {
         thread.message.clear();
         thread.message.push(message.word());
-        strand::make(thread, vat, model, size)
+        strands::make(thread, vat, model, size)
     });
     thread.mutator.truncate_roots(depth);
     made

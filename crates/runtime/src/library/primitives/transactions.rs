@@ -14,16 +14,8 @@ use crate::state::transactions::statistics::NAMES;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive {
-        name: "transactionBegin",
-        run: |thread, _| transaction::begin(thread),
-        shape: Shape::Begin,
-    },
-    Primitive {
-        name: "transactionCommit",
-        run: |thread, _| transaction::commit(thread),
-        shape: Shape::Commit,
-    },
+    Primitive::shaped("transactionBegin", Shape::Begin, |thread, _| transaction::begin(thread)),
+    Primitive::shaped("transactionCommit", Shape::Commit, |thread, _| transaction::commit(thread)),
     Primitive::ordinary("transactionRetry", |thread, _| transaction::retry(thread)),
     Primitive::ordinary("transactionMark", |thread, _| transaction::mark(thread)),
     Primitive::ordinary("transactionChoose", |thread, _| transaction::choose(thread)),

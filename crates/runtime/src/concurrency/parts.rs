@@ -1,0 +1,41 @@
+//! The concurrency layer's part of the VM.
+
+use std::sync::LazyLock;
+
+use crate::concurrency::early::Early;
+use crate::concurrency::embedding::Embedding;
+use crate::concurrency::foreign::Foreign;
+use crate::concurrency::promises::{Embedder, Unhandled};
+use crate::concurrency::stalls::Stalls;
+use crate::concurrency::timers::Timers;
+use crate::state::vm::Vm;
+
+/// What the concurrency layer keeps for the whole VM.
+#[derive(Default)]
+pub struct Parts {
+    /// What is due later.
+    pub timers: Timers,
+    /// Actors and processes that were made too early.
+    pub early: Early,
+    /// The embedder's message in progress.
+    pub embedder: Embedder,
+    /// Broken promises that nobody cares for.
+    pub unhandled: Unhandled,
+    /// What is known of strands that can never go on.
+    pub stalls: Stalls,
+    /// What belongs to C.
+    pub foreign: Foreign,
+    /// The embedder's side.
+    pub embedding: Embedding,
+}
+
+/// A process has one VM, so this is that VM's.
+static PARTS: LazyLock<Parts> = LazyLock::new(Parts::default);
+
+impl Vm {
+    /// The concurrency layer's part.
+    #[inline]
+    pub fn concurrency(&self) -> &'static Parts {
+        &PARTS
+    }
+}

@@ -1,0 +1,48 @@
+//! The slow path of polls: a tier calls it before an instruction when the thread was asked for something.
+
+use crate::concurrency::sandbox::metering;
+use crate::concurrency::worker;
+use crate::execution::{calls, guarded, unwind};
+use crate::state::sandbox;
+use crate::state::strand::{Model, StrandRef};
+use crate::state::thread::Thread;
+
+/// Does what others asked this thread for, before the instruction in the state, none being in
+/// progress: afterwards the state may be that of a strand that stopped. *GC point.*
+#[cold]
+pub fn poll(thread: &mut Thread) {
+    thread.stands_before = true;
+    if thread.sandbox.is_some() && metering::count_poll(thread) {
+        thread.stands_before = false;
+        return;
+    }
+    thread.mutator.safepoint();
+    // The limit comes first: who asks from now on is heard at the next poll.
+    thread.reset_limit();
+    let strand = thread.strand();
+    let is_over = sandbox::is_over(thread);
+    if is_over || strand.is_killed() && !unwind::is_cleaning_up(thread) {
+        thread.stands_before = false;
+        return unwind::kill(thread);
+    }
+    if thread.vm.options.polls_always {
+        worker::end_if_late(thread.vm);
+    }
+    let asked = thread.requests.take();
+    let held = strand.is_suspended();
+    if must_give_way(strand) || !strand.is_at_home(thread.home) {
+        thread.gives_way = true;
+        calls::preempt(thread);
+    } else if guarded::is_late(thread) {
+        guarded::guard(thread);
+    } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+        calls::preempt(thread);
+    }
+    thread.stands_before = false;
+}
+
+/// Whether another strand of the vat has a greater priority.
+fn must_give_way(strand: StrandRef) -> bool {
+    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
+}

@@ -1,0 +1,65 @@
+//! The services that the concurrency layer offers to the layers below: see [`crate::state::services`]. The boot registers
+//! them.
+
+use squall_heap::{Object, Word};
+
+use crate::concurrency::foreign::callbacks;
+use crate::concurrency::transactions::{access, transaction};
+use crate::concurrency::{channels, polls, stalls, values};
+use crate::model::outcome::{Failure, Outcome};
+use crate::state::services::Services;
+use crate::state::stack::Activation;
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// See the head of the file.
+pub struct Concurrency;
+
+impl Services for Concurrency {
+    fn attached(&self) {
+        callbacks::attach();
+    }
+
+    fn program_ended(&self, vm: &'static Vm) {
+        vm.concurrency().foreign.end();
+        vm.concurrency().embedding.end();
+    }
+
+    fn poll(&self, thread: &mut Thread) {
+        polls::poll(thread);
+    }
+
+    fn load(&self, thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure> {
+        access::slot(thread, object, slot)
+    }
+
+    fn store(
+        &self,
+        thread: &mut Thread,
+        object: Object,
+        slot: usize,
+        value: Word,
+    ) -> Result<(), Failure> {
+        access::set_slot(thread, object, slot, value)
+    }
+
+    fn make_inevitable(&self, thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
+        transaction::make_inevitable(thread, cause)
+    }
+
+    fn abandon_transaction(&self, thread: &mut Thread) {
+        transaction::abandon(thread);
+    }
+
+    fn release_writer(&self, thread: &mut Thread, writer: Word) {
+        channels::release(thread, writer);
+    }
+
+    fn left_activation(&self, thread: &mut Thread, activation: Activation) {
+        stalls::main_left(thread, activation);
+    }
+
+    fn counts_as_value(&self, vm: &Vm, word: Word) -> bool {
+        values::counts_as_value(vm, word)
+    }
+}

@@ -1,0 +1,27 @@
+//! Putting the layers together: `squall` and tests make a VM here.
+
+use squall_heap::HeapError;
+use squall_scheduler::Scheduler;
+
+use crate::concurrency::root_source::Roots;
+use crate::concurrency::services::Concurrency;
+use crate::concurrency::worker::WorkerHooks;
+use crate::library::primitives;
+use crate::model::host::Host;
+use crate::state::tier::Tier;
+use crate::state::vm::{Layers, Vm, VmOptions};
+
+/// Makes the VM of this process.
+pub fn make_vm(
+    options: VmOptions,
+    host: Box<dyn Host>,
+    tier: &'static dyn Tier,
+) -> Result<&'static Vm, HeapError> {
+    let layers = Layers {
+        find_primitive: primitives::find,
+        services: &Concurrency,
+        make_scheduler: |options| Scheduler::new(options, WorkerHooks),
+        make_roots: |vm| Box::new(Roots::new(vm)),
+    };
+    Vm::new(options, host, tier, layers)
+}

@@ -1,0 +1,28 @@
+//! The library's part of the VM.
+
+use std::sync::LazyLock;
+
+use squall_system::resources::Resources;
+
+use crate::library::primitives::files::OpenFiles;
+use crate::state::vm::Vm;
+
+/// What the primitives keep for the whole VM.
+#[derive(Default)]
+pub struct Parts {
+    /// The files that the program has open.
+    pub files: OpenFiles,
+    /// What else it has open: connections, processes and the like.
+    pub resources: Resources,
+}
+
+/// A process has one VM, so this is that VM's.
+static PARTS: LazyLock<Parts> = LazyLock::new(Parts::default);
+
+impl Vm {
+    /// The library's part.
+    #[inline]
+    pub fn library(&self) -> &'static Parts {
+        &PARTS
+    }
+}

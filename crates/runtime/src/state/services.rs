@@ -1,0 +1,51 @@
+//! What the lower layers ask of the concurrency layer, which registers it when the VM is made.
+//!
+//! Execution runs one strand. Where a call concerns other strands, a transaction or a sandbox, it calls a method here.
+//! None of them is on a tier's fast path.
+
+use squall_heap::{Object, Word};
+
+use crate::model::outcome::{Failure, Outcome};
+use crate::state::stack::Activation;
+use crate::state::thread::Thread;
+use crate::state::vm::Vm;
+
+/// See the head of the file.
+pub trait Services: Sync {
+    /// The calling native thread runs guest code from now on.
+    fn attached(&self);
+
+    /// The program has ended: native threads that wait for something wait no longer.
+    fn program_ended(&self, vm: &'static Vm);
+
+    /// Does what others asked the thread for, before the instruction in the state. *GC point.*
+    fn poll(&self, thread: &mut Thread);
+
+    /// Reads a slot of an object as the accesses of the running strand require. *GC point.*
+    fn load(&self, thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure>;
+
+    /// Writes a slot of an object as the accesses of the running strand require. *GC point.*
+    fn store(
+        &self,
+        thread: &mut Thread,
+        object: Object,
+        slot: usize,
+        value: Word,
+    ) -> Result<(), Failure>;
+
+    /// Makes sure that the transaction of the running strand cannot lose any more; otherwise says where execution goes
+    /// on. *GC point.*
+    fn make_inevitable(&self, thread: &mut Thread, cause: &'static str) -> Result<(), Outcome>;
+
+    /// Ends the transaction of the running strand, if it is in one, without effect: the strand is to end.
+    fn abandon_transaction(&self, thread: &mut Thread);
+
+    /// Lets a writer go on whose rendezvous was left.
+    fn release_writer(&self, thread: &mut Thread, writer: Word);
+
+    /// An activation is left by an unwinding; a report may need to know what `main:` had.
+    fn left_activation(&self, thread: &mut Thread, activation: Activation);
+
+    /// Whether an object is a value as soon as those whose initializers run now have passed their check.
+    fn counts_as_value(&self, vm: &Vm, word: Word) -> bool;
+}
