@@ -1,12 +1,13 @@
-//! Adapters: how callers who hold nothing but objects call the functions that a module exports.
+//! Adapters: functions through which callers that hold objects only call the functions that a module exports. The
+//! runtime's linker adds them to a module, for the library and for embedders.
 //!
-//! An adapter is a function of the same module whose parameters and result are `any`. It unboxes its
-//! arguments, calls the exported function and boxes the result; channels, their ends, barriers and buckets
-//! it passes on as they are, so that its caller has to check them. For a process, it does so in place of a
-//! strand of its own, and answers nil. Another one starts the process. They are made of instructions
-//! like any others, after the module was verified: so nobody but the verifier's rules is to be trusted.
+//! An adapter is a function of the same module whose parameters and result are `any`. It unboxes its arguments, calls
+//! the exported function and boxes the result. It passes channels, their ends, barriers and buckets on unchanged, so
+//! its caller has to check them. For an exported process, one adapter runs the process's code in the caller's strand
+//! and answers nil; another one starts the process. Adapters consist of ordinary instructions, and are added after the
+//! module was verified: their safety rests on the verifier's rules alone.
 //!
-//! There are two adapters for each export, in the order of the exports, behind all other functions.
+//! There are two adapters for each export, in the order of the exports, after all other functions.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ const PER_EXPORT: usize = 2;
 /// The most parameters that an adapted function has: each needs two registers.
 pub const MOST_PARAMETERS: usize = 120;
 
-/// What an adapter does.
+/// The task of an adapter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Adapter {
     /// Calls the function and answers its result.
@@ -51,8 +52,8 @@ pub fn id(first: usize, export: usize, adapter: Adapter) -> FunctionId {
     FunctionId((first + PER_EXPORT * export + adapter as usize) as u32)
 }
 
-/// Whether values of a type can be made of objects, and objects of them; for channels and their ends, of
-/// what goes through them.
+/// Whether values of a type can be made of objects, and objects of them; for channels and their ends, the same for the
+/// values that go through them.
 fn is_boxable(module: &Module, boxable: &[bool], kind: RegisterType) -> bool {
     let has_objects =
         |kind: RegisterType| kind.defined().is_none_or(|id| boxable.get(id.index()) == Some(&true));
@@ -62,21 +63,21 @@ fn is_boxable(module: &Module, boxable: &[bool], kind: RegisterType) -> bool {
     }
 }
 
-/// Whether callers who hold objects can do something with a result of this type: whole channels, barriers
-/// and buckets are none that the library can make objects of.
+/// Whether a caller that holds objects can use a result of this type: the library cannot make objects of whole
+/// channels, barriers and buckets.
 fn is_answerable(module: &Module, kind: RegisterType) -> bool {
     use TypeDefinition::{Barrier, Bucket, Channel};
     !matches!(module.definition(kind), Some(Channel(_) | Barrier | Bucket))
 }
 
-/// Whether a register of this type holds what an `any` register holds, too. Who calls an adapter with
-/// the end of a channel or the like must have seen that it is one.
+/// Whether a register of this type holds the same as an `any` register. The caller of an adapter has checked that an
+/// argument for the end of a channel or the like is one.
 fn is_passed_on(module: &Module, kind: RegisterType) -> bool {
     let communicates = module.definition(kind).is_some_and(TypeDefinition::is_communication);
     kind == RegisterType::Any || communicates
 }
 
-/// What an argument of the wrong type is told that it is none of.
+/// The expected type, for the message about an argument of the wrong type.
 fn describe(module: &Module, kind: RegisterType) -> &'static str {
     let keyword = module.definition(kind).map(TypeDefinition::keyword);
     keyword.or(kind.name()).unwrap_or("value")
@@ -235,7 +236,7 @@ mod tests {
         verify(&module, Trust::Untrusted).unwrap();
         let first = add(&mut module);
         assert_eq!(module.functions.len(), first + 4);
-        // What calls a process in place of a strand is the one thing that the verifier does not allow.
+        // The verifier allows all of it but one thing: the call of a process in the caller's strand.
         module.functions.remove(id(first, 1, Adapter::Call).index());
         verify(&module, Trust::Untrusted).unwrap();
     }

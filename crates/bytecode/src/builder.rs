@@ -1,4 +1,5 @@
-//! Builds modules and emits code: interned tables, labels, patched jumps.
+//! Builds modules and emits code: interned tables, labels, patched jumps. The Newspeak compiler and the assembler use
+//! it.
 //!
 //! The builder checks that operands fit their fields and that every label is bound; it does not
 //! verify. Compilers and the assembler share it, so there is one encoder.
@@ -19,7 +20,7 @@ use crate::types::{RegisterType, TypeDefinition};
 pub enum BuildError {
     /// A table of the function or module has no room for another entry.
     TableFull {
-        /// What the table holds.
+        /// The name of the table's contents.
         what: &'static str,
         /// How many entries it can have.
         limit: usize,
@@ -195,7 +196,7 @@ pub struct FunctionBuilder {
     error: Option<BuildError>,
 }
 
-/// What makes two constants the same object; doubles by their bits.
+/// The key by which constants are the same object; doubles by their bits.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ConstantKey {
     Integer(BigInt),
@@ -217,12 +218,12 @@ impl From<&Constant> for ConstantKey {
     }
 }
 
-/// What a function is, beside its code.
+/// The properties of a function, without its code.
 #[derive(Clone, Debug)]
 pub struct Signature {
     /// Its name.
     pub name: StringId,
-    /// What `r0` is.
+    /// The kind of `r0`.
     pub kind: FunctionKind,
     /// Parameters beside receiver or closure.
     pub parameters: u8,
@@ -362,7 +363,7 @@ impl FunctionBuilder {
         self.code.push(word);
     }
 
-    /// Whether a label is bound already, and so lies behind the next instruction.
+    /// Whether a label is bound already, and so precedes the next instruction.
     pub fn is_bound(&self, label: Label) -> bool {
         self.labels[label.0 as usize].is_some()
     }

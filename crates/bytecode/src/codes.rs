@@ -1,15 +1,16 @@
-//! Operation codes at run time: every meaning that the lowest byte of a linked function's code word can have.
+//! Operation codes at run time: all meanings of the lowest byte of a linked function's code word. The runtime's linker
+//! and the interpreter use them.
 //!
-//! | codes | what they are | chosen by |
+//! | codes | meaning | chosen by |
 //! |---|---|---|
 //! | [`general`] | the bytecode's own instructions, from the [instruction table](crate::instructions) | the compiler |
 //! | [`typed_forms`] | forms of typed instructions, by the types of their registers | the linker |
-//! | [`observed_forms`] | forms of sends and loads, by what the first execution found | a tier |
-//! | [`internal`] | what no module contains: ends of stacks, functions without code, work that is left after a wait | the runtime |
+//! | [`observed_forms`] | forms of sends and loads, by the result of the first execution | a tier |
+//! | [`internal`] | codes that no module contains: ends of stacks, functions without code, the completion of a wait | the runtime |
 //!
-//! A *form* has the operands and the length of the instruction that it stands for and does the same in the cases that it is made
-//! for, and what the instruction does in all others. It is written over the opcode's byte alone. So the words are a valid program
-//! at any moment, for every thread that executes them, and [`original`] answers what was written there first.
+//! A *form* has the operands and the length of its instruction. It handles the cases that it is made for, and does the
+//! same as the instruction in all others. It is written over the opcode's byte alone. So the words are a valid program
+//! at any moment, for every thread that executes them, and [`original`] answers the first opcode.
 //!
 //! Invariants, tested below: a code has one meaning, and a form stands for an instruction.
 
@@ -28,7 +29,7 @@ macro_rules! codes {
 
 for_each_instruction!(codes);
 
-/// Declares a module of forms, and the table of what they stand for.
+/// Declares a module of forms, and the table of their instructions.
 macro_rules! forms {
     ($(#[doc = $about:literal])* $module:ident $($(#[doc = $doc:literal])* $code:literal $name:ident for $opcode:ident;)*) => {
         $(#[doc = $about])*
@@ -44,8 +45,9 @@ macro_rules! forms {
 }
 
 forms! {
-    /// Forms of typed instructions. A comparison that is followed by a jump on its result does that jump as well, and an addition the
-    /// end of the loop that follows it; the words of what follows stay, for code that jumps there.
+    /// Forms of typed instructions. The form of a comparison also does the jump on its result that follows it, and the
+    /// form of an addition the end of the loop that follows it. The words of the second instruction stay, for code that
+    /// jumps there.
     typed_forms
     /// `move` of a list.
     122 MOVE_LIST for Move;
@@ -180,19 +182,19 @@ forms! {
     243 LOAD_INTEGER_SUBTRACT for LoadInteger;
 }
 
-/// What exists in no module.
+/// Codes that no module contains.
 pub mod internal {
     /// An imported function that no module provides.
     pub const NOT_LINKED: u8 = 250;
-    /// A `read` goes on: its destination holds a word, and has another type.
+    /// Completes a `read`: its destination holds a word, and has another type.
     pub const RECEIVED: u8 = 251;
-    /// An `accept` goes on: its destination holds a pair of a writer and what was read.
+    /// Completes an `accept`: its destination holds a pair of a writer and the value read.
     pub const ACCEPTED: u8 = 252;
-    /// An `alt` goes on.
+    /// Completes an `alt`.
     pub const CHOSEN: u8 = 253;
     /// A strand ends.
     pub const HALT: u8 = 254;
-    /// A return goes on in the chunk below.
+    /// Completes a return to the chunk below.
     pub const LEAVE_CHUNK: u8 = 255;
 
     /// Every code.

@@ -1,8 +1,9 @@
-//! Decodes code: a view of one instruction, and iteration over a function's instructions.
+//! Decodes code: a view of one instruction, and iteration over a function's instructions. The verifier, the
+//! disassembler, the flow analyses and the linker read code through it.
 //!
-//! Decoding is safe on any words. An [`Instruction`] is only made of a known opcode whose words
-//! are all there; what its operands *mean* (registers in range, targets on instructions) is the
-//! verifier's business. Everything here derives from the instruction table.
+//! Decoding is safe on any words. An [`Instruction`] is only made of a known opcode whose words are all there; the
+//! verifier checks the *meaning* of its operands (registers in range, targets on instructions). Everything here derives
+//! from the instruction table.
 //!
 //! # What an instruction does to registers
 //!
@@ -76,7 +77,7 @@ impl std::error::Error for DecodeError {}
 pub struct Instruction {
     /// The index of its first word.
     pub pc: usize,
-    /// What it does.
+    /// Its opcode.
     pub opcode: Opcode,
     words: [u32; 3],
 }
@@ -180,7 +181,7 @@ impl Instruction {
         rest == [0; 3]
     }
 
-    /// What the instruction does to registers; see the module's description.
+    /// The instruction's effects on registers; see the module's description.
     pub fn effects(&self) -> Effects {
         let mut effects = Effects::default();
         match self.opcode {
@@ -228,7 +229,7 @@ fn run(start: Register, count: usize) -> RegisterSet {
     RegisterSet::range(start.index(), start.index() + count)
 }
 
-/// What an instruction does to registers.
+/// The effects of an instruction on registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Effects {
     /// The registers it reads, those of a window with a count included.

@@ -1,9 +1,9 @@
-//! Writes a module in its text form, which the assembler reads; see [`crate::assembler`].
+//! Writes a module in its text form, which the assembler reads; see [`crate::assembler`]. `squall disasm` and the
+//! formatter's tests call it.
 //!
-//! Every module has a text form, also one that makes no sense: assembling it gives an equal module.
-//! What stands in an unusual order, twice, or for nothing, is written by its index; words that are
-//! no instruction are written as `word`. Usually the text needs none of that: constants and sites
-//! are written in place as long as that gives them their numbers back.
+//! Every module has a text form, even a senseless one: assembling it gives an equal module. Parts in an unusual order,
+//! repeated or unused parts are written by index; words that are no instruction are written as `word`. Usually the text
+//! needs none of that: constants and sites are written in place as long as this gives them the same numbers again.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
@@ -126,13 +126,13 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A type as it is written in the declaration of the row `before`.
+    /// The text of a type in the declaration of the row `before`.
     fn part_type(&self, kind: RegisterType, before: usize) -> String {
         let in_place = kind.defined().filter(|id| id.index() < before);
         in_place.and_then(|id| self.types_in_place[id.index()].clone()).unwrap_or(kind.to_string())
     }
 
-    /// A type as it is written where all rows of the table are declared.
+    /// The text of a type after the declarations of all rows.
     fn register_type(&self, kind: RegisterType) -> String {
         self.part_type(kind, self.module.types.len())
     }
@@ -361,7 +361,7 @@ impl<'a> Printer<'a> {
         self.text += "\n";
     }
 
-    /// An operand by its index; what it names goes into the comment.
+    /// An operand by its index; the name of its target goes into the comment.
     fn plain_operand(&mut self, operand: &Operand, value: i64, comment: &mut String) -> String {
         use OperandKind::*;
         let index = value as u32;
@@ -438,7 +438,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// A text between quotes, with escapes for what is not visible.
+/// A text between quotes, with escapes for invisible characters.
 fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

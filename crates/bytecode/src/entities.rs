@@ -1,4 +1,5 @@
-//! Typed indices, one per kind of entity, printed as in the text form.
+//! Typed indices, one per kind of entity, printed as in the text form. All parts of a module refer to each other by
+//! them.
 //!
 //! An index is only meaningful together with the table it points into: registers and
 //! sites belong to a function, functions, classes and strings to a module.

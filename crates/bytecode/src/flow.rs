@@ -1,29 +1,29 @@
-//! The control flow of one function: basic blocks, their edges, and the tree of exception regions.
+//! The control flow of one function: basic blocks, their edges, and the tree of exception regions. The analyses
+//! `initialisation` and `liveness` walk over it.
 //!
 //! Both flow analyses, initialisation (forwards) and liveness (backwards), run on this graph.
 //!
 //! # Edges
 //!
-//! A block ends before every jump target, region boundary and handler, and after every
-//! instruction that does not simply go on. Beside the ordinary edges there is an exceptional one
-//! from *every* instruction inside a region to the region's handler: a guest fault, a signal from
-//! a call, and unwinding can happen at any of them. They are not stored one by one. A block lies
-//! in at most one innermost region, and an exception that this region does not handle goes on to
-//! the region's parent, so the analyses treat a region as a node between its blocks and inner
+//! A block ends before every jump target, region boundary and handler, and after every instruction that does not simply
+//! continue with the next one. Besides the ordinary edges there is an exceptional one from *every* instruction inside a
+//! region to the region's handler: a guest fault, a signal from a call, and unwinding can happen at any of them. These
+//! edges are not stored one by one. A block lies in at most one innermost region, and an exception that this region
+//! does not handle passes to the region's parent. So the analyses treat a region as a node between its blocks and inner
 //! regions on one side, and its handler and parent on the other.
 //!
 //! # Branches
 //!
-//! A branch of a `par` ([`crate::scopes`]) is entered from the instruction that opens it. There are no
-//! edges to where the fork goes on: what is known there depends on the ends of all branches together,
-//! so the analyses treat it as a [`ForkNode`]. An exception does not leave a branch: it is signalled
-//! again at the fork, and so concerns the region around that.
+//! A branch of a `par` ([`crate::scopes`]) is entered from the instruction that opens it. There are no edges to the
+//! instruction after the fork: the state there depends on the ends of all branches together, so the analyses treat the
+//! fork as a [`ForkNode`]. An exception does not leave a branch: it is signalled again at the fork, and so concerns the
+//! region around the fork.
 //!
 //! # Wrong code
 //!
-//! The graph can be built for any function. What cannot be an edge (a target outside of the code,
-//! or within an instruction) is left out, and so are all regions if they are not properly
-//! nested. The verifier reports these before it relies on the graph.
+//! The graph can be built for any function. A target that cannot be an edge (outside of the code, or within an
+//! instruction) is left out, and so are all regions if they are not properly nested. The verifier reports these before
+//! it relies on the graph.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -57,7 +57,7 @@ pub(crate) struct FlowGraph {
 pub(crate) struct ForkNode {
     /// The block that ends with the fork's instruction.
     pub block: usize,
-    /// The block where it goes on.
+    /// The block after the fork.
     pub after: usize,
     /// Its branches.
     pub branches: Vec<BranchNode>,
@@ -72,9 +72,9 @@ pub(crate) struct BranchNode {
     pub first: usize,
     /// The block that ends with its `end_branch`.
     pub last: usize,
-    /// What its instructions write.
+    /// The registers that its instructions write.
     pub written: RegisterSet,
-    /// What of that it may leave to the frame around it: all but objects.
+    /// The written registers that it may leave to the frame around it: all but objects.
     pub shareable: RegisterSet,
 }
 
@@ -86,7 +86,7 @@ impl ForkNode {
         Some(&self.branches[index])
     }
 
-    /// What the instructions of all branches write.
+    /// The registers that the instructions of all branches write.
     pub fn written(&self) -> RegisterSet {
         self.branches.iter().fold(RegisterSet::EMPTY, |all, branch| all | branch.written)
     }
@@ -307,8 +307,8 @@ impl FlowGraph {
         Some(node)
     }
 
-    /// For each scope what its instructions write, and the unwinder on the way to its handlers; the index
-    /// that a `par_for` gives to its body, too.
+    /// For each scope, the registers that are written by its instructions, by the unwinder on the way to its handlers,
+    /// and by a `par_for` that sets the index of its body.
     fn written(&self, function: &Function) -> Vec<RegisterSet> {
         let mut written = vec![RegisterSet::EMPTY; self.scopes.scopes.len()];
         if written.is_empty() {

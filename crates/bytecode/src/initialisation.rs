@@ -1,8 +1,9 @@
-//! Which registers hold a value when control reaches a place: a forward flow analysis.
+//! Which registers hold a value when control reaches a place: a forward flow analysis. The verifier and `liveness` use
+//! it.
 //!
-//! On entry the arguments are initialised. An instruction first destroys what a call destroys, then
-//! initialises what it defines. Where paths meet, a register is *definitely* initialised if it is
-//! so on all of them, and *possibly* if it is on at least one.
+//! On entry the arguments are initialised. An instruction first destroys the registers that a call destroys, then
+//! initialises those that it defines. Where paths meet, a register is *definitely* initialised if it is so on all of
+//! them, and *possibly* if it is on at least one.
 //!
 //! An exception leaves an instruction before it defined anything and, if it is a call, after the
 //! call destroyed its window. The handler finds the region's value register initialised in
@@ -10,9 +11,9 @@
 //! destination on the way to the next instruction; on the way to its target it leaves it
 //! uninitialised. `alt_read` initialises its destination on the way to its target only.
 //!
-//! A branch of a fork begins with what is initialised at the fork. When all have ended, a register
-//! that a branch has written is initialised if it is so at that branch's end, and not `any`; of the others,
-//! those are that were so at the fork. After a `par_for`, nothing is initialised that its body writes; the same
+//! A branch of a fork begins with the registers that are initialised at the fork. After the ends of all branches, a
+//! register that a branch has written is initialised if it is so at that branch's end and is not `any`; all other
+//! registers are as they were at the fork. After a `par_for`, no register that its body writes is initialised; the same
 //! holds for a fork that an exception leaves.
 
 use crate::decode::Instruction;
@@ -21,7 +22,7 @@ use crate::instructions::Opcode;
 use crate::module::Function;
 use crate::register_set::RegisterSet;
 
-/// What is known where control passes a place.
+/// The state of the registers where control passes a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Initialised {
     /// Initialised on every path to the place.
@@ -120,12 +121,12 @@ impl Initialisation {
         }
     }
 
-    /// What holds at the start of a block; nothing if control never gets there.
+    /// The state at the start of a block; `None` if control never gets there.
     pub fn at_block(&self, block: usize) -> Option<Initialised> {
         self.at_block[block]
     }
 
-    /// What holds wherever an exception leaves a region, before its handler starts.
+    /// The state common to all exceptions that leave a region, before its handler starts.
     pub fn in_region(&self, region: usize) -> Option<Initialised> {
         self.in_region[region]
     }
@@ -145,7 +146,7 @@ impl Initialisation {
         out
     }
 
-    /// What holds at the end of a branch; nothing if control never gets there.
+    /// The state at the end of a branch; `None` if control never gets there.
     pub fn after_block(&self, block: usize) -> Option<Initialised> {
         self.after_block[block]
     }
@@ -197,7 +198,7 @@ fn meet_into(place: &mut Option<Initialised>, state: Initialised) -> bool {
     place.replace(met) != Some(met)
 }
 
-/// What a whole block does to the state at its start.
+/// The effect of a whole block on the state at its start.
 struct Summary {
     /// Destroyed and not defined again afterwards.
     destroyed: RegisterSet,

@@ -1,5 +1,5 @@
-//! The instruction table: the single source for the encoder, decoder, assembler, disassembler,
-//! verifier, reference manual and the interpreter's skeleton.
+//! The instruction table: the single source for the encoder, decoder, assembler, disassembler, verifier, reference
+//! manual and the interpreter's skeleton.
 //!
 //! # Shape of the code
 //!
@@ -102,7 +102,7 @@ impl Field {
     }
 }
 
-/// What an operand means, and so how it is checked and printed.
+/// The meaning of an operand, which determines its check and its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OperandKind {
     /// A register the instruction writes.
@@ -207,7 +207,7 @@ impl Special {
 pub struct Operand {
     /// Its name in the reference manual.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub kind: OperandKind,
     /// Where it lives.
     pub field: Field,
@@ -226,7 +226,7 @@ pub struct InstructionInfo {
     pub flow: Flow,
     /// One line of register-transfer semantics.
     pub semantics: &'static str,
-    /// What the one line leaves out.
+    /// Details beyond the one line.
     pub notes: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! Which registers the collector must trace in a frame that stands at a given instruction.
+//! The registers that the collector must trace in a frame, for each instruction. The runtime asks for these maps when
+//! it links a function.
 //!
 //! [`FrameMaps::compute`] takes a *verified* function. For any other one it also terminates without
 //! a panic, but its answers mean nothing.
@@ -15,8 +16,8 @@
 //! - the home register, which unwinding reads in every frame;
 //! - in block functions `r0`, the closure.
 //!
-//! A branch of a fork has a copy of the frame: what is live at its beginning is so at the fork, and at
-//! its end that is live which it has written, and which is live where the fork goes on.
+//! A branch of a fork has a copy of the frame. Registers that are live at the branch's beginning are live at the fork.
+//! At its end, the live registers are those that it has written and that are live after the fork.
 //!
 //! In verified code a live register is initialised on every path to the place. The maps are
 //! intersected with that set, so that they hold no register whose content is not defined.
@@ -29,13 +30,12 @@
 //! | [`FrameMaps::before`] | before the instruction | live tagged registers (`any` and defined types), all of a window that the instruction reads included |
 //! | [`FrameMaps::raw_before`] | before the instruction | live registers of other types |
 //!
-//! [`FrameMaps::fork`] tells what becomes of the registers at a fork. A frame that stands *in* one has the
-//! words, too, that its branches have defined so far.
+//! [`FrameMaps::fork`] describes the registers at a fork. A frame that stands *in* a fork also holds the words that its
+//! branches have defined so far.
 //!
-//! An operand counts as live while its instruction is in progress, because instructions allocate
-//! and run slow paths that look at their operands again afterwards. The operands of a call that lie
-//! in its window are the exception: whoever collects between reading them there and completing the
-//! callee's frame must use [`FrameMaps::before`].
+//! An operand counts as live while its instruction is in progress, because instructions allocate and run slow paths
+//! that read their operands again afterwards. The operands of a call that lie in its window are the exception: a tier
+//! that collects between reading them there and completing the callee's frame must use [`FrameMaps::before`].
 
 use crate::decode::{Effects, Instruction};
 use crate::entities::Register;
@@ -56,33 +56,33 @@ pub struct FrameMaps {
     forks: Vec<ForkMap>,
 }
 
-/// What becomes of the registers at a fork.
+/// The registers at a fork.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForkMap {
     /// The pc of the fork's instruction.
     pub pc: usize,
-    /// The pc where it goes on when its branches have ended.
+    /// The pc after the fork.
     pub after: usize,
     /// Whether it is a `par_for`.
     pub is_loop: bool,
     /// Its branches.
     pub branches: Vec<BranchMap>,
-    /// What the branches define, of words that the frame does not hold at the fork.
+    /// The words that the branches define and the frame does not hold at the fork.
     pub cleared: RegisterSet,
 }
 
-/// What becomes of the registers in a branch.
+/// The registers of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BranchMap {
     /// The pc of its first instruction.
     pub start: usize,
-    /// What it reads of the frame that is copied.
+    /// The registers that it reads of the copied frame.
     pub reads: RegisterSet,
-    /// What it writes.
+    /// The registers that it writes.
     pub written: RegisterSet,
-    /// What it defines for the frame around it. No other branch may.
+    /// The registers that it defines for the frame around it. No other branch may.
     pub results: RegisterSet,
-    /// What it leaves there: those of its results that are still read.
+    /// The registers that it leaves there: its results that are still read.
     pub left: RegisterSet,
 }
 
@@ -136,8 +136,8 @@ impl FrameMaps {
     fn record_forks(&mut self, graph: &FlowGraph, initialisation: &Initialisation) {
         for fork in &graph.forks {
             let pc_of = |block: usize| graph.instructions[graph.blocks[block].first].pc;
-            // At the end of a branch, its register may hold a word that the collector has not looked at if
-            // nobody reads that any more.
+            // At the end of a branch, its register may hold a word that the collector has not updated, if no
+            // instruction reads the register any more.
             let live_after = self.live_before[graph.blocks[fork.after].first];
             let branches = fork.branches.iter().map(|branch| {
                 let end = initialisation.after_block(branch.last).filter(|_| !fork.is_loop);
@@ -188,7 +188,7 @@ impl FrameMaps {
         (index != NO_INSTRUCTION).then_some(index as usize)
     }
 
-    /// Walks a block backwards from what is live after it.
+    /// Walks a block backwards from the registers that are live after it.
     fn record_live(
         &mut self,
         graph: &FlowGraph,
@@ -206,8 +206,7 @@ impl FrameMaps {
         }
     }
 
-    /// Walks a block forwards, adds the registers that are always live, and drops what has no
-    /// value.
+    /// Walks a block forwards, adds the registers that are always live, and drops those without a value.
     fn restrict_to_initialised(
         &mut self,
         graph: &FlowGraph,
@@ -250,7 +249,7 @@ fn live_before(effects: &Effects, after: RegisterSet, raised: RegisterSet) -> Re
     effects.uses | (((after - effects.defined()) | raised) - effects.destroyed())
 }
 
-/// What is live at the start of each block, and when an exception is raised in each region.
+/// The registers that are live at the start of each block, and when an exception is raised in each region.
 ///
 /// The nodes of the equations are the blocks and, after them, the regions.
 struct Liveness {
@@ -285,13 +284,14 @@ impl Liveness {
         liveness
     }
 
-    /// What is live after a block's last instruction.
+    /// The registers that are live after a block's last instruction.
     fn after(&self, block: &Block) -> RegisterSet {
         let successors = block.targets.iter().chain(&block.next);
         successors.fold(self.always, |live, &successor| live | self.at_block[successor])
     }
 
-    /// What is live after the fork that begins at the end of a block, or a branch of which ends there.
+    /// The registers that are live after the fork that begins at the end of a block, or after the fork of the branch
+    /// that ends there.
     fn after_fork(&self, graph: &FlowGraph, block: usize) -> RegisterSet {
         let Some(fork) = graph.fork_at_end(block) else { return RegisterSet::EMPTY };
         let after = self.at_block[fork.after];
@@ -302,7 +302,7 @@ impl Liveness {
         }
     }
 
-    /// What an exception leaves live that is raised inside this region.
+    /// The registers that an exception raised inside this region leaves live.
     fn raised(&self, region: Option<usize>) -> RegisterSet {
         region.map_or(RegisterSet::EMPTY, |region| self.in_region[region])
     }
@@ -328,14 +328,14 @@ impl Liveness {
     }
 }
 
-/// What a whole block does to the registers that are live after it.
+/// The effect of a whole block on the registers that are live after it.
 struct Summary {
     /// Read before the block writes them.
     read_first: RegisterSet,
     /// Written or destroyed.
     overwritten: RegisterSet,
-    /// Destroyed by the first instruction. What an exception leaves live in a later one, and the
-    /// block does not overwrite before, is live in the first one, too.
+    /// The registers that the first instruction destroys. A register that an exception in a later instruction leaves
+    /// live, and that the block does not overwrite before, is live in the first one, too.
     destroyed_first: RegisterSet,
 }
 

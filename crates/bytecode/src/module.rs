@@ -1,4 +1,5 @@
-//! A module in memory: functions, class definitions, and the tables they index.
+//! A module in memory: functions, class definitions, and the tables they index. Compilers make it, and the runtime
+//! loads it.
 //!
 //! These are plain data, possibly wrong: a module is safe to run only after the verifier has
 //! accepted it. Nothing here knows objects or a heap.
@@ -43,9 +44,9 @@ pub struct Module {
     pub version: Option<StringId>,
     /// Types that are no basic ones; each refers to earlier ones only.
     pub types: Vec<TypeDefinition>,
-    /// What it needs of other modules.
+    /// The functions that it imports.
     pub imports: Vec<Import>,
-    /// What other modules can import from it.
+    /// The functions that other modules can import from it.
     pub exports: Vec<Export>,
     /// Functions: bodies, and those that are imported.
     pub functions: Vec<Function>,
@@ -78,18 +79,18 @@ impl Module {
     }
 }
 
-/// What a module needs of another one.
+/// The imports of a module from another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Import {
     /// The name of the other module.
     pub module: StringId,
     /// Which versions of it will do, as Cargo writes it (`^1.2`); none for any, or none at all.
     pub requirement: Option<StringId>,
-    /// The functions that stand for what it exports under their names.
+    /// The functions that stand for the exports with their names.
     pub functions: Vec<FunctionId>,
 }
 
-/// What a module offers to others.
+/// An export of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Export {
     /// The name by which it is imported.
@@ -98,7 +99,7 @@ pub struct Export {
     pub function: FunctionId,
 }
 
-/// What a function's first register is, and how it can be called.
+/// The kind of a function's first register, and the ways to call the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum FunctionKind {
@@ -133,12 +134,12 @@ impl FunctionKind {
     }
 }
 
-/// A function: its frame's shape, its code, and what the code refers to.
+/// A function: its frame's shape, its code, and the tables that the code refers to.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
     /// For traces: a selector, or a description such as `block in foo:`.
     pub name: StringId,
-    /// What `r0` is.
+    /// The kind of `r0`.
     pub kind: FunctionKind,
     /// Parameters, not counting the receiver or closure.
     pub parameters: u8,
@@ -265,11 +266,11 @@ pub struct Region {
     pub handler: u32,
     /// An `any` register that receives the exception, or for [`RegionKind::Ensure`] the token.
     pub value: Register,
-    /// What it handles.
+    /// The exceptions that it handles.
     pub kind: RegionKind,
 }
 
-/// What a region handles.
+/// The exceptions that a region handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegionKind {
     /// Exceptions whose class, or a superclass of it, has the definition of the class in this register.
@@ -300,7 +301,7 @@ pub enum Fault {
     IndexError = 6,
     /// A key that is not in a map.
     KeyError = 7,
-    /// What `raise` signals.
+    /// A value that `raise` signals.
     Raised = 8,
 }
 
@@ -346,7 +347,7 @@ pub struct LineEntry {
     pub column: u32,
 }
 
-/// Who may send a message that reaches a member.
+/// The code that may send a message which reaches a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Visibility {
@@ -354,7 +355,7 @@ pub enum Visibility {
     Private = 0,
     /// The object itself, its subclasses and the text nested in them.
     Protected = 1,
-    /// Everybody.
+    /// All code.
     Public = 2,
 }
 
@@ -376,7 +377,7 @@ pub struct Slot {
     pub name: StringId,
     /// Whether it has a setter.
     pub mutable: bool,
-    /// Who may use the accessors.
+    /// The visibility of the accessors.
     pub visibility: Visibility,
 }
 
@@ -385,7 +386,7 @@ pub struct Slot {
 pub struct Method {
     /// The selector.
     pub selector: StringId,
-    /// Who may send it.
+    /// The visibility of the method.
     pub visibility: Visibility,
     /// The body: a function of kind [`FunctionKind::Method`].
     pub function: FunctionId,
@@ -398,7 +399,7 @@ pub struct ClassDefinition {
     pub name: StringId,
     /// The definition whose body contains it; none for a module's main class.
     pub outer: Option<ClassId>,
-    /// Who may send the message that answers the class object.
+    /// The visibility of the message that answers the class object.
     pub visibility: Visibility,
     /// Makes the class object; none for object literals, whose method makes it in place.
     pub accessor: Option<FunctionId>,

@@ -1,4 +1,4 @@
-//! The manual of all instructions, as Markdown, from the instruction table.
+//! Writes the manual of all instructions, as Markdown, from the instruction table. The test of the manual calls it.
 //!
 //! `docs/bytecode-reference.md` is its output; a test fails when that is out of date, and rewrites
 //! it if `BLESS=1` is set.
@@ -268,7 +268,7 @@ mod tests {
         assert!(problems.is_empty(), "{}", problems.join("\n"));
     }
 
-    /// What is wrong with an example.
+    /// The mistake in an example.
     fn problem(Example { mnemonics, text }: &Example) -> Option<String> {
         let begins = |line: &str, mnemonic| line.split_whitespace().next() == Some(mnemonic);
         let unused = mnemonics.iter().find(|name| !text.lines().any(|line| begins(line, **name)));

@@ -1,8 +1,7 @@
-//! Sets of registers, one bit per register: the currency of every flow analysis.
+//! Sets of registers, one bit per register. All flow analyses compute with them.
 //!
-//! A frame has at most [`RegisterSet::CAPACITY`] registers, because an operand names one in
-//! eight bits. The set is four machine words, so that a meet or join is four operations
-//! whatever the size of the frame.
+//! A frame has at most [`RegisterSet::CAPACITY`] registers, because an operand names one in eight bits. The set is four
+//! machine words, so a meet or join is four operations for every size of the frame.
 
 use std::fmt;
 use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Sub, SubAssign};

@@ -1,9 +1,9 @@
-//! Closed pieces of a function's code: the branches of a `par`, the body of a `par_for`, and what runs
-//! between `accept` and `end_accept`.
+//! Scopes: the closed pieces of a function's code, that is, the branches of a `par`, the body of a `par_for`, and the
+//! code between `accept` and `end_accept`. The verifier, the flow analyses and the runtime's unwinder ask for them.
 //!
-//! A scope is a run of instructions behind an instruction that opens it. Control enters it at the
-//! beginning and leaves it at its last instruction, which closes it, or by an exception. So jumps
-//! stay within the innermost scope around them, and regions lie within one scope with their handlers.
+//! A scope is the run of instructions after an instruction that opens it. Control enters it at the beginning and leaves
+//! it at its last instruction, which closes it, or by an exception. So jumps stay within the innermost scope around
+//! them, and regions lie within one scope with their handlers.
 //!
 //! ```text
 //!     par           after      a fork: its branches follow, one behind the other
@@ -29,11 +29,11 @@ use crate::module::{Function, Region};
 /// A closed piece of code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
-    /// Its words, behind the instruction that opens it.
+    /// Its words, after the instruction that opens it.
     pub code: Range<usize>,
     /// The pc of that instruction.
     pub opener: usize,
-    /// The fork that it is a branch of; none for what an `accept` opens.
+    /// The fork that it is a branch of; `None` for the scope of an `accept`.
     pub fork: Option<usize>,
     /// The next scope around it.
     pub parent: Option<usize>,
@@ -52,7 +52,7 @@ impl Scope {
 pub struct Fork {
     /// The pc of the instruction.
     pub pc: usize,
-    /// Where it goes on when all branches have ended.
+    /// The pc after the fork.
     pub after: usize,
     /// Whether it is a `par_for`, whose one branch is run many times.
     pub is_loop: bool,
@@ -69,18 +69,18 @@ pub struct Scopes {
     pub forks: Vec<Fork>,
 }
 
-/// How deep forks, branches and rendezvous can be nested, in all. What is asked about a pc looks at
-/// everything around it.
+/// The greatest depth of nested forks, branches and rendezvous together. A query about a pc walks over all scopes
+/// around it.
 pub const MOST_DEPTH: usize = 64;
 
-/// What is open while the code is read.
+/// A fork or scope that is open while the code is read.
 enum Open {
     /// A fork that waits for its next branch, or its end.
     Fork(usize),
     Scope(usize),
 }
 
-/// What is wrong at a pc.
+/// A mistake at a pc.
 pub(crate) type Misplaced = (usize, String);
 
 impl Scopes {
@@ -89,7 +89,7 @@ impl Scopes {
         Scopes::find(&function.code).unwrap_or_default()
     }
 
-    /// Finds the scopes, or what is wrong with them.
+    /// Finds the scopes; the error is a mistake in them.
     pub(crate) fn find(code: &[u32]) -> Result<Scopes, Misplaced> {
         let mut reader = Reader { scopes: Scopes::default(), open: Vec::new(), closed: None };
         for instruction in instructions(code) {
@@ -112,7 +112,7 @@ impl Scopes {
         std::iter::successors(self.innermost(pc), |&index| self.scopes[index].parent)
     }
 
-    /// The innermost branch around a pc: whoever stands there runs in a copy of the frame.
+    /// The innermost branch around a pc. Code in a branch runs in a copy of the frame.
     pub fn branch_around(&self, pc: usize) -> Option<&Scope> {
         let is_branch = |scope: &Scope| scope.fork.is_some() && scope.code.contains(&pc);
         self.climb(self.last_before(pc), is_branch).map(|index| &self.scopes[index])
@@ -178,7 +178,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The target of an instruction that opens something, which must lie ahead, inside of what is open.
+    /// The target of an instruction that opens a scope or fork. It must lie ahead, inside of the open ones.
     fn end_of(&self, instruction: &Instruction) -> Result<usize, Misplaced> {
         let pc = instruction.pc;
         let target = instruction.targets().next().and_then(|target| usize::try_from(target).ok());
@@ -243,7 +243,7 @@ impl Reader {
         }
     }
 
-    /// Where what is innermost ends.
+    /// The end of the innermost open scope or fork.
     fn end(&self) -> usize {
         match self.open.last() {
             None => usize::MAX,
@@ -252,7 +252,7 @@ impl Reader {
         }
     }
 
-    /// Closes what ends before this pc.
+    /// Closes the scopes and forks that end before this pc.
     fn close_before(&mut self, pc: usize) -> Result<(), Misplaced> {
         while self.end() <= pc {
             if self.end() < pc {

@@ -1,4 +1,5 @@
-//! Register types: each register of a function has one, declared once, for the whole function.
+//! Register types: each register of a function has one, declared once, for the whole function. All parts of this crate,
+//! the linker and the runtime's typed code use them.
 //!
 //! An `any` register holds a tagged word, which the collector traces. The others hold raw bits,
 //! which it never looks at. The verifier proves that no instruction mixes them up, so neither
@@ -12,7 +13,7 @@
 //! and a type that is nested a thousand deep is a table of a thousand rows. The verifier lets no
 //! two rows be equal: inside a module two types are the same if their indices are.
 //!
-//! | type | what a register of it holds |
+//! | type | contents of a register |
 //! |---|---|
 //! | `tuple`, `list`, `map` | a value: no write to one register is seen through another |
 //! | `channel`, `reader`, `writer`, `barrier`, `bucket` | a reference to a communication primitive |
@@ -169,7 +170,7 @@ pub enum TypeDefinition {
     Writer(RegisterType),
     /// Where processes that are enrolled wait for each other.
     Barrier,
-    /// Where processes wait until somebody flushes it.
+    /// A bucket, where processes wait until a process flushes it.
     Bucket,
     /// A function that takes these parameters.
     Function {
@@ -229,7 +230,7 @@ impl TypeDefinition {
         list.iter().copied().chain(others.into_iter().flatten())
     }
 
-    /// The same definition with each of its types replaced.
+    /// The definition with each of its types replaced.
     pub fn map(&self, mut replace: impl FnMut(RegisterType) -> RegisterType) -> TypeDefinition {
         use TypeDefinition::*;
         let mut all = |types: &[RegisterType]| types.iter().copied().map(&mut replace).collect();
@@ -336,7 +337,7 @@ pub fn boxable_rows(types: &[TypeDefinition]) -> Vec<bool> {
     boxable
 }
 
-/// What an instruction's operand demands of its register's type.
+/// The demand of an instruction's operand on its register's type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TypeRule {
     /// Exactly `any`.

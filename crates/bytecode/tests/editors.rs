@@ -1,5 +1,5 @@
-//! The files for editors know all instructions: they are made of those in `editors/templates`, which this test writes
-//! anew with `BLESS=1`.
+//! The files for editors know all instructions: they are made from `editors/templates`. `BLESS=1` makes this test
+//! rewrite them.
 //!
 //! In a template, `@MNEMONICS|@` stands for all mnemonics with `|` between them, `@MNEMONICS @` for the same with blanks,
 //! and `@MNEMONICS"@` for each in quotes, with blanks between them.
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use squall_bytecode::instructions::Opcode;
 
-/// The templates, and what is made of them.
+/// The templates, and the files made from them.
 const FILES: [(&str, &str); 4] = [
     ("vscode-syntaxes-sqasm.tmLanguage.json", "vscode/syntaxes/sqasm.tmLanguage.json"),
     ("vim-syntax-sqasm.vim", "vim/syntax/sqasm.vim"),

@@ -1,4 +1,4 @@
-//! Parses files and shows what is wrong with them, or how fast that went.
+//! Parses files and shows their mistakes, or the speed of the parser.
 //!
 //! ```text
 //! cargo run --release -p squall-newspeak --example parse -- FILE…

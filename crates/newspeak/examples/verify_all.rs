@@ -1,4 +1,4 @@
-//! Compiles files and verifies the result; for trying things out.
+//! Compiles files and verifies the result, for experiments.
 use squall_newspeak::{CompileOptions, compile};
 fn main() {
     let trusted = std::env::args().any(|a| a == "--trusted");

@@ -1,14 +1,13 @@
-//! The syntax tree of one module.
+//! The syntax tree of one module. The parser makes it, and `lower` compiles it.
 //!
-//! Nodes live in arenas and name each other by index ([`entities`](crate::entities)); every
-//! node knows its span. An [`Ast`] is handed out only for programs without errors, so no node
-//! stands for a mistake. Type annotations are checked by the parser and leave no trace;
-//! parentheses only widen the span of what they enclose.
+//! Nodes live in arenas and name each other by index ([`entities`](crate::entities)); every node knows its span. An
+//! [`Ast`] exists only for programs without errors, so no node stands for a mistake. The parser checks type annotations
+//! and drops them; parentheses only widen the span of their contents.
 //!
-//! Who walks the tree may recurse, with one exception. Source brackets nest at most
-//! [`MOST_NESTED`](crate::parser::MOST_NESTED) deep, so does the tree, except that sends to
-//! sends (`a b c + d`) and setter sends of setter sends (`a:: b:: c`) form chains of any
-//! length. Walk those with [`Ast::chain`] and [`Ast::setters`].
+//! Code that walks the tree may recurse, with one exception. Source brackets nest at most
+//! [`MOST_NESTED`](crate::parser::MOST_NESTED) deep, and so does the tree, except that sends to sends (`a b c + d`) and
+//! setter sends of setter sends (`a:: b:: c`) form chains of any length. Walk those with [`Ast::chain`] and
+//! [`Ast::setters`].
 
 use std::ops::Index;
 
@@ -66,14 +65,14 @@ pub struct Identifier {
     pub span: Span,
 }
 
-/// Who may send a message to reach a member.
+/// The code that may send a message which reaches a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Only lexically: code inside the class declaration.
     Private,
     /// The class, its subclasses, and code inside. What members are by default.
     Protected,
-    /// Everybody.
+    /// All code.
     Public,
 }
 
@@ -84,10 +83,10 @@ pub enum Access {
 pub struct Class {
     /// The class's name; none for an object literal.
     pub name: Option<Identifier>,
-    /// Who may reach the class; public for the module and for object literals.
+    /// The visibility of the class; public for the module and for object literals.
     pub access: Access,
-    /// The primary factory: what the class object answers new instances to. Its parameters
-    /// are visible in the whole instance initialiser.
+    /// The primary factory: the class object's message for new instances. Its parameters are visible in the whole
+    /// instance initialiser.
     pub factory: Pattern,
     /// The superclass; none means `Object`.
     pub superclass: Option<Inheritance>,
@@ -110,8 +109,8 @@ pub struct Class {
 /// A superclass or mixin, and how it initialises its part of a new instance.
 #[derive(Clone, Copy, Debug)]
 pub struct Inheritance {
-    /// What evaluates to the class, in the scope of the enclosing object: a unary send to an
-    /// implicit receiver, `self`, `super` or `outer Name`, or just `outer Name`.
+    /// The expression that evaluates to the class, in the scope of the enclosing object: a unary send to an implicit
+    /// receiver, `self`, `super` or `outer Name`, or just `outer Name`.
     pub class: ExpressionId,
     /// The message that names the class's primary factory, in the scope of the instance
     /// initialiser; none means `new`. Never eventual, never binary.
@@ -134,7 +133,7 @@ pub struct Pattern {
 /// A slot declaration.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// Who may reach its accessors.
+    /// The visibility of its accessors.
     pub access: Access,
     /// Its name.
     pub name: Identifier,
@@ -149,11 +148,11 @@ pub struct Slot {
 /// A method declaration.
 #[derive(Clone, Debug)]
 pub struct Method {
-    /// Who may reach it.
+    /// The visibility of the method.
     pub access: Access,
     /// Selector and parameters.
     pub pattern: Pattern,
-    /// What it does. Without a `^` it answers self.
+    /// Its code. Without a `^` it answers self.
     pub body: Box<Body>,
     /// The whole declaration.
     pub span: Span,
@@ -164,13 +163,13 @@ pub struct Method {
 pub struct Block {
     /// Its parameters.
     pub parameters: Vec<Identifier>,
-    /// What it does. Without a `^` it answers its last statement's value, or nil.
+    /// Its code. Without a `^` it answers its last statement's value, or nil.
     pub body: Box<Body>,
     /// From bracket to bracket.
     pub span: Span,
 }
 
-/// What stands between the brackets of a method or block.
+/// The text between the brackets of a method or block.
 #[derive(Clone, Debug)]
 pub struct Body {
     /// Local variables, in order of initialisation.
@@ -188,8 +187,7 @@ pub struct Body {
 pub struct Local {
     /// Its name.
     pub name: Identifier,
-    /// Whether it was declared by `::=` or without an initialiser. Programs assign the other
-    /// ones too, and may.
+    /// Whether it was declared by `::=` or without an initialiser. Programs also assign the others, which is allowed.
     pub is_mutable: bool,
     /// Its initial value; none means nil.
     pub initializer: Option<ExpressionId>,
@@ -200,7 +198,7 @@ pub struct Local {
 /// `^ value`: return from the method, from a block too.
 #[derive(Clone, Copy, Debug)]
 pub struct Return {
-    /// What to return.
+    /// The returned value.
     pub value: ExpressionId,
     /// From the caret to the value's end.
     pub span: Span,
@@ -211,7 +209,7 @@ pub struct Return {
 /// An expression.
 #[derive(Clone, Copy, Debug)]
 pub struct Expression {
-    /// What it is.
+    /// Its form.
     pub kind: ExpressionKind,
     /// Where it is, with the parentheses around it.
     pub span: Span,
@@ -228,27 +226,27 @@ pub enum ExpressionKind {
     Super,
     /// `outer Name` not as a receiver: an enclosing object.
     Outer(Identifier),
-    /// A send. A lone identifier is one too, with an implicit receiver and no arguments:
-    /// whether it is a variable is for name resolution to say.
+    /// A send. A lone identifier is one too, with an implicit receiver and no arguments: name resolution decides
+    /// whether it is a variable.
     Send {
-        /// To whom.
+        /// The receiver.
         receiver: Receiver,
-        /// What.
+        /// The message.
         message: MessageId,
     },
     /// `name:: value`.
     SetterSend {
         /// The variable or setter.
         target: Identifier,
-        /// What to set it to, and the value of the expression.
+        /// The new value, which is also the value of the expression.
         value: ExpressionId,
     },
     /// `receiver first; second; …`: at least two messages to one receiver, the last one's
     /// answer being the value. Only the first may be eventual.
     Cascade {
-        /// To whom all messages go.
+        /// The receiver of all messages.
         receiver: Receiver,
-        /// What.
+        /// The messages.
         messages: List<MessageId>,
     },
     /// `{ a. b }`: a new array.
@@ -280,10 +278,10 @@ pub enum Literal {
     Symbol(Name),
 }
 
-/// To whom a message goes.
+/// The receiver of a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Receiver {
-    /// Nobody was named: the variable, the enclosing object or self that name resolution finds.
+    /// No receiver is written: name resolution finds the variable, the enclosing object or self.
     Implicit,
     /// `self`, lexically bound.
     SelfObject,
@@ -295,7 +293,7 @@ pub enum Receiver {
     Expression(ExpressionId),
 }
 
-/// What a send sends.
+/// The message of a send.
 #[derive(Clone, Copy, Debug)]
 pub struct Message {
     /// The whole selector.

@@ -1,9 +1,8 @@
-//! What the compiler has to say about a program.
+//! Diagnostics: the compiler's errors and warnings about a program. The command line, sessions and embedders show them.
 //!
-//! A [`Diagnostic`] is plain data: a severity, a stable [`Code`], a message, the places it
-//! speaks about and perhaps a hint how to go on. Its first [`Label`] is the place to jump
-//! to. Messages begin in lower case and end without a full stop; so do hints, which say
-//! what to write instead.
+//! A [`Diagnostic`] is plain data: a severity, a stable [`Code`], a message, the places that it concerns and an
+//! optional hint. Its first [`Label`] is the place to jump to. Messages and hints begin in lower case and end without a
+//! full stop; a hint says what to write instead.
 //!
 //! [`render`] shows diagnostics to people, [`json`] to programs.
 
@@ -17,22 +16,22 @@ use crate::source::Span;
 /// One error or warning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub code: Code,
-    /// What is wrong, in one line.
+    /// The mistake, in one line.
     pub message: String,
-    /// Where: at least one place, the principal one first.
+    /// The places, at least one, the principal one first.
     pub labels: Vec<Label>,
-    /// What to do about it, where that is obvious.
+    /// The remedy, if it is obvious.
     pub hint: Option<String>,
 }
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The program means something, though perhaps not what was intended.
+    /// The program is valid, but perhaps not what the user intended.
     Warning,
     /// The program cannot be compiled.
     Error,
@@ -48,12 +47,12 @@ impl Severity {
     }
 }
 
-/// A place a diagnostic speaks about.
+/// A place that a diagnostic concerns.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is there; may be empty where the message says it all.
+    /// A remark about the place; empty if the message suffices.
     pub text: String,
 }
 
@@ -73,7 +72,7 @@ impl Diagnostic {
         Diagnostic { severity, code, message, labels, hint: None }
     }
 
-    /// Says what is at the principal place.
+    /// Adds a remark about the principal place.
     pub fn labelled(mut self, text: impl Into<String>) -> Diagnostic {
         self.labels[0].text = text.into();
         self
@@ -85,7 +84,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says what to write instead.
+    /// Adds the text to write instead.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Diagnostic {
         self.hint = Some(hint.into());
         self
@@ -102,9 +101,9 @@ impl Diagnostic {
     }
 }
 
-/// A list of diagnostics that stays short whatever the program.
+/// A list of diagnostics with a limited length for every program.
 ///
-/// Errors and warnings are counted apart, so that warnings never hide the first error.
+/// Errors and warnings are counted apart, so warnings never hide the first error.
 #[derive(Clone, Default, Debug)]
 pub struct Reporter {
     list: Vec<Diagnostic>,
@@ -199,7 +198,7 @@ codes! {
     UnknownEscape = "unknown-escape";
     /// Double quotes around something other than one character.
     MalformedCharacter = "malformed-character";
-    /// A symbol literal without a selector or string behind its `#`.
+    /// A symbol literal without a selector or string after its `#`.
     MalformedSymbol = "malformed-symbol";
     /// A keyword written against its argument.
     KeywordWithoutSpace = "keyword-without-space";
@@ -221,7 +220,7 @@ codes! {
     MissingPeriod = "missing-period";
     /// A period that ends nothing.
     EmptyStatement = "empty-statement";
-    /// Text behind the `^` statement that ends a body.
+    /// Text after the `^` statement that ends a body.
     TextAfterReturn = "text-after-return";
     /// A `^` inside an expression or outside of any method.
     MisplacedReturn = "misplaced-return";
@@ -239,13 +238,13 @@ codes! {
     MalformedEventualSend = "malformed-eventual-send";
     /// A type annotation that the type grammar does not allow.
     MalformedType = "malformed-type";
-    /// A nested class behind a method or on the class side.
+    /// A nested class after a method or on the class side.
     MisplacedClass = "misplaced-class";
     /// Slots between `||` and `||`, which the dialect does not have.
     SimultaneousSlots = "simultaneous-slots";
-    /// Anything behind the class that a module consists of.
+    /// Text after the class that a module consists of.
     TextAfterModule = "text-after-module";
-    /// A comparison with `=` whose result nobody looks at.
+    /// A comparison with `=` whose result is not used.
     UnusedComparison = "unused-comparison";
     /// Two members of one side of a class, or two variables of one scope, with the same name.
     DuplicateName = "duplicate-name";

@@ -1,13 +1,12 @@
-//! The values of string, character and symbol literals.
+//! The values of string, character and symbol literals. Lexer and parser ask for them.
 //!
-//! In a string, two quotes stand for one, and a backslash begins an escape. An escape without
-//! a meaning stands for nothing at all, which the lexer warns of. Character literals know no
-//! escapes but the doubled quote. All functions here take the literal with its quotes and
-//! answer something sensible for malformed ones, which the lexer has reported.
+//! In a string, two quotes stand for one, and a backslash begins an escape. An escape without a meaning stands for no
+//! character, and the lexer warns of it. Character literals know no escapes but the doubled quote. All functions here
+//! take the literal with its quotes, and answer a usable value for malformed ones, which the lexer has reported.
 
 use std::borrow::Cow;
 
-/// The character a backslash and this one stand for.
+/// The character that a backslash and this character stand for.
 pub fn escaped(character: char) -> Option<char> {
     match character {
         't' => Some('\t'),
@@ -20,7 +19,7 @@ pub fn escaped(character: char) -> Option<char> {
     }
 }
 
-/// What `'text'` stands for.
+/// The value of `'text'`.
 pub fn string_value(literal: &str) -> Cow<'_, str> {
     let text = literal.strip_prefix('\'').unwrap_or(literal);
     let text = text.strip_suffix('\'').unwrap_or(text);
@@ -42,7 +41,7 @@ pub fn string_value(literal: &str) -> Cow<'_, str> {
     Cow::Owned(value)
 }
 
-/// What `"c"` stands for: a string of one character.
+/// The value of `"c"`: a string of one character.
 pub fn character_value(literal: &str) -> &str {
     let text = literal.strip_prefix('"').unwrap_or(literal);
     match text.chars().next() {
@@ -51,7 +50,7 @@ pub fn character_value(literal: &str) -> &str {
     }
 }
 
-/// The selector or string that `#selector` or `#'text'` stands for.
+/// The selector or string of `#selector` or `#'text'`.
 pub fn symbol_value(literal: &str) -> Cow<'_, str> {
     let text = literal.strip_prefix('#').unwrap_or(literal);
     if text.starts_with('\'') { string_value(text) } else { Cow::Borrowed(text) }

@@ -26,7 +26,7 @@ pub struct Numeral<'s> {
     exponent: Option<&'s str>,
 }
 
-/// What a numeral stands for.
+/// The value of a numeral.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NumeralValue {
     /// An integer of at most 64 bits.
@@ -37,7 +37,7 @@ pub enum NumeralValue {
     Double(f64),
 }
 
-/// What is wrong with a numeral.
+/// The defect of a numeral.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NumeralDefect {
     /// Nothing follows the radix: `16r`, `16rff`.
@@ -86,7 +86,7 @@ impl<'s> Numeral<'s> {
         self.text
     }
 
-    /// What is wrong with the numeral, errors before warnings.
+    /// The numeral's defect, errors before warnings.
     pub fn defect(&self) -> Option<NumeralDefect> {
         if let Some(radix) = self.radix {
             self.radix_defect(radix)
@@ -115,7 +115,7 @@ impl<'s> Numeral<'s> {
         }
         let digits = self.digits.chars().chain(self.fraction.unwrap_or("").chars());
         let beyond = |&digit: &char| digit_value(digit as u8) >= base;
-        // In radix 1 no digit but zero would be allowed: such numerals are tallies.
+        // In radix 1, zero would be the only digit: such numerals are tallies.
         let tally = base == 1;
         digits.filter(|_| !tally).find(beyond).map(NumeralDefect::DigitBeyondRadix)
     }
@@ -140,7 +140,7 @@ impl<'s> Numeral<'s> {
         self.fraction.is_some() || self.exponent.is_some()
     }
 
-    /// The standard library reads decimals correctly rounded, in the very form we scanned.
+    /// The standard library reads decimals correctly rounded, in the very form that was scanned.
     fn decimal(&self) -> f64 {
         self.text.parse().unwrap_or(0.0)
     }

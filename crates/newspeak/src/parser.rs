@@ -2,11 +2,10 @@
 //!
 //! # Protocol of the parsing methods
 //!
-//! A method that parses a phrase either consumes it and answers its node, or reports what is
-//! wrong and answers `Reported`, leaving the cursor where it got stuck. Loops over members,
-//! declarations, statements and elements catch that, `recover` to the next item, and go on, so
-//! that one run finds several mistakes. Of two complaints at one place only the first is
-//! reported.
+//! A method that parses a phrase either consumes it and answers its node, or reports the mistake and answers
+//! `Reported`, leaving the cursor at the mistake. Loops over members, declarations, statements and elements catch that,
+//! `recover` to the next item, and continue, so that one run finds several mistakes. Of two complaints at one place
+//! only the first is reported.
 //!
 //! # Depth
 //!
@@ -16,11 +15,11 @@
 //!
 //! # Two attempts
 //!
-//! A forgotten closing bracket is legal text for a long way: in `foo = ( a  bar = ( b )` the
-//! second method reads as messages to `a`. Only indentation tells, and indentation has no
-//! meaning in the language. Hence a program is first parsed by the book. If that finds errors,
-//! and the brackets do not match, it is parsed once more, by a parser that takes a line which
-//! looks like the next method for the next method ([`TokenKind::Barrier`], `guesses.rs`), just
+//! A forgotten closing bracket is legal text for a long way: in `foo = ( a  bar = ( b )` the second method reads as
+//! messages to `a`. Only indentation shows the mistake, and indentation has no meaning in the language. So a program is
+//! first parsed by the grammar alone. If that finds errors, and the brackets do not match, it is parsed once more, only
+//! to explain the errors better. The second parser treats a line that looks like the next method as the next method
+//! ([`TokenKind::Barrier`], `guesses.rs`).
 //! to explain the errors better.
 
 mod bodies;
@@ -42,11 +41,11 @@ use crate::token::{Token, TokenKind};
 use self::guesses::Surroundings;
 use self::recovery::Brackets;
 
-/// How many brackets, object literals and types may nest in each other. Hand-written programs
-/// stay below twenty; generated ones have room; the parser's native stack stays below 512 KiB.
+/// The greatest nesting of brackets, object literals and types. Hand-written programs stay below twenty; generated ones
+/// have room; the parser's native stack stays below 512 KiB.
 pub const MOST_NESTED: usize = 256;
 
-/// What parsing a source yields.
+/// The result of parsing a source.
 #[derive(Clone, Debug)]
 pub struct Parse {
     /// The tree, if and only if there are no errors.
@@ -76,13 +75,13 @@ pub fn parse(source: &Source) -> Parse {
 /// A part of a program that stands alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fragment {
-    /// What a block may contain, without its brackets and parameters.
+    /// The contents of a block, without its brackets and parameters.
     Statements,
-    /// What a class may contain in its second pair of parentheses.
+    /// The contents of a class's second pair of parentheses.
     Members,
 }
 
-/// What is wrong with a text that is a fragment of a program: errors and warnings by place.
+/// The mistakes of a text that is a fragment of a program: errors and warnings by place.
 pub fn check_fragment(source: &Source, fragment: Fragment) -> Vec<Diagnostic> {
     let Tokens { list, diagnostics: mut reporter, is_cut_short } = tokenize(source);
     if !is_cut_short {
@@ -113,7 +112,7 @@ fn brackets_match(tokens: &[Token]) -> bool {
     brackets.depth() == 0
 }
 
-/// What one run over the tokens found.
+/// The results of one run over the tokens.
 struct Attempt {
     module: Option<ClassId>,
     nodes: Nodes,
@@ -143,12 +142,12 @@ type Parsed<T> = Result<T, Reported>;
 struct Parser<'s> {
     source: &'s Source,
     text: &'s str,
-    /// What the source is, in words.
+    /// The name of the source's kind, in words.
     whole: &'static str,
     tokens: &'s [Token],
     /// Where `current` stands in `tokens`.
     position: usize,
-    /// The token at the cursor, or what is left of it: see [`Parser::split`].
+    /// The token at the cursor, or the rest of it: see [`Parser::split`].
     current: Token,
     /// The last token consumed.
     previous: Token,
@@ -163,13 +162,13 @@ struct Parser<'s> {
     guesses: Guesses,
     around: Surroundings,
 
-    /// Expressions that wait to become a list. Whoever pushes some also takes them.
+    /// Expressions that wait to become a list. The method that pushes them also takes them.
     operands: Vec<ExpressionId>,
-    /// Messages that wait to become a list, likewise.
+    /// Messages that wait to become a list, in the same way.
     messages: Vec<MessageId>,
-    /// Keywords that wait to become a selector, likewise.
+    /// Keywords that wait to become a selector, in the same way.
     keywords: Vec<Span>,
-    /// Where keywords are joined.
+    /// The buffer in which keywords are joined.
     selector: String,
 }
 
@@ -228,7 +227,7 @@ impl<'s> Parser<'s> {
         list
     }
 
-    /// The receiver that an expression is when it is sent a message.
+    /// The form of an expression as a receiver.
     fn receiver(&self, expression: ExpressionId) -> Receiver {
         match self.nodes[expression].kind {
             ExpressionKind::SelfObject => Receiver::SelfObject,

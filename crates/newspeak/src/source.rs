@@ -1,4 +1,4 @@
-//! Source text and places in it.
+//! Source text and places in it. All parts of the compiler and its callers name places by them.
 //!
 //! A [`Source`] is always valid UTF-8 of at most [`MAX_SOURCE_BYTES`]. Bytes that are not
 //! UTF-8 are replaced one for one by spaces and remembered, so that every offset still
@@ -22,7 +22,7 @@ pub struct Source {
     line_starts: Vec<u32>,
 }
 
-/// Why a source's bytes could not be taken as they are.
+/// A reason why a source's bytes could not be taken unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Defect {
     /// A stretch of bytes that is not UTF-8.
@@ -41,7 +41,7 @@ impl Source {
         Source::with_defects(name.into(), text, Vec::new())
     }
 
-    /// A source from the bytes of a file, whatever they are.
+    /// A source from the bytes of a file, even invalid ones.
     pub fn from_bytes(name: impl Into<String>, bytes: &[u8]) -> Source {
         if bytes.len() > MAX_SOURCE_BYTES {
             return Source::too_large(name.into(), bytes.len());
@@ -80,7 +80,7 @@ impl Source {
         &self.text
     }
 
-    /// What had to be replaced or refused in the caller's bytes.
+    /// The parts of the caller's bytes that were replaced or refused.
     pub fn defects(&self) -> &[Defect] {
         &self.defects
     }
@@ -113,13 +113,13 @@ impl Source {
         Span { start, end }
     }
 
-    /// The empty span behind the last character.
+    /// The empty span after the last character.
     pub fn end(&self) -> Span {
         Span::from(self.text.len()..self.text.len())
     }
 }
 
-/// Adjacent invalid stretches are one defect, or a binary file would have thousands.
+/// Adjacent invalid stretches are one defect; a binary file would have thousands otherwise.
 fn note_invalid(defects: &mut Vec<Defect>, span: Span) {
     if let Some(Defect::NotUtf8(last)) = defects.last_mut()
         && last.end == span.start
@@ -160,12 +160,12 @@ impl Span {
         Span { start: self.start, end: last.end }
     }
 
-    /// The empty span in front of this one.
+    /// The empty span before this one.
     pub fn before(self) -> Span {
         Span { start: self.start, end: self.start }
     }
 
-    /// The empty span behind this one.
+    /// The empty span after this one.
     pub fn after(self) -> Span {
         Span { start: self.end, end: self.end }
     }

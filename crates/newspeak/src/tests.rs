@@ -44,7 +44,7 @@ fn check_tree(text: &str, expected: Expect) {
     expected.assert_eq(&dump::ast(&tree(text)));
 }
 
-/// Compares the trees of bodies, one a line, without what surrounds them.
+/// Compares the trees of bodies, one a line, without the nodes around them.
 fn check_bodies(bodies: &[&str], expected: Expect) {
     let trees: Vec<String> = bodies.iter().map(|body| body_tree(body)).collect();
     expected.assert_eq(&trees.join(""));
@@ -57,7 +57,7 @@ fn body_tree(body: &str) -> String {
     format!("{body}\n    {inner}\n")
 }
 
-/// Compares what is reported about a program that has at least one mistake.
+/// Compares the diagnostics of a program that has at least one mistake.
 fn check_mistakes(text: &str, expected: Expect) {
     let source = source(text);
     let parse = parse(&source);

@@ -1,15 +1,14 @@
-//! Tokens: the words of the language, each a kind and a place.
+//! Tokens: the words of the language, each a kind and a place. The lexer makes them for the parser.
 //!
-//! A token carries no value. Its text is the source's text at its span, and
-//! [`literals`](crate::literals) and [`numerals`](crate::numerals) say what that stands for.
-//! White space and comments are not tokens.
+//! A token carries no value. Its text is the source's text at its span, and [`literals`](crate::literals) and
+//! [`numerals`](crate::numerals) compute its value. White space and comments are not tokens.
 
 use crate::source::Span;
 
 /// One token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// Where it is.
     pub span: Span,
@@ -18,7 +17,7 @@ pub struct Token {
 /// The kinds of tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum TokenKind {
-    /// `name`; the reserved words too, which only some places treat specially.
+    /// `name`; also the reserved words, which only some places treat specially.
     Identifier,
     /// `name:`
     Keyword,
@@ -70,10 +69,10 @@ pub enum TokenKind {
     OpenBrace,
     /// `}`
     CloseBrace,
-    /// The beginning of what looks like the next member of a class, in a place where a
-    /// closing bracket is missing. Only the parser makes these, to explain a mistake.
+    /// The beginning of text that looks like the next member of a class, in a place where a closing bracket is missing.
+    /// Only the parser makes these, to explain a mistake.
     Barrier,
-    /// Behind the last token.
+    /// The place after the last token.
     EndOfFile,
 }
 

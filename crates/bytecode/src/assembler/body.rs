@@ -1,4 +1,4 @@
-//! Functions: declarations and code.
+//! Functions: assembles their declarations and their code.
 //!
 //! The code is laid out while it is read, since the mnemonic determines an instruction's length.
 //! Operands that name labels are filled in at the end.

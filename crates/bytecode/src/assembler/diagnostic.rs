@@ -1,4 +1,4 @@
-//! Problems in a text, as plain data; somebody else shows them.
+//! The mistakes in a text, as plain data. The command line and embedders show them.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of this span to the end of another one on the same line, else this span.
+    /// From the start of this span to the end of another one on the same line; for another line, this span.
     pub fn to(self, end: Span) -> Span {
         if end.line != self.line || end.column < self.column {
             return self;
@@ -28,11 +28,11 @@ impl Span {
 pub struct Diagnostic {
     /// Where.
     pub span: Span,
-    /// What is wrong, as a sentence without its end.
+    /// The mistake, as a sentence without its end.
     pub message: String,
-    /// What to write next to the marked place; can be empty.
+    /// The text next to the marked place; may be empty.
     pub label: String,
-    /// What to do about it, if there is something to suggest.
+    /// The suggestion, if there is one.
     pub hint: Option<String>,
 }
 

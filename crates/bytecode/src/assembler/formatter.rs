@@ -1,13 +1,13 @@
-//! The text form in one layout: the formatter behind `squall format`.
+//! The formatter of the text form, behind `squall format`.
 //!
-//! A line stays a line, and says the same: its tokens are those that the assembler reads, in the same spelling, and
-//! comments stay where they are. What changes is white space.
+//! Each line keeps its meaning: its tokens are those that the assembler reads, in the same spelling, and comments stay
+//! in their places. Only white space changes.
 //!
-//! - What is between braces is indented by four columns; labels stand at the margin.
-//! - Operands begin in the same column, unless the mnemonic is long; one blank stands behind a comma, none before.
-//! - Comments at the ends of lines are below each other in each paragraph.
-//! - There is one blank line at most, none at the start and the end of what is between braces, and one behind an
-//!   item with braces.
+//! - Text between braces is indented by four columns; labels stand at the margin.
+//! - Operands begin in the same column, unless the mnemonic is long; one blank follows a comma, none precedes it.
+//! - Comments at the ends of lines are aligned within each paragraph.
+//! - There is at most one blank line, none at the start and the end of the text between braces, and one after an item
+//!   with braces.
 //!
 //! Formatting a formatted text changes nothing.
 
@@ -15,7 +15,7 @@ use super::diagnostic::{Diagnostic, Diagnostics};
 use super::lexer::{Token, TokenKind, tokenize};
 use crate::instructions::Opcode;
 
-/// How far what is between braces stands from the margin.
+/// The indentation of the text between braces.
 const INDENTATION: usize = 4;
 
 /// How wide mnemonics are, as the disassembler has them.
@@ -42,7 +42,7 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 
 /// A line of the text, taken apart.
 struct Line {
-    /// What is before the comment, with blanks where they belong.
+    /// The text before the comment, with its blanks.
     code: String,
     comment: String,
     kind: Kind,
@@ -108,7 +108,7 @@ fn is_apart(one: &Token, other: &Token) -> bool {
     match (&one.kind, &other.kind) {
         (_, TokenKind::Mark(',' | ')' | ':' | '*' | '<' | '>')) => false,
         (TokenKind::Mark('(' | ':' | '*' | '<' | '@' | '#'), _) => false,
-        // `function(i64)` is a type, `"f" (1)` a name and how many parameters there are.
+        // `function(i64)` is a type; `"f" (1)` is a name and a number of parameters.
         (TokenKind::Name(_), TokenKind::Mark('(')) => false,
         _ => true,
     }

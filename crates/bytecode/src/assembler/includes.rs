@@ -1,15 +1,15 @@
-//! Includes: one module from several files.
+//! Includes: make one module of several files. The assembler calls this before it reads the text.
 //!
-//! A line `include "types.sqasm"` stands for the lines of that file, which is looked for beside the file with the
-//! line. It may stand anywhere, also in the body of an item. What a file is, the caller says; this crate reads none.
+//! A line `include "types.sqasm"` stands for the lines of that file, which is searched next to the including file. The
+//! line may stand anywhere, even in the body of an item. The caller provides the text of a file; this crate reads no
+//! files.
 //!
-//! A file is included once: a second `include` of it stands for nothing, so that several files can include what they all
-//! need. A file that includes itself, directly or through others, is a mistake. Only files whose names end in
-//! `.sqasm` can be included: whoever can have a module assembled learns nothing of other files from what is
-//! reported about them.
+//! A file is included once: a second `include` of it has no effect, so that several files can include a common one. A
+//! file that includes itself, directly or through others, is a mistake. Only files whose names end in `.sqasm` can be
+//! included: so the reported mistakes reveal nothing of other files to a caller that has a module assembled.
 //!
-//! The assembler sees one text. Where each of its lines comes from is remembered here, so a [`Mistake`] names the file
-//! and the line that somebody has written.
+//! The assembler sees one text. This module remembers the origin of each of its lines, so a [`Mistake`] names the file
+//! and the line that the user has written.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -32,9 +32,9 @@ const MOST_BYTES: usize = 64 << 20;
 /// A file of a module.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its path, relative to whatever the first file's is.
+    /// Its path, relative to the base of the first file's path.
     pub name: String,
-    /// What is in it.
+    /// Its text.
     pub text: String,
 }
 
@@ -86,7 +86,7 @@ impl Sources {
         &self.files
     }
 
-    /// The same, for who needs nothing else.
+    /// The files alone, for callers that need nothing else.
     pub fn into_files(self) -> Vec<File> {
         self.files
     }
@@ -117,7 +117,7 @@ impl Sources {
         Mistake { file, diagnostic }
     }
 
-    /// Appends a file, with what it includes. `open` are the files that are being included.
+    /// Appends a file and the files that it includes. `open` are the files that are being included.
     fn add(&mut self, file: File, open: &mut Vec<usize>, read: Read) {
         let index = self.files.len();
         let lines: Vec<String> = file.text.lines().map(str::to_owned).collect();
@@ -147,7 +147,7 @@ impl Sources {
         }
     }
 
-    /// Appends the file that another one includes, unless that was done before.
+    /// Appends an included file, unless it was appended before.
     fn include(
         &mut self,
         by: usize,
@@ -181,7 +181,7 @@ impl Sources {
         Ok(())
     }
 
-    /// The mistake of a file that includes itself, with the way.
+    /// The mistake of a file that includes itself, with the chain of includes.
     fn circle(&self, span: Span, known: usize, open: &[usize]) -> Diagnostic {
         let way = open.iter().skip_while(|file| **file != known).chain([&known]);
         let way: Vec<&str> = way.map(|file| self.files[*file].name.as_str()).collect();
@@ -211,7 +211,7 @@ fn include(text: &str, line: u32) -> Option<Result<(String, Span)>> {
     }
 }
 
-/// The path of a file that another one includes, without `.` and as few `..` as may be.
+/// The path of an included file, without `.` and with as few `..` as possible.
 fn resolve(by: &str, path: &str) -> PathBuf {
     let beside = Path::new(by).parent().unwrap_or(Path::new("")).join(path);
     let mut simple = PathBuf::new();
@@ -239,7 +239,7 @@ mod tests {
         Sources::gather(files[0].0, files[0].1, &read)
     }
 
-    /// What is wrong, as `file:line:column: message`.
+    /// The mistakes, as `file:line:column: message`.
     fn mistakes(files: &[(&str, &str)]) -> Vec<String> {
         let sources = gather(files);
         let mistakes = sources.assemble().err().unwrap_or_default();

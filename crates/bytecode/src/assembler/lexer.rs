@@ -1,4 +1,4 @@
-//! Cuts a text into tokens.
+//! The lexer: cuts a text into tokens for the assembler and the formatter.
 
 use super::diagnostic::{Diagnostic, Diagnostics, Span};
 
@@ -9,7 +9,7 @@ pub(super) struct Token<'t> {
     pub span: Span,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum TokenKind<'t> {
     /// A keyword, mnemonic, label, or typed index such as `r3`.
@@ -20,7 +20,7 @@ pub(super) enum TokenKind<'t> {
     Number(&'t str),
     /// A text between quotes, unescaped.
     Text(String),
-    /// A character that stands for itself, or `..` and `->` by their first.
+    /// A character that is a token by itself, or the first one of `..` and `->`.
     Mark(char),
     /// The end of a line, or of the text.
     LineEnd,

@@ -1,4 +1,4 @@
-//! How a module is linked to others: its name, what it imports and what it exports.
+//! The links of a module to others: assembles its name, its imports and its exports.
 
 use super::diagnostic::Diagnostics;
 use super::lexer::TokenKind;

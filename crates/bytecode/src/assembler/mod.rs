@@ -1,8 +1,8 @@
-//! The text form of modules, `.sqasm` files, turned into modules.
+//! The assembler: makes modules of the text form, `.sqasm` files. The facade (`squall::compiler`) and the fuzz targets
+//! call it.
 //!
-//! The disassembler writes this form; assembling what it wrote gives the same module again,
-//! whatever the module. The assembler checks what the text form can say, not whether the module
-//! makes sense: that is the verifier's business.
+//! The disassembler writes this form; assembling its output gives the same module again, for every module. The
+//! assembler checks the text only; the verifier checks whether the module makes sense.
 //!
 //! # The text form
 //!

@@ -19,7 +19,7 @@ const ITEMS: [&str; 12] = [
     "function", "process",
 ];
 
-/// Assembles whatever of the module can be made sense of.
+/// Assembles all parts of the module that can be understood.
 pub(super) fn assemble(tokens: &[Token], diagnostics: &mut Diagnostics) -> (Module, Places) {
     let items = split(tokens, diagnostics);
     let mut scope = Scope::default();
@@ -93,7 +93,7 @@ fn split<'a, 't>(tokens: &'a [Token<'t>], diagnostics: &mut Diagnostics) -> Vec<
     items
 }
 
-/// The module so far, and what names stand for.
+/// The module so far, and the meanings of names.
 #[derive(Default)]
 pub(super) struct Scope<'t> {
     pub builder: ModuleBuilder,

@@ -1,7 +1,7 @@
-//! Where the parts of a module stand in the text that it was assembled from.
+//! The places of a module's parts in the text that it was assembled from.
 //!
-//! The verifier and the linker know a module, not its text. What they find is about a part of it
-//! ([`Place`]); these tables say where somebody has written that, and how they have called it.
+//! The verifier and the linker know a module, not its text. Their errors name a part of it ([`Place`]); these tables
+//! give the place and the name of that part in the text.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ impl Places {
         }
     }
 
-    /// What the verifier has found, where it stands. An error that has no place is on line 0.
+    /// The verifier's error as a mistake at its place in the text. An error without a place is on line 0.
     pub fn diagnostic(&self, error: &VerifyError) -> Diagnostic {
         let span = self.find(error.place).unwrap_or(Span { line: 0, column: 0, length: 0 });
         let diagnostic = Diagnostic::new(span, error.message.clone()).label(self.label(error));
@@ -111,7 +111,7 @@ impl Places {
         name.map_or_else(String::new, |name| format!("in {name}"))
     }
 
-    /// What the text calls the registers, functions and types that a message names.
+    /// The text's names for the registers, functions and types that a message names.
     fn explain(&self, error: &VerifyError) -> Vec<String> {
         let function = error.function.and_then(|id| self.function(id));
         let mut names = Vec::new();

@@ -29,7 +29,7 @@ impl<'a, 't> Statement<'a, 't> {
         self.peek().span
     }
 
-    /// What was read from a place on.
+    /// The text read since a place.
     pub fn since(&self, start: Span) -> Span {
         start.to(self.last)
     }

@@ -1,4 +1,4 @@
-//! Types: where they are declared, and where they are written in place.
+//! Types: assembles their declarations, and types that are written in place.
 //!
 //! A type in place is the first row of the type table that is equal to it, or a new one at the
 //! table's end; so is a type that is declared with a symbolic name. A type that is declared by its

@@ -1,4 +1,4 @@
-//! Constants and sites, where they are declared and where they are written in place.
+//! Constants and sites: assembles their declarations, and those that are written in place.
 
 use num_bigint::BigInt;
 

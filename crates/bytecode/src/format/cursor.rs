@@ -1,4 +1,4 @@
-//! Reads numbers from a part of a module file, and knows where it is.
+//! Reads numbers from a part of a module file, and tracks the position for errors.
 
 use super::error::{Entity, FormatError, FormatErrorKind, Section};
 

@@ -1,4 +1,4 @@
-//! Why bytes are no module, or a module has no binary form.
+//! The reasons why bytes are no module, or why a module has no binary form.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ impl fmt::Display for Entity {
     }
 }
 
-/// Bytes that are no module: what is wrong, and where.
+/// The error in bytes that are no module, and its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormatError {
     /// The byte where the trouble starts.
@@ -62,11 +62,11 @@ pub struct FormatError {
     pub section: Option<Section>,
     /// The table entry it is in.
     pub entity: Option<Entity>,
-    /// What is wrong.
+    /// The error.
     pub kind: FormatErrorKind,
 }
 
-/// What can be wrong with the bytes of a module file.
+/// The errors in the bytes of a module file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FormatErrorKind {
     /// The file does not start like a module file.
@@ -88,14 +88,14 @@ pub enum FormatErrorKind {
     BadNumber,
     /// A number is too large.
     TooLarge {
-        /// What it counts or names.
+        /// The name of the counted or named thing.
         what: &'static str,
         /// The largest possible value.
         limit: u64,
     },
     /// A code stands for nothing.
     UnknownCode {
-        /// What kind of thing it should stand for.
+        /// The kind of thing that it should stand for.
         what: &'static str,
         /// The code.
         code: u8,

@@ -1,4 +1,5 @@
-//! The binary form of a module.
+//! The binary form of a module, `.sqb` files. The runtime decodes the library from it, and the command line reads and
+//! writes it.
 //!
 //! ```text
 //! offset
@@ -47,14 +48,13 @@
 //!
 //! # Properties
 //!
-//! - **Canonical.** A module has one binary form: numbers are as short as possible, nothing is
-//!   left over at the end of an entry, a section or the file. So `encode(decode(bytes)) == bytes`.
-//! - **Lazy.** [`ModuleImage::open`] checks the checksum and finds the entries of the tables, in a
-//!   time that hardly depends on how much code there is; functions and classes are decoded one by
-//!   one when they are asked for.
-//! - **Safe on any bytes.** Decoding ends with a module or a [`FormatError`]. No number in the file
-//!   makes it allocate more than a small multiple of the file's size. A decoded module can still be
-//!   nonsense: that is the verifier's business.
+//! - **Canonical.** A module has one binary form: numbers are as short as possible, no bytes are left over at the end
+//!   of an entry, a section or the file. So `encode(decode(bytes)) == bytes`.
+//! - **Lazy.** [`ModuleImage::open`] checks the checksum and finds the entries of the tables, in a time that hardly
+//!   depends on the amount of code; functions and classes are decoded one by one on request.
+//! - **Safe on any bytes.** Decoding ends with a module or a [`FormatError`]. No number in the file makes it allocate
+//!   more than a small multiple of the file's size. A decoded module can still be nonsense: the verifier finds that
+//!   out.
 //!
 //! # Limits
 //!

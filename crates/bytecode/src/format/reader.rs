@@ -111,12 +111,12 @@ impl<'a> ModuleImage<'a> {
         &self.types
     }
 
-    /// What the module needs of others.
+    /// The functions that the module imports.
     pub fn imports(&self) -> &[Import] {
         &self.links.imports
     }
 
-    /// What others can import from it.
+    /// The functions that other modules can import from it.
     pub fn exports(&self) -> &[Export] {
         &self.links.exports
     }

@@ -1,4 +1,5 @@
-//! Modules of any content, hardly ever correct: for the forms, which must represent them all.
+//! Modules of any content, hardly ever correct, for tests of the text form and the binary form, which must represent
+//! all of them.
 
 use num_bigint::BigInt;
 

@@ -1,9 +1,9 @@
 //! Random functions that the verifier accepts, as a compiler would make them: structured control
 //! flow, calls in windows, regions, home markers.
 //!
-//! The generator knows which registers are initialised. Where paths meet again it goes on with
-//! those that are so on both. Loops and regions fix a *floor*: below it no register is lost
-//! inside, so what is initialised below it at the start is so at each turn and in the handler.
+//! The generator knows which registers are initialised. Where paths meet again, it continues with the registers that
+//! are initialised on both. Loops and regions fix a *floor*: below it no register is lost inside, so the registers
+//! below it that are initialised at the start stay so at each turn and in the handler.
 
 use super::Entropy;
 use crate::builder::{Argument, FunctionBuilder, Signature};
@@ -13,7 +13,7 @@ use crate::module::{Access, Constant, FunctionKind, Module, RegionKind, Site};
 use crate::register_set::RegisterSet;
 use crate::types::{RegisterType, TypeDefinition};
 
-/// What the frame looks like: arguments, typed registers, the home, and working registers.
+/// The shape of the frame: arguments, typed registers, the home, and working registers.
 const TYPED: [RegisterType; 5] =
     [RegisterType::F64, RegisterType::I64, RegisterType::Bool, LIST, MAP];
 /// Those of them that are raw bits.
@@ -239,7 +239,7 @@ impl Generator<'_> {
         set
     }
 
-    /// What a call leaves.
+    /// The state after a call.
     fn call(&mut self, set: RegisterSet, window: usize, destination: Register) -> RegisterSet {
         let mut set = set & RegisterSet::below(window - 1);
         set.insert(destination);
@@ -324,7 +324,7 @@ impl Generator<'_> {
         success & failure
     }
 
-    /// A floor between the given one and the end of what can hold a window.
+    /// A floor between the given one and the last place of a window.
     fn raise_floor(&mut self, floor: usize) -> usize {
         floor + self.random.below(self.types.len() - 4 - floor)
     }

@@ -1,4 +1,4 @@
-//! The example modules, which are also where fuzzing starts.
+//! The example modules, which are also the seeds of the fuzz targets.
 
 use crate::assembler::assemble;
 use crate::format::encode;

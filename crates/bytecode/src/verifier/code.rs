@@ -1,4 +1,4 @@
-//! Properties 13 to 22: each instruction for itself.
+//! Properties 13 to 22: each instruction alone.
 
 use super::Facts;
 use super::report::{Place, Report};
@@ -9,7 +9,7 @@ use crate::module::{Constant, Function, FunctionKind, Site};
 use crate::register_set::RegisterSet;
 use crate::types::{RegisterType, TypeDefinition, TypeRule};
 
-/// What is wrong with an instruction.
+/// The mistake in an instruction.
 pub(super) type Check = Result<(), String>;
 
 /// Variables of one context.
@@ -150,7 +150,7 @@ impl CodeChecker<'_> {
         }
     }
 
-    /// The type of what goes through a channel.
+    /// The type of the values that go through a channel.
     fn element_of(&self, channel: Register) -> Option<RegisterType> {
         let kind = self.register_type(channel).ok()?;
         match self.facts.module.definition(kind)? {
@@ -181,7 +181,7 @@ impl CodeChecker<'_> {
         }
     }
 
-    /// Property 15, and 16 for what calls destroy.
+    /// Property 15, and 16 for the registers that calls destroy.
     fn check_window(&self, instruction: &Instruction) -> Check {
         let Some(window) = instruction.window() else { return Ok(()) };
         if window.0 == 0 {
@@ -300,7 +300,7 @@ impl CodeChecker<'_> {
         if suitable { Ok(()) } else { Err(format!("{id} is of another kind")) }
     }
 
-    /// What the table does not say: properties 18 to 22.
+    /// The rules beyond the table: properties 18 to 22.
     fn check_opcode(&self, instruction: &Instruction) -> Check {
         let at = |kind: OperandKind| {
             instruction.info().operand(kind).map_or(0, |operand| instruction.value(operand))
@@ -423,7 +423,7 @@ impl CodeChecker<'_> {
         self.check_answer(destination, &id.to_string(), callee.result)
     }
 
-    /// The types of the registers from `start` on are those of the parameters of what is called `callee`.
+    /// The types of the registers from `start` on are those of the parameters of `callee`.
     pub(super) fn check_given(
         &self,
         start: usize,
@@ -444,7 +444,7 @@ impl CodeChecker<'_> {
         Err(format!("r{} is `{given}`, but {callee} takes `{wanted}`", start + place))
     }
 
-    /// A register has the type of what a call answers.
+    /// A register has the type of a call's answer.
     pub(super) fn check_answer(
         &self,
         destination: Register,

@@ -1,4 +1,4 @@
-//! Properties 23 and 24: what holds on every path through the code.
+//! Properties 23 and 24: they hold on every path through the code.
 
 use super::report::{Place, Report};
 use crate::decode::Instruction;

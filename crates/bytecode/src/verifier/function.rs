@@ -46,7 +46,7 @@ struct FunctionChecker<'a, 'm> {
     id: FunctionId,
     function: &'a Function,
     report: &'a mut Report<'m>,
-    /// What is being checked.
+    /// The place that is being checked.
     place: Place,
 }
 
@@ -102,7 +102,7 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
         }
     }
 
-    /// A process shares no objects, and nobody gets a result.
+    /// A process shares no objects, and has no result.
     fn check_process(&mut self, arguments: usize) {
         let parameters = &self.function.registers[..arguments];
         if parameters.contains(&RegisterType::Any) {

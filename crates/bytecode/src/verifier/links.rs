@@ -1,4 +1,4 @@
-//! Properties 29 to 31: what a module imports and exports.
+//! Properties 29 to 31: the imports and exports of a module.
 
 use std::collections::HashSet;
 

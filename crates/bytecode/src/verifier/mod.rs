@@ -1,10 +1,11 @@
-//! Proves, once and before a module runs, that running it cannot harm the virtual machine.
+//! The verifier: proves, once and before a module runs, that running it cannot harm the virtual machine.
+//! `squall::compiler` calls it for all bytecode that comes from outside.
 //!
-//! Execution relies on what is listed here and checks none of it again. Code that passed cannot
-//! read or write outside its frame, mix up tagged words and raw bits, read a register that holds
-//! no value, reach an address that is no instruction, or run a cycle that is never interrupted.
-//! What depends on the classes of objects (a receiver that is no context, a selector that
-//! nobody understands) is left to execution and ends in a guest fault.
+//! Execution relies on the properties listed here and checks none of them again. Verified code cannot read or write
+//! outside of its frame, mix up tagged words and raw bits, read a register without a value, reach an address that is no
+//! instruction, or run a cycle that is never interrupted. Properties that depend on the classes of objects (a receiver
+//! that is no context, a selector that the receiver does not understand) are left to execution and end in a guest
+//! fault.
 //!
 //! # Properties of a module
 //!
@@ -138,7 +139,7 @@ use report::Report;
 pub enum Trust {
     /// It comes with the virtual machine and may use primitives.
     Trusted,
-    /// It can come from anybody.
+    /// It can come from any source.
     Untrusted,
 }
 
@@ -159,11 +160,11 @@ pub fn verify(module: &Module, trust: Trust) -> Result<(), Vec<VerifyError>> {
     report.finish()
 }
 
-/// A module, and what is looked up in it again and again.
+/// A module, with data that is looked up repeatedly.
 struct Facts<'a> {
     module: &'a Module,
     trust: Trust,
-    /// For each string how many arguments it takes as a selector; none for the empty string.
+    /// For each string, the number of arguments it takes as a selector; `None` for the empty string.
     arities: Vec<Option<usize>>,
     /// For the name of a slot the selector of its setter, if that is a string of the module.
     setters: HashMap<StringId, StringId>,
@@ -172,7 +173,7 @@ struct Facts<'a> {
     ordered: Vec<bool>,
     /// For each row of the type table whether there are objects for its values.
     boxable: Vec<bool>,
-    /// For each row of the type table its text, if that is short; once somebody asks.
+    /// For each row of the type table its text, if that is short; made at the first request.
     texts: OnceCell<Vec<Option<String>>>,
 }
 

@@ -42,7 +42,7 @@ fn check_kind(function: &Function, scopes: &Scopes) -> Check {
     }
 }
 
-/// Guards stand behind an `alt`, with nothing between them, and nothing else leads there.
+/// The alternatives of an `alt` follow it without gaps, and nothing else leads there.
 fn check_guards(function: &Function) -> Check {
     let mut guards = vec![false; function.code.len()];
     let mut is_open = false;
@@ -95,7 +95,7 @@ fn check_ways_to(function: &Function, guards: &[bool]) -> Check {
     Ok(())
 }
 
-/// The register that `accept` puts the writer into stays as it is until `end_accept`.
+/// The register that `accept` puts the writer into does not change until `end_accept`.
 fn check_writers(function: &Function, scopes: &Scopes) -> Check {
     if scopes.scopes.iter().all(|scope| scope.fork.is_some()) {
         return Ok(());
@@ -149,7 +149,7 @@ pub(super) fn check_forks(id: FunctionId, function: &Function, report: &mut Repo
     }
 }
 
-/// What is wrong with a fork, in words.
+/// The mistakes of a fork, in words.
 fn races(function: &Function, fork: &ForkMap) -> Vec<String> {
     let mut problems = Vec::new();
     for (number, branch) in fork.branches.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What the verifier found, and where.
+//! The verifier's errors and their places. The assembler's places and the command line show them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::module::{LineEntry, Module};
 /// A property that does not hold, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VerifyError {
-    /// What it is about.
+    /// The place of the error.
     pub place: Place,
     /// The function, if it is about one or about an import of one.
     pub function: Option<FunctionId>,
@@ -16,7 +16,7 @@ pub struct VerifyError {
     pub position: Option<LineEntry>,
     /// The name of the class or function.
     pub name: String,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
 }
 
@@ -44,7 +44,7 @@ impl VerifyError {
 /// A part of a module that an error can be about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The module, or what does not belong to any of the other parts.
+    /// The module, for mistakes that belong to no other part.
     Module,
     /// Its name and version.
     Name,

@@ -1,4 +1,4 @@
-//! One test per property, with what breaks it; and modules that have them all.
+//! One test per property, with modules that break it; and modules that have all properties.
 
 use expect_test::{Expect, expect};
 
@@ -1228,7 +1228,7 @@ fn property_23_initialisation() {
     "#]],
     );
     check_method("jump a\n move r2, r5\n a:\n return r0", expect![[""]]);
-    // On the way to a handler nothing counts that the instruction itself would initialise.
+    // On the way to a handler, the registers that the instruction itself would initialise do not count.
     check_method(
         "ensure into r4 from a to b handler b\n a:\n send0 r2, r0, r6, \"foo\"\n b:\n return r2",
         expect![[r#"

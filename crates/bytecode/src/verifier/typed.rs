@@ -1,5 +1,5 @@
-//! What the instruction table does not say about tuples, lists, maps and function values: how the
-//! types of their registers belong together.
+//! The rules for tuples, lists, maps and function values beyond the instruction table: the relations between the types
+//! of their registers.
 
 use super::code::{Check, CodeChecker};
 use crate::decode::Instruction;
@@ -46,8 +46,7 @@ impl CodeChecker<'_> {
         definition.ok_or_else(|| format!("{register} is `{}`", self.facts.show(kind)))
     }
 
-    /// The type of a part of what is in a register: a tuple's element, a list's element, a map's key
-    /// or value.
+    /// The type of a part of a register's value: a tuple's element, a list's element, a map's key or value.
     fn element(&self, register: Register, index: usize) -> Result<RegisterType, String> {
         let definition = self.definition(register)?;
         let part = definition.parts().nth(index);
@@ -134,7 +133,7 @@ impl CodeChecker<'_> {
         Err(format!("{id} is {}, not `{wanted}`", self.signature(function)))
     }
 
-    /// The type that a function or process would have, or what kind of function it is.
+    /// The type of a function or process as a value; for other kinds of functions, the kind.
     fn signature(&self, function: &Function) -> String {
         let parameters = function.registers.get(..function.arguments()).unwrap_or_default();
         let parameters = parameters.to_vec();

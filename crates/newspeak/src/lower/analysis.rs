@@ -1,5 +1,5 @@
-//! What must be known about variables before code is generated: which are assigned, and which are
-//! used by closures.
+//! The analysis of variables before code is generated: which ones are assigned, and which ones are used by closures.
+//! `lower` asks for it once per module.
 //!
 //! One walk over the whole module. A variable is identified by where its declaration starts in the
 //! source. Code exists in two modes (see [`super::control`]): *inlined*, where the blocks of control
@@ -16,7 +16,7 @@ use super::inlining::Inlined;
 /// A variable, or a function's source: the offset of its first character.
 pub type Key = u32;
 
-/// What the walk found.
+/// The results of the walk.
 #[derive(Default, Debug)]
 pub struct Analysis {
     assigned: HashSet<Key>,
@@ -74,7 +74,7 @@ struct Walk<'a> {
     depth: Depth,
 }
 
-/// Where a `^` returns from, and whether a closure of the inlined mode is in between.
+/// The target of a `^`, and whether a closure of the inlined mode is in between.
 #[derive(Clone, Copy)]
 struct Home {
     key: Key,
@@ -280,7 +280,7 @@ impl Walk<'_> {
             self.found.captured_plain.insert(key);
         }
         if !is_complete {
-            // A copy made now would miss the initial value.
+            // A copy made at this point would miss the initial value.
             self.found.assigned.insert(key);
         }
     }

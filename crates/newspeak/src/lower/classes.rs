@@ -1,9 +1,9 @@
-//! Class definitions: members, and the functions that make classes and instances.
+//! Class definitions: lowers members, and the functions that make classes and instances.
 //!
-//! See [`squall_bytecode::module::ClassDefinition`] for the functions of a class. An initializer
-//! answers the object to go on with, since only the superclass's initializer of an array knows how
-//! large the object must be; so each takes its receiver from the one before. Factory and initializer
-//! contain the own initializer's code; it exists as a function for when the class is used as mixin.
+//! See [`squall_bytecode::module::ClassDefinition`] for the functions of a class. An initializer answers the object
+//! with which initialisation continues, since only the superclass's initializer of an array knows the object's size; so
+//! each initializer takes its receiver from the one before. Factory and initializer contain the own initializer's code;
+//! that code is also a function, for the use of the class as a mixin.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ use crate::ast::{Class, ExpressionKind, Identifier, Inheritance, Receiver};
 use crate::entities::{ClassId, MethodId};
 use crate::source::Span;
 
-/// What a class without a superclass clause inherits from.
+/// The superclass of a class without a superclass clause.
 const DEFAULT_SUPERCLASS: &str = "Object";
-/// The factory that an inheritance clause without a message names.
+/// The factory of an inheritance clause without a message.
 const DEFAULT_FACTORY: &str = "new";
-/// In library code, the superclass of the root class: there is none.
+/// In library code, the superclass of the root class: it means that there is none.
 const NO_SUPERCLASS: &str = "Top";
 
 impl Lowering<'_> {
@@ -296,7 +296,7 @@ impl Lowering<'_> {
         self.function().release_to(top);
     }
 
-    /// A context with what an object literal's methods use of the functions around it, or nil.
+    /// A context with the variables of the functions around it that an object literal's methods use, or nil.
     fn captures_context(&mut self, captured: &[Captured], destination: Register) {
         if captured.is_empty() {
             return self.function().emit_special(destination, Special::Nil);

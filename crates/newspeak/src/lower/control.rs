@@ -1,15 +1,14 @@
-//! Inlined control structures.
+//! Inlined control structures: lowers the sends that `inlining` has recognised.
 //!
-//! `a < b ifTrue: [ … ]` becomes a branch, with the block's code in the function. That presumes a
-//! Boolean receiver, which only run time can tell; so each branch has a guard, a second target for
-//! everything else. There, out of line behind the function's end, the *cold path* makes closures of
-//! the blocks and sends the real message.
+//! `a < b ifTrue: [ … ]` becomes a branch, with the block's code in the function. That presumes a Boolean receiver,
+//! which is known at run time only; so each branch has a guard, a second target for all other receivers. There, out of
+//! line after the function's end, the *cold path* makes closures of the blocks and sends the real message.
 //!
-//! A cold path's closures are compiled in plain mode, that is without inlining, which bounds the
-//! code that nested control structures duplicate. Variables that the blocks share with the function
-//! may be in registers; the cold path copies those that change to a context before the send, and
-//! back after it. This differs from a send that was never inlined only if the receiver keeps a block
-//! and runs it after the send has returned: it then has variables of its own.
+//! The closures of a cold path are compiled in plain mode, that is, without inlining, which bounds the code that nested
+//! control structures duplicate. Variables that the blocks share with the function may be in registers; the cold path
+//! copies those that change to a context before the send, and back after it. This differs from a send that was never
+//! inlined only if the receiver keeps a block and runs it after the send has returned: then the block has variables of
+//! its own.
 
 use squall_bytecode::builder::Label;
 use squall_bytecode::entities::{FunctionId, Register};
@@ -23,16 +22,16 @@ use super::inlining::{Inlined, literal_block};
 use crate::ast::ExpressionKind;
 use crate::entities::{BlockId, ExpressionId, MessageId};
 
-/// Code to be placed behind the function's end.
+/// Code to be placed after the function's end.
 #[derive(Clone, Debug)]
 pub struct ColdPath {
-    /// Where it starts.
+    /// Its start.
     label: Label,
-    /// What it does.
+    /// Its work.
     work: ColdWork,
-    /// How it goes on.
+    /// Its continuation.
     exit: ColdExit,
-    /// What was in scope where it was left.
+    /// The variables in scope at the guard.
     variables: Vec<Variable>,
     contexts: Vec<(ContextId, Register)>,
     top: usize,
@@ -54,18 +53,18 @@ enum ColdWork {
 
 #[derive(Clone, Copy, Debug)]
 enum ColdExit {
-    /// Goes on where the control structure ends.
+    /// Jumps to the end of the control structure.
     Join(Label),
     /// Branches on the result.
     Branch(Branches, Register),
 }
 
-/// Where a condition goes.
+/// The targets of a condition.
 #[derive(Clone, Copy, Debug)]
 struct Branches {
     on_true: Label,
     on_false: Label,
-    /// Where anything that is no Boolean goes.
+    /// The target for values other than Booleans.
     otherwise: Label,
     /// Which of the first two is the next instruction.
     falls_through: bool,
@@ -318,7 +317,7 @@ impl Lowering<'_> {
         }
         self.bind(other);
         match on_value {
-            // What is left is nil, or with no block for values, a value: the receiver itself.
+            // The result is nil or, if there is no block for values, the receiver itself.
             Some(_) => _ = self.optional_block(on_nil, destination),
             None => self.set(destination, tested),
         }
@@ -499,7 +498,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Jumps to a label that may lie behind or ahead.
+    /// Jumps to a label before or after this instruction.
     fn jump_anywhere(&mut self, label: Label) {
         let is_behind = self.function().builder.is_bound(label);
         let opcode = if is_behind { Opcode::Loop } else { Opcode::Jump };

@@ -1,8 +1,8 @@
-//! Expressions.
+//! Expressions: lowers sends, literals, assignments and closures.
 //!
-//! An expression is lowered for its value, into a wanted register or one of the lowerer's choice
-//! (perhaps a variable's own), or for its effect. A wanted register is written last, so it may be
-//! that of a variable the expression reads.
+//! An expression is lowered for its value, into a wanted register or one of the lowerer's choice (possibly a variable's
+//! own), or for its effect. A wanted register is written last, so it may be the register of a variable that the
+//! expression reads.
 
 use squall_bytecode::builder::Argument;
 use squall_bytecode::entities::{FunctionId, Register};
@@ -16,7 +16,7 @@ use crate::ast::{Block, Body, ExpressionKind, Identifier, Literal, Message, Rece
 use crate::diagnostics::{Code, Diagnostic};
 use crate::entities::{BlockId, ExpressionId, List, MessageId};
 
-/// A receiver that was evaluated, and which members its messages reach.
+/// A receiver that was evaluated, and the members that its messages reach.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressee {
     /// Where the receiver is.
@@ -175,7 +175,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Where a send's receiver comes from.
+/// The source of a send's receiver.
 #[derive(Clone, Copy)]
 pub enum Source {
     /// It was computed before.
@@ -232,7 +232,7 @@ impl Lowering<'_> {
         destination
     }
 
-    /// The object a message goes to if its receiver is not an expression; none after an error.
+    /// The object that a message goes to if its receiver is not an expression; `None` after an error.
     fn addressee(&mut self, receiver: Receiver, selector: &str) -> Option<Addressee> {
         Some(match receiver {
             Receiver::Implicit => {
@@ -334,7 +334,7 @@ impl Lowering<'_> {
         function.allocate_many(words.max(1))
     }
 
-    /// Emits a send of what is in a window.
+    /// Emits a send of the words in a window.
     pub fn emit_window(
         &mut self,
         opcode: Opcode,
@@ -618,7 +618,7 @@ impl Lowering<'_> {
         true
     }
 
-    /// `^`: out of the method, wherever that is.
+    /// `^`: returns from the method, through all blocks.
     fn return_value_of(&mut self, id: ExpressionId) {
         let top = self.function().top;
         let value = self.value(id, None);

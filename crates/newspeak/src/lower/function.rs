@@ -1,4 +1,5 @@
-//! A function under construction: its registers, its variables, and what it captures.
+//! A function under construction: its registers, its variables, and its captured items. The other modules of `lower`
+//! emit code into it.
 //!
 //! Registers are used like a stack: receiver and arguments, then the variables of the open scopes,
 //! then temporaries. A call's window lies above all of them; the register below it is left free for
@@ -24,8 +25,8 @@ const MOST_IN_CONTEXT: usize = 255;
 /// Registers a function can have.
 pub const MOST_REGISTERS: usize = 255;
 
-/// The register so many places behind `first`; beyond the last one, the last one: the function's size
-/// then tells that it cannot be encoded.
+/// The register `index` places after `first`; beyond the last register, the last one: the function's size then tells
+/// that it cannot be encoded.
 pub fn nth(first: Register, index: usize) -> Register {
     Register((usize::from(first.0) + index).min(MOST_REGISTERS) as u8)
 }
@@ -33,7 +34,7 @@ pub fn nth(first: Register, index: usize) -> Register {
 /// Whether blocks of control structures are inlined; see [`super::control`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// They are.
+    /// Blocks of control structures are inlined.
     Inlined,
     /// Every block is a closure.
     Plain,
@@ -61,11 +62,11 @@ pub struct Variable {
     pub key: Key,
     /// Where it lives.
     pub place: Place,
-    /// Whether programs may assign it: arguments they may not.
+    /// Whether programs may assign it; arguments they may not.
     pub is_assignable: bool,
 }
 
-/// What a closure, or the class of an object literal, takes along from the function that makes it.
+/// An item that a closure, or the class of an object literal, takes from the function that makes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item {
     /// The receiver; always the first item of a closure.
@@ -115,11 +116,11 @@ pub struct ColdContext {
 pub struct FunctionScope {
     /// Its code.
     pub builder: FunctionBuilder,
-    /// What register 0 is.
+    /// The kind of register 0.
     pub kind: FunctionKind,
     /// Its name, for traces.
     pub name: String,
-    /// What to point at if it is too large.
+    /// The place for the error that the function is too large.
     pub span: Span,
     /// How deeply nested the class is whose text this is: an index into the open classes.
     pub class_depth: usize,
@@ -202,7 +203,7 @@ impl FunctionScope {
         self.top = top;
     }
 
-    /// Leaves room for a call of so many words above what is in use; answers where its window is.
+    /// Leaves room for a call of `words` words above the registers in use; answers the place of its window.
     pub fn reserve_window(&mut self, words: usize) -> Register {
         let window = self.top + 1;
         self.size = self.size.max(window + words);

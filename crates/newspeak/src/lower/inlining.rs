@@ -1,8 +1,8 @@
-//! Which sends the compiler inlines: control structures whose receiver or arguments are literal
-//! blocks of the right shape.
+//! Decides which sends the compiler inlines: control structures whose receiver or arguments are literal blocks of the
+//! right shape. `analysis` and `control` ask it.
 //!
-//! The decision is purely syntactic, so that the analysis and the code generator agree on it. What
-//! the receiver really is shows only at run time; see [`super::control`] for the guard.
+//! The decision is purely syntactic, so that the analysis and the code generator agree on it. The receiver's class is
+//! known at run time only; see [`super::control`] for the guard.
 
 use crate::ast::{Ast, ExpressionKind, Literal, Message, Receiver};
 use crate::entities::{BlockId, ExpressionId};
@@ -25,9 +25,9 @@ pub enum Inlined {
     While {
         /// The receiver.
         condition: BlockId,
-        /// What is repeated; none for the unary forms.
+        /// The repeated block; `None` for the unary forms.
         body: Option<BlockId>,
-        /// The condition's value for which the loop goes on.
+        /// The condition's value that continues the loop.
         goes_on: bool,
     },
     /// `to:do:` and its kin.
@@ -36,7 +36,7 @@ pub enum Inlined {
         limit: ExpressionId,
         /// The distance between its values, never 0.
         step: i8,
-        /// What is repeated, with the counter as argument.
+        /// The repeated block, with the counter as argument.
         body: BlockId,
     },
     /// `timesRepeat:`.
@@ -45,7 +45,7 @@ pub enum Inlined {
     NilTest {
         /// Runs if the receiver is nil.
         on_nil: Option<BlockId>,
-        /// Runs if it is not, perhaps with the receiver as argument.
+        /// Runs if the receiver is not nil, optionally with the receiver as argument.
         on_value: Option<BlockId>,
     },
 }
@@ -116,7 +116,7 @@ impl Inlined {
     }
 }
 
-/// The block that an expression is, literally.
+/// The literal block that an expression is; `None` for other expressions.
 pub fn literal_block(ast: &Ast, expression: ExpressionId) -> Option<BlockId> {
     match ast[expression].kind {
         ExpressionKind::Block(block) => Some(block),

@@ -1,4 +1,4 @@
-//! What library code says to `vmMirror`: primitives, and the two forms of exception handling.
+//! The messages of library code to `vmMirror`: lowers primitives, and the two forms of exception handling.
 
 use squall_bytecode::builder::Label;
 use squall_bytecode::entities::Register;
@@ -126,8 +126,8 @@ impl Lowering<'_> {
         (start, end)
     }
 
-    /// Whether a cleanup is one primitive without arguments, which can be there twice: once for unwindings, and
-    /// once without what those need.
+    /// Whether a cleanup is one primitive without arguments. Then its code can appear twice: for unwindings, and for
+    /// the normal end without the additions for unwindings.
     fn is_short(&self, cleanup: BlockId) -> bool {
         let body = &self.ast[cleanup].body;
         let ([statement], None) = (&self.ast[body.statements], &body.returned) else {
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The same, if the cleanup is short.
+    /// Lowers `try:finally:` with a short cleanup.
     fn ensure_shortly(&mut self, body: BlockId, cleanup: BlockId, result: Register) {
         let token = self.function().allocate();
         let builder = &mut self.function().builder;
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.function().builder.bind(handling);
         self.inline_block(cleanup, &[], None);
         self.function().emit(Opcode::ResumeUnwind, &[token.into()]);
-        // What an unwinding resumes does not come here, but the verifier cannot know that.
+        // A resumed unwinding does not come here, but the verifier cannot know that.
         self.function().emit_special(result, Special::Nil);
         let builder = &mut self.function().builder;
         builder.region(range, handling, token, RegionKind::Ensure);

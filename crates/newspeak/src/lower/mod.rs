@@ -1,17 +1,18 @@
-//! Lowering: the syntax tree to bytecode.
+//! Lowering: compiles the syntax tree to bytecode. The command line, `squall`'s compiler and the build script call
+//! [`compile`].
 //!
-//! | module | what it does |
+//! | module | its task |
 //! |---|---|
 //! | `analysis` | finds out which variables change and which closures use them |
 //! | [`inlining`] | decides which sends are control structures |
 //! | `function` | a function under construction |
 //! | `variables` | reads and assigns variables across functions |
-//! | `names` | what an identifier means: variable, member, enclosing object |
+//! | `names` | finds the meaning of an identifier: variable, member, enclosing object |
 //! | `expressions` | expressions, sends, closures |
 //! | [`control`] | inlined control structures and their guards |
 //! | `classes` | class definitions, factories, initializers, accessors, object literals |
 //!
-//! Functions are compiled as they are met, innermost first: the open ones form a stack, as do the
+//! Functions are compiled in the order in which they are found, innermost first: the open ones form a stack, as do the
 //! classes around them. Code is generated in one pass, straight from the tree.
 
 mod analysis;
@@ -39,7 +40,7 @@ use crate::source::{Source, Span};
 use self::analysis::Analysis;
 use self::function::{Captured, FunctionScope, Home, Item, MOST_REGISTERS};
 
-/// How to compile a module.
+/// The options of the compilation.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct CompileOptions {
     /// Whether this is library code, which reaches primitives through the name `vmMirror`.
@@ -119,10 +120,10 @@ struct ClassScope {
     /// The members that the text declares, by selector.
     instance_members: HashMap<String, Visibility>,
     class_members: HashMap<String, Visibility>,
-    /// For object literals: what the code inside uses of the functions around it.
+    /// For object literals: the variables of the functions around it that the code inside uses.
     literal: Option<LiteralScope>,
-    /// Which side of the class around it this class is declared in: the instance side, but for
-    /// object literals in class methods.
+    /// The side of the surrounding class in which this class is declared: the instance side, except for object literals
+    /// in class methods.
     outer_side: Side,
 }
 
@@ -144,7 +145,7 @@ impl Lowering<'_> {
         function.self_register
     }
 
-    /// The instructions from here on come from this place.
+    /// Sets the source position of the next instructions.
     fn position(&mut self, span: Span) {
         let position = self.source.position(span.range().start as u32);
         self.function().builder.position(position.line as u32, position.column as u32);

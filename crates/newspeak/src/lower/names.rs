@@ -1,9 +1,8 @@
-//! What a name means that no variable has: a member of a class around the code, found in the
-//! classes' texts, or a message to self.
+//! The meaning of a name that is no variable: a member of a class around the code, found in the classes' texts, or a
+//! message to self.
 //!
-//! "Lexical before inherited": the innermost class whose own text declares a member of that name
-//! decides which object is the receiver. Only if none does, the message goes to self, where it may
-//! be inherited.
+//! "Lexical before inherited": the innermost class whose own text declares a member of that name determines the
+//! receiver. If there is none, the message goes to self, where the member may be inherited.
 
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::Opcode;
@@ -14,8 +13,8 @@ use crate::ast::Identifier;
 use crate::diagnostics::{Code, Diagnostic};
 
 impl Lowering<'_> {
-    /// The depth of the class whose text decides about a selector sent to nobody in particular,
-    /// and which members the message reaches.
+    /// The depth of the class whose text declares a member for a message without receiver, and the members that the
+    /// message reaches.
     pub fn implicit_receiver(&mut self, selector: &str) -> (usize, Access) {
         let (mut depth, mut side) = self.place_in_classes();
         let start = depth;
@@ -36,8 +35,7 @@ impl Lowering<'_> {
         (start, Access::Lexical)
     }
 
-    /// How a message to the object of the class at this depth reaches a member: what `self foo` and
-    /// `outer Name foo` mean.
+    /// The access of a message to the object of the class at this depth: for `self foo` and `outer Name foo`.
     pub fn lexical_access(&mut self, depth: usize, selector: &str) -> Access {
         let side = self.side_at(depth);
         let Some(class) = self.classes.get(depth) else { return Access::Lexical };
@@ -55,13 +53,13 @@ impl Lowering<'_> {
         (function.class_depth, function.side)
     }
 
-    /// Which side of the class at this depth the current code is in.
+    /// The side of the class at this depth in which the current code is.
     fn side_at(&mut self, depth: usize) -> Side {
         let (innermost, side) = self.place_in_classes();
         if depth >= innermost { side } else { self.classes[depth + 1].outer_side }
     }
 
-    /// The depth of the class that `outer Name` means.
+    /// The depth of the class that `outer Name` names.
     pub fn outer_depth(&mut self, name: Identifier) -> Option<usize> {
         let text = &self.ast[name.name];
         let (innermost, _) = self.place_in_classes();
@@ -79,8 +77,7 @@ impl Lowering<'_> {
         found
     }
 
-    /// A register with the object that the code's class at this depth is about: self, or an object
-    /// around it.
+    /// A register with the object of the class at this depth: self, or an enclosing object.
     pub fn enclosing_object(&mut self, depth: usize) -> Register {
         let (mut current, mut side) = self.place_in_classes();
         let mut object = self.self_register();

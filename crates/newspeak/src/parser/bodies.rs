@@ -41,7 +41,7 @@ impl Parser<'_> {
         Ok(Box::new(Body { locals, statements, returned, span }))
     }
 
-    /// What a block may contain, up to the end of the source.
+    /// The contents of a block, up to the end of the source.
     pub(super) fn lone_statements(&mut self) {
         self.locals();
         let mark = self.operands.len();
@@ -88,7 +88,7 @@ impl Parser<'_> {
         locals
     }
 
-    /// Whether a statement begins here that can be no declaration, not even a faulty one.
+    /// Whether a statement begins here that cannot be a declaration, not even a faulty one.
     fn at_statement(&self) -> bool {
         match self.current.kind {
             TokenKind::Caret => true,
@@ -173,7 +173,7 @@ impl Parser<'_> {
         if self.accept(TokenKind::Period) || self.at_end() { Ok(()) } else { self.no_period() }
     }
 
-    /// Whether an item begins here. Steps over what belongs to none.
+    /// Whether an item begins here. Skips tokens that belong to none.
     fn more_items(&mut self) -> bool {
         loop {
             if self.at(TokenKind::Period) {
@@ -187,7 +187,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `x = 3` as a statement compares and forgets; most often `x:: 3` was meant.
+    /// `x = 3` as a statement compares without effect; most often `x:: 3` was meant.
     fn check_comparisons(&mut self, mark: usize, value_is_last: bool) {
         let end = self.operands.len() - usize::from(value_is_last && self.operands.len() > mark);
         for index in mark..end {

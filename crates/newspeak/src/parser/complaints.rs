@@ -1,7 +1,7 @@
-//! What the parser complains about.
+//! The parser's complaints: a method for each kind of mistake.
 //!
-//! Each method reports one kind of mistake at the cursor. Those that answer [`Reported`] stand
-//! for the node that is not there; after the others parsing goes on where it is.
+//! Each method reports a mistake at the cursor. A method that answers [`Reported`] stands for the missing node; after
+//! the others, parsing continues at the cursor.
 
 use super::recovery::Opening;
 use super::{MOST_NESTED, Parsed, Parser, Reported};
@@ -55,7 +55,7 @@ impl Parser<'_> {
         )
     }
 
-    /// Something stands where the bracket should be closed.
+    /// Another token stands where the bracket should be closed.
     pub(super) fn unclosed(&mut self, opening: Opening) -> Reported {
         let bracket = quoted(self.source.slice(opening.span));
         let closer = closer_text(opening.closer);
@@ -113,7 +113,7 @@ impl Parser<'_> {
         self.complain(self.error_here(Code::UnexpectedToken, message));
     }
 
-    /// Not worth saying after other mistakes: then the class ended because of them.
+    /// Not reported after other mistakes: then the class has ended because of them.
     pub(super) fn text_after_module(&mut self) {
         if self.reporter.has_errors() {
             return;
@@ -186,7 +186,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Behind the name of a slot or local without `=`.
+    /// After the name of a slot or local without `=`.
     pub(super) fn check_smalltalk_declaration(&mut self) -> Parsed<()> {
         if !self.at_smalltalk_assignment() {
             return Ok(());
@@ -228,8 +228,7 @@ impl Parser<'_> {
         self.complain(diagnostic);
     }
 
-    /// Behind an expression that nothing in its brackets can continue. Goes on if another
-    /// one begins here.
+    /// After an expression that no token in its brackets can continue. Answers `Ok` if another expression begins here.
     pub(super) fn no_period(&mut self) -> Parsed<()> {
         use TokenKind::*;
         match self.current.kind {
@@ -264,7 +263,7 @@ impl Parser<'_> {
 
     // Expressions
 
-    /// The cursor is at something no expression begins with.
+    /// The cursor is at a token that begins no expression.
     pub(super) fn no_expression(&mut self) -> Reported {
         use TokenKind::*;
         match self.current.kind {
@@ -387,7 +386,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A `<-:` that no message follows, or one that does not belong here.
+    /// A `<-:` that no message follows, or one in a wrong place.
     fn malformed_eventual_send(&mut self) -> Reported {
         let diagnostic = self.error_here(
             Code::MalformedEventualSend,

@@ -1,4 +1,4 @@
-//! The cursor: looking at tokens and consuming them.
+//! The cursor: the parser looks at tokens and consumes them here.
 
 use super::recovery::Opening;
 use super::{Guesses, MOST_NESTED, Parsed, Parser};
@@ -35,7 +35,7 @@ impl<'s> Parser<'s> {
         &self.text[self.current.span.range()]
     }
 
-    /// Whether the cursor's token is written against the previous one.
+    /// Whether the cursor's token directly follows the previous one.
     pub(super) fn is_adjacent(&self) -> bool {
         self.previous.span.end == self.current.span.start
     }
@@ -92,8 +92,8 @@ impl<'s> Parser<'s> {
         Ok(self.identifier_at(token.span))
     }
 
-    /// Consumes the first bytes of an operator or numeral that the lexer took for one token,
-    /// though here it is two: the `>` of `>|`, the minus sign of `-1`.
+    /// Consumes the first bytes of a token that the lexer took for one operator or numeral, though here it is two: the
+    /// `>` of `>|`, the minus sign of `-1`.
     pub(super) fn split(&mut self, length: u32, rest: TokenKind) {
         let Span { start, end } = self.current.span;
         let middle = start + length;
@@ -107,7 +107,7 @@ impl<'s> Parser<'s> {
 
     // Brackets and depth
 
-    /// Goes one level deeper. Whoever enters also leaves, or fails.
+    /// Goes one level deeper. The caller also leaves the level, or fails.
     pub(super) fn enter(&mut self) -> Parsed<()> {
         if self.nesting == MOST_NESTED {
             return Err(self.nested_too_deeply());
@@ -131,8 +131,8 @@ impl<'s> Parser<'s> {
         Ok(token.span)
     }
 
-    /// Consumes the bracket that closes the innermost open one. If something else stands here
-    /// that ends the brackets all the same, complains and goes on as if it were there.
+    /// Consumes the bracket that closes the innermost open one. If another token ends the brackets here, complains and
+    /// continues as if the bracket were there.
     pub(super) fn close(&mut self) -> Parsed<()> {
         let Some(opening) = self.brackets.innermost() else {
             return Err(self.expected("nothing more"));
@@ -153,13 +153,12 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Whether the cursor is at a closing bracket that closes nothing.
+    /// Whether the cursor is at a closing bracket without an opening one.
     pub(super) fn at_stray_bracket(&self) -> bool {
         self.current.kind.is_closer() && self.brackets.find(self.current.kind).is_none()
     }
 
-    /// Steps over closing brackets that close nothing, with one complaint for all that follow
-    /// each other.
+    /// Skips closing brackets without opening ones, with one complaint for all that follow each other.
     pub(super) fn skip_stray_brackets(&mut self) -> bool {
         let is_stray = self.at_stray_bracket();
         if is_stray {
@@ -176,7 +175,7 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// Where a bracket was opened and what closes it.
+/// The place of an opened bracket, and its closing bracket.
 impl From<Token> for Opening {
     fn from(token: Token) -> Opening {
         let closer = token.kind.closer().unwrap_or(TokenKind::EndOfFile);

@@ -1,4 +1,4 @@
-//! Modules, classes, slots, methods.
+//! Modules, classes, slots, methods: the parser's entry for whole modules.
 //!
 //! ```text
 //! module      = [ "Newspeak3" string ] class
@@ -56,7 +56,7 @@ impl Parser<'_> {
         self.class(Some(name), access, start)
     }
 
-    /// The rest of a class declaration behind the class's name, or of an object literal.
+    /// The rest of a class declaration after the class's name, or of an object literal.
     pub(super) fn class(
         &mut self,
         name: Option<Identifier>,
@@ -71,8 +71,8 @@ impl Parser<'_> {
         let mut class = self.new_class(name, access, start);
         let checkpoint = self.checkpoint();
         if let Err(Reported) = self.class_head(&mut class) {
-            // A class without a sound head still has members worth checking. An object literal
-            // is part of a statement, which is skipped as a whole.
+            // A class without a correct head still has members worth checking. An object literal is part of a
+            // statement, which is skipped as a whole.
             if name.is_some() {
                 self.recover(&checkpoint, Until::Body);
             }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         self.nodes.classes.add(*class)
     }
 
-    /// What precedes the body. An object literal has neither pattern nor equals sign.
+    /// The part before the body. An object literal has neither pattern nor equals sign.
     fn class_head(&mut self, class: &mut Class) -> Parsed<()> {
         if class.name.is_some() {
             if self.at(TokenKind::Identifier) || self.at(TokenKind::Keyword) {
@@ -132,8 +132,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Whether a period stands for the body of a class that only combines others. The period
-    /// behind an object literal ends the statement it is in.
+    /// Whether a period stands for the body of a class that only combines others. The period after an object literal
+    /// ends the statement around it.
     fn ends_without_body(&mut self, class: &Class) -> bool {
         if class.mixins.is_empty() || !self.at(TokenKind::Period) {
             return false;
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(Inheritance { class, initializer, span: start.to(self.previous.span) })
     }
 
-    /// What evaluates to a superclass or mixin.
+    /// The expression for a superclass or mixin.
     fn class_reference(&mut self) -> Parsed<ExpressionId> {
         let start = self.current.span;
         let receiver = if self.accept_word("outer") {
@@ -220,7 +220,7 @@ impl Parser<'_> {
         self.close()
     }
 
-    /// Slots up to the fence that also stands before them.
+    /// Slots up to the closing fence, which equals the opening one.
     fn slots(&mut self, fence: TokenKind, slots: &mut Vec<SlotId>) {
         let opening = self.advance().span;
         while !self.accept(fence) {
@@ -257,7 +257,7 @@ impl Parser<'_> {
 
     // Members
 
-    /// What a class may contain, up to the end of the source.
+    /// The contents of a class, up to the end of the source.
     pub(super) fn lone_members(&mut self) {
         let mut class = self.new_class(None, Access::Public, self.current.span);
         self.members(&mut class, Side::Instance);
@@ -273,7 +273,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a member begins here. Steps over what belongs to none.
+    /// Whether a member begins here. Skips tokens that belong to none.
     fn more_members(&mut self) -> bool {
         self.lift_barrier();
         self.skip_stray_brackets();

@@ -65,14 +65,14 @@ impl Parser<'_> {
 
     // Messages
 
-    /// What may stand left and right of a binary operator.
+    /// The operand on either side of a binary operator.
     fn operand(&mut self) -> Parsed<ExpressionId> {
         let start = self.current.span;
         let primary = self.primary()?;
         self.unary_messages(primary, start)
     }
 
-    /// What may be the argument of a keyword.
+    /// The argument of a keyword.
     fn formula(&mut self) -> Parsed<ExpressionId> {
         let start = self.current.span;
         let operand = self.operand()?;
@@ -108,7 +108,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A binary message, behind its operator.
+    /// A binary message, after its operator.
     fn binary_message(&mut self, is_eventual: bool) -> Parsed<MessageId> {
         let Identifier { name: selector, span } = self.identifier_at(self.previous.span);
         let argument = self.operand()?;
@@ -167,7 +167,7 @@ impl Parser<'_> {
         selector
     }
 
-    /// The messages behind the semicolons, all to the receiver of the send before them.
+    /// The messages after the semicolons, all to the receiver of the send before them.
     fn cascade(&mut self, first: ExpressionId, start: Span) -> Parsed<ExpressionId> {
         let ExpressionKind::Send { receiver, message } = self.nodes[first].kind else {
             return Err(self.cascade_without_message());

@@ -1,49 +1,47 @@
-//! Guessing what a program with mistakes was meant to be.
+//! Guesses about the intended structure of a program with mistakes. The parser's second attempt uses them.
 //!
-//! A forgotten closing bracket shows only in the indentation, which means nothing in the
-//! language. Guesses are therefore made in the second attempt at a faulty program alone, and
-//! only to choose between explanations. They assume that a member begins its line, that its
-//! body stands deeper than its head, and that members stand deeper than their class.
+//! A forgotten closing bracket shows only in the indentation, which has no meaning in the language. So guesses are made
+//! only in the second attempt at a faulty program, and only to choose between explanations. They assume that a member
+//! begins its line, that its body is indented deeper than its head, and members deeper than their class.
 
 use super::{Guesses, Parser};
 use crate::token::TokenKind;
 
-/// What the parser is in the middle of.
+/// The constructs around the cursor.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Surroundings {
-    /// How many brackets were open before the initialiser of the declaration at hand. At that
-    /// depth a `|` without an operand is the end of the declarations.
+    /// The number of open brackets before the initialiser of the current declaration. At that depth a `|` without an
+    /// operand is the end of the declarations.
     pub(super) initializer_depth: Option<u32>,
-    /// How many brackets were open before the body of the method at hand.
+    /// The number of open brackets before the body of the current method.
     pub(super) method_depth: Option<u32>,
-    /// The column of the method at hand.
+    /// The column of the current method.
     pub(super) method_column: Option<u32>,
-    /// The column of the class at hand.
+    /// The column of the current class.
     pub(super) class_column: Option<u32>,
 }
 
 impl Parser<'_> {
-    /// How many brackets are open.
+    /// The number of open brackets.
     pub(super) fn depth(&self) -> Option<u32> {
         Some(self.brackets.depth())
     }
 
-    /// In a method's body, puts a barrier before what belongs to the class around it.
+    /// In a method's body, puts a barrier before text that belongs to the class around it.
     pub(super) fn raise_barrier(&mut self) {
         if self.stands_outside(self.around.method_column) {
             self.current.kind = TokenKind::Barrier;
         }
     }
 
-    /// Among a class's members, puts a barrier before what belongs to a class further out.
+    /// Among a class's members, puts a barrier before text that belongs to a class further out.
     pub(super) fn raise_class_barrier(&mut self) {
         if self.guesses == Guesses::ByIndentation && self.stands_outside(self.around.class_column) {
             self.current.kind = TokenKind::Barrier;
         }
     }
 
-    /// Gives up guessing where the class at hand ends if its members are not indented, or if it
-    /// is the module.
+    /// Stops guessing the end of the current class if its members are not indented, or if it is the module.
     pub(super) fn forget_column_unless_deeper(&mut self) {
         let members = self.column(self.current.span.start);
         if self.brackets.depth() == 1 || members <= self.around.class_column {
@@ -51,7 +49,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Looks behind the barrier at the cursor, if there is one.
+    /// Removes the barrier at the cursor, if there is one.
     pub(super) fn lift_barrier(&mut self) {
         self.current.kind = self.tokens[self.position].kind;
     }
@@ -68,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// How far the token that starts here is indented, if it is the first of its line.
+    /// The indentation of the token that starts here, if it is the first of its line.
     pub(super) fn column(&self, start: u32) -> Option<u32> {
         let before = &self.text.as_bytes()[..start as usize];
         let is_blank = |&&byte: &&u8| byte == b' ' || byte == b'\t';
@@ -79,8 +77,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the closing bracket here, though not the one expected, is meant to be it:
-    /// otherwise it would end the method, but the method obviously goes on.
+    /// Whether the closing bracket here is meant as the expected one, although it is of another kind. Otherwise it
+    /// would end the method, but the method obviously continues.
     pub(super) fn at_mistyped_closer(&self) -> bool {
         let next = self.peek(1);
         let ends_method = self.current.kind.is_closer()
@@ -92,8 +90,8 @@ impl Parser<'_> {
         ends_method && (!method_ends || self.next_ends_method())
     }
 
-    /// Whether the next token is what should end the method at hand by its indentation: a line begins
-    /// with it below the method's head.
+    /// Whether the next token ends the current method by its indentation: a line begins with it below the method's
+    /// head.
     fn next_ends_method(&self) -> bool {
         let next = self.tokens.get(self.position + 1);
         let next = next.filter(|next| next.kind == TokenKind::CloseParenthesis);
@@ -140,7 +138,7 @@ impl Parser<'_> {
         )
     }
 
-    /// The position behind the type annotation that may stand here.
+    /// The position after an optional type annotation here.
     fn behind_type(&self, at: usize) -> usize {
         const LONGEST_TYPE: usize = 32;
         if self.kind_at(at) != TokenKind::Less {

@@ -1,4 +1,4 @@
-//! Finding a place to go on after a mistake.
+//! Recovery: finds the place where parsing continues after a mistake.
 //!
 //! A loop over items takes a [`Checkpoint`] before each item. If the item fails, the parser
 //! skips to where the next one may begin, keeping account of brackets on the way: those the
@@ -10,7 +10,7 @@ use super::guesses::Surroundings;
 use crate::source::Span;
 use crate::token::{Token, TokenKind};
 
-/// The state a failed item is rolled back to, save for the cursor.
+/// The state to which a failed item is rolled back, except for the cursor.
 pub(super) struct Checkpoint {
     position: usize,
     brackets: u32,
@@ -21,14 +21,14 @@ pub(super) struct Checkpoint {
     keywords: usize,
 }
 
-/// What ends the text to skip.
+/// The end of the skipped text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// A period, which is skipped too.
     Period,
-    /// Likewise, or the `|` that ends declarations.
+    /// A period, or the `|` that ends declarations.
     Declaration,
-    /// What looks like the head of a method or class.
+    /// A text like the head of a method or class.
     Member,
     /// The parenthesis that opens a class's body; the cursor may be there already.
     Body,
@@ -47,8 +47,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips to where parsing can go on after the item begun at a checkpoint has failed. Makes
-    /// progress unless the cursor is at something that ends the enclosing brackets.
+    /// After the item at a checkpoint has failed, skips to the place where parsing can continue. Makes progress unless
+    /// the cursor is at a token that ends the enclosing brackets.
     pub(super) fn recover(&mut self, checkpoint: &Checkpoint, until: Until) {
         loop {
             let may_stop = until == Until::Body || self.position != checkpoint.position;
@@ -71,7 +71,7 @@ impl Parser<'_> {
             }
             self.advance();
         }
-        // Whatever is missing here is missing because of the mistake just reported.
+        // A part that is missing here is missing because of the reported mistake.
         if self.position != checkpoint.position && self.at_end() {
             self.last_complaint = Some(self.current.span.start);
         }
@@ -101,7 +101,7 @@ impl Parser<'_> {
             || self.reads_as_member(self.position)
     }
 
-    /// Skips a closing bracket unless it closes something around the failed item.
+    /// Skips a closing bracket unless it closes a bracket around the failed item.
     fn skip_closer(&mut self, checkpoint: &Checkpoint) -> bool {
         match self.brackets.find(self.current.kind) {
             Some(depth) if depth < checkpoint.brackets => return false,
@@ -168,7 +168,7 @@ impl Brackets {
         self.open.last().copied()
     }
 
-    /// How many brackets are open around the innermost one that this closes.
+    /// The number of open brackets around the innermost one that this closes.
     pub(super) fn find(&self, closer: TokenKind) -> Option<u32> {
         if self.counts[kind_index(closer)] == 0 {
             return None;

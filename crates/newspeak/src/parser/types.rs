@@ -1,4 +1,4 @@
-//! Type annotations, which are checked for form and otherwise ignored.
+//! Type annotations: the parser checks their form and otherwise ignores them.
 //!
 //! ```text
 //! type    = "<" union ">"
@@ -9,8 +9,8 @@
 //! block   = "[" { ":" term } [ "|" union ] "]"  |  "[" union "]"
 //! ```
 //!
-//! The lexer knows nothing of types and may have made one operator of a type's closing `>`
-//! and what follows it, as in `<E>|`; or of two bars. The parser takes such tokens apart.
+//! The lexer knows nothing of types and may have made one operator of a type's closing `>` and the next characters, as
+//! in `<E>|`; or of two bars. The parser splits such tokens.
 
 use super::{Parsed, Parser};
 use crate::token::TokenKind;

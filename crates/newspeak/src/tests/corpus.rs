@@ -1,4 +1,4 @@
-//! Programs that were not written for these tests, where they are at hand.
+//! Programs from elsewhere, if they are present on the machine.
 //!
 //! `SQUALL_SOMNS=path/to/SOMns cargo test -p squall-newspeak corpus` parses SOMns's core library,
 //! and `SQUALL_AWFY=path/to/are-we-fast-yet` its benchmarks.

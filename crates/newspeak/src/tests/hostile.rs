@@ -1,5 +1,5 @@
-//! Text that is meant to hurt: deep, long, cut off, random. Nothing may panic, overflow the
-//! native stack or take more than linear time, and every fault is reported inside the text.
+//! Hostile text: deep, long, cut off, random. The parser must not panic, overflow the native stack or take more than
+//! linear time, and each mistake is reported inside of the text.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ class Größe usingPlatform: p <Platform> = outer Größe Base new: p <: Mixin a
 ) : ( c = () )
 "#;
 
-/// Parses and shows a source in every way there is. Answers whether it is a program.
+/// Parses and shows a source in all ways. Answers whether it is a program.
 fn exercise(source: &Source) -> bool {
     let tokens = tokenize(source).list;
     assert!(tokens.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));
@@ -53,7 +53,7 @@ fn accepts(text: &str) -> bool {
     exercise(&source(text))
 }
 
-/// Runs on the smallest stack that embedders are promised to get by with.
+/// Runs on the smallest native stack that embedders may use.
 fn on_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     const STACK_BYTES: usize = 512 * 1024;
     let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run);
@@ -67,9 +67,9 @@ struct Nest {
     open: &'static str,
     inner: &'static str,
     close: &'static str,
-    /// How many levels one round of it takes.
+    /// The levels of one round.
     levels: usize,
-    /// How many levels the innermost text takes.
+    /// The levels of the innermost text.
     inside: usize,
 }
 
@@ -102,7 +102,7 @@ const NESTS: &[Nest] = &[
 ];
 
 impl Nest {
-    /// How many rounds are allowed in a body, which is itself inside a class and a method.
+    /// The rounds allowed in a body, which is itself inside of a class and a method.
     fn most(&self) -> usize {
         (MOST_NESTED - 2 - self.inside) / self.levels
     }
@@ -265,7 +265,7 @@ fn everything_is_a_program() {
 fn a_program_cut_anywhere_is_refused() {
     let last = EVERYTHING.trim_end().len();
     for (end, _) in EVERYTHING.char_indices().filter(|&(end, _)| end < last) {
-        // The class side is optional, and so is what stands behind it.
+        // The class side is optional, and so is the text after it.
         let is_whole = EVERYTHING[end..].trim_start() == ": ( c = () )\n";
         assert_eq!(accepts(&EVERYTHING[..end]), is_whole, "{}", &EVERYTHING[..end]);
     }
@@ -283,7 +283,7 @@ fn a_program_with_any_byte_missing_doubled_or_garbled_is_survived() {
     }
 }
 
-/// Words that mean something somewhere.
+/// Words with a meaning in some place.
 const WORDS: &[&str] = &[
     "a", "b:", "c::", "self", "super", "nil", "outer", "objL", "class", "private", "public", "+",
     "-", "=", "|", "||", "<", ">", "<:", "<-:", "::=", ":", ".", ";", "^", "(", ")", "[", "]", "{",

@@ -1,4 +1,4 @@
-//! What the lexer complains about.
+//! The lexer's complaints.
 
 use expect_test::expect;
 

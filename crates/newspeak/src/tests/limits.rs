@@ -6,7 +6,7 @@ use super::source;
 use crate::diagnostics::render::{Colour, to_text};
 use crate::lower::{CompileOptions, compile_source};
 
-/// Compares what is reported about a class with these members, each source line cut to a few columns.
+/// Compares the diagnostics of a class with these members, each source line cut to a few columns.
 fn check(members: &str, expected: Expect) {
     let source = source(&format!("class T = ()(\n  small = ( ^ 1 )\n  {members}\n)"));
     let diagnostics = compile_source(&source, &CompileOptions::default())

@@ -1,4 +1,4 @@
-//! What the parser complains about.
+//! The parser's complaints.
 
 mod bodies;
 mod brackets;
@@ -8,7 +8,7 @@ use expect_test::Expect;
 
 use super::{check_mistakes, module_with_body};
 
-/// Compares what is reported about a method with this body.
+/// Compares the diagnostics of a method with this body.
 fn check(body: &str, expected: Expect) {
     check_mistakes(&module_with_body(body), expected);
 }

@@ -20,7 +20,7 @@ fn double(text: &str) -> f64 {
     }
 }
 
-/// What follows a numeral that ends early.
+/// The text after a numeral that ends early.
 fn rest(text: &str) -> &str {
     &text[Numeral::scan(text).text().len()..]
 }

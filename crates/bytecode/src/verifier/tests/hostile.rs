@@ -1,4 +1,4 @@
-//! Modules that are made to do harm: to the verifier, by costing it time, or by damage.
+//! Modules made to harm the verifier, by costing time or by damage.
 
 use proptest::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::module::{Function, FunctionKind, Region, RegionKind};
 use crate::testing::{Entropy, arbitrary_module};
 use crate::types::RegisterType;
 
-/// Whatever is done with a module must be safe, and with an accepted one it must work.
+/// All uses of a module must be safe, and those of an accepted one must work.
 fn exercise(module: &Module) {
     for trust in [Trust::Trusted, Trust::Untrusted] {
         let _ = verify(module, trust);

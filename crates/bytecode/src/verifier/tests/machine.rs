@@ -6,8 +6,8 @@
 //! Reading something stale, of the wrong type, or nothing at all means that the verifier or the
 //! maps are wrong.
 //!
-//! Branches of a fork run one after the other, each on a machine that has nothing but what the maps say
-//! that it reads. What they say that it leaves is what the machine around it has afterwards.
+//! Branches of a fork run one after the other, each on a machine that has only the registers that the maps say it
+//! reads. Afterwards the machine around it has the registers that the maps say it leaves.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ use crate::scopes::Scopes;
 use crate::testing::{Entropy, correct_module};
 use crate::types::{RegisterType, TypeRule};
 
-/// What a register holds.
+/// The contents of a register.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Content {
     Nothing,
@@ -59,7 +59,7 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether the function goes on.
+    /// Whether the function continues.
     fn step(&mut self, random: &mut Entropy) -> bool {
         let instruction = Instruction::decode(&self.function.code, self.pc).expect("this is code");
         let effects = instruction.effects();
@@ -226,8 +226,7 @@ impl Machine<'_> {
         assert!(self.function.home != Some(destination) || opcode == Opcode::MakeHome);
     }
 
-    /// What the unwinder relies on: the maps tell whether there is a marker, unless it is just
-    /// going.
+    /// A property that the unwinder needs: the maps tell whether there is a marker, except while it is being removed.
     fn check_marker(&self, instruction: &Instruction) {
         let Some(home) = self.function.home else { return };
         let at = self.maps.at(self.pc).contains(home);
@@ -281,7 +280,7 @@ fn run_all(module: &Module, random: &mut Entropy) {
     }
 }
 
-/// What the machine does not look at: indices into tables.
+/// The parts that the machine does not read: indices into tables.
 fn check_indices(function: &Function) {
     for instruction in crate::decode::instructions(&function.code) {
         for (operand, value) in instruction.operands() {

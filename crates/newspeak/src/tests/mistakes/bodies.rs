@@ -1,4 +1,4 @@
-//! What the parser complains about in statements and expressions.
+//! The parser's complaints about statements and expressions.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! How the parser explains brackets that do not match, and how much it says at all.
+//! The parser's explanations of brackets that do not match, and their number.
 
 use expect_test::expect;
 
@@ -326,7 +326,7 @@ fn a_missing_bracket_is_noticed_at_the_next_class() {
     );
 }
 
-/// Where brackets match, a strangely indented program is taken by the book.
+/// If brackets match, a strangely indented program is parsed by the grammar alone.
 #[test]
 fn indentation_alone_is_no_mistake() {
     check_mistakes(

@@ -1,4 +1,4 @@
-//! What the parser complains about in declarations.
+//! The parser's complaints about declarations.
 
 use expect_test::expect;
 
