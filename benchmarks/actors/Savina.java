@@ -13,7 +13,7 @@ import org.apache.pekko.actor.UntypedAbstractActor;
 public class Savina {
   static ActorSystem system;
 
-  /** What an actor does with a message. */
+  /** The reaction of an actor to a message. */
   interface Behaviour { void on(Object message, UntypedAbstractActor me); }
 
   static final class Actor extends UntypedAbstractActor {

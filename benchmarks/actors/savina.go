@@ -20,7 +20,7 @@ type message struct {
 	from   *mailbox
 }
 
-// What `number` says if it is none.
+// Values of `number` that are no numbers.
 const (
 	stop = -1
 	ping = 1

@@ -1,4 +1,4 @@
-/* What the callers call. */
+/* The C functions that the benchmarks call. */
 #include <time.h>
 
 int get_int(void) { return 42; }

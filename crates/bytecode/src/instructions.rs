@@ -349,7 +349,7 @@ macro_rules! for_each_instruction {
 43 ResumeUnwind "resume_unwind" [token: Use(Any) @ A] Resume
     "if token is a pending unwinding, continue it; if it is nil, go on" "";
 44 LeaveHome "leave_home" [home: Use(Any) @ A] Next
-    "mark home as left" "The activation goes on, but closures can no longer return from it.";
+    "mark home as left" "The activation continues, but closures can no longer return from it.";
 
 // Classes and objects
 48 MakeClass "make_class" [destination: Define(Any) @ A, parts: Range @ B, count: Count @ C, class: Class @ X] Next
@@ -441,7 +441,7 @@ macro_rules! for_each_instruction {
 97 TupleGet "tuple_get" [destination: Define(Whatever) @ A, tuple: Use(Tuple) @ B, index: Index @ C] Next
     "destination := tuple[index]" "The destination has the element's type.";
 98 TupleSet "tuple_set" [tuple: Update(Tuple) @ A, value: Use(Typed) @ B, index: Index @ C] Next
-    "tuple[index] := value" "Makes a new tuple; nobody else sees a change.";
+    "tuple[index] := value" "Makes a new tuple; other registers do not change.";
 99 Empty "empty" [destination: Define(Collection) @ A] Next
     "destination := list or map without elements" "";
 100 MakeList "make_list" [destination: Define(List) @ A, elements: Range @ B, count: Count @ C] Next
@@ -455,7 +455,7 @@ macro_rules! for_each_instruction {
 104 ListGet "list_get" [destination: Define(Whatever) @ A, list: Use(List) @ B, index: Use(I64) @ C] Next
     "destination := list[index], counting from 0" "Signals IndexError.";
 105 ListSet "list_set" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
-    "list[index] := value" "Signals IndexError. Nobody sees it through another register.";
+    "list[index] := value" "Signals IndexError. Other registers do not change.";
 106 ListAppend "list_append" [list: Update(List) @ A, value: Use(Typed) @ B] Next
     "list := list with value at its end" "In constant time on average, if no other register or collection has had the list.";
 107 ListInsert "list_insert" [list: Update(List) @ A, index: Use(I64) @ B, value: Use(Typed) @ C] Next
@@ -494,7 +494,7 @@ macro_rules! for_each_instruction {
 // Processes
 144 Spawn "spawn" [arguments: Range @ B, count: Count @ C, process: Function @ X] Next
     "start process with copies of r[arguments .. arguments+count]"
-    "The process runs beside this one from now on, and nobody waits for its end. Parameter types are the process's; none is `any`.";
+    "The process runs beside this one from now on, and this one does not wait for its end. Parameter types are the process's; none is `any`.";
 145 SpawnIndirect "spawn_indirect" [process: Use(Process) @ A, arguments: Range @ B, count: Count @ C] Next
     "start the process in a register with copies of r[arguments .. arguments+count]"
     "As spawn. The process is one that load_function has loaded, wherever that was.";
@@ -518,7 +518,7 @@ macro_rules! for_each_instruction {
       the body writes has a value afterwards, and the body reads nothing that it writes, unless it has written \
       it itself. Exceptions are as in par.";
 151 MakeChannel "make_channel" [destination: Define(Channel) @ A, capacity: Index @ Bc] Next
-    "destination := new channel that holds so many elements" "With 0, readers and writers wait for each other.";
+    "destination := new channel with a buffer for capacity elements" "With 0, readers and writers wait for each other.";
 152 ReadingEnd "reading_end" [destination: Define(Reader) @ A, channel: Use(Channel) @ B] Next
     "destination := the end of channel to read from" "";
 153 WritingEnd "writing_end" [destination: Define(Writer) @ A, channel: Use(Channel) @ B] Next
@@ -527,58 +527,58 @@ macro_rules! for_each_instruction {
     "destination := the next element of channel, when there is one"
     "Fault `Poison` if the channel is poisoned.";
 155 Write "write" [channel: Use(Writable) @ A, value: Use(Whatever) @ B, link: Link @ X] Next
-    "give value to channel, when somebody takes it or there is room"
+    "give value to channel; wait for a reader or for room in the buffer"
     "Fault `Poison` if the channel is poisoned.";
 156 Accept "accept" [destination: Define(Whatever) @ A, writer: Define(Any) @ B, channel: Use(Readable) @ C, after: Target @ X, link: Link @ Y] Branch
-    "destination := the next element of channel; its writer goes on after end_accept"
+    "destination := the next element of channel; its writer continues after end_accept"
     "The extended rendezvous: the code from here to after, which ends with `end_accept`, runs while the writer \
-      waits. It keeps writer as it is. An exception that leaves it lets the writer go on, too. Elements that \
-      were in the buffer of a channel have no writer who waits.";
+      waits. It does not change writer. An exception that leaves it lets the writer continue, too. Elements \
+      from the buffer of a channel have no waiting writer.";
 157 EndAccept "end_accept" [writer: Use(Any) @ A] Next
-    "the writer goes on" "Only at the end of what follows `accept`.";
+    "let the writer continue" "Only at the end of the code after `accept`.";
 158 Poison "poison" [channel: Use(Communicating) @ A] Next
-    "everybody who waits at channel, or comes later, has the fault Poison"
-    "From the writing end: what is in the buffer can still be read. Otherwise it is dropped.";
+    "all waiting and later readers and writers of channel have the fault Poison"
+    "From the writing end: the elements in the buffer can still be read. Otherwise they are dropped.";
 159 Alt "alt" [link: Link @ X] Next
-    "wait for one of the guards that follow; of several that are ready, each gets its turn"
-    "The guards are `alt_read`, `alt_after` and `alt_skip`, each perhaps behind `alt_if`; after the last one comes `alt_end`.";
+    "wait for one of the alternatives that follow; of several that are ready, each gets its turn"
+    "The alternatives are `alt_read`, `alt_after` and `alt_skip`, each optionally after `alt_if`; after the last one comes `alt_end`.";
 160 AltPriority "alt_priority" [link: Link @ X] Next
-    "wait for one of the guards that follow; of several that are ready, the first is taken"
+    "wait for one of the alternatives that follow; of several that are ready, the first is taken"
     "Otherwise as alt.";
 161 AltIf "alt_if" [condition: Use(Bool) @ A] Next
-    "the guard that follows counts only if condition" "";
+    "the next alternative counts only if condition" "";
 162 AltRead "alt_read" [destination: Define(Whatever) @ A, channel: Use(Readable) @ B, target: Target @ X] Branch
-    "guard: if channel has an element: destination := that; pc := target"
+    "alternative: if channel has an element: destination := that; pc := target"
     "The destination is defined on the way to the target only. A poisoned channel is ready: fault `Poison`.";
 163 AltAfter "alt_after" [milliseconds: Use(Number) @ A, target: Target @ X] Branch
-    "guard: when nothing else was ready for so long: pc := target" "";
+    "alternative: when no other one was ready for this time: pc := target" "";
 164 AltSkip "alt_skip" [target: Target @ X] Branch
-    "guard: if nothing else is ready: pc := target" "";
+    "alternative: if no other one is ready: pc := target" "";
 165 AltEnd "alt_end" [] Leave
-    "the end of the guards" "Without a guard that counts: fault `Stop`.";
+    "the end of the alternatives" "Without an alternative that counts: fault `Stop`.";
 166 MakeBarrier "make_barrier" [destination: Define(Barrier) @ A, enrolled: Use(Integer) @ B] Next
-    "destination := new barrier for so many processes" "";
+    "destination := new barrier for enrolled processes" "";
 167 Enrol "enrol" [barrier: Use(Barrier) @ A] Next
     "one more process takes part in barrier" "";
 168 Resign "resign" [barrier: Use(Barrier) @ A] Next
     "one process less takes part in barrier" "";
 169 Sync "sync" [barrier: Use(Barrier) @ A, link: Link @ X] Next
-    "wait until all who take part in barrier have come" "";
+    "wait until all processes that take part in barrier have come" "";
 170 MakeBucket "make_bucket" [destination: Define(Bucket) @ A] Next
     "destination := new bucket" "";
 171 Fall "fall" [bucket: Use(Bucket) @ A, link: Link @ X] Next
-    "wait until somebody flushes bucket" "";
+    "wait until a process flushes bucket" "";
 172 Flush "flush" [destination: Define(I64) @ A, bucket: Use(Bucket) @ B] Next
-    "all who wait in bucket go on; destination := how many there were" "";
+    "let all processes in bucket continue; destination := their number" "";
 173 Yield "yield" [link: Link @ X] Next
-    "let others run, and go on when it is this strand's turn again" "";
+    "let other strands run, and continue when it is this strand's turn again" "";
 174 Sleep "sleep" [milliseconds: Use(Number) @ A, link: Link @ X] Next
     "wait for a time" "";
 175 Now "now" [destination: Define(I64) @ A] Next
     "destination := nanoseconds since some moment in the past" "With a seed, the time is that of the schedule.";
 176 Raise "raise" [value: Use(Whatever) @ A] Leave
     "signal an exception with value"
-    "An `any` that is an exception is itself signalled, again perhaps. What cannot be boxed cannot be raised.";
+    "An `any` that is an exception is itself signalled, even if it was signalled before. A value that cannot be boxed cannot be raised.";
 177 Raised "raised" [destination: Define(Any) @ A, exception: Use(Any) @ B] Next
     "destination := the value that exception was raised with, or nil" "";
 178 FaultOf "fault_of" [destination: Define(I64) @ A, exception: Use(Any) @ B] Next

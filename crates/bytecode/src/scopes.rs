@@ -158,7 +158,9 @@ impl Reader {
         match self.open.last() {
             Some(&Open::Fork(fork)) if is_header => return self.begin_branch(fork, instruction),
             Some(Open::Fork(_)) => return Err((pc, "only branches can follow here".into())),
-            _ if is_header => return Err((pc, "a branch begins behind `par` or a branch".into())),
+            _ if is_header => {
+                return Err((pc, "a branch must follow `par` or another branch".into()));
+            }
             _ => {}
         }
         match instruction.opcode {
@@ -185,7 +187,7 @@ impl Reader {
         let target = target.filter(|&target| target > instruction.next_pc());
         let target = target.ok_or((pc, "it must end further on".into()))?;
         if target > self.end() {
-            return Err((pc, "it ends outside of what is around it".into()));
+            return Err((pc, "it ends outside of the scope around it".into()));
         }
         Ok(target)
     }

@@ -152,7 +152,8 @@ impl NativeFunction {
         handles.into_iter().for_each(|argument| drop(handles::free(argument)));
         let answered = match answer.is_null() {
             true => Ok(Value::Nil),
-            false => value(answer).map_err(|_| "the function has answered what is no value".into()),
+            false => value(answer)
+                .map_err(|_| "the function has answered a pointer that is no value".into()),
         };
         drop(handles::free(answer));
         if error.is_null() {
@@ -160,7 +161,7 @@ impl NativeFunction {
         }
         let message = match errors::message(error) {
             Some(message) => message,
-            None => "the function has failed with what is no error".to_owned(),
+            None => "the function has failed with a pointer that is no error".to_owned(),
         };
         drop(handles::free(error));
         Err(message)

@@ -307,7 +307,7 @@ impl fmt::Display for MemoryError {
             }
             MemoryError::Value(mismatch) => mismatch.fmt(f),
             MemoryError::Unterminated { offset } => {
-                write!(f, "there is no NUL behind offset {offset} to end the string")
+                write!(f, "there is no NUL after offset {offset} to end the string")
             }
         }
     }

@@ -494,7 +494,7 @@ impl Lexer<'_> {
 fn numeral_diagnostic(defect: NumeralDefect, span: Span) -> Diagnostic {
     let error = |message| Diagnostic::error(Code::MalformedNumeral, message, span);
     match defect {
-        NumeralDefect::NoDigits => error("this numeral has no digits behind its radix".to_string())
+        NumeralDefect::NoDigits => error("this numeral has no digits after its radix".to_string())
             .with_hint("digits are 0 to 9 and A to Z, as in 16rFF"),
         NumeralDefect::ImpossibleRadix => error("a radix is between 1 and 9999".to_string()),
         NumeralDefect::TooLong => error(format!(

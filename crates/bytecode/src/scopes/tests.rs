@@ -60,7 +60,7 @@ fn what_is_not_closed_is_found() {
         ),
         (
             "branch after\nend_branch\nafter:\nend_process",
-            "0: a branch begins behind `par` or a branch",
+            "0: a branch must follow `par` or another branch",
         ),
     ];
     for (code, problem) in wrong {

@@ -99,7 +99,7 @@
 //! 33. `par`, `par_for` and `accept` are in functions and processes, and open scopes that are properly
 //!     nested ([`crate::scopes`]), at most 64 deep. Jumps stay within a scope, regions and their
 //!     handlers lie in one, and no `return` is in one.
-//! 34. The guards of an `alt` follow it one behind the other up to `alt_end`, and nothing leads there but
+//! 34. The alternatives of an `alt` follow it without gaps up to `alt_end`, and nothing leads there but
 //!     the `alt`.
 //! 35. The register for the writer of an `accept` is not written or destroyed before its `end_accept`,
 //!     which names it.

@@ -22,7 +22,7 @@ pub(super) fn check_structure(id: FunctionId, function: &Function, report: &mut 
     let checks = [
         check_kind(function, &scopes),
         scopes::check(function, &scopes),
-        check_guards(function),
+        check_alternatives(function),
         check_writers(function, &scopes),
     ];
     for (pc, message) in checks.into_iter().filter_map(Result::err) {
@@ -43,52 +43,52 @@ fn check_kind(function: &Function, scopes: &Scopes) -> Check {
 }
 
 /// The alternatives of an `alt` follow it without gaps, and nothing else leads there.
-fn check_guards(function: &Function) -> Check {
-    let mut guards = vec![false; function.code.len()];
+fn check_alternatives(function: &Function) -> Check {
+    let mut alternatives = vec![false; function.code.len()];
     let mut is_open = false;
-    let mut expects_guard = false;
+    let mut expects_alternative = false;
     for instruction in instructions(&function.code) {
         let (pc, opcode) = (instruction.pc, instruction.opcode);
         match opcode {
             Opcode::Alt | Opcode::AltPriority if !is_open => is_open = true,
-            _ if !is_guard(opcode) && is_open => {
-                return Err((pc, "only guards can follow `alt`, up to `alt_end`".into()));
+            _ if !is_alternative(opcode) && is_open => {
+                return Err((pc, "only alternatives can follow `alt`, up to `alt_end`".into()));
             }
-            _ if is_guard(opcode) && !is_open => {
-                return Err((pc, "a guard stands behind `alt`".into()));
+            _ if is_alternative(opcode) && !is_open => {
+                return Err((pc, "an alternative must follow `alt`".into()));
             }
-            Opcode::AltIf | Opcode::AltEnd if expects_guard => {
-                return Err((pc, "a guard must follow `alt_if`".into()));
+            Opcode::AltIf | Opcode::AltEnd if expects_alternative => {
+                return Err((pc, "an alternative must follow `alt_if`".into()));
             }
             _ => {}
         }
-        guards[pc] = is_open && is_guard(opcode);
-        expects_guard = opcode == Opcode::AltIf;
+        alternatives[pc] = is_open && is_alternative(opcode);
+        expects_alternative = opcode == Opcode::AltIf;
         is_open &= opcode != Opcode::AltEnd;
     }
     if is_open {
         return Err((function.code.len(), "`alt_end` is missing".into()));
     }
-    check_ways_to(function, &guards)
+    check_ways_to(function, &alternatives)
 }
 
-fn is_guard(opcode: Opcode) -> bool {
+fn is_alternative(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(opcode, AltIf | AltRead | AltAfter | AltSkip | AltEnd)
 }
 
-/// No jump, no region and no handler begins at a guard.
-fn check_ways_to(function: &Function, guards: &[bool]) -> Check {
-    let is_guard = |pc: usize| guards.get(pc).copied().unwrap_or(false);
+/// No jump, no region and no handler begins at an alternative.
+fn check_ways_to(function: &Function, alternatives: &[bool]) -> Check {
+    let is_alternative = |pc: usize| alternatives.get(pc).copied().unwrap_or(false);
     for instruction in instructions(&function.code) {
-        if instruction.targets().any(|target| is_guard(target as usize)) {
-            return Err((instruction.pc, "the target is a guard".into()));
+        if instruction.targets().any(|target| is_alternative(target as usize)) {
+            return Err((instruction.pc, "the target is an alternative".into()));
         }
     }
     for region in &function.regions {
         for pc in [region.start, region.end, region.handler] {
-            if is_guard(pc as usize) {
-                return Err((pc as usize, "a region does not begin or end at a guard".into()));
+            if is_alternative(pc as usize) {
+                return Err((pc as usize, "a region cannot begin or end at an alternative".into()));
             }
         }
     }

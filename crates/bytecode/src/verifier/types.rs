@@ -81,7 +81,7 @@ impl Checker<'_> {
         let Some(part) = definition.parts().find(primitive) else { return Ok(()) };
         let (keyword, part) = (definition.keyword(), self.facts.show(part));
         Err(format!(
-            "a {keyword} cannot hold `{part}`: what processes communicate by cannot hide in other types"
+            "a {keyword} cannot hold `{part}`: other types cannot contain channels, their ends, barriers or buckets"
         ))
     }
 

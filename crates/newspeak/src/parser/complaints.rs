@@ -377,7 +377,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn no_message_in_cascade(&mut self) -> Reported {
-        let diagnostic = self.not_expected("a message behind `;`");
+        let diagnostic = self.not_expected("a message after `;`");
         self.complain(match self.current.kind {
             TokenKind::EventualArrow => {
                 diagnostic.with_hint("only the first message of a cascade can be eventual")

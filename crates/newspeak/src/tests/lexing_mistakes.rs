@@ -232,7 +232,7 @@ fn numerals() {
     check(
         "{16r. 16rff. 0r1. 2r2. 1e999. 12345r1}",
         expect![[r#"
-        error[malformed-numeral]: this numeral has no digits behind its radix
+        error[malformed-numeral]: this numeral has no digits after its radix
          --> test.ns:3:2
           |
         3 | {16r. 16rff. 0r1. 2r2. 1e999. 12345r1}
@@ -240,7 +240,7 @@ fn numerals() {
           |
           = help: digits are 0 to 9 and A to Z, as in 16rFF
 
-        error[malformed-numeral]: this numeral has no digits behind its radix
+        error[malformed-numeral]: this numeral has no digits after its radix
          --> test.ns:3:7
           |
         3 | {16r. 16rff. 0r1. 2r2. 1e999. 12345r1}
@@ -276,7 +276,7 @@ fn numerals() {
     check(
         "2raisedTo: 3",
         expect![[r#"
-        error[malformed-numeral]: this numeral has no digits behind its radix
+        error[malformed-numeral]: this numeral has no digits after its radix
          --> test.ns:3:1
           |
         3 | 2raisedTo: 3

@@ -296,13 +296,13 @@ fn cascades() {
               |
               = help: write `receiver first; second`
 
-            error[unexpected-token]: expected a message behind `;`, found `3`
+            error[unexpected-token]: expected a message after `;`, found `3`
              --> test.ns:3:25
               |
             3 | a; b. foo: 1; bar. a b; 3. a b; <-: c. a b; c d
               |                         ^
 
-            error[unexpected-token]: expected a message behind `;`, found `<-:`
+            error[unexpected-token]: expected a message after `;`, found `<-:`
              --> test.ns:3:33
               |
             3 | a; b. foo: 1; bar. a b; 3. a b; <-: c. a b; c d
