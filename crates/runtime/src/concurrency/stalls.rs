@@ -101,7 +101,8 @@ impl Stalls {
         let inner = self.0.lock();
         if inner.count > 0 {
             let verb = if inner.count == 1 { "strand was" } else { "strands were" };
-            let mut text = format!("{} {verb} lost, waiting for what nobody had\n", inner.count);
+            let mut text =
+                format!("{} {verb} lost, waiting for objects without references\n", inner.count);
             inner.descriptions.iter().for_each(|description| text.push_str(description));
             describe_rest(inner.count, &mut text);
             vm.host.write_error(&text);
@@ -209,7 +210,7 @@ fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) 
             writeln!(text, "whose message is for an actor of an object that was never complete")
         }
         Settler::Circle => writeln!(text, "that waits for itself"),
-        Settler::Nobody => writeln!(text, "that nobody can settle"),
+        Settler::Nobody => writeln!(text, "that no strand can settle"),
     };
 }
 

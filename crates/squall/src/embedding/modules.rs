@@ -100,7 +100,8 @@ impl HostFunction {
             _ = writeln!(text, "    return r{answer}\n}}");
             return;
         }
-        let complaint = format!("{module}.{} has answered what is no {}", self.name, self.result);
+        let complaint =
+            format!("{module}.{} has answered a value that is no {}", self.name, self.result);
         _ = writeln!(text, "    unbox r{typed}, r{answer}, wrong\n    return r{typed}\nwrong:");
         _ = writeln!(text, "    load_constant r{answer}, \"{complaint}\"\n    raise r{answer}\n}}");
     }

@@ -76,7 +76,7 @@ pub fn report_unhandled(vm: &Vm) {
     let mut text = String::new();
     for promise in record.kept.iter().filter_map(|kept| kept.as_object()) {
         let error = trace::describe_exception(vm, promise.slot(slots::OUTCOME));
-        _ = writeln!(text, "broken promise nobody handled: {error}{}", place(promise));
+        _ = writeln!(text, "broken promise without a reaction: {error}{}", place(promise));
     }
     if record.others > 0 {
         _ = writeln!(text, "and {} more of these", record.others);
