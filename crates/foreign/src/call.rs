@@ -328,7 +328,6 @@ impl CompletedCall<'_, '_> {
             Form::Record(size) => {
                 // SAFETY: the result is at the beginning of the area, which was zeroed there; the call is over, and no
                 // other call uses this area.
-                // is over, and nobody else has this area.
                 Value::Record(unsafe { slice::from_raw_parts(self.area.words.cast(), size) })
             }
         }

@@ -3,7 +3,6 @@
 //! A [`Value`] is the guest's form of a value. C's form is a *word*: 64 bits that hold a [`Primitive`] like a register
 //! does, an integer extended to all bits, a `float` in the lower half. On the way in, nothing is lost silently: an
 //! integer must be in the range of its type. The only rounding is that of a `double` to the nearest `float`.
-//! rounding is that of a `double` to the next `float`.
 
 use crate::address::Address;
 use crate::memory::{Access, MemoryError, NativeMemory};

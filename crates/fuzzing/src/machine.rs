@@ -64,7 +64,6 @@ const CALLED: usize = 8;
 impl Machine {
     /// Starts the machine. The words are like options of `squall run`: `seed=7`, `workers=2`, `scheduler=peered`,
     /// `gc-stress=16`, `tiny-stacks`, `polls`.
-    /// `gc-stress=16`, `tiny-stacks`, `polls`.
     fn start(words: &str) -> Result<Machine, String> {
         let files = Files::default();
         let vm = Vm::start(options(words)?, files.clone()).map_err(|error| error.to_string())?;

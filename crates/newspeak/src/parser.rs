@@ -20,7 +20,6 @@
 //! first parsed by the grammar alone. If that finds errors, and the brackets do not match, it is parsed once more, only
 //! to explain the errors better. The second parser treats a line that looks like the next method as the next method
 //! ([`TokenKind::Barrier`], `guesses.rs`).
-//! to explain the errors better.
 
 mod bodies;
 mod complaints;
