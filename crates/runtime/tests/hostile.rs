@@ -25,7 +25,7 @@ use squall_runtime::state::tracing::Tracing;
 use squall_runtime::state::vm::VmOptions;
 use squall_scheduler::SchedulerOptions;
 
-/// Primitives that end the program or the strand or stop it for long if they do what they should.
+/// Primitives that, when they work, end the program or the strand or stop it for long.
 const LEFT_OUT: [&str; 8] = [
     "endWith:",
     "exit:",
@@ -37,7 +37,7 @@ const LEFT_OUT: [&str; 8] = [
     "chooseOf:fairly:within:",
 ];
 
-/// What every argument is tried with.
+/// The arguments that each primitive is tried with.
 const VALUES: &str = "
     nil. true. false. 0. 1. 2. 3. -1. 64. 255. 100000. 1 << 32. 1 << 40. 1 << 60. 1 << 62. 1 << 63.
     1 << 70. -1 * (1 << 60). -1 * (1 << 63). -1 * (1 << 90). 0.0. -0.5. 1.5. 1e300. 1e-320.

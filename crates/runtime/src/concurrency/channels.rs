@@ -1,18 +1,17 @@
-//! Channels: synchronous and buffered communication between processes, and the choice between
-//! several channels (Hoare, "Communicating Sequential Processes", CACM 1978; `alt` and poison as in
-//! occam-π).
+//! Channels: synchronous and buffered communication between processes, and the choice between several channels (Hoare,
+//! "Communicating Sequential Processes", CACM 1978; `alt` and poison as in occam-π). The primitives for
+//! `lib/Processes.ns` and the instructions of typed code call this module.
 //!
-//! A channel without a buffer joins a writer and a reader: whoever comes first waits for the other.
-//! A buffer lets writers go on while it has room. A poisoned channel fails everybody, in both
-//! directions, for good; but what is in its buffer can still be read, unless a reader poisoned it.
+//! A channel without a buffer joins a writer and a reader: the first one to come waits for the other one. A buffer lets
+//! writers continue while it has room. A poisoned channel fails all readers and writers for good; but its buffer can
+//! still be read, unless a reader has poisoned the channel.
 //!
-//! A channel is shared by vats, so all of it is behind its lock ([`crate::concurrency::waiting`]), and what goes
-//! through it is a value.
+//! Vats share a channel, so all of it is behind its lock ([`crate::concurrency::waiting`]), and its elements are
+//! values.
 //!
-//! A channel that typed code has, has a type for its elements, and what is in it is as typed code has it. Who
-//! knows no types converts at his own end: what he writes before he has the lock, so that he looks again
-//! whether the type is the same when he has it; what he reads after that, in his own strand
-//! ([`Delivery::Element`]).
+//! A channel of typed code has a type for its elements, and holds them in their typed form. Code without types converts
+//! at its own end. A writer converts before it has the lock, so under the lock it checks again that the type is the
+//! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]).
 
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ pub mod slots {
     pub const READERS: usize = 2;
     /// The strands that wait to write.
     pub const WRITERS: usize = 3;
-    /// The array of what is under way, or nil for a channel without a buffer.
+    /// The array of elements under way, or nil for a channel without a buffer.
     pub const BUFFER: usize = 4;
     /// The index of the oldest element in the buffer.
     pub const FIRST: usize = 5;
@@ -113,8 +112,8 @@ pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
     takes
 }
 
-/// What goes through a channel for elements of this type, for the object in the window's second word; nothing
-/// if it stands for none of the type. *GC point.*
+/// The element of this type for the object in the window's second word; nothing if the object stands for no value of
+/// the type. *GC point.*
 fn element_for(
     thread: &mut Thread,
     window: Window,
@@ -147,8 +146,8 @@ pub fn not_for_objects(thread: &mut Thread, kind: Type) -> Result<Failure, Failu
     Ok(Failure::with(FailureReason::NotSupported, what, Word::NIL))
 }
 
-/// What a strand that has waited to read finds, if it knows no types: an element, or the pair of a choice
-/// and an element. Strands in typed code find it as it is. *GC point.*
+/// The delivery to a strand of untyped code that has waited to read: an element, or the pair of a choice and an
+/// element. Strands in typed code get the delivery unchanged. *GC point.*
 pub fn delivered(
     thread: &mut Thread,
     site: &'static Site,
@@ -190,7 +189,7 @@ fn index_slot(channel: Object, slot: usize) -> usize {
     channel.slot(slot).as_small_integer().unwrap_or(0) as usize
 }
 
-/// What a look at a locked channel finds; it is unlocked by then.
+/// The result of a look at a locked channel, which is then unlocked.
 enum Look {
     /// It is done; the call answers this.
     Done(Word),
@@ -198,7 +197,7 @@ enum Look {
     Poisoned,
     /// One has to wait. The channel is still locked.
     Wait,
-    /// The reader has the element, and lets the writer go on, who is parked.
+    /// The reader has the element, and releases the writer, which is parked.
     Accepted,
 }
 
@@ -213,7 +212,7 @@ pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     })
 }
 
-/// Reads an object from the channel in the window, for who knows no types. *GC point.*
+/// Reads an object from the channel in the window, for untyped code. *GC point.*
 pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     match read(thread, window)? {
         Outcome::Return(value) => {
@@ -224,8 +223,7 @@ pub fn read_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
     }
 }
 
-/// Writes the object in the window's second word to the channel in the first, for who knows no types.
-/// *GC point.*
+/// Writes the object in the window's second word to the channel in the first, for untyped code. *GC point.*
 pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let operands = |_: &Thread| (window.get(0), window.get(1));
     loop {
@@ -324,10 +322,10 @@ pub fn release(thread: &mut Thread, writer: Word) {
     }
 }
 
-/// What the pair of a reader that waits to accept has in place of the writer.
+/// The word in place of the writer in the pair of a reader that waits to accept.
 const ACCEPTING: Word = Word::TRUE;
 
-/// Parks the strand with what it brings along in a queue of a locked channel, and unlocks it.
+/// Parks the strand with its value in a queue of a locked channel, and unlocks the channel.
 fn wait(
     thread: &mut Thread,
     channel: Object,
@@ -376,7 +374,7 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
     Look::Done(value)
 }
 
-/// Gives an element to a locked channel, if somebody waits for it or there is room.
+/// Gives an element to a locked channel, if a reader waits or the buffer has room.
 fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) -> Look {
     if channel.slot(POISONED) == Word::TRUE {
         waiting::unlock(&mut thread.mutator, channel);
@@ -427,7 +425,7 @@ fn hand_over(
         Some(kind) => Delivery::Element(kind),
         None => Delivery::Value,
     };
-    // Who waits for one channel brings nothing.
+    // A reader that waits for one channel has no pair.
     let Some(pair) = reader.slot(waiter::VALUE).as_object() else {
         waiting::wake_with(thread, reader, delivery, value);
         return Look::Done(value);
@@ -450,16 +448,16 @@ fn fill(thread: &mut Thread, pair: Object, index: Word, value: Word) {
     pair.set_element(&mut thread.mutator, 1, value);
 }
 
-/// Who poisons a channel.
+/// The end that poisons a channel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// A reader: nobody is to read what the buffer holds.
+    /// A reader: the buffer's contents are dropped.
     Reading,
-    /// A writer: nothing comes after what the buffer holds.
+    /// A writer: the buffer's contents can still be read.
     Writing,
 }
 
-/// Poisons the channel in a word from one end: who waits there, or comes later, fails.
+/// Poisons the channel in a word from one end: waiting and later strands fail.
 pub fn poison(thread: &mut Thread, word: Word, end: End) -> Result<Word, Failure> {
     let channel = channel(word)?;
     waiting::lock(&mut thread.mutator, channel);
@@ -488,7 +486,7 @@ pub enum Patience {
     Endless,
 }
 
-/// What comes of a choice.
+/// The result of a choice.
 pub enum Chosen {
     /// The strand waits, or the choice failed.
     Outcome(Outcome),
@@ -555,13 +553,13 @@ pub fn choose_in_message(
     if matches!(patience, Patience::None) {
         return Ok(Chosen::Nothing);
     }
-    // From here on there is no GC point, and the frame may be somebody else's any moment.
+    // From here on there is no GC point, and another thread may take the frame at any moment.
     let strand = thread.strand().object();
     let timer = match patience {
         Patience::Until(delay) => Some((timers::reserve(thread), delay)),
         _ => None,
     };
-    // Who waits for a time only, waits for a number.
+    // A strand that waits only for a time waits for a number.
     let waits_for = if count == 0 { index_word(0) } else { thread.message[0] };
     let ticket = waiting::park(thread, waits_for);
     for &index in &order {
@@ -570,7 +568,7 @@ pub fn choose_in_message(
         waiting::lock(&mut thread.mutator, channel);
         if is_ready(channel) {
             waiting::unlock(&mut thread.mutator, channel);
-            // Somebody came in between. If nobody has woken the strand, it looks again.
+            // A channel became ready in between. If no thread has woken the strand, it looks again.
             return match waiting::unpark(thread, ticket) {
                 true => choose_in_message(thread, is_fair, patience),
                 false => Ok(Chosen::Outcome(Outcome::Park)),
@@ -586,9 +584,9 @@ pub fn choose_in_message(
     Ok(Chosen::Outcome(Outcome::Park))
 }
 
-/// In which order a choice looks at so many channels. A fair one shuffles them (Durstenfeld, "Algorithm 235",
-/// CACM 1964): whoever chooses gets each of those that are ready as often in the end, whatever others choose in
-/// between, and needs not remember what it has chosen before.
+/// The order in which a choice looks at its channels. A fair choice shuffles them (Durstenfeld, "Algorithm 235", CACM
+/// 1964): over time it takes each of the ready ones equally often, whatever other choices do in between, and need not
+/// remember its earlier results.
 fn order_of_choice(thread: &mut Thread, count: usize, is_fair: bool) -> SmallVec<[usize; 8]> {
     let mut order: SmallVec<[usize; 8]> = (0..count).collect();
     if is_fair {

@@ -1,9 +1,10 @@
-//! Actors and processes that are made before an object around their class has been initialised.
+//! Actors and processes that are made before an object around their class has been initialised. The primitives that
+//! start them, and the ends of initializers, call this module.
 //!
-//! A module may make actors of its classes in its slots. What an actor finds around its class would then
-//! depend on how far the initializer has got, which goes on in parallel. So such an actor, or process, is
-//! *held*: it begins nothing before the initializers of all these objects have ended, and the
-//! check at their ends has passed ([`crate::concurrency::values`]). If one of them never ends, the actor never begins.
+//! A module may make actors of its classes in its slots. The objects that an actor finds around its class would then
+//! depend on the progress of the initializer, which runs in parallel. So such an actor, or process, is *held*: it does
+//! not begin before the initializers of all these objects have ended, and the check at their ends has passed
+//! ([`crate::concurrency::values`]). If one of them never ends, the actor never begins.
 //!
 //! A vat is held by its flag *scheduled*, without being in a run queue; a strand is ready without
 //! being in one.
@@ -18,7 +19,7 @@ use crate::state::strand::StrandRef;
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 
-/// What is held.
+/// The held vat or strand.
 #[derive(Clone, Copy)]
 pub enum Held {
     /// An actor.
@@ -30,17 +31,17 @@ pub enum Held {
 /// All that is held.
 #[derive(Default)]
 pub struct Early {
-    /// How many entries there are, for who need not look further.
+    /// The number of entries, so that the common case needs no look.
     count: AtomicUsize,
     entries: Mutex<Vec<Entry>>,
 }
 
-/// The objects that are given away together, and for whom.
+/// The objects that are given away together, and the vat or strand that gets them.
 struct Entry {
     key: usize,
     /// Those whose initializers have not ended.
     objects: Vec<Word>,
-    /// Nothing as long as it is being made.
+    /// `None` while it is being made.
     held: Option<Held>,
 }
 
@@ -55,7 +56,7 @@ impl Early {
         self.count.load(Ordering::Relaxed) > 0 && self.entries.lock().iter().any(is_in)
     }
 
-    /// These objects are given away; the caller [holds](hold) what they are given to.
+    /// Records that these objects are given away; the caller [holds](hold) the vat or strand that gets them.
     pub fn add(&self, objects: Vec<Word>) -> EarlyKey {
         let mut entries = self.entries.lock();
         let key = entries.last().map_or(0, |entry| entry.key + 1);
@@ -81,8 +82,8 @@ impl Early {
     }
 }
 
-/// Holds what was made of the objects with this key: a vat that nobody knows yet, or a strand that is
-/// in no queue.
+/// Holds the vat or strand made of the objects with this key: the vat is not known to other threads yet, or the strand
+/// is in no queue.
 pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
     if let Held::Vat(vat) = held {
         vat.hold();

@@ -1,4 +1,5 @@
-//! Mutexes, conditions, semaphores, barriers and buckets: what strands wait for besides channels.
+//! Mutexes, conditions, semaphores, barriers and buckets: the objects that strands wait for besides channels. The
+//! primitives for `lib/Threading.ns` and `lib/Processes.ns`, and the instructions of typed code, call this module.
 //!
 //! They all have the same slots: a lock ([`crate::concurrency::waiting`]), a number, a queue of waiting strands
 //! and a holder; what the number means depends on the kind, which is the object's layout.
@@ -6,14 +7,14 @@
 //! | kind | the number is |
 //! |---|---|
 //! | mutex | how often the holder has locked it |
-//! | semaphore | how many may still pass |
-//! | barrier | how many are enrolled and have not arrived, at most; the holder slot has how many are enrolled |
+//! | semaphore | how many strands may still pass |
+//! | barrier | an upper bound of the enrolled strands that have not arrived; the holder slot has the number of enrolled ones |
 //! | condition, bucket | nothing |
 //!
-//! Whoever is ended while it waits at a barrier has not arrived. Nobody notes that when it happens, so the barrier
-//! counts those who wait before it opens.
+//! A strand that is ended while it waits at a barrier has not arrived. Ending it does not change the barrier, so the
+//! barrier counts its waiting strands before it opens.
 //!
-//! A mutex goes from hand to hand: who unlocks it gives it to the first who waits, so nobody starves.
+//! A mutex is handed over: unlocking gives it to the first waiting strand, so no strand starves.
 
 use std::time::Duration;
 
@@ -84,8 +85,8 @@ fn set_number(thread: &mut Thread, object: Object, slot: usize, value: i64) {
     object.set_slot(&mut thread.mutator, slot, number_word(value));
 }
 
-/// Runs `attempt` on the locked object in the window's first word; if it answers nothing, the strand
-/// waits there, with a number for whoever wakes it. The object is unlocked afterwards. *GC point.*
+/// Runs `attempt` on the locked object in the window's first word. If it answers `None`, the strand waits there, with a
+/// number for its waker. The object is unlocked afterwards. *GC point.*
 fn pass_or_wait(
     thread: &mut Thread,
     window: Window,
@@ -130,8 +131,8 @@ fn lock_mutex_in(
     })
 }
 
-/// Locks a mutex again, this many times, which the strand has given up while it waited for a condition. It
-/// gets the mutex even if it is to end: who calls it expects to have it. *GC point.*
+/// Locks a mutex again, this many times, after the strand has given it up to wait for a condition. The strand gets the
+/// mutex even if it is to end: the caller expects to have it. *GC point.*
 pub fn relock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
     lock_mutex_in(thread, window, times, Wait::Patient)
 }
@@ -171,7 +172,7 @@ pub fn depth_of_mutex(thread: &mut Thread, word: Word) -> Result<Word, Failure> 
     Ok(if is_mine { mutex.slot(NUMBER) } else { number_word(0) })
 }
 
-/// Whether anybody has locked a mutex.
+/// Whether a strand holds the mutex.
 pub fn is_locked(word: Word) -> Result<Word, Failure> {
     Ok(Word::from_bool(number(lock_object(word)?, NUMBER) > 0))
 }
@@ -191,8 +192,8 @@ pub fn await_condition(
     }
     let waiter = waiting::own_waiter(thread)?;
     let (condition, mutex) = (window.get(0).object_unchecked(), window.get(1));
-    // The mutex is given up before the strand can be seen to wait: between the two nobody misses a
-    // signal, because who signals comes after the mutex, and the condition is locked by then.
+    // The mutex is given up before the strand can be seen to wait. No signal is lost in between: a signalling strand
+    // locks the mutex first, and the condition is locked by then.
     waiting::lock(&mut thread.mutator, condition);
     unlock_mutex(thread, mutex, depth)?;
     let strand = thread.strand().object();
@@ -218,7 +219,7 @@ pub fn signal_one(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
     Ok(Word::NIL)
 }
 
-/// Wakes all strands that wait for a condition or in a bucket; answers how many.
+/// Wakes all strands that wait for a condition or in a bucket; answers their number.
 pub fn signal_all(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
     let object = lock_object(word)?;
     waiting::lock(&mut thread.mutator, object);
@@ -228,7 +229,7 @@ pub fn signal_all(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
     Ok(number_word(count))
 }
 
-/// Waits in a bucket, until somebody empties it. *GC point.*
+/// Waits in a bucket until a strand flushes it. *GC point.*
 pub fn fall_into(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     pass_or_wait(thread, window, (Wait::Ordinary, None), |_, _| None)
 }
@@ -261,7 +262,7 @@ pub fn release(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
     Ok(Word::NIL)
 }
 
-/// Arrives at a barrier and waits for all who are enrolled. *GC point.*
+/// Arrives at a barrier and waits for all enrolled strands. *GC point.*
 pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
     let barrier = lock_object(window.get(0))?;
@@ -281,7 +282,7 @@ pub fn synchronize(thread: &mut Thread, window: Window) -> Result<Outcome, Failu
     Ok(Outcome::Park)
 }
 
-/// Changes how many are enrolled at a barrier. Who resigns may be the one the others wait for.
+/// Changes the number of strands enrolled at a barrier. A resigning strand may be the one that the others wait for.
 pub fn enrol(thread: &mut Thread, word: Word, change: i64) -> Result<Word, Failure> {
     let barrier = lock_object(word)?;
     waiting::lock(&mut thread.mutator, barrier);
@@ -309,7 +310,7 @@ fn count_missing(barrier: Object) -> i64 {
     number(barrier, HOLDER) - waiting::count_waiters(barrier, WAITERS) as i64
 }
 
-/// Lets everybody at a locked barrier go on, and unlocks it.
+/// Lets all strands at a locked barrier continue, and unlocks it.
 fn open_barrier(thread: &mut Thread, barrier: Object) {
     let enrolled = number(barrier, HOLDER);
     set_number(thread, barrier, NUMBER, enrolled);

@@ -1,6 +1,7 @@
-//! Messages: what a vat's mailbox holds, and what a strand begins with.
+//! Messages: the elements of a vat's mailbox, and the beginning of each strand. Sends make them, and workers begin
+//! them.
 //!
-//! A message is an array. Its *kind* says what its receiver and arguments are for:
+//! A message is an array. Its *kind* gives the meaning of its receiver and arguments:
 //!
 //! | kind | meaning |
 //! |---|---|
@@ -10,7 +11,7 @@
 //! | [`PROCESS`] | of the receiver, a class, an instance is made, which is then sent `run` |
 //! | [`PROGRAM`] | the receiver, the platform, makes an instance of the program, which is then sent `main:`, and deals with the answer |
 //!
-//! A message's *result* is for what it returns: nil for nobody, or a promise.
+//! A message's *result* is the destination of its return value: nil for none, or a promise.
 
 use squall_heap::{Object, Word};
 
@@ -32,7 +33,7 @@ use crate::state::thread::{Stop, Thread, Window, allocated};
 
 /// The kind.
 pub const KIND: usize = 1;
-/// Who gets the result.
+/// The destination of the result.
 pub const RESULT: usize = 2;
 /// The receiver; the arguments follow.
 pub const RECEIVER: usize = 3;
@@ -90,8 +91,7 @@ pub fn site_kind(site: &'static Site) -> Word {
     Word::from_bits(std::ptr::from_ref(site) as u64)
 }
 
-/// Begins what a message asks for, as the first activation of the thread's strand, which is empty.
-/// *GC point.*
+/// Begins the action of a message, as the first activation of the thread's strand, which is empty. *GC point.*
 pub fn begin(thread: &mut Thread, message: Object) {
     thread.message.clear();
     let kind = message.element(KIND);
@@ -152,7 +152,7 @@ pub fn hand_back(thread: &mut Thread) {
     object.set_slot(&mut thread.mutator, slots::TASK, message);
 }
 
-/// Undoes [`hand_back`]: the strand goes on at once.
+/// Undoes [`hand_back`]: the strand continues at once.
 pub fn take_again(thread: &mut Thread) {
     let object = thread.strand().object();
     let result = object.slot(slots::TASK).object_unchecked().element(RESULT);
@@ -161,7 +161,7 @@ pub fn take_again(thread: &mut Thread) {
 
 /// Begins the next step of the thread's strand, which has stopped; whether there is one. *GC point.*
 pub fn next_step(thread: &mut Thread) -> bool {
-    // One that is parked may be somebody else's by now.
+    // A parked strand may belong to another thread by now.
     let has_ended = matches!(thread.stop, Stop::Returned | Stop::Failed);
     let role = if has_ended { thread.strand().role.get() } else { Role::Other };
     match (role, thread.stop) {
@@ -174,7 +174,7 @@ pub fn next_step(thread: &mut Thread) -> bool {
     true
 }
 
-/// Begins a step with what the step before has answered. Answers that.
+/// Begins a step with the answer of the step before. Answers that word.
 fn begin_step(thread: &mut Thread, role: Role) -> Word {
     let strand = thread.strand();
     let result = strand.result();
@@ -238,7 +238,7 @@ fn run_main(thread: &mut Thread) {
     send(thread, MAIN);
 }
 
-/// Keeps a message that does what the one in the thread's message does: `main:` may be an assignment. *GC point.*
+/// Keeps a message that repeats the one in the thread's message: `main:` may be an assignment. *GC point.*
 fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
     let kind = thread.vm.name_word(thread, thread.vm.symbol(MAIN))?;
     let result = thread.strand().object().slot(slots::TASK);
@@ -249,7 +249,7 @@ fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Has the platform deal with what `main:` has answered: the third step of a program. *GC point.*
+/// Sends the platform the answer of `main:`: the third step of a program. *GC point.*
 fn end_program(thread: &mut Thread) {
     let answer = begin_step(thread, Role::Other);
     thread.message.extend([thread.vm.roots.platform.get(), answer]);
@@ -277,7 +277,7 @@ fn send(thread: &mut Thread, selector: &str) {
 /// The message that a process is.
 const RUN: &str = "run";
 
-/// What instances with this behavior do when they are sent `run`.
+/// The action of instances with this behavior when they are sent `run`.
 pub fn run_entry(thread: &mut Thread, behavior: &'static Behavior) -> &'static CacheEntry {
     let layout = behavior.layout;
     if thread.run_entry.layout != layout {

@@ -37,7 +37,7 @@ pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, 
     Ok(home)
 }
 
-/// A number for a native thread. If there is none, a collection may find threads that nobody needs; it takes
+/// A number for a native thread. If there is none, a collection may find native threads without references; it takes
 /// them some time to leave. *GC point.*
 fn reserve(thread: &mut Thread) -> Option<WorkerId> {
     let scheduler = &thread.vm.scheduler;
@@ -77,7 +77,7 @@ pub fn register_main(thread: &Thread, object: Word) -> Result<Home, Failure> {
     Ok(home)
 }
 
-/// What a sandbox needs to have strands bound to native threads.
+/// The grant that a sandbox needs to bind strands to native threads.
 pub(crate) const NATIVE_THREADS: &str = "nativeThreads";
 
 /// The home with this number or, for nil, that of those without one, which is there from now on.
@@ -110,7 +110,7 @@ pub fn unsupported(thread: &mut Thread, what: &str) -> Failure {
     }
 }
 
-/// What a native thread does of which the program has an object. *GC point.*
+/// The loop of a native thread that belongs to an object of the program. *GC point.*
 fn serve(vm: &'static Vm, home: Home) {
     let Some(id) = home.worker() else { return };
     let mut thread = Thread::attach_bound(vm, id);
@@ -127,7 +127,7 @@ struct Loan {
 }
 
 enum Lent {
-    /// Nobody waits.
+    /// No strand waits.
     No,
     /// It waits.
     Waits,

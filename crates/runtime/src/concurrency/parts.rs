@@ -13,17 +13,17 @@ use crate::state::vm::Vm;
 /// What the concurrency layer keeps for the whole VM.
 #[derive(Default)]
 pub struct Parts {
-    /// What is due later.
+    /// The timers.
     pub timers: Timers,
     /// Actors and processes that were made too early.
     pub early: Early,
     /// The embedder's message in progress.
     pub embedder: Embedder,
-    /// Broken promises that nobody cares for.
+    /// Broken promises without reactions.
     pub unhandled: Unhandled,
-    /// What is known of strands that can never go on.
+    /// The record of strands that can never continue.
     pub stalls: Stalls,
-    /// What belongs to C.
+    /// The data about C.
     pub foreign: Foreign,
     /// The embedder's side.
     pub embedding: Embedding,

@@ -7,8 +7,8 @@ use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
 use crate::state::thread::Thread;
 
-/// Does what others asked this thread for, before the instruction in the state, none being in
-/// progress: afterwards the state may be that of a strand that stopped. *GC point.*
+/// Serves the requests of other threads to this one, before the instruction in the state; no instruction is in
+/// progress. Afterwards the state may be that of a strand that stopped. *GC point.*
 #[cold]
 pub fn poll(thread: &mut Thread) {
     thread.stands_before = true;
@@ -17,7 +17,7 @@ pub fn poll(thread: &mut Thread) {
         return;
     }
     thread.mutator.safepoint();
-    // The limit comes first: who asks from now on is heard at the next poll.
+    // The limit comes first: a later request is heard at the next poll.
     thread.reset_limit();
     let strand = thread.strand();
     let is_over = sandbox::is_over(thread);

@@ -101,7 +101,8 @@ unsafe impl RootSource for Roots {
     }
 
     fn draw_memory(&self, context: usize, wanted: usize) -> Option<u64> {
-        // SAFETY: the thread is attached, and is the one that asks; what it has borrowed, its mutator, is not looked at.
+        // SAFETY: the thread is attached, and is the one that asks; the part that it has borrowed, its mutator, is not
+        // accessed.
         metering::draw_memory(unsafe { &*thread_of(context) }, wanted)
     }
 

@@ -1,13 +1,13 @@
-//! Stalls: strands that wait for what cannot happen, and the report about them.
+//! Stalls: strands that wait in vain, and the report about them. The worker that finds no more work calls it, and so
+//! does the collector for lost strands.
 //!
-//! When nothing is ready and nothing is expected from outside, every strand that is left waits for
-//! another one: a *deadlock*, which ends the program. A strand that no root reaches can never be
-//! woken, whatever the others do: the collector finds it, and frees it. It is *lost*; the program goes
-//! on, and hears of it at its end.
+//! When no item is ready and none is expected from outside, every remaining strand waits for another one: a *deadlock*,
+//! which ends the program. A strand that no root reaches can never be woken: the collector finds it, and frees it. It
+//! is *lost*; the program continues, and reports it at its end.
 //!
-//! What a strand waits for is in its object, and says in some cases who could wake it: the strand to
-//! be joined, or the holder of a mutex. Where that leads back, the report names each cycle. If the
-//! program waits for a promise, the report says where that comes from.
+//! A strand's object names the object that it waits for, and thereby in some cases the strand that could wake it: the
+//! strand to be joined, or the holder of a mutex. If that leads back, the report names each cycle. If the program waits
+//! for a promise, the report names its origin.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -32,10 +32,10 @@ use crate::state::vm::Vm;
 /// The exit code of a program that waits for something that cannot happen.
 pub const DEADLOCK: i32 = 1;
 
-/// How many strands a report describes in full, and how many cycles.
+/// The number of strands that a report describes in full, and of cycles.
 const DESCRIBED: usize = 32;
 
-/// What is known of strands that can never go on.
+/// The record of strands that can never continue.
 #[derive(Default)]
 pub struct Stalls(Mutex<Lost>);
 
@@ -43,20 +43,21 @@ pub struct Stalls(Mutex<Lost>);
 struct Lost {
     count: usize,
     descriptions: Vec<String>,
-    /// What `main:` could have used when it returned, if that is known: it counts as had until the program ends.
+    /// The objects that `main:` could have used when it returned, if they are known: they count as referenced until the
+    /// program ends.
     had: Option<Vec<Word>>,
     /// Whether strands that get lost are of no interest any more.
     is_closed: bool,
 }
 
 impl Stalls {
-    /// Says that nothing can run any more, what every strand waits for, and why the promise for the end
-    /// of the program is not settled, if there is one. All workers are parked, but for the caller.
+    /// Reports that no strand can run any more, what each strand waits for, and why the promise for the end of the
+    /// program is not settled, if there is one. All workers are parked, except the caller.
     pub fn report(&self, vm: &Vm, end: Word) {
         vm.host.write_error(&self.describe(vm, end));
     }
 
-    /// The same, as text.
+    /// The report as text.
     pub fn describe(&self, vm: &Vm, end: Word) -> String {
         let mut text = String::from("deadlock: nothing is left that could run\n");
         let strands = idle_strands(vm);
@@ -68,19 +69,19 @@ impl Stalls {
         text
     }
 
-    /// The program's end is near. What is left alone from now on was not lost, unless it is known what `main:`
-    /// had.
+    /// The program's end is near. A strand without references from now on was not lost, unless the objects of `main:`
+    /// are known.
     pub fn close(&self) {
         let mut inner = self.0.lock();
         inner.is_closed = inner.had.is_none();
     }
 
-    /// Shows what `main:` had to the collector, which stands for all mutators.
+    /// Shows the objects of `main:` to the collector, while all mutators stand.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
         self.0.lock().had.iter_mut().flatten().for_each(visit);
     }
 
-    /// The collector found strands that nothing can wake. What they refer to may be gone.
+    /// The collector found strands that nothing can wake. The objects that they refer to may be gone.
     pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
         let mut inner = self.0.lock();
         for strand in lost {
@@ -110,8 +111,8 @@ impl Stalls {
     }
 }
 
-/// Notes what `main:` had, which has returned by the end of its text. The stack is empty but for what
-/// `main:` has left there.
+/// Notes the objects of `main:`, which has returned by the end of its text. The stack is empty except for the words
+/// that `main:` has left there.
 pub fn main_returned(thread: &mut Thread) {
     let vm = thread.vm;
     let Some(main) = vm.main_method.get() else { return };
@@ -130,7 +131,7 @@ pub fn main_returned(thread: &mut Thread) {
     inner.had = Some(words.collect());
 }
 
-/// Notes what `main:` had, if this is its activation, which a block or an exception leaves.
+/// Notes the objects of `main:`, if this is its activation, which a block or an exception leaves.
 pub fn main_left(thread: &mut Thread, activation: Activation) {
     let function: &Function = activation.function;
     let is_main = thread.vm.main_method.get().is_some_and(|main| std::ptr::eq(*main, function));
@@ -142,14 +143,14 @@ pub fn main_left(thread: &mut Thread, activation: Activation) {
     }
 }
 
-/// What `main:` had is of no interest: it has answered a promise, and the program goes on.
+/// Forgets the objects of `main:`: it has answered a promise, and the program continues.
 pub fn forget_main(vm: &Vm) {
     vm.concurrency().stalls.0.lock().had = None;
 }
 
-/// Looks for lost strands once more, now that the program ends: so they are reported if no collection has found
-/// them before. Whatever `main:` could have used when it returned counts as something that somebody has, and so does
-/// what waits for a time. *GC point.*
+/// Looks for lost strands once more, now that the program ends, so that they are reported even if no collection has
+/// found them before. The objects that `main:` could have used when it returned count as referenced, and so do strands
+/// that wait for a time. *GC point.*
 pub fn look_once_more(thread: &mut Thread) {
     let vm = thread.vm;
     let is_worth_it = vm.concurrency().stalls.0.lock().had.is_some();
@@ -159,8 +160,8 @@ pub fn look_once_more(thread: &mut Thread) {
     vm.concurrency().stalls.0.lock().is_closed = true;
 }
 
-/// What all strands do at this moment, of a VM that goes on afterwards. The calling thread is none of
-/// the VM's.
+/// A description of the present activity of all strands, of a VM that continues afterwards. The calling thread is none
+/// of the VM's.
 pub fn picture(vm: &Vm) -> String {
     vm.heap.while_stopped(|| {
         let mut text = String::new();
@@ -182,8 +183,8 @@ pub fn describe_running(
     text.push_str(&trace::render_strand(strand, activations));
 }
 
-/// All strands that do not run and have something to do, in the order in which they were made. The
-/// caller sees to it that nothing changes meanwhile.
+/// All strands that do not run and have something to do, in the order in which they were made. The caller ensures that
+/// nothing changes meanwhile.
 fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
@@ -214,7 +215,7 @@ fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) 
     };
 }
 
-/// Describes strands, and what they wait for.
+/// Describes strands, and the objects that they wait for.
 fn describe_all(vm: &Vm, strands: &[StrandRef], text: &mut String) {
     for &strand in strands.iter().take(DESCRIBED) {
         describe(vm, strand, text);
@@ -255,7 +256,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     text.push_str(&trace::render_strand(strand, strand.activations()));
 }
 
-/// What a strand is called in reports.
+/// The name of a strand in reports.
 fn name(strands: &Strands, strand: StrandRef) -> String {
     let kind = match (strand.model.get(), strand.vat.get()) {
         _ if strand.role.get() == Role::Branch => "branch",
@@ -268,7 +269,7 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
     format!("{kind} {}", strands.number_of(strand))
 }
 
-/// What a strand waits for, with its preposition.
+/// The object that a strand waits for, with its preposition.
 fn waits_for(vm: &Vm, strand: StrandRef) -> String {
     let strands = &vm.strands;
     let what = strand.object().slot(slots::WAITS_FOR);
@@ -301,7 +302,8 @@ fn waits_for(vm: &Vm, strand: StrandRef) -> String {
     }
 }
 
-/// Whoever waits for one of those that remain might be waiting for the one that has failed, or was never made.
+/// A strand that waits for one of the remaining branches might be waiting for the one that has failed, or was never
+/// made.
 fn waits_for_branches(vm: &Vm, join: Object) -> String {
     let branches = match forks::remaining(join) {
         1 => "for the last branch of its par".to_owned(),
@@ -322,7 +324,7 @@ fn waits_for_choice(pair: Object) -> String {
     format!("for one of several channels ({})", numbers.collect::<Vec<_>>().join(", "))
 }
 
-/// What objects that are told by their number are called.
+/// The kind of objects that reports name by number.
 fn kind_of(layout: LayoutId) -> Option<&'static str> {
     Some(match layout {
         known::CHANNEL => "a channel",

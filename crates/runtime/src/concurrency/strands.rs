@@ -1,4 +1,5 @@
-//! What strands do to each other: wait for the end, end, hold up, let go on.
+//! Operations of strands on each other: wait for the end, end, suspend, resume. The primitives of `lib/Threading.ns`
+//! and `lib/Scheduling.ns` call this module.
 
 use squall_heap::{Object, Word};
 
@@ -47,7 +48,7 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
         Some(Killed::Claimed) => waiting::cut(thread, life.strand(), Delivery::Kill, Word::NIL),
         Some(Killed::Owned) => ask_to_poll(thread, life.strand()),
         Some(Killed::Patient) => {
-            // Who waits for the ends of branches ends after them.
+            // A strand that waits for the ends of branches ends after them.
             for branch in forks::branches_awaited(thread, object) {
                 terminate(thread, branch);
             }
@@ -73,8 +74,8 @@ fn ask_to_poll(thread: &mut Thread, strand: StrandRef) {
     thread.vm.preempt_strand(strand);
 }
 
-/// Holds up the strand of this object until it is resumed: itself at once, another one that is ready
-/// or waits when it would go on.
+/// Suspends the strand of this object until it is resumed: the calling strand at once, a ready or waiting one at the
+/// moment when it would continue.
 pub fn suspend(thread: &mut Thread, object: Object) -> Outcome {
     let Some(life) = Life::of_object(object) else { return Outcome::Return(Word::FALSE) };
     if thread.running_strand() == Some(life.strand()) {

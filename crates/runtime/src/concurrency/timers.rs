@@ -1,14 +1,14 @@
-//! Timers: strands that sleep, strands that wait for the system, and messages that are due later.
+//! Timers: strands that sleep, strands that wait for the system, and messages that are due later. Primitives start
+//! timers, and workers run the due ones.
 //!
-//! The scheduler knows when; what a timer is for is in the table here, which the collector visits.
-//! The keys of those that are due are in a queue of their own, and each puts an item into a run queue,
-//! so that workers do the rest: whichever comes first, in the order in which the timers became due.
+//! The scheduler knows the times; the table here, which the collector visits, has the purpose of each timer. The keys
+//! of due timers are in a queue of their own, and each puts an item into a run queue. A worker that takes such an item
+//! runs the timer that became due first.
 //!
-//! Protocol. A strand that waits for a time knows the place of its timer in the table, so that who
-//! wakes it before [cancels](Timers::cancel) that. It must know it before anybody can claim it, and the
-//! timer must not be due before that, so there are three steps: the strand *reserves* a place, parks,
-//! and *starts* the timer. What was cancelled in between is not started. Places are used again, keys
-//! never are: one that is late means nothing.
+//! Protocol. A strand that waits for a time knows the place of its timer in the table, so that a thread that wakes it
+//! earlier [cancels](Timers::cancel) the timer. The strand must know the place before it can be claimed, and the timer
+//! must not be due before that, so there are three steps: the strand *reserves* a place, parks, and *starts* the timer.
+//! A timer that was cancelled in between is not started. Places are used again, keys are not: a late key has no effect.
 //!
 //! A strand that waits for a [resource](Resource), perhaps for a time at most, has a place here, too: its key
 //! is the wait that it leaves with the resource's source. The poller's thread delivers keys as the monitor
@@ -34,7 +34,7 @@ use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
 
 impl TimerKey {
-    /// The key as what a strand leaves with a source.
+    /// The key as the wait that a strand leaves with a source.
     fn to_wait(self) -> Wait {
         Wait::from(self.generation) << 32 | Wait::from(self.place)
     }
@@ -44,15 +44,15 @@ impl TimerKey {
     }
 }
 
-/// What a strand waits for outside.
+/// The event outside that a strand waits for.
 pub struct Awaited {
-    /// What it is to do something with.
+    /// The resource that it will use.
     pub resource: Arc<Resource>,
-    /// What it is to do.
+    /// The direction of its use.
     pub direction: Direction,
 }
 
-/// What happens when a timer is due.
+/// The action when a timer is due.
 #[derive(Clone, Copy)]
 enum Purpose {
     /// The strand of this object is woken, if it still waits with this ticket, and finds the value.
@@ -76,7 +76,7 @@ struct Table {
     is_stopped: bool,
 }
 
-/// What has become due.
+/// A timer that has become due.
 struct Due {
     key: TimerKey,
     /// Whether the resource is ready, rather than the time over.
@@ -93,7 +93,7 @@ struct Entry {
     purpose: Option<Purpose>,
     /// None before the scheduler knows it, or if it may take any time.
     id: Option<TimerId>,
-    /// What the strand waits for, besides the time.
+    /// The event that the strand waits for, besides the time.
     awaited: Option<Awaited>,
     /// Whether the scheduler takes it for a source.
     is_source: bool,
@@ -125,8 +125,8 @@ impl Table {
         Some(entry)
     }
 
-    /// As `take`, for the timer that a strand has reserved at a place. If it was over, the place may be
-    /// somebody else's by now.
+    /// Takes the timer that a strand has reserved at a place. If the timer was over, the place may belong to another
+    /// one by now.
     fn take_of(&mut self, strand: StrandRef, place: u32) -> Option<(TimerKey, Entry)> {
         let entry =
             self.entries.get(place as usize).filter(|entry| entry.strand == Some(strand))?;
@@ -199,7 +199,7 @@ impl Timers {
         if is_stopped {
             return;
         }
-        // Before anybody can take the entry, and end it.
+        // Before another thread can take the entry and end it.
         entry.is_source = true;
         vm.scheduler.begin_outside();
         drop(table);
@@ -213,8 +213,8 @@ impl Timers {
         }
     }
 
-    /// Nothing becomes due any more. What waits for a time waits for ever, and stays alive; what waits for
-    /// the system as well, unless it is ready now.
+    /// No timer becomes due any more. Strands that wait for a time wait for ever, and stay alive, and so do strands
+    /// that wait for the system, unless it is ready now.
     pub fn stop(&self, vm: &Vm) {
         let mut table = self.inner.lock();
         table.is_stopped = true;
@@ -232,7 +232,7 @@ impl Timers {
         self.inner.lock().due.push_back(Due { key, is_ready: false });
     }
 
-    /// What a parked strand waits for outside, as a part of a sentence.
+    /// The event outside that a parked strand waits for, as a part of a sentence.
     pub fn describe_awaited(&self, strand: StrandRef) -> Option<String> {
         let place = strand.timer.get().checked_sub(1)?;
         let table = self.inner.lock();
@@ -288,9 +288,9 @@ pub fn wake_when_ready(
     thread.vm.concurrency().timers.start_awaiting(thread.vm, timer, awaited, purpose);
 }
 
-/// Takes the waits of resources that are ready: called by the poller's thread, and by who ends waits.
+/// Receives the waits of ready resources: the poller's thread calls it, and so does a thread that ends waits.
 pub fn deliver(waits: &[Wait]) {
-    // Mostly nobody waits.
+    // Mostly there are none.
     if waits.is_empty() {
         return;
     }
@@ -300,7 +300,7 @@ pub fn deliver(waits: &[Wait]) {
     waits.iter().for_each(|_| vm.scheduler.inject(Item::TIMER));
 }
 
-/// Ends what is left of a timer that was taken from the table.
+/// Ends the rest of a timer that was taken from the table.
 fn release(vm: &Vm, key: TimerKey, entry: Entry) {
     if let Some(id) = entry.id {
         vm.scheduler.cancel_timer(id);
@@ -320,7 +320,7 @@ pub fn post_after(thread: &mut Thread, delay: Duration, vat: VatRef, message: Ob
     thread.vm.concurrency().timers.start(thread.vm, key, delay, purpose);
 }
 
-/// Does what the timer that became due first is for, unless it was cancelled.
+/// Does the action of the timer that became due first, unless it was cancelled.
 pub fn run_due(thread: &mut Thread) {
     // The lock is held until it is done, so that no other worker overtakes this one; nothing here
     // reaches a GC point or another timer.

@@ -4,19 +4,18 @@
 //! their text, which may be that of a superclass or of a mixin. So a class leads to the object around it, its superclass
 //! and its mixins, and an instance to its class.
 //!
-//! Instances of value classes are checked once, at the end of their initializer; so are the instances
-//! of module classes, which are values if their slots are immutable and hold values, whatever the
-//! class says. There are two questions:
+//! Instances of value classes are checked once, at the end of their initializer, and so are the instances of module
+//! classes, which are values if their slots are immutable and hold values, independently of the class. There are two
+//! questions:
 //!
-//! - Does an object *count* as a value, by its class and what is around that? Such objects may hold
-//!   each other while their initializers run, which is why the check asks no more.
-//! - *Is* it a value, so that another vat may have it now? Then its initializer has ended, and so
-//!   have those of all the values it leads to: an initializer that gives away its object too early
-//!   gives away a far reference.
+//! - Does an object *count* as a value, by its class and enclosing objects? Such objects may hold each other while
+//!   their initializers run, which is why the check asks no more.
+//! - *Is* it a value, so that another vat may have it now? Then its initializer has ended, and so have those of all the
+//!   values it leads to: an initializer that gives away its object too early gives away a far reference.
 //!
-//! An actor may be made of what counts as a value, since modules make actors of their classes while they
-//! are initialised. What that leads to is given away before its check. The actor begins with its
-//! work when the check has passed ([`crate::concurrency::early`]); if it fails, the program ends.
+//! An actor may be made of an object that counts as a value, since modules make actors of their classes while they are
+//! initialised. The objects that it leads to are given away before their check. The actor begins when the check has
+//! passed ([`crate::concurrency::early`]); if it fails, the program ends.
 //!
 //! Invariant: [`SHARED`] is set in instances and classes of which the second answer is known to be yes, for good;
 //! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or
@@ -41,7 +40,7 @@ use crate::state::vm::Vm;
 pub const SHARED: Flag = Flag::Second;
 const CHECKED: Flag = Flag::First;
 
-/// What makes an object a value or not.
+/// The property that makes an object a value or not.
 enum Sharing {
     /// It is one.
     Always,
@@ -55,14 +54,14 @@ enum Sharing {
     Elements,
 }
 
-/// What is asked about objects, and what becomes of them if the answer is yes.
+/// The question about objects, and the action if the answer is yes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Question {
     /// Whether they are values; they are then known to be.
     IsValue,
     /// Whether they count as values.
     Counts,
-    /// The same; they are then given away.
+    /// Counts as a value; such objects are then given away.
     GiveAway,
 }
 
@@ -80,7 +79,7 @@ pub fn counts_as_value(vm: &Vm, word: Word) -> bool {
         || word.as_object().is_some_and(|object| leads_to_values(vm, object, Question::Counts))
 }
 
-/// What becomes of an object of which an actor is to be made.
+/// The result of giving away an object of which an actor is to be made.
 pub enum Gift {
     /// It is no value.
     Refused,
@@ -90,7 +89,7 @@ pub enum Gift {
     Early(EarlyKey),
 }
 
-/// Gives away what an actor or a process is to be made of, if that may be.
+/// Gives away the object for an actor or a process, if that is possible.
 pub fn give_away(vm: &Vm, word: Word) -> Gift {
     if is_known_value(word) {
         return Gift::Given;
@@ -143,7 +142,7 @@ struct LedTo {
     classes: Found<Object>,
 }
 
-/// What a look at a few objects finds.
+/// The findings of a look at a few objects.
 type Found<T> = SmallVec<[T; 8]>;
 
 /// The objects that were looked at: mostly a few, which need no table.
@@ -167,7 +166,7 @@ impl Seen {
     }
 }
 
-/// What this object leads to, itself included; nothing if one is no value, or does not count as one.
+/// The objects that this one leads to, itself included; `None` if one is no value, or does not count as one.
 fn objects_led_to(vm: &Vm, object: Object, question: Question) -> Option<LedTo> {
     let must_be_checked = question == Question::IsValue;
     // Most of those that are none show it themselves.
@@ -224,7 +223,7 @@ fn sharing(vm: &Vm, object: Object) -> Sharing {
     }
     let Some(behavior) = behavior_of(vm, object) else { return Sharing::Never };
     match behavior.side {
-        // What the class of an object literal captured was checked if its instances travel.
+        // The captures of an object literal's class were checked if its instances travel.
         Side::Class if captures(object) == Word::NIL || is_of_travellers(object) => Sharing::Class,
         Side::Class => Sharing::Never,
         _ if behavior.definition.instances_are_values.get().is_some() => Sharing::Always,
@@ -240,7 +239,7 @@ fn is_immutable_module(behavior: &Behavior) -> bool {
         && behavior.slots.iter().all(|slot| !slot.mutable)
 }
 
-/// What an instance holds, except its nested classes, which are values if it is one.
+/// The contents of an instance, except its nested classes, which are values if it is one.
 fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item = Word> {
     let is_array = behavior.layout.format() == Format::Array;
     let elements = if is_array { object.length() } else { 0 };
@@ -275,7 +274,7 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     }
     let counts = |word| counts_as_value(vm, word);
     let was_given_away = object.has_flag(CHECKED);
-    // The instance of a module's class need be no value, unless somebody has it.
+    // The instance of a module's class need be no value, unless it was given away.
     let must_pass = behavior.is_value || was_given_away;
     if must_pass && !(counts(class) && contents(behavior, object).all(counts)) {
         let reason =

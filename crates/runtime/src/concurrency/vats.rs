@@ -9,7 +9,7 @@ use crate::state::strand::{StrandRef, waiter};
 use crate::state::thread::Thread;
 use crate::state::vat::{LockedVat, VatRef, slots};
 
-/// What the owner of a vat is to do next.
+/// The next work of a vat's owner.
 pub enum Work {
     /// Resume this strand.
     Strand(StrandRef),
@@ -34,12 +34,12 @@ impl VatRef {
         Outcome::Park
     }
 
-    /// What the owner is to do next; if there is nothing, it does not own the vat any more.
+    /// The owner's next work; if there is none, it does not own the vat any more.
     ///
     /// If the next strand or turn is at home elsewhere, the vat goes there.
     pub fn next_work(self, thread: &mut Thread) -> Work {
         let begins_turn = self.may_begin_turn() && self.home() == thread.home;
-        // Who makes a strand ready now does so during the turn that begins.
+        // A thread that makes a strand ready now does so during the turn that begins.
         if begins_turn
             && !self.ownership.is_ready()
             && let Some(message) = self.take_message(thread, slots::TAKEN)

@@ -1,23 +1,23 @@
-//! Waiting: how strands park and are woken, and the queues in which they wait.
+//! Waiting: parks and wakes strands, and keeps the queues in which they wait. Channels, locks, promises and joins use
+//! it.
 //!
-//! What strands wait for is an object with a lock and queues of *waiters* in its slots. A waiter
-//! stands for one wait of one strand: it has the ticket that the strand took for it
-//! ([`crate::state::strand`]). A strand may wait in several queues with the same ticket; the first who
-//! claims it wakes the strand, and the other waiters are then stale, to be skipped by whoever finds
-//! them.
+//! Strands wait for an object with a lock and queues of *waiters* in its slots. A waiter stands for one wait of one
+//! strand: it has the ticket that the strand took for it ([`crate::state::strand`]). A strand may wait in several
+//! queues with the same ticket; the first thread that claims it wakes the strand, and the other waiters are then stale:
+//! threads that find them skip them.
 //!
-//! The strand object itself serves as a waiter. As long as it is in a queue, be it stale, or several
-//! are needed, others are made. A queue is one slot with the last waiter; each leads to the next, and
-//! the last to the first.
+//! The strand object itself serves as a waiter. While it is in a queue, even a stale one, or several waiters are
+//! needed, others are made. A queue is one slot with the last waiter; each leads to the next, and the last to the
+//! first.
 //!
 //! A primitive that may have to wait goes like this:
 //!
-//! 1. allocate what it needs (the [waiter](own_waiter)): no GC point comes after this;
+//! 1. allocate all it needs (the [waiter](own_waiter)): no GC point comes after this;
 //! 2. [`lock`] the object; if it need not wait, do the work, [`unlock`], and answer;
 //! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
 //!    [`Park`](crate::model::outcome::Outcome::Park): the strand may be running elsewhere by then.
 //!
-//! Who wakes another strand takes waiters with [`dequeue`], which claims them, and calls [`wake`].
+//! To wake another strand, a thread takes waiters with [`dequeue`], which claims them, and calls [`wake`].
 //!
 //! The lock is a slot of the object: 0 or 1, changed by compare-and-exchange. It is held for a few
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
@@ -52,7 +52,7 @@ pub fn lock(mutator: &mut Mutator, object: Object) {
 /// Gives it back.
 #[inline]
 pub fn unlock(mutator: &mut Mutator, object: Object) {
-    // Stores into slots release what was written before.
+    // Stores into slots release all earlier stores.
     object.set_slot(mutator, LOCK, ZERO);
 }
 
@@ -60,7 +60,7 @@ pub fn unlock(mutator: &mut Mutator, object: Object) {
 #[inline]
 pub fn own_waiter(thread: &mut Thread) -> Result<Object, Failure> {
     let own = thread.strand().object();
-    // Whoever takes it from a queue clears the ticket at the end.
+    // The thread that takes it from a queue clears the ticket at the end.
     if own.slot(waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
 }
 
@@ -122,7 +122,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     parked
 }
 
-/// Undoes [`park`], as the ticket was shown to nobody; or whether it was, and is claimed by now.
+/// Undoes [`park`], if the ticket was shown to no other thread; otherwise tells whether it was claimed.
 pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     let strand = thread.strand();
     if !strand.claim(ticket) {
@@ -135,8 +135,7 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     true
 }
 
-/// Gives a waiter its ticket and what it brings along, and appends it to the queue in this slot of a
-/// locked object.
+/// Gives a waiter its ticket and its value, and appends it to the queue in this slot of a locked object.
 pub fn enqueue(
     thread: &mut Thread,
     object: Object,
@@ -165,12 +164,12 @@ pub fn enqueue(
 /// chooses again and again leaves one each time in the queues of those channels that are silent, and one
 /// that is ended or loses its patience leaves one for good.
 ///
-/// Those in front are always dropped. Those behind n others that still wait are looked at once in n times or
-/// so, if there can be any: that takes a time of the order of log n on average, and keeps the number of stale
-/// waiters in the order of the others'.
+/// Stale waiters at the front are always dropped. Those after n live ones are looked at about once in n times, if there
+/// can be any: that takes a time of the order of log n on average, and keeps the number of stale waiters in the order
+/// of the live ones.
 fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
     let Some(last) = object.slot(queue).as_object() else { return };
-    // Strands that wait in one queue only leave nothing behind unless their wait is cut.
+    // Strands that wait in one queue only leave no stale waiter unless their wait is cut.
     let looks_further = next.layout() == known::WAITER || thread.vm.strands.has_cut_waits();
     let further = if looks_further { thread.random().trailing_zeros() } else { 0 };
     let mut reach = 1_u64 << further.min(MAX_REACH);
@@ -206,7 +205,7 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
     }
 }
 
-/// Removes the waiter behind this one from a queue of a locked object: behind the last one is the first.
+/// Removes the waiter after this one from a queue of a locked object: after the last one is the first.
 fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
     let waiter = before.slot(waiter::NEXT).object_unchecked();
     if waiter == before {
@@ -289,13 +288,13 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
     thread.vm.concurrency().timers.cancel(thread.vm, strand);
     strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
-    // Who was waited for will often wait in turn: then the other goes on at once.
+    // The awaited strand will often wait in turn: then the other one continues at once.
     make_ready(thread, strand, Place::Next);
 }
 
 /// Makes a claimed strand ready, whose waiters stay where they are.
 pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
-    // Who sleeps is in no queue: he waits for a number.
+    // A sleeping strand is in no queue; its duration is in `WAITS_FOR`.
     if strand.object().slot(strand::slots::WAITS_FOR).as_object().is_some() {
         thread.vm.strands.cut_wait();
     }
@@ -305,7 +304,7 @@ pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Wo
 /// Where a strand that becomes ready comes to stand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Before the others of its vat, for it has been interrupted; behind those of the worker.
+    /// Before the others of its vat, since it was interrupted; after those of the worker.
     First,
     /// Behind the others.
     Last,
@@ -313,7 +312,7 @@ pub enum Place {
     Next,
 }
 
-/// Puts a strand that nobody else has into the queue it belongs to.
+/// Puts a strand that no other thread has into its queue.
 #[inline]
 pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
     strand.set_ready();
@@ -364,7 +363,7 @@ pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
 
 /// Claims and wakes all strands of a queue that was taken, whose last waiter this is, or nil.
 ///
-/// Answers how many there were.
+/// Wakes all strands of a queue; answers their number.
 pub fn wake_all(thread: &mut Thread, last: Word, delivery: Delivery, value: Word) -> i64 {
     let mut count = 0;
     for waiter in waiters(last) {

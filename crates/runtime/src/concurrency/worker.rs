@@ -1,7 +1,7 @@
-//! Workers: the loop in which a native thread takes what is ready and runs it.
+//! Workers: the loop in which a native thread takes ready items and runs them. The scheduler and `squall` start it.
 //!
-//! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It
-//! goes on until the program ends, or until what its caller waits for has come.
+//! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It continues until the
+//! program ends, or until the event that its caller waits for has come.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use crate::state::vm::Vm;
 /// How long a program whose end is near may go on.
 const LAST_GRACE: Duration = Duration::from_secs(10);
 
-/// The program has answered with this exit code: what can go on at once does so, for some time.
+/// The program has answered with this exit code: ready strands still run for some time.
 pub fn end_soon(vm: &'static Vm, code: i32) {
     if !vm.ended.set_near(code) {
         return;
@@ -71,7 +71,7 @@ fn end_late(vm: &'static Vm, code: i32) {
 /// Why a worker's loop ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Finished {
-    /// What the caller waited for has come.
+    /// The caller's condition holds.
     Done,
     /// The program asked to end with this exit code.
     Exit(i32),
@@ -79,7 +79,7 @@ pub enum Finished {
     Stalled,
 }
 
-/// Runs what is ready until `is_done`, or the program ends, or nothing is left to run. *GC point.*
+/// Runs ready items until `is_done`, or the program ends, or no item is left to run. *GC point.*
 pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
     let vm = thread.vm;
     let mut count = 0u32;
@@ -126,7 +126,7 @@ fn run_item(thread: &mut Thread, item: Item) {
     }
 }
 
-/// Runs a vat that is at home here, unless somebody else has it.
+/// Runs a vat that is at home here, unless another worker has it.
 fn visit(thread: &mut Thread, vat: VatRef) {
     if vat.visit(thread.worker_index()) {
         run_owned(thread, vat);
@@ -236,7 +236,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     }
 }
 
-/// Resumes a strand, and sees to what becomes of it.
+/// Resumes a strand, and handles its stop.
 fn run_strand(thread: &mut Thread, strand: StrandRef) {
     if waiting::is_held_up(thread, strand) {
         return;
@@ -248,7 +248,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     let strand = thread.leave_strand();
     match stop {
-        // The tier itself goes on with a strand that was switched.
+        // The tier itself continues with a strand that was switched.
         Stop::Parked | Stop::Switched => {}
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
@@ -322,7 +322,7 @@ fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
-/// Sees to what other strands want of this one, which is about to go on.
+/// Handles the wishes of other strands for this one, which is about to continue.
 #[cold]
 fn heed(thread: &mut Thread, strand: StrandRef) {
     if strand.is_killed() {
@@ -340,8 +340,8 @@ pub fn reenter(thread: &mut Thread, strand: StrandRef) {
     end_if_killed(thread, strand);
 }
 
-/// Ends a strand that is about to go on: at once if that is why it does, otherwise at its next poll. So
-/// who was given what it waited for can note, by code without a poll, that it has it.
+/// Ends a strand that is about to continue: at once if that is why it continues, otherwise at its next poll. So a
+/// strand that was given the awaited object can note, by code without a poll, that it has it.
 fn kill(thread: &mut Thread, strand: StrandRef) {
     match (strand.standing.get(), strand.delivery.get()) {
         (_, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
@@ -373,8 +373,8 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
 /// Puts a strand that was made to stop back into its queue.
 pub fn preempted(thread: &mut Thread, strand: StrandRef) {
     strand::touch(thread, strand);
-    // Who yields goes behind the others of the vat. Otherwise the strand keeps its place there; if it
-    // was not asked to give way to one of those, it is the vat that makes place.
+    // A yielding strand goes behind the others of the vat. Otherwise the strand keeps its place there; if it was not
+    // asked to give way to one of those, the vat gives way.
     let yields = std::mem::take(&mut thread.yields);
     let gives_way = std::mem::take(&mut thread.gives_way);
     thread.was_preempted |= !yields && !gives_way;
@@ -382,7 +382,7 @@ pub fn preempted(thread: &mut Thread, strand: StrandRef) {
     waiting::make_ready(thread, strand, place);
 }
 
-/// Ends a strand: who waits for it is woken, and the result goes where its message says.
+/// Ends a strand: wakes the strands that wait for it, and sends the result to the destination in its message.
 fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let value = strand.result();
     let vat = strand.vat.get();
@@ -407,7 +407,7 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     promises::settle_result(thread, vat, result, ending, value);
 }
 
-/// Notes in the strand's object how it ended, and wakes who waits for that.
+/// Notes in the strand's object how it ended, and wakes the strands that wait for that.
 fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: Word) {
     let object = strand.object();
     waiting::lock(&mut thread.mutator, object);
@@ -418,11 +418,11 @@ fn announce_end(thread: &mut Thread, strand: StrandRef, ending: Ending, value: W
     waiting::wake_all(thread, joiners, delivery, value);
 }
 
-/// Runs `work`, which touches no object and may block or run foreign code: collections go on meanwhile,
-/// and if it takes long, another native thread does what this one would have done. *GC point.*
+/// Runs `work`, which touches no object and may block or run foreign code: collections continue meanwhile, and if it
+/// takes long, another native thread takes over this one's items. *GC point.*
 ///
-/// Afterwards the vat may be another worker's. The primitive that called this may then still read its
-/// arguments, and make objects, but no more than that; the strand goes on when it is its turn.
+/// Afterwards the vat may be another worker's. The primitive that called this may then still read its arguments, and
+/// make objects, but no more than that; the strand continues when it is its turn.
 pub fn outside<R>(thread: &mut Thread, work: impl FnOnce() -> R) -> R {
     go_outside(thread);
     let result = work();
@@ -458,7 +458,7 @@ pub fn come_back(thread: &mut Thread) {
     thread.must_look = thread.is_displaced || guarded::is_out_of_step(thread);
 }
 
-/// The vat that is owned by who runs this strand.
+/// The vat that the worker of this strand owns.
 #[inline]
 pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
     strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive)
@@ -467,7 +467,7 @@ pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
 /// How large the native stacks of workers may become. C needs some, and callbacks nest on them.
 const NATIVE_STACK: usize = 8 << 20;
 
-/// What the scheduler asks of the runtime.
+/// The scheduler's calls into the runtime.
 pub struct WorkerHooks;
 
 impl Hooks<TimerKey> for WorkerHooks {
@@ -476,8 +476,8 @@ impl Hooks<TimerKey> for WorkerHooks {
         let builder = std::thread::Builder::new().name("worker".into()).stack_size(NATIVE_STACK);
         let worker = builder.spawn(move || {
             let mut thread = Thread::attach(vm);
-            // Until the program ends, or the thread is surplus. If nothing is left to run, the embedder's thread
-            // is in C: then nobody waits for it once the end is near.
+            // Until the program ends, or the thread is surplus. If no item is left to run, the embedder's thread is in
+            // C: then no thread waits for it once the end is near.
             if work(&mut thread, |_| false) == Finished::Stalled
                 && let Some(code) = vm.ended.near_code()
             {
@@ -514,7 +514,7 @@ pub fn run_function(
     function: &'static crate::model::function::Function,
     arguments: &[Word],
 ) -> Result<Word, Failure> {
-    // The strand has no message to begin with; the arguments are kept behind its place.
+    // The strand has no message to begin with; the arguments are kept after its place.
     thread.message.clear();
     thread.message.push(strand::EMBEDDER);
     thread.message.extend_from_slice(arguments);
@@ -527,7 +527,7 @@ pub fn run_function(
     let tier = thread.vm.tier;
     tier.run(thread);
     while thread.stop == Stop::Preempted {
-        // There is nobody to give way to.
+        // There is no other strand to give way to.
         thread.enter_strand(strand);
         tier.run(thread);
     }
@@ -542,8 +542,8 @@ pub fn run_function(
     }
 }
 
-/// Sends a message to an object of the main vat in a turn of its own, past visibility, and runs
-/// what is ready until the answer is there. The words are receiver and arguments. *GC point.*
+/// Sends a message to an object of the main vat in a turn of its own, past visibility, and runs ready items until the
+/// answer is there. The words are receiver and arguments. *GC point.*
 pub fn call(thread: &mut Thread, selector: &str, words: &[Word]) -> Result<Finished, Failure> {
     let vm = thread.vm;
     thread.message.clear();
@@ -552,16 +552,15 @@ pub fn call(thread: &mut Thread, selector: &str, words: &[Word]) -> Result<Finis
     post_and_work(thread, selector)
 }
 
-/// Has the platform run the program, as [`call`] does: what it answers is a promise for the end, unless that
-/// has come. *GC point.*
+/// Makes the platform run the program, like [`call`]: the answer is a promise for the end, or the end. *GC point.*
 pub fn run_program(thread: &mut Thread) -> Result<Finished, Failure> {
     thread.message.clear();
     thread.message.push(thread.vm.roots.platform.get());
     post_and_work(thread, messages::PROGRAM)
 }
 
-/// Posts a message of the embedder to the main vat, of this kind and with the words of the thread's
-/// message, and runs what is ready until the answer is there. *GC point.*
+/// Posts a message of the embedder to the main vat, of this kind and with the words of the thread's message, and runs
+/// ready items until the answer is there. *GC point.*
 fn post_and_work(thread: &mut Thread, kind: Word) -> Result<Finished, Failure> {
     let vm = thread.vm;
     // SAFETY: the message is not changed before its words were copied.

@@ -1,8 +1,8 @@
-//! Calls: everything about sends that is not a hit in an inline cache, for all tiers.
+//! Calls: all parts of sends beyond a hit in an inline cache, for all tiers. The interpreter calls them as slow paths.
 //!
-//! These functions work on [`Thread::state`]: on entry it stands at the instruction in progress, on
-//! exit it stands where execution goes on, in a callee, after the instruction, or in a handler. A
-//! tier saves its registers, calls, and reloads them.
+//! These functions work on [`Thread::state`]. On entry it stands at the instruction in progress; on exit it stands
+//! where execution continues: in a callee, after the instruction, or in a handler. A tier saves its registers, calls,
+//! and reloads them.
 //!
 //! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
 //! are not yet part of a callee's frame, so that the collector finds them.
@@ -29,7 +29,7 @@ use crate::state::strand::{Delivery, Standing};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
 use crate::state::tracing::{self, Tracing};
 
-/// Looks up what a send does for the receiver in the window, and remembers it at the site.
+/// Looks up the action of a send for the receiver in the window, and remembers it at the site.
 pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'static CacheEntry {
     let layout = known::layout_of(receiver);
     if let Some(entry) = site.entry_for(layout) {
@@ -47,7 +47,7 @@ pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'st
     entry
 }
 
-/// Does what a lookup found, for the receiver and arguments in the window.
+/// Does the action that a lookup has found, for the receiver and arguments in the window.
 pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window: Window) {
     match action {
         Action::Method(function) => enter(thread, site, function, window),
@@ -78,7 +78,7 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
     }
 }
 
-/// Writes a call's result and goes on after it.
+/// Writes a call's result and continues after the call.
 #[inline]
 pub fn complete(thread: &mut Thread, site: &'static Site, value: Word) {
     if site.destination != NOWHERE {
@@ -153,7 +153,7 @@ pub fn enter(
     }
 }
 
-/// Writes the result of an instruction without a site, and goes on behind its words; or fails.
+/// Writes the result of an instruction without a site, and continues after its words; or fails.
 pub fn complete_here(
     thread: &mut Thread,
     destination: usize,
@@ -205,7 +205,7 @@ pub fn stop(thread: &mut Thread, reason: Stop) {
     thread.state.pc = halt_code();
 }
 
-/// Runs a primitive and does what it asks for.
+/// Runs a primitive and does the action that it answers.
 pub fn run_primitive(
     thread: &mut Thread,
     site: &'static Site,
@@ -231,7 +231,7 @@ pub fn run_primitive(
     }
 }
 
-/// Does what a primitive asks for.
+/// Does the action that a primitive has answered.
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     carry_out(thread, site, outcome);
     if thread.must_look {
@@ -251,15 +251,15 @@ fn look_around(thread: &mut Thread) {
     }
 }
 
-/// Makes the strand stop, whose vat was given away while it was outside: it goes on when the vat's new
-/// owner resumes it.
+/// Stops the strand, whose vat was given away while the strand was outside: it continues when the vat's new owner
+/// resumes it.
 #[cold]
 fn displace(thread: &mut Thread) {
     if thread.stop == Stop::Returned {
         preempt(thread);
     }
     match thread.stop {
-        // Who waits for the end of what C has called sees to it.
+        // The native thread that waits for C's callback handles this.
         Stop::Crossed => return,
         Stop::Preempted => {}
         Stop::Switched => {
@@ -312,8 +312,8 @@ pub fn exit(thread: &mut Thread, code: i32) {
 
 /// The thread's message as a window; its words are roots and do not move.
 fn message_window(thread: &mut Thread) -> Window {
-    // SAFETY: the message is not changed while the window is used: whoever gets it copies the words
-    // into a frame before anything else writes the message.
+    // SAFETY: the message is not changed while the window is used: its user copies the words into a frame before the
+    // message is written again.
     unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) }
 }
 
@@ -386,7 +386,7 @@ fn send_message(thread: &mut Thread, site: &'static Site, selector: Symbol, leas
     perform(thread, site, entry.action, window);
 }
 
-/// Does for the thread's message what a lookup found.
+/// Does for the thread's message the action that a lookup has found.
 pub fn send_found(thread: &mut Thread, site: &'static Site, entry: &'static CacheEntry) {
     let window = message_window(thread);
     perform(thread, site, entry.action, window);
@@ -419,8 +419,8 @@ pub fn fail(thread: &mut Thread, site: &'static Site, failure: Failure) {
     send_message(thread, site, selector, Visibility::Protected);
 }
 
-/// The word, or nil for what is no object of the language: a context or a marker, which bytecode
-/// from a stranger may use as one.
+/// The word, or nil for an object that is none of the language: a context or a marker, which untrusted bytecode may use
+/// as one.
 fn presentable(thread: &Thread, word: Word) -> Word {
     let is_object = thread.vm.behavior_of_layout(known::layout_of(word)).is_some();
     if is_object { word } else { Word::NIL }
@@ -488,7 +488,7 @@ fn arguments_array(
     Ok((window.get(0), symbol, array.word()))
 }
 
-/// Answers a nested class: what is in the slot, or what the accessor makes.
+/// Answers a nested class: the slot's contents, or the accessor's result.
 fn load_class(
     thread: &mut Thread,
     site: &'static Site,
@@ -523,7 +523,7 @@ pub fn primitive_of(site: &Site) -> &'static Primitive {
     unsafe { &*(site.callee as *const Primitive) }
 }
 
-/// A closure returns from an activation that was left: its receiver is asked what to answer.
+/// A closure returns from an activation that has ended: its receiver is asked for the answer.
 ///
 /// The receiver is the closure's first captured value; the answer is the closure's.
 pub fn escape(thread: &mut Thread) {
@@ -555,8 +555,8 @@ pub fn class_on_path(
     classes::follow(path, object, thread).ok_or(Failure::argument(object))
 }
 
-/// Notes how a strand stops, and with what, whose vat was given away while it was outside: only the vat's owner may
-/// see to its end.
+/// Notes the stop of a strand, and its value, when its vat was given away while it was outside: only the vat's owner
+/// may handle its end.
 pub fn stop_later(thread: &mut Thread, stop: Stop) {
     let strand = thread.strand();
     let value = strand.result();

@@ -14,7 +14,7 @@ fn class_names(fault: Fault) -> &'static [&'static str] {
         Fault::Poison => &["ChannelPoisoned"],
         Fault::StackOverflow => &["StackOverflow"],
         Fault::OutOfMemory => &["OutOfMemory"],
-        // The one is typed code's, the other one Newspeak's.
+        // The first is typed code's class, the second Newspeak's.
         Fault::IndexError => &["IndexError", "IndexOutOfBounds"],
         Fault::KeyError => &["KeyNotFound"],
         Fault::Raised => &["Raised"],

@@ -1,4 +1,4 @@
-//! What a message that was not understood may have meant: a line in front of the trace of the exception.
+//! Suggestions: the intended message for one that was not understood, as a line before the trace of the exception.
 //!
 //! In this order:
 //!
@@ -79,7 +79,7 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
         return None;
     }
     let own = receiver.chain().flat_map(|behavior| behavior.members.iter());
-    // What the library does not show is of no use to others.
+    // Members that the library hides are of no use to programs.
     let is_meant = |members: &[Member]| {
         let member = members.first();
         member.is_some_and(|it| it.visibility == Visibility::Public || !is_librarys(it.definition))
@@ -99,8 +99,8 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
     Some(format!("there is #{meant}"))
 }
 
-/// How far a name is from the one that was written, unless it is another one altogether: a name that begins with the
-/// same keyword, or that differs in few characters.
+/// The distance of a name from the written one; `None` for an unrelated name. Names are related if they begin with the
+/// same keyword, or differ in few characters.
 fn distance(written: &str, name: &str) -> Option<usize> {
     const FEW: usize = 2;
     let keyword = |selector: &str| selector.find(':').map(|end| selector[..end].to_owned());

@@ -1,13 +1,13 @@
-//! Stack traces: what is active, innermost first, with file, line and column.
+//! Stack traces: the active activations, innermost first, with file, line and column. Exceptions record one when they
+//! are signalled.
 //!
 //! A trace ends with where the strand comes from: the call that started it, or that sent the message.
 //!
-//! A signalled exception remembers what was active, in a slot that only the VM knows: an array of
-//! functions and pcs, two elements for each activation. Functions are immortal, and their
-//! addresses read as small integers. Text is made of them only when somebody asks.
+//! A signalled exception remembers the active activations, in a slot that only the VM knows: an array of functions and
+//! pcs, two elements for each activation. Functions are immortal, and their addresses read as small integers. They
+//! become text on request only.
 //!
-//! Of a deep stack, both ends are kept: the inner one tells what went wrong, the outer one how the
-//! program got there.
+//! Of a deep stack, both ends are kept: the inner one shows the mistake, the outer one the way to it.
 
 use std::fmt::Write;
 
@@ -60,7 +60,7 @@ pub fn call_of_library(thread: &Thread) -> Option<&'static Site> {
     call.map(|(_, site)| site)
 }
 
-/// How many activations of the library may be between a program and what is done for it.
+/// The greatest number of library activations between a program and the code that serves it.
 const LIBRARY_DEPTH: usize = 16;
 
 /// An activation, as far as traces care.
@@ -73,8 +73,8 @@ struct Place {
 /// The activations at both ends of a stack, innermost first.
 struct Ends {
     places: [Option<Place>; 2 * SHOWN],
-    /// How many activations are left out behind the first [`SHOWN`], if any; negative if nobody
-    /// counted them, and then there is no outer end.
+    /// The number of activations omitted after the first [`SHOWN`], if any; negative if they were not counted, and then
+    /// there is no outer end.
     hidden: Option<i64>,
 }
 
@@ -105,8 +105,8 @@ impl Ends {
     }
 }
 
-/// Makes an exception remember what is active, seen from at most `reach` activations. The exception
-/// must be reachable from a root. *GC point.*
+/// Makes an exception remember the active activations, at most `reach` of them. The exception must be reachable from a
+/// root. *GC point.*
 ///
 /// If there is no memory for that, it remembers nothing.
 pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
@@ -120,7 +120,7 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     let class = thread.vm.known_class(KnownClass::Array);
     let mut scope = thread.mutator.scope();
     let exception = scope.root(exception);
-    // What is reported may be that the heap is full.
+    // The report may be that the heap is full.
     let array =
         scope.overcommit(|mutator| mutator.allocate_array(known::ARRAY, class, length, Word::NIL));
     let (Some(array), Some(exception)) = (array, scope.get(exception).as_object()) else {
@@ -140,8 +140,8 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     exception.set_slot(&mut scope, slot, array.word());
 }
 
-/// What was active when an exception was last signalled, as text; empty if that was not recorded. Before it comes
-/// what a message that was not understood may have meant.
+/// The activations at an exception's last signal, as text; empty if they were not recorded. Before it comes the
+/// suggestion for a message that was not understood.
 pub fn recorded(vm: &Vm, exception: Word) -> String {
     let slot = trace_slot(vm, exception);
     let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
@@ -198,7 +198,7 @@ pub fn describe_exception(vm: &Vm, exception: Word) -> String {
     }
 }
 
-/// The index of the slot where an exception remembers what was active.
+/// The index of the slot where an exception remembers the activations.
 fn trace_slot(vm: &Vm, exception: Word) -> Option<usize> {
     let behavior = vm.behavior_of_layout(exception.as_object()?.layout())?;
     behavior.slot_index(SlotContent::Trace)

@@ -1,12 +1,11 @@
 //! Leaving activations otherwise than by a return: exceptions, returns from closures, and the
 //! `ensure:` blocks on the way.
 //!
-//! Exceptions of the dialect unwind before their handler runs and are never resumed, so a signal
-//! first *searches* the stack, with no guest code running, for a catch region whose class matches;
-//! if there is none the stack is still whole for the report. Then the stack is *unwound*: from the
-//! innermost activation outwards, each ensure region that contains the activation's pc gets
-//! control with a token, an object that says where the unwinding goes on when the handler's
-//! `resume_unwind` finds it. A handler that leaves otherwise simply drops the token.
+//! Exceptions of the dialect unwind before their handler runs and are never resumed. So a signal first *searches* the
+//! stack, with no guest code running, for a catch region whose class matches; if there is none the stack is still whole
+//! for the report. Then the stack is *unwound*: from the innermost activation outwards, each ensure region that
+//! contains the activation's pc gets control with a token, an object that says where the unwinding continues when the
+//! handler's `resume_unwind` finds it. A handler that leaves otherwise drops the token.
 //!
 //! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
 //! themselves like any code.
@@ -61,7 +60,7 @@ pub fn kill(thread: &mut Thread) {
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
     thread.vm.services.abandon_transaction(thread);
     thread.strand().forget_kill();
-    // What comes of an `ensure:` block that cannot run for want of memory is an exception like any.
+    // The failure of an `ensure:` block that cannot run for want of memory is an ordinary exception.
     let error =
         thread.sandbox.filter(|sandbox| sandbox.is_over()).map_or(Word::NIL, sandbox::error);
     unwind(thread, Destination::End(Stop::Killed), error)
@@ -145,9 +144,8 @@ fn find_handler(thread: &Thread, exception: Word) -> Option<Destination> {
     })
 }
 
-/// Whether an object with this behavior is an instance of `class`: by definition, so that a class
-/// produced in another enclosing object matches as well. A class object is an instance of `Class`,
-/// not of itself.
+/// Whether an object with this behavior is an instance of `class`: by definition, so that a class produced in another
+/// enclosing object matches as well. A class object is an instance of `Class`, not of itself.
 pub(crate) fn matches(vm: &Vm, behavior: &'static Behavior, class: Word) -> bool {
     let Some(caught) = behavior_of_class(vm, class) else { return false };
     let mut instance_sides = behavior.chain().filter(|behavior| behavior.side == Side::Instance);
@@ -230,8 +228,8 @@ pub fn resume_crossing(thread: &mut Thread, crossing: Crossing) -> Outcome {
     unwind(thread, crossing.destination, crossing.value)
 }
 
-/// Lets those writers go on that wait for the end of a rendezvous around an activation's pc which does not
-/// contain the place where it goes on, if it does.
+/// Releases the writers that wait for the end of a rendezvous around an activation's pc which the handler, if there is
+/// one, is not part of.
 fn release_writers(thread: &mut Thread, activation: Activation, handler: Option<usize>) {
     let function: &'static Function = activation.function;
     for scope in function.scopes.rendezvous_around(activation.pc) {
@@ -261,7 +259,7 @@ pub(crate) fn leave(thread: &mut Thread, activation: Activation) {
     }
 }
 
-/// Runs an ensure region's handler, with a token for what comes after it. *GC point.*
+/// Runs an ensure region's handler, with a token for the rest of the unwinding. *GC point.*
 fn enter_ensure(
     thread: &mut Thread,
     activation: Activation,
@@ -284,7 +282,7 @@ fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Res
     let class = thread.vm.known_class(KnownClass::Object);
     let mut scope = thread.mutator.scope();
     let value = scope.root(value);
-    // An unwinding must not fail for want of memory: what it unwinds may hold all of it.
+    // An unwinding must not fail for want of memory: the activations that it leaves may hold all of it.
     let token =
         allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
     let (frame, region) = match destination {
@@ -319,7 +317,7 @@ fn arrive(
     Outcome::Resume
 }
 
-/// Does what a return instruction in this activation would do.
+/// Does the work of a return instruction in this activation.
 fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
     thread.stack().cut_to(activation.frame);
     thread.reset_limit();
@@ -339,14 +337,13 @@ pub fn fail_strand(thread: &mut Thread, exception: Word) -> Outcome {
     unwind(thread, Destination::End(Stop::Failed), exception)
 }
 
-/// Ends a strand whose starter is told of its errors; otherwise lets the kernel report an exception
-/// that nothing catches, or reports it itself if there may be no
-/// room for that, or if reporting is what fails.
+/// Ends a strand whose starter is told of its errors; otherwise lets the kernel report an unhandled exception, or
+/// reports it directly if there may be no room for that, or if the report itself fails.
 #[cold]
 fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(exception);
-    // What is reported has happened.
+    // A reported exception has happened.
     let happened = thread.vm.services.make_inevitable(thread, "an exception that nothing catches");
     let exception = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
@@ -382,7 +379,7 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     Outcome::Call(reporter)
 }
 
-/// What reports call the process that runs: its class, or the name of its function. *GC point.*
+/// The name of the running process in reports: its class, or the name of its function. *GC point.*
 fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
     let task = thread.strand().object().slot(slots::TASK);
     match thread.activations().last() {
@@ -423,17 +420,17 @@ pub fn leave_activation(thread: &mut Thread) -> &'static Site {
     site
 }
 
-/// Who is told of an exception that nothing catches in a strand.
+/// The recipient of the report of an unhandled exception.
 pub enum Audience {
-    /// Whoever waits for the result.
+    /// The strand or native thread that waits for the result.
     Starter,
-    /// The user, by this message to the kernel; the program goes on.
+    /// The user, by this message to the kernel; the program continues.
     User(&'static str),
     /// The user, and the program ends.
     Program,
 }
 
-/// Who is told of an exception that nothing catches in the running strand.
+/// The recipient of an unhandled exception in the running strand.
 pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
     let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
@@ -441,7 +438,7 @@ pub fn audience(thread: &Thread) -> Audience {
         (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
         (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
         (Role::Other, EMBEDDER) => Audience::Program,
-        // Threads keep the exception for who joins them, and report it besides.
+        // Threads keep the exception for joining strands, and report it as well.
         (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
         (Role::Other, _) => Audience::Starter,
     }

@@ -1,4 +1,4 @@
-//! The boot: from an empty heap to a running kernel.
+//! The boot: from an empty heap to a running kernel. `squall` calls it when a machine starts.
 //!
 //! Classes are made by sending messages to the object around them, and every object has a class, so
 //! the first of both are made by hand:

@@ -12,7 +12,7 @@ use crate::state::vm::Vm;
 pub struct Parts {
     /// The files that the program has open.
     pub files: OpenFiles,
-    /// What else it has open: connections, processes and the like.
+    /// Its other open resources: connections, processes and the like.
     pub resources: Resources,
 }
 

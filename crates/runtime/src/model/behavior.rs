@@ -1,4 +1,5 @@
-//! Behaviors: what all class objects of one definition with the same superclass have in common.
+//! Behaviors: the common part of all class objects of one definition with the same superclass and mixins. Lookup and
+//! instantiation read them.
 //!
 //! A class definition produces a class object for every enclosing object. Their instances have the
 //! same slots and methods as long as the superclasses agree, so layout and members live here, in
@@ -53,7 +54,7 @@ pub struct Behavior {
 /// A slot's place in instances.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlotCell {
-    /// What the cell is for.
+    /// The use of the cell.
     pub content: SlotContent,
     /// Whether a setter exists.
     pub mutable: bool,
@@ -61,14 +62,14 @@ pub struct SlotCell {
     pub inherited: bool,
 }
 
-/// What a slot holds.
+/// The contents of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotContent {
     /// A declared slot of this name.
     Data(Symbol),
     /// The class object of a nested class, by the definition's address.
     Class(usize),
-    /// In exceptions, what was active when they were signalled: see [`crate::execution::trace`].
+    /// In exceptions, the activations at the time of their signal: see [`crate::execution::trace`].
     Trace,
 }
 
@@ -77,13 +78,13 @@ pub enum SlotContent {
 pub struct Member {
     /// The definition whose text declares it.
     pub definition: &'static Definition,
-    /// Who may send the message.
+    /// The visibility of the message.
     pub visibility: Visibility,
-    /// What it does.
+    /// The member's action.
     pub kind: MemberKind,
 }
 
-/// What a member does.
+/// The action of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberKind {
     /// Runs a function of the definition's module.
@@ -252,7 +253,7 @@ fn cell<T>(value: Option<T>) -> OnceLock<T> {
     value.map_or_else(OnceLock::new, OnceLock::from)
 }
 
-/// Whether a class is marked as value or transfer object, by itself or what it is made of.
+/// Whether a class is marked as value or transfer object, by itself or by its superclass and mixins.
 struct Marks {
     is_value: bool,
     is_transfer: bool,

@@ -1,4 +1,5 @@
-//! All behaviors: by the layout of their instances, and by what they are made of.
+//! The table of all behaviors: by the layout of their instances, and by their parts. Making a class object looks its
+//! behavior up here.
 //!
 //! Every definition with its superclass and mixins has one behavior, which is made when a class object first needs it and stays for
 //! good. Lookups and the collector's reports find behaviors by layout, without a lock; the lock is for threads that make them.
@@ -27,7 +28,7 @@ struct Made {
     by_parts: HashMap<Parts, &'static Behavior>,
 }
 
-/// What a behavior is determined by: addresses of definition, superclass's behavior and mixins.
+/// The parts that determine a behavior: addresses of definition, superclass's behavior and mixins.
 #[derive(PartialEq, Eq, Hash)]
 struct Parts {
     definition: usize,

@@ -1,5 +1,5 @@
-//! Functions as they run: code words that the interpreter may specialise in place, the objects of
-//! the constants, and the sites with their inline caches.
+//! Functions at run time: code words that the interpreter may specialise in place, the objects of the constants, and
+//! the sites with their inline caches. Modules link them on demand.
 //!
 //! Everything here is immortal: a site's address is a return address on VM stacks, and inline
 //! caches point at functions. The only things that change after linking are
@@ -41,13 +41,13 @@ pub struct Function {
     pub constants: &'static [Constant],
     /// The type of each register.
     pub register_types: &'static [RegisterType],
-    /// The same, as the whole process knows them.
+    /// The same types, interned for the whole process.
     pub types: &'static [Type],
     /// The frame's size in words.
     pub frame_words: u32,
     /// Words that hold arguments on entry, with the receiver.
     pub arguments: u32,
-    /// What register 0 is.
+    /// The kind of register 0.
     pub kind: FunctionKind,
     /// The register that holds the activation's marker, if it makes one.
     pub home: Option<Register>,
@@ -55,7 +55,7 @@ pub struct Function {
     pub module: &'static LoadedModule,
     /// Its index in the module's function table.
     pub index: u32,
-    /// What a call of the function amounts to, if that is simpler than running it.
+    /// The effect of calling the function, if it is simpler than running it.
     pub shortcut: Option<Shortcut>,
     /// Branches of forks, and rendezvous.
     pub scopes: Scopes,
@@ -81,7 +81,7 @@ impl Constant {
         Constant(AtomicU64::new(bits))
     }
 
-    /// Stores the object; whoever does so records the constant as a root.
+    /// Stores the object; the caller records the constant as a root.
     pub(crate) fn set(&self, word: Word) {
         self.0.store(word.bits(), Ordering::Release);
     }
@@ -127,7 +127,7 @@ impl Function {
 
     /// Source file, line and column of the instruction at this index.
     pub fn position(&self, pc: usize) -> (&str, u32, u32) {
-        // What comes before the first position prepares for it.
+        // Code before the first position prepares for it.
         let entry = self.bytecode().position(pc).or(self.bytecode().lines.first().copied());
         let (line, column) = entry.map_or((0, 0), |entry| (entry.line, entry.column));
         (self.module.bytecode.path_text(), line, column)
@@ -150,7 +150,7 @@ impl Function {
             let mut site = Site::new();
             let opcode = self.bytecode().code.get(pc).copied().and_then(Opcode::of_word);
             let length = opcode.map_or(1, |o| o.info().words());
-            // Reports do not return; if one did behind the last instruction, it would be done again.
+            // Reports do not return; if one did after the last instruction, the instruction would be executed again.
             site.return_pc = self.code.get(pc + length).unwrap_or(&self.code[pc]);
             site.function = self;
             site.pc = pc as u32;
@@ -164,7 +164,7 @@ impl Function {
     /// Which registers the collector must trace at each pc.
     pub fn frame_maps(&self) -> &FrameMaps {
         self.frame_maps.get_or_init(|| match self.is_main() {
-            // What `main:` had, it has until it returns: see `stalls::main_returned`.
+            // The objects of `main:` stay until it returns: see `stalls::main_returned`.
             true => FrameMaps::compute_keeping(self.bytecode()),
             false => FrameMaps::compute(self.bytecode()),
         })
@@ -181,7 +181,7 @@ impl Function {
         method.is_some_and(|method| bytecode.string(method.selector) == MAIN)
     }
 
-    /// The registers that hold words wherever the function returns by itself; nothing if it does not.
+    /// The registers that hold words wherever the function returns normally; `None` if it does not return.
     pub fn words_at_return(&self) -> Option<RegisterSet> {
         let code = &self.bytecode().code;
         let all = instructions(code).filter(|instruction| instruction.opcode == Opcode::Return);
@@ -222,7 +222,7 @@ pub struct Site {
     pub arguments: u8,
 }
 
-// SAFETY: the pointers lead to immortal memory; what changes are atomics, see the file's head.
+// SAFETY: the pointers lead to immortal memory; the changing fields are atomics, see the file's head.
 unsafe impl Sync for Site {}
 // SAFETY: as for `Sync`.
 unsafe impl Send for Site {}

@@ -1,12 +1,12 @@
-//! The world outside of the VM, as the embedder provides it: the runtime itself neither prints nor
-//! reads source files.
+//! The services of the embedder for the VM: the runtime itself neither prints nor reads source files. `squall`
+//! implements the trait.
 
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::Place;
 
 use crate::model::text::ModuleText;
 
-/// What the VM asks its embedder.
+/// The VM's questions to its embedder.
 pub trait Host: Send + Sync {
     /// Writes to the program's standard output.
     fn write_output(&self, text: &str);
@@ -17,8 +17,8 @@ pub trait Host: Send + Sync {
     /// Sees to it that everything written so far is out.
     fn flush(&self);
 
-    /// The program has ended with this exit code, but the embedder's native thread is in foreign code that
-    /// does not return. What the embedder waits for never comes.
+    /// The program has ended with this exit code, but the embedder's native thread is in foreign code that does not
+    /// return, so the embedder waits in vain.
     fn abandon(&self, code: i32) {
         _ = code;
     }
@@ -55,7 +55,7 @@ pub trait Host: Send + Sync {
 pub enum ImportError {
     /// There is no file for it, for this reason.
     Refused(String),
-    /// The file at this path is no module; the text says what is wrong, for humans.
+    /// The file at this path is no module; the text gives the mistakes, for humans.
     Invalid(String, String),
 }
 
@@ -64,6 +64,6 @@ pub enum ImportError {
 pub enum CompileError {
     /// There is no such file.
     NotFound,
-    /// The file cannot be read or is no program; the text says what is wrong, for humans.
+    /// The file cannot be read or is no program; the text gives the reason, for humans.
     Invalid(String),
 }

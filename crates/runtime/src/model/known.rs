@@ -1,4 +1,5 @@
-//! The classes and layouts the VM itself knows.
+//! The classes and layouts that the VM itself knows. The boot makes them, and all parts of the runtime compare with
+//! them.
 //!
 //! Immediate objects have no header, and strings, arrays and closures are made by the VM, so their
 //! layouts are constants. Each belongs to a class that the kernel library declares under the same
@@ -67,7 +68,7 @@ known_classes! {
     TransferArray,
     /// Closures.
     Block,
-    /// What can be signalled and caught.
+    /// The class of objects that can be signalled and caught.
     Exception,
     /// References to objects of other vats.
     FarReference,
@@ -78,7 +79,7 @@ known_classes! {
 }
 
 impl KnownClass {
-    /// Those the VM creates itself before any guest code can run, with their superclasses.
+    /// The classes that the VM creates itself before any guest code can run, with their superclasses.
     pub const ROOTS: [(KnownClass, Option<KnownClass>); 5] = [
         (KnownClass::Top, None),
         (KnownClass::Thing, Some(KnownClass::Top)),
@@ -153,7 +154,7 @@ const fn layout(format: Format, slots: u32, number: u32) -> LayoutId {
     }
 }
 
-/// Asserts, at compile time, that objects of this layout have so many slots: for the files that say what is in them.
+/// Asserts, at compile time, that objects of this layout have `count` slots, for the files that define the slots.
 pub const fn assert_slots(layout: LayoutId, count: usize) {
     assert!(layout.slot_count() == count, "the layout has another number of slots");
 }
@@ -220,7 +221,7 @@ pub const BARRIER: LayoutId = layout(Format::Slots, 4, 29);
 /// Buckets, which vats share.
 pub const BUCKET: LayoutId = layout(Format::Slots, 4, 30);
 
-/// Handles of what belongs to C: see [`crate::concurrency::foreign`]. Never seen by guest code outside the library.
+/// Native handles: see [`crate::concurrency::foreign`]. Never seen by guest code outside of the library.
 pub const FOREIGN: LayoutId = layout(Format::Slots, 4, 31);
 
 /// Lists of typed code: see [`crate::objects::typed`]. Never seen by guest code outside of it, as the next ones.
@@ -232,7 +233,8 @@ pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
 /// Elements of lists that are words.
 pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
 
-/// What the branches of a fork have in common: see [`crate::concurrency::processes::forks`]. Never seen by guest code.
+/// The object that the branches of a fork share: see [`crate::concurrency::processes::forks`]. Never seen by guest
+/// code.
 pub const JOIN: LayoutId = layout(Format::Slots, 5, 40);
 
 /// The first layout number for classes that programs define.

@@ -1,16 +1,16 @@
-//! Linking of modules: what one imports is found in others, by name, version and type, before
-//! anything of it runs.
+//! Linking of modules: finds the imports of a module in other modules, by name, version and type, before any code of it
+//! runs. Loading calls it.
 //!
 //! An imported function is a function of the importing module without code. Linking fills its cell
 //! with the provider's function; from then on a call of it is like any other. Providers are
 //!
-//! - for names that begin with `host:`, what [`ModuleTable::provide`] was given, and after that the modules
-//!   that come with the VM;
-//! - for all other names the modules that the host finds, next to the importing one or in the folders
-//!   that it was told to look in ([`Host::import`]).
+//! - for names that begin with `host:`, the modules given to [`ModuleTable::provide`], and after them the modules that
+//!   come with the VM;
+//! - for all other names, the modules that the host finds, next to the importing one or in the folders of its search
+//!   path ([`Host::import`]).
 //!
-//! A module is loaded once per file, whoever imports it. Providers are linked with their importers;
-//! they may import each other in a circle, since only functions are linked, and nothing runs.
+//! A module is loaded once per file, for all importers. Providers are linked with their importers; they may import each
+//! other in a circle, since linking only fills in functions and runs nothing.
 //!
 //! A module whose linking failed, or was left out, is safe all the same: a call of a function that was
 //! not found signals `NotSupported`.
@@ -29,7 +29,7 @@ use crate::model::module::LoadedModule;
 use crate::model::modules::{ModuleTable, Provider};
 use crate::model::types::{Type, of_register};
 
-/// What the names of modules of the host begin with.
+/// The prefix of the names of host modules.
 pub const HOST_PREFIX: &str = "host:";
 
 /// Something that a module imports and cannot have.
@@ -43,9 +43,9 @@ pub struct LinkError {
     pub function: Option<String>,
     /// The import, or the function that it lists.
     pub place: Place,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What is wrong with the imported module, for humans; can be empty.
+    /// The mistakes in the imported module, for humans; can be empty.
     pub details: String,
 }
 
@@ -66,7 +66,7 @@ impl LinkError {
         LinkError { path: path.to_owned(), import, function: None, place, message, details }
     }
 
-    /// What is wrong, with which import.
+    /// The mistake, and the import.
     fn text(&self) -> String {
         let function = self.function.as_ref();
         let function = function.map(|name| format!(", function `{}`", name.escape_debug()));
@@ -103,7 +103,7 @@ pub fn link(
     module: &'static LoadedModule,
     path: &str,
 ) -> Result<(), Vec<LinkError>> {
-    // Whoever finds that a module is linked may run it.
+    // A thread that finds a linked module may run it.
     static LINKING: Mutex<()> = Mutex::new(());
     let _linking = LINKING.lock();
     let mut linker = Linker { modules, errors: Vec::new() };
@@ -126,7 +126,7 @@ pub fn link(
     if linker.errors.is_empty() {
         return Ok(());
     }
-    // Whoever asks for one of them again is told again what is missing.
+    // A later request for one of them reports the missing import again.
     visited.iter().for_each(|path| modules.forget_file(path));
     Err(linker.errors)
 }
@@ -175,7 +175,7 @@ struct Linker {
 }
 
 impl Linker {
-    /// Fills the cells of one import; answers who provides for it.
+    /// Fills the cells of one import; answers the provider.
     fn import(
         &mut self,
         module: &'static LoadedModule,
@@ -225,7 +225,7 @@ impl From<String> for Problem {
     }
 }
 
-/// Who provides the module of this name for one at this path.
+/// The provider of the module with this name for the module at this path.
 fn find(modules: &'static ModuleTable, name: &str, path: &str) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
         let provided = modules.of_host(name);
@@ -239,7 +239,7 @@ fn find(modules: &'static ModuleTable, name: &str, path: &str) -> Result<Provide
     })
 }
 
-/// A provider is who it was taken for, in a version that will do.
+/// Checks that a provider has the expected name, and a version that satisfies the import.
 fn check_identity(
     provider: Provider,
     name: &str,
@@ -261,7 +261,7 @@ fn check_identity(
     }
 }
 
-/// What a call must agree with.
+/// The properties that a call must agree with.
 #[derive(PartialEq, Eq)]
 struct Signature {
     kind: FunctionKind,

@@ -1,8 +1,9 @@
-//! Link words: how instructions that may wait find their sites, and what they do when they go on.
+//! Link words: through them, instructions that may wait find their sites and complete after the wait. The linker writes
+//! them.
 //!
-//! An instruction that may wait has a word of room for the linker. There is the index of a site, as in
-//! other calls, and, in the place of an opcode, what is left to do when the result is there: the strand
-//! goes on at that word. While it waits, it stands at the instruction itself.
+//! An instruction that may wait has a word of room for the linker. The word has the index of a site, as in other calls,
+//! and, in the place of an opcode, the code that completes the instruction when the result is there: the strand
+//! continues at that word. While it waits, it stands at the instruction itself.
 
 use squall_bytecode::codes::internal::{ACCEPTED, CHOSEN, RECEIVED};
 use squall_bytecode::decode::{Instruction, instructions};
@@ -28,7 +29,7 @@ pub(crate) fn link(
     let Some(room) = instruction.info().operand(OperandKind::Link) else { return };
     let mut site = Site::new();
     site.pc = instruction.pc as u32;
-    // What reports a fault is called beyond the frame, so that it destroys nothing.
+    // The report of a fault is called beyond the frame, so that it destroys nothing.
     site.window = function.registers.len() as u16 + 1;
     site.destination = match instruction.opcode {
         Opcode::Read | Opcode::Accept => instruction.register(Field::A).index() as u16,
@@ -45,7 +46,7 @@ pub(crate) fn link(
     room.field.insert(&mut words[instruction.pc..], link);
 }
 
-/// Where execution goes on after the instruction at a pc, if that is not the next instruction.
+/// The place where execution continues after the instruction at a pc, if that is not the next instruction.
 pub(crate) fn resumption(function: &Function, pc: usize) -> Option<usize> {
     let instruction = Instruction::decode(&function.code, pc).ok()?;
     let room = instruction.info().operand(OperandKind::Link)?;

@@ -1,4 +1,5 @@
-//! Lookup: from a receiver's layout and a site to what the site does, and the caches in between.
+//! Lookup: finds the action of a site for a receiver's layout, and keeps the caches in between. Tiers call it after a
+//! miss.
 //!
 //! A result is an immutable, immortal [`CacheEntry`]. Sites remember the last two they used; all
 //! results are in one table keyed by layout and question, so a site that sees many classes still
@@ -29,15 +30,15 @@ use crate::model::module::{Definition, LoadedModule};
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 
-/// What a site does for receivers of one layout.
+/// The action of a site for receivers of one layout.
 pub struct CacheEntry {
     /// The receivers' layout.
     pub layout: LayoutId,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
 }
 
-/// What a site does once the receiver's layout is known.
+/// The action of a site, given the receiver's layout.
 #[derive(Clone, Copy)]
 pub enum Action {
     /// Runs a method.
@@ -68,7 +69,7 @@ pub enum Action {
     SlotIndex(u32),
 }
 
-/// The way from an object's class, or on the class side from the object itself, to a class object.
+/// The path to a class object, from an object's class, or on the class side from the object itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClassPath {
     /// Superclass steps.
@@ -87,7 +88,7 @@ impl CacheEntry {
     }
 }
 
-/// What can be asked of a layout.
+/// A query about a layout.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Question {
     Public(Symbol),
@@ -116,7 +117,7 @@ pub struct LookupTable {
 }
 
 impl LookupTable {
-    /// What the site with this description does for receivers of this behavior.
+    /// The action of the site with this description for receivers of this behavior.
     ///
     /// `layout` is the receiver's own, which may be another than the behavior's (boxed numbers).
     pub fn site(
@@ -130,7 +131,7 @@ impl LookupTable {
         self.find(layout, question, || resolve(behavior, module, site))
     }
 
-    /// What an ordinary message does for receivers of this behavior.
+    /// The action of an ordinary message for receivers of this behavior.
     pub fn public(
         &self,
         layout: LayoutId,
@@ -142,7 +143,7 @@ impl LookupTable {
         })
     }
 
-    /// What a message of the VM does, which also reaches protected members.
+    /// The action of a message of the VM, which also reaches protected members.
     pub fn lexical(
         &self,
         layout: LayoutId,

@@ -1,15 +1,15 @@
-//! Loaded modules: bytecode with everything that hangs off it at run time, linked on demand.
+//! Loaded modules: bytecode with its run-time parts, linked on demand. `modules` loads them, and lookup links their
+//! functions.
 //!
-//! Loading a module copies nothing but tables of empty cells. A function is linked when a lookup
-//! first finds it, a class definition when it is first needed, a name when it is first compared:
-//! a program pays for what it runs. Cells are filled once and immortal, so what they hold is
-//! `&'static`.
+//! Loading a module copies nothing but tables of empty cells. A function is linked when a lookup first finds it, a
+//! class definition when it is first needed, a name when it is first compared: a program pays only for the parts that
+//! it runs. Cells are filled once and immortal, so their contents are `&'static`.
 //!
-//! Code refers to its class by the definition, and is run for objects whose class the definition
-//! is part of. If it is so more than once, along a chain of superclasses, the code could not tell which
-//! of them it is run for. Therefore each but the first one gets a *variant* of the definition, whose
-//! functions are linked apart, and refer to the variant. It belongs to a *view* of the module: of the
-//! same text, in which this definition and what is nested in it are others.
+//! Code refers to its class by the definition, and runs for objects whose class includes the definition. If a chain of
+//! superclasses includes the definition more than once, the code could not tell for which of them it runs. Therefore
+//! each inclusion but the first gets a *variant* of the definition, whose functions are linked separately and refer to
+//! the variant. A variant belongs to a *view* of the module: the same text, in which this definition and those nested
+//! in it are replaced.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -48,9 +48,9 @@ pub struct LoadedModule {
     types: OnceLock<Box<[Type]>>,
     /// The exports by their names.
     exports: OnceLock<HashMap<&'static str, usize>>,
-    /// Set when somebody begins to look for what it imports.
+    /// Set when a thread begins to look for its imports.
     is_linked: AtomicBool,
-    /// Of a view, the definition that it has a variant of, which is none itself.
+    /// Of a view, the definition that it has a variant of; that definition is no variant itself.
     seen: Option<&'static Definition>,
 }
 
@@ -114,14 +114,14 @@ impl LoadedModule {
         self.functions[id.index()].get_or_init(|| link(self, id))
     }
 
-    /// Whether nobody has begun to link it before.
+    /// True for the first caller, which links the module.
     pub(crate) fn begin_linking(&self) -> bool {
         !self.is_linked.swap(true, Ordering::Relaxed)
     }
 
-    /// Says what an imported function is.
+    /// Sets the function of an import.
     pub(crate) fn provide(&self, id: FunctionId, function: &'static Function) {
-        // Whoever was first has found the same one.
+        // An earlier caller has found the same function.
         _ = self.functions[id.index()].set(function);
     }
 
@@ -150,7 +150,7 @@ impl LoadedModule {
         self.definitions[id.index()].get_or_init(|| Definition::new(self, id))
     }
 
-    /// Whether a class is another one or nested in it.
+    /// Whether a class is `outer` or nested in it.
     fn is_within(&self, class: ClassId, outer: ClassId) -> bool {
         let around = |class: &ClassId| self.bytecode.class(*class).outer;
         std::iter::successors(Some(class), around).any(|class| class == outer)
@@ -191,7 +191,7 @@ pub struct Definition {
     pub name: Symbol,
     /// The definition around it.
     pub outer: Option<&'static Definition>,
-    /// Who may send the message that answers its class object.
+    /// The visibility of the message that answers its class object.
     pub visibility: Visibility,
     /// The selector of the primary factory.
     pub factory_selector: Symbol,
@@ -199,9 +199,9 @@ pub struct Definition {
     pub slots: Box<[SlotDefinition]>,
     /// Set while the kernel boots, for the classes the VM knows.
     pub known: OnceLock<KnownClass>,
-    /// Set if instances count as values, whatever they hold.
+    /// Set if instances count as values whatever their slots hold.
     pub instances_are_values: OnceLock<()>,
-    /// The same text, to be used in subclasses of a class that uses this definition.
+    /// The same text, for subclasses of a class that uses this definition.
     next_variant: OnceLock<&'static Definition>,
 }
 
@@ -211,7 +211,7 @@ pub struct SlotDefinition {
     pub name: Symbol,
     /// The setter's selector, for mutable slots.
     pub setter: Option<Symbol>,
-    /// Who may use the accessors.
+    /// The visibility of the accessors.
     pub visibility: Visibility,
 }
 
@@ -251,7 +251,7 @@ impl Definition {
         above.map_or(first, Definition::next_variant)
     }
 
-    /// The definition that this one is a variant of, or itself. What is nested in a variant is none.
+    /// The definition that this one is a variant of, or itself. A definition nested in a variant is none.
     fn first_variant(&'static self) -> &'static Definition {
         match self.module.seen {
             Some(seen) if seen.id == self.id => seen,
@@ -402,7 +402,7 @@ fn link_instruction(
     }
 }
 
-/// What a constant holds before it is first loaded: the bits of a typed one, no object yet otherwise.
+/// The initial contents of a constant: the bits of a typed one; otherwise no object yet.
 fn initial_constant(literal: &Literal) -> Constant {
     match literal {
         Literal::Raw(_, bits) => Constant::new(*bits),

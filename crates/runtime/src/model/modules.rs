@@ -1,4 +1,4 @@
-//! All loaded modules, and where they come from.
+//! The table of all loaded modules, and their loading from the library, from files and from the embedder.
 //!
 //! | a module of | is found by | and comes from |
 //! |---|---|---|

@@ -1,15 +1,15 @@
-//! What a primitive answers: primitives never call back into a tier.
+//! Outcomes: the answers of primitives, which never call back into a tier. `calls` acts on them.
 //!
-//! A primitive gets the calling thread and its window: the arguments, which are roots while it
-//! runs. It answers an [`Outcome`]; whatever guest code must run next is described there and run
-//! by the tier, so nothing recurses on the native stack and a strand can stop anywhere.
+//! A primitive gets the calling thread and its window: the arguments, which are roots while it runs. It answers an
+//! [`Outcome`], which describes the guest code that must run next; the tier runs it. So nothing recurses on the native
+//! stack, and a strand can stop anywhere.
 
 use squall_heap::Word;
 
 use crate::model::function::Function;
 use crate::model::symbols::Symbol;
 
-/// What happens after a primitive.
+/// The continuation after a primitive.
 #[must_use]
 pub enum Outcome {
     /// It answers this.
@@ -25,9 +25,9 @@ pub enum Outcome {
     Evaluate,
     /// It failed, for this reason: the kernel signals the exception that goes with it.
     Fail(Failure),
-    /// The stack was cut: execution goes on at [`crate::state::thread::Thread::state`].
+    /// The stack was cut: execution continues at [`crate::state::thread::Thread::state`].
     Resume,
-    /// The strand was parked: it goes on when somebody wakes it, with what that delivers.
+    /// The strand was parked: it continues with the delivery of the strand that wakes it.
     Park,
     /// It answers this, after other strands of the vat had their turn.
     Yield(Word),
@@ -51,8 +51,8 @@ macro_rules! failure_reasons {
         #[repr(u64)]
         pub enum FailureReason {
             $($(#[doc = $doc])* $name,)*
-            /// It did not happen, and nothing is to be signalled: execution goes on where the saved state says. See
-            /// [`crate::concurrency::transactions`].
+            /// The operation did not happen, and no exception is to be signalled: execution continues at the saved
+            /// state. See [`crate::concurrency::transactions`].
             Elsewhere,
         }
 
@@ -81,7 +81,7 @@ failure_reasons! {
     WrongElement "signalWrongElement:wanted:";
     /// A channel has elements of another type: the channel, the wanted type.
     WrongChannel "signalWrongChannel:wanted:";
-    /// A closure was evaluated with the wrong number of arguments: the closure, how many it got.
+    /// A closure was evaluated with the wrong number of arguments: the closure, and the number given.
     ArgumentCount "signalArgumentCount:given:";
     /// Division by zero.
     ZeroDivide "signalZeroDivide";
@@ -89,11 +89,11 @@ failure_reasons! {
     Overflow "signalOverflow";
     /// A typed list has no such element: the index, the size.
     IndexError "signalIndexError:size:";
-    /// A value was wanted: the class of what is none.
+    /// A value was required: the class of the object that is none.
     NotAValue "signalNotAValue:";
     /// An object was given to an actor that its initializer made, and then was no value: its class.
     GivenAway "signalGivenAway:";
-    /// Who does not understand a message does not understand `doesNotUnderstand:arguments:` either.
+    /// An object that does not understand a message does not understand `doesNotUnderstand:arguments:` either.
     NotUnderstood "signalNotUnderstood:selector:";
     /// A class is to be a value and travel by copy: its name.
     TransferObjectsCannotBeValues "signalTransferObjectsCannotBeValues:";
@@ -101,11 +101,11 @@ failure_reasons! {
     StackOverflow "signalStackOverflow";
     /// The heap is full.
     OutOfMemory "signalOutOfMemory";
-    /// The command line does not permit it: the flag, what was attempted.
+    /// The command line does not permit it: the flag, and the attempted operation.
     PermissionDenied "signalPermissionDenied:what:";
-    /// The sandbox is not granted it: the module, what was attempted.
+    /// The sandbox is not granted it: the module, and the attempted operation.
     NotGranted "signalNotGranted:what:";
-    /// The machine does not support it: what.
+    /// The machine does not support it: the name of the operation.
     NotSupported "signalNotSupported:";
     /// A primitive has this name in the library only: an older machine, or a mistake in the library.
     UnknownPrimitive "signalUnknownPrimitive";
@@ -115,7 +115,7 @@ failure_reasons! {
     Raised "signalRaised:";
     /// A choice has no alternative.
     NoAlternative "signalNoAlternative";
-    /// A strand gives up what another one holds, or none.
+    /// A strand gives up an object that another strand holds, or none.
     NotHolder "signalNotHolder";
     /// Retrying or choosing outside of a transaction.
     NoTransaction "signalNoTransaction";
@@ -137,7 +137,7 @@ failure_reasons! {
     Compile "signalCompileError:path:";
 }
 
-/// Why something failed, with what the kernel's method for it is told.
+/// The reason of a failure, with the arguments for the kernel's method.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
     /// The reason.

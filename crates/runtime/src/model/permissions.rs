@@ -1,4 +1,5 @@
-//! What the program may do to the world: the authority behind `platform`.
+//! Permissions: the rights that the command line or an embedder gives to a program, and the authority behind
+//! `platform`. Primitives check them.
 //!
 //! Everything is denied unless the embedder allows it; a denied access is a guest exception that
 //! names the command-line flag to allow it with.
@@ -11,7 +12,7 @@ pub enum Grant {
     /// Nothing.
     #[default]
     Denied,
-    /// Only what is at or below one of these paths.
+    /// Only the files at or below one of these paths.
     Below(Vec<PathBuf>),
     /// Everything.
     Allowed,
@@ -39,7 +40,7 @@ pub struct HostGrant {
 }
 
 impl HostGrant {
-    /// What a text such as `example.org`, `127.0.0.1:8080`, `[::1]:80` or `*:443` grants.
+    /// The grant of a text such as `example.org`, `127.0.0.1:8080`, `[::1]:80` or `*:443`.
     pub fn parse(text: &str) -> Option<HostGrant> {
         let (host, port) = match text.rsplit_once(':') {
             // An address with several colons stands in brackets if a port follows.
@@ -66,13 +67,13 @@ impl HostGrant {
     }
 }
 
-/// The text of a host as it is compared.
+/// The text of a host in the form in which it is compared.
 fn host_name(host: &str) -> String {
     let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     inner.unwrap_or(host).to_ascii_lowercase()
 }
 
-/// What the program may do.
+/// The rights of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Permissions {
     /// Reading and writing files.
@@ -96,8 +97,8 @@ impl Permissions {
         }
     }
 
-    /// Whether the program may talk to this host at this port, or be talked to there. Names are compared
-    /// as they are written: what they stand for is up to others.
+    /// Whether the program may connect to this host at this port, or accept connections there. Names are compared in
+    /// their written form; their addresses do not matter.
     pub fn allows_host(&self, host: &str, port: u16) -> bool {
         match &self.network {
             NetworkGrant::Denied => false,
@@ -123,8 +124,8 @@ impl Permissions {
         }
     }
 
-    /// Whether the program in a file may load the module in another one: what is in the program's folder, or below,
-    /// is part of it; beyond that, the program needs the permission to read the file.
+    /// Whether the program in a file may load the module in another one. Files in the program's folder, or below, are
+    /// part of it; for other files the program needs the permission to read.
     pub fn allows_module(&self, program: Option<&Path>, path: &Path) -> bool {
         let folder = program.map(|program| match program.parent() {
             Some(folder) if folder != Path::new("") => folder.to_owned(),
@@ -149,7 +150,7 @@ fn resolve(path: &Path) -> Option<PathBuf> {
         }
         match existing.components().next_back()? {
             Component::Normal(name) => missing.push(name.to_owned()),
-            // A `..` behind something that does not exist leads who knows where.
+            // A `..` after a missing component could lead anywhere.
             _ => return None,
         }
         existing = existing.parent()?;

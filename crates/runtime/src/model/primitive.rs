@@ -1,4 +1,5 @@
-//! What a primitive is: a native function that library code calls by name.
+//! The descriptor of a primitive: a native function that library code calls by name. `primitives` makes the table, and
+//! lookup finds it.
 //!
 //! Linked functions, inline caches and tiers refer to primitives; the table of them all belongs to the library above, which
 //! gives it to the machine when that is made.
@@ -10,7 +11,7 @@ pub struct Primitive {
     /// What it does: a function of the execution state, whose type is known where that is
     /// ([`crate::state::primitive_code`]).
     pub(crate) code: Code,
-    /// What tiers may do themselves instead of calling `run`.
+    /// The form that lets tiers do its work instead of calling `run`.
     pub shape: Shape,
 }
 

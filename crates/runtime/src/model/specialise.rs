@@ -24,7 +24,7 @@ pub fn specialise(function: &Function, types: &[Type], words: &mut [u32]) {
         return;
     }
     let all: Vec<Instruction> = instructions(&function.code).collect();
-    // From the end, so that what an addition is followed by has its form already.
+    // From the end, so that the successor of an addition has its form already.
     for (index, instruction) in all.iter().enumerate().rev() {
         let next = all.get(index + 1);
         let jump = next.filter(|next| is_jump_on_result(instruction, next));
@@ -36,7 +36,7 @@ pub fn specialise(function: &Function, types: &[Type], words: &mut [u32]) {
     }
 }
 
-/// The form that does what follows as well, if there is one.
+/// The form that also does the next instruction, if there is one.
 fn with_follower(form: u8, follower: u8) -> u8 {
     const LOOP: u8 = Opcode::Loop as u8;
     match (form, follower) {

@@ -31,7 +31,7 @@ struct Inner {
 struct Entry {
     text: &'static str,
     arity: usize,
-    /// The guest's object, or `UNSET` while nobody asked for it.
+    /// The guest's object, or `UNSET` before the first request.
     object: Word,
 }
 

@@ -1,5 +1,5 @@
-//! The text of a loaded module: bytecode that is there, or an image whose functions and class
-//! definitions are decoded when somebody first asks for them.
+//! The text of a loaded module: bytecode in memory, or an image whose functions and class definitions are decoded on
+//! request. Modules read it.
 //!
 //! Modules of programs are decoded as a whole, since they are verified. The library's images were
 //! written and verified when the VM was built, and a program uses a small part of them.
@@ -61,7 +61,7 @@ impl ModuleText {
         path.map_or("", |id| self.string(id))
     }
 
-    /// The index of the first of the adapters, by which what the module exports is called with objects.
+    /// The index of the first adapter, through which the module's exports are called with objects.
     pub fn first_adapter(&self) -> Option<usize> {
         match &self.0 {
             Form::Whole(_, first) => Some(*first),
@@ -103,7 +103,7 @@ impl ModuleText {
         version.map(|id| self.string(id))
     }
 
-    /// What the module needs of others.
+    /// The functions that the module imports.
     pub fn imports(&self) -> &[Import] {
         match &self.0 {
             Form::Whole(module, _) => &module.imports,
@@ -111,7 +111,7 @@ impl ModuleText {
         }
     }
 
-    /// What others can import from it.
+    /// The functions that other modules can import from it.
     pub fn exports(&self) -> &[Export] {
         match &self.0 {
             Form::Whole(module, _) => &module.exports,
@@ -170,7 +170,7 @@ impl ModuleText {
     }
 }
 
-/// Of a verified module. What it exports gets adapters.
+/// The text of a verified module. Its exports get adapters.
 impl From<Module> for ModuleText {
     fn from(mut module: Module) -> ModuleText {
         let first = adapters::add(&mut module);

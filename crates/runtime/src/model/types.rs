@@ -18,7 +18,7 @@ use squall_heap::Word;
 #[derive(Clone, Copy)]
 pub struct Type(&'static Description);
 
-/// What a type is.
+/// The description of a type.
 struct Description {
     shape: Shape,
     storage: Storage,
@@ -179,7 +179,7 @@ impl Type {
         all[kind.code() as usize]
     }
 
-    /// What the type is made of.
+    /// The parts of the type.
     #[inline(always)]
     pub fn shape(self) -> &'static Shape {
         &self.0.shape
@@ -285,7 +285,7 @@ pub fn intern_table(table: &[TypeDefinition]) -> Box<[Type]> {
     types.into_boxed_slice()
 }
 
-/// The types of so many registers that are all `any`, as those of most functions are: all of these share them.
+/// The types of registers that are all `any`, as those of most functions are: all of these functions share them.
 pub fn untyped(registers: usize) -> &'static [Type] {
     static UNTYPED: OnceLock<Vec<Type>> = OnceLock::new();
     let all = UNTYPED.get_or_init(|| vec![Type::basic(RegisterType::Any); RegisterSet::CAPACITY]);

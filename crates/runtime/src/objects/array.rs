@@ -1,7 +1,8 @@
-//! Arrays: objects in array format with a size and elements, indexed from 1.
+//! Arrays: objects in array format with a size and elements, indexed from 1. The primitives for arrays and the machine
+//! itself access them here.
 //!
-//! Closures and contexts are in array format, too, but nothing here accepts them: what they hold is the machine's. Arrays of values
-//! can be read by every vat and are never written.
+//! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
+//! Arrays of values can be read by every vat and are never written.
 
 use num_traits::Signed;
 use squall_heap::{Format, LayoutId, Object, Word};
@@ -47,8 +48,8 @@ pub fn position(target: Word, size: usize, index: Word) -> Result<usize, Failure
     }
 }
 
-/// Start, counted from 0, and length of the range between two indices, inclusive, of something of
-/// this size. An empty range may start right behind the end.
+/// Start, counted from 0, and length of the range between two indices, inclusive, of an object of this size. An empty
+/// range may start directly after the end.
 pub fn range(target: Word, size: usize, from: Word, to: Word) -> Result<(usize, usize), Failure> {
     let (first, end) = (index_argument(from)?, index_argument(to)?);
     let start = match first.checked_sub(1) {
@@ -107,7 +108,7 @@ fn make_elements(
     let made = (0..length).try_for_each(|index| {
         let value = element(thread, index)?;
         let array = thread.mutator.get(root).object_unchecked();
-        // Nobody else knows the array yet.
+        // No other strand knows the array yet.
         array.set_element(&mut thread.mutator, index, value);
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Class objects: how they are made and instantiated.
+//! Class objects: makes and instantiates them. The interpreter and the primitives call it.
 //!
 //! A class object is an ordinary object with five slots. The first holds its behavior's address,
 //! which is aligned and so reads as a small integer to the collector.
@@ -63,7 +63,7 @@ pub fn factory(vm: &Vm, class: Word) -> Option<&'static Function> {
 pub fn behavior_of(vm: &Vm, object: Object) -> Option<&'static Behavior> {
     let layout = object.layout();
     match object.class().as_object() {
-        // Instances of the known classes share constant layouts with what only the VM knows.
+        // Instances of the known classes share constant layouts with objects that only the VM knows.
         Some(class) if layout.number() >= FIRST_FREE_NUMBER && is_class_object(vm, class) => {
             let behavior = behavior_slot(class);
             if behavior.layout == layout { Some(behavior) } else { vm.behavior_of_layout(layout) }
@@ -99,8 +99,8 @@ pub fn enclosing(class: Object) -> Word {
     class.slot(ENCLOSING)
 }
 
-/// What the code of a class object's instances, and its own, reaches through it: the object around it, the
-/// superclass, and the mixins.
+/// The objects that the code of a class object's instances, and its own code, reaches through it: the enclosing object,
+/// the superclass, and the mixins.
 pub fn reached_from(class: Object) -> impl Iterator<Item = Word> {
     let mixins = class.slot(MIXINS).as_object();
     let mixins =
@@ -193,8 +193,8 @@ fn behavior_for(
     Ok(behavior(vm, definition.for_subclass_of(superclass), superclass, &mixins?))
 }
 
-/// Whether a class may do without a superclass: its objects understand nothing of what the machine
-/// itself sends, so only the kernel has such classes.
+/// Whether a class may lack a superclass. Its objects do not understand the machine's own messages, so only the kernel
+/// has such classes.
 fn may_be_root(vm: &Vm, definition: &Definition) -> bool {
     vm.modules.of_library("Kernel").is_some_and(|kernel| std::ptr::eq(kernel, definition.module))
 }

@@ -1,8 +1,8 @@
 //! Strings and symbols: immutable sequences of Unicode code points.
 //!
-//! The code points of one string all take the same space, one, two or four bytes, whatever the
-//! largest needs (as in Python, PEP 393). So most strings take a byte per character, and indexing
-//! is constant-time and counts code points. The two flags in the header hold the width.
+//! The code points of one string all take the same space, one, two or four bytes, as the largest one needs (as in
+//! Python, PEP 393). So most strings take a byte per character, and indexing is constant-time and counts code points.
+//! The two flags in the header hold the width.
 
 use squall_heap::{Flag, Object, Word};
 
@@ -238,8 +238,8 @@ impl NewString {
         }
         let size = text.width as usize;
         let source = &text.bytes()[start * size..(start + length) * size];
-        // SAFETY: the object is new, so nobody else has a reference to it, and it has room for the
-        // bytes (checked above).
+        // SAFETY: the object is new, so there is no other reference to it, and it has room for the bytes (checked
+        // above).
         let place = unsafe {
             let first = self.object.bytes_pointer().add(self.filled);
             std::slice::from_raw_parts_mut(first, length * target)

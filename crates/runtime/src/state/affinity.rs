@@ -1,21 +1,22 @@
 //! Affinity: strands and vats that run on one native thread only.
 //!
-//! A strand's *home* is where it may run: anywhere, that is on the ordinary workers, or on one native
-//! thread, a bound worker of the scheduler. It comes from three places; the first that says anything counts:
+//! A strand's *home* is one native thread, a bound worker of the scheduler; without a home the strand may run on all
+//! ordinary workers. The home is the first of these three that is set:
 //!
 //! | | set by | for |
 //! |---|---|---|
 //! | the strand is *confined* | `aNativeThread do: […]` | as long as the block runs |
-//! | the strand is *bound* | `bindTo:`, or who started it | good |
-//! | its vat has a home | who made the actor | good |
+//! | the strand is *bound* | `bindTo:`, or the strand that started it | good |
+//! | its vat has a home | the strand that made the actor | good |
 //!
-//! Anybody may change what a strand is bound to, at any time; whoever is about to run a strand looks
-//! whether it is at home, and otherwise sends it there (`vat.rs`, `worker.rs`).
+//! Any thread may change a strand's binding at any time. A worker that is about to run a strand checks whether the
+//! strand is at home, and otherwise sends it there (`vat.rs`, `worker.rs`).
 //!
-//! The process's *main* thread is one of them if the embedder lends it ([`lend_main_thread`](crate::concurrency::native_threads::lend_main_thread)): libraries
-//! for user interfaces insist on it. It attaches itself when it is first needed. The others are made by
-//! the program, start at once, and end when the collector has found that nothing refers to the
-//! guest's object for them; a strand or vat whose home they are counts as a reference.
+//! The process's *main* thread is one of the native threads if the embedder lends it
+//! ([`lend_main_thread`](crate::concurrency::native_threads::lend_main_thread)): libraries for user interfaces insist on
+//! it. It attaches itself when it is first needed. The program makes the others, which start at once, and end when the
+//! collector has found that nothing refers to the guest's object for them; a strand or vat whose home they are counts
+//! as a reference.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -64,8 +65,8 @@ impl Home {
     }
 }
 
-/// The homes that a strand has been given, in one word: in the lower half the one that it is bound to, above
-/// it the one that it is confined to, and a flag. Anybody may change them.
+/// The homes of a strand, in one word: in the lower half the one that it is bound to, above it the one that it is
+/// confined to, and a flag. Any thread may change them.
 #[derive(Default)]
 pub struct Affinity(AtomicU32);
 
@@ -76,10 +77,10 @@ const CONFINED_SHIFT: u32 = 16;
 const ANCHORED: u32 = 1 << 31;
 
 impl Affinity {
-    /// Where the strand may run, if it has been given a home, or is anchored, and so may be handed over by anybody.
+    /// The place where the strand may run, if it has a home, or is anchored, so that any worker may hand it over.
     #[inline]
     pub fn home(&self) -> Option<Home> {
-        // Relaxed, here and below: who changes it for somebody else has that look again.
+        // Relaxed, here and below: a thread that changes it for another one makes that one look again.
         match self.0.load(Ordering::Relaxed) {
             0 => None,
             bits if bits & ANCHORED != 0 => Some(Home::ANYWHERE),
@@ -127,7 +128,7 @@ impl Affinity {
         Home::from_bits((bits & CONFINED) >> CONFINED_SHIFT)
     }
 
-    /// Answers what was before.
+    /// Changes the homes; answers their previous word.
     fn change(&self, change: impl Fn(u32) -> u32) -> u32 {
         let changed = |bits| Some(change(bits));
         let updated = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, changed);
@@ -150,7 +151,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
 }
 
-/// What the main thread is called in reports.
+/// The name of the main thread in reports.
 pub(crate) const MAIN: &str = "main";
 
 impl Default for NativeThreads {
@@ -194,7 +195,7 @@ impl NativeThreads {
         self.entries.lock().get(&home.bits()).map_or(Word::NIL, |entry| entry.object)
     }
 
-    /// What reports call the native thread of a home.
+    /// The name of a home's native thread in reports.
     pub fn name(&self, home: Home) -> Option<String> {
         self.entries.lock().get(&home.bits()).map(|entry| entry.name.clone())
     }

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 /// How a program ends.
 ///
-/// Its end may be *near*: then the exit code is known, unless something fails, and what can go on at once
-/// goes on, but nothing waits for a time any more. When nothing is left to run, the program has ended.
+/// The end of the program. It may be *near*: then the exit code is known, unless an error changes it, and ready strands
+/// still run, but no strand waits for a time any more. When no item is left to run, the program has ended.
 pub struct Ended {
     is_ended: AtomicBool,
     code: AtomicI64,
     /// The exit code if the end is near.
     near: AtomicI64,
-    /// The scheduler's milliseconds at which it has come with a seed, whatever still runs.
+    /// The scheduler's milliseconds at which the program ends with a seed, even if strands still run.
     pub(crate) due: AtomicU64,
 }
 

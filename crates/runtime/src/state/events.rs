@@ -1,10 +1,11 @@
-//! Events: what a native thread waits for that has nothing else to do for its strand meanwhile.
+//! Events: conditions that a native thread blocks for when it cannot run another strand meanwhile. `guarding` and
+//! `memory` use them.
 //!
-//! Mostly nobody waits, and what is waited for happens all the time: so it costs one load to tell that nobody does.
+//! Waits are rare, and the events frequent: so one load tells that no thread waits.
 //!
-//! Protocol: who [waits](Event::wait_until) counts itself and then looks whether it has come; who makes it come
-//! [tells](Event::tell) afterwards, which looks whether anybody is counted. The fences in between see to it that one
-//! of the two finds the other ([`crate::state::fences`]).
+//! Protocol: a thread that [waits](Event::wait_until) counts itself and then checks the condition; a thread that makes
+//! the condition true [tells](Event::tell) afterwards, which checks the count. The fences in between ensure that one of
+//! the two finds the other ([`crate::state::fences`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,7 +22,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Blocks the native thread until this is true, which may be so only after somebody [tells](Event::tell).
+    /// Blocks the native thread until this is true. It may become true only before a [tell](Event::tell).
     pub fn wait_until(&self, mut has_come: impl FnMut() -> bool) {
         let mut lock = self.lock.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -32,7 +33,7 @@ impl Event {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// What somebody may wait for has changed.
+    /// The awaited condition may have changed.
     #[inline(always)]
     pub fn tell(&self) {
         fences::light();
@@ -43,7 +44,7 @@ impl Event {
 
     #[cold]
     fn tell_all(&self) {
-        // Who waits has either seen the change or waits already.
+        // A waiting thread has either seen the change or waits already.
         let _lock = self.lock.lock();
         self.told.notify_all();
     }

@@ -1,11 +1,12 @@
-//! Fences of which one side is nearly free.
+//! Fences of which one side is nearly free. The status of strands, the limit of threads and the events of transactions
+//! use them.
 //!
-//! Two threads that each store something and then load what the other one stores need a fence between the two, or
-//! neither may see the other's store. Where one side does that often and the other one seldom, the frequent side's
-//! fence here is [`light`], which only the compiler sees, and the seldom side's is [`heavy`], which makes every
-//! processor that runs a thread of the process execute one: `membarrier` of Linux (Dice, Huang, Yang, "Asymmetric
-//! Dekker Synchronization", 2001). After it, each of the other threads has either shown what it stored before its
-//! light fence, or will see after that fence what was stored before the heavy one.
+//! Two threads that each store and then load the other's location need a fence between the two accesses, or neither may
+//! see the other's store. If one side does this often and the other one seldom, the frequent side uses [`light`], a
+//! fence for the compiler only, and the seldom side uses [`heavy`], which makes every processor that runs a thread of
+//! the process execute a fence: `membarrier` of Linux (Dice, Huang, Yang, "Asymmetric Dekker Synchronization", 2001).
+//! After it, each of the other threads has either made the stores before its light fence visible, or will see after
+//! that fence the stores before the heavy one.
 //!
 //! Invariant: both are real fences unless [`are_asymmetric`], which is found out once, by [`prepare`].
 
@@ -48,7 +49,7 @@ pub fn heavy() {
     }
 }
 
-/// What both fences are in a model.
+/// Both fences in a model.
 #[cfg(all(test, feature = "loom"))]
 mod modelled {
     pub fn light() {

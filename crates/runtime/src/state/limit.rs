@@ -1,7 +1,9 @@
-//! The limit of a thread's frames, which is also how it is asked to poll.
+//! The limit of a thread's frames, which is also the means to make the thread poll. Calls compare with it, and other
+//! threads reset it.
 //!
-//! Code compares each new frame with it anyway, so a limit of zero brings the thread to its next poll for nothing. The
-//! thread sets its limit whenever it goes on in another chunk of a stack or with another strand; others ask at any time:
+//! Code compares each new frame with the limit anyway, so a limit of zero brings the thread to its next poll without
+//! extra cost. The thread sets its limit when it continues in another chunk of a stack or with another strand; other
+//! threads make requests at any time:
 //!
 //! ```text
 //!   thread:  limit := end of the chunk;  LIGHT fence;  what was asked?  then limit := 0
@@ -10,8 +12,8 @@
 //!
 //! The requests themselves are bits of one word beside the limit ([`Requests`]), so the thread's look is one load.
 //!
-//! Invariant: no request is lost. If the thread's limit overwrites the zero of another one, that one's fence came before the
-//! thread's look, which therefore sees what was asked ([`fences`]).
+//! Invariant: no request is lost. If the thread's limit overwrites the zero of another thread, that thread's fence came
+//! before this thread's load, which therefore sees the request ([`fences`]).
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
@@ -41,20 +43,20 @@ impl Limit {
         fences::light();
     }
 
-    /// The thread itself is to poll.
+    /// Makes this thread poll.
     #[inline(always)]
     pub fn ask(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Another thread, which has said what for, wants this one to poll.
+    /// Makes the thread poll; another thread calls this after it has stored its request.
     pub fn ask_from_outside(&self) {
         fences::heavy();
         self.0.store(0, Ordering::Release);
     }
 }
 
-/// What a thread is asked for at its next poll.
+/// The requests to a thread at its next poll.
 pub struct Requests(AtomicU8);
 
 /// One request.

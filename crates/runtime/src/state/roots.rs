@@ -11,11 +11,12 @@
 //! | frames of strands that run, by the live maps of their functions; arguments in progress; their transactions | at every collection |
 //! | the objects of strands that wait because of a transaction | at every collection |
 //! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |
-//! | what native code of the embedder holds, the objects of the strands of its calls | at every collection |
+//! | the objects that native code of the embedder holds, the objects of the strands of its calls | at every collection |
 //!
-//! Strands that are parked are no roots: what can wake them refers to their objects, and scanning the
-//! object visits the frames. Only the main one is, so that reports say what it waits for. What only a strand that ran can have changed, the frames and the young
-//! object of a strand, needs no look in a nursery collection if it did not run since the last one.
+//! Parked strands are no roots: their possible wakers refer to their objects, and scanning the object visits the
+//! frames. Only the main strand is a root, so that reports can describe its wait. The frames and the young object of a
+//! strand can change only while the strand runs, so a nursery collection skips a strand that has not run since the last
+//! collection.
 //!
 //! Constants never change once made, and everything that survives a collection is old, which is
 //! why a nursery collection needs only the new ones.
@@ -122,7 +123,7 @@ impl GlobalRoots {
         self.constants.lock().new.push(constant);
     }
 
-    /// What the kernel registered under a name.
+    /// The object that the kernel registered under a name.
     pub fn registered(&self, name: Symbol) -> Option<Word> {
         self.registry.lock().get(&name).copied()
     }
@@ -132,7 +133,7 @@ impl GlobalRoots {
         *self.registry.lock().entry(name).or_insert(object)
     }
 
-    /// Visits what everybody has, while all mutators stand.
+    /// Visits the objects that all vats share, while all mutators stand.
     pub(crate) fn visit_shared(&self, visit: &mut dyn FnMut(Word)) {
         self.registry.lock().values().copied().for_each(&mut *visit);
         let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];

@@ -23,13 +23,13 @@ pub mod slots {
     pub const NATIVE: usize = 0;
     /// The promise for the end, or nil.
     pub const PROMISE: usize = 1;
-    /// What the promises for results that never come break with: a far reference to an exception, or nil.
+    /// The error of promises for results that never come: a far reference to an exception, or nil.
     pub const ERROR: usize = 2;
 
     const _: () = crate::model::known::assert_slots(crate::model::known::SANDBOX, ERROR + 1);
 }
 
-/// What a sandbox may use; nothing means as much as it likes.
+/// The budgets of a sandbox; `None` for no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Budgets {
     /// Calls and turns of loops.
@@ -63,7 +63,7 @@ pub enum Reason {
     Strands,
     /// It has sent all messages that it may send.
     Messages,
-    /// Somebody has ended it.
+    /// The sandbox was ended by a request.
     Terminated,
     /// It was to end the program.
     Exit,
@@ -103,7 +103,7 @@ pub struct Sandbox {
     pub(crate) exit_code: Cell<Option<i32>>,
     /// The object; the collector updates it.
     pub(crate) object: RootWord,
-    /// What may still be used, of what has a budget.
+    /// The rest of each budget.
     pub(crate) fuel: AtomicI64,
     /// Bytes that may be allocated before one measures.
     pub(crate) allowance: AtomicI64,
@@ -118,7 +118,7 @@ pub struct Sandbox {
     pub(crate) members: AtomicUsize,
 }
 
-// SAFETY: what is in cells is written before anybody else knows the sandbox.
+// SAFETY: the cells are written before another thread knows the sandbox.
 unsafe impl Sync for Sandbox {}
 
 /// A sandbox, whose native part stays where it is as long as the VM.
@@ -137,19 +137,19 @@ impl SandboxRef {
     /// The sandbox of a sandbox's object.
     pub fn of_object(object: Object) -> SandboxRef {
         debug_assert!(object.layout() == known::SANDBOX);
-        // SAFETY: `make` stored the address of what is never freed, and no guest code reaches the slot.
+        // SAFETY: `make` stored the address of an immortal sandbox, and no guest code reaches the slot.
         SandboxRef(unsafe { &*(object.slot(slots::NATIVE).bits() as *const Sandbox) })
     }
 
-    /// The sandbox behind a pointer that [`SandboxRef::pointer`] has answered.
+    /// The sandbox at a pointer that [`SandboxRef::pointer`] has answered.
     #[inline]
     pub(crate) fn of_pointer(pointer: &AtomicPtr<Sandbox>) -> Option<SandboxRef> {
         let pointer = pointer.load(Ordering::Relaxed);
-        // SAFETY: only addresses of what is never freed are put there, or null.
+        // SAFETY: only addresses of immortal sandboxes are put there, or null.
         unsafe { pointer.as_ref() }.map(SandboxRef)
     }
 
-    /// Its address, for what belongs to it.
+    /// Its address, for the strands and vats that belong to it.
     pub(crate) fn pointer(sandbox: Option<SandboxRef>) -> *mut Sandbox {
         sandbox.map_or(std::ptr::null_mut(), |sandbox| std::ptr::from_ref(sandbox.0).cast_mut())
     }
@@ -166,7 +166,7 @@ impl SandboxRef {
         reasons.filter(|reason| *reason != Reason::Live).last().unwrap_or(Reason::Live)
     }
 
-    /// Whether nothing in it goes on.
+    /// Whether no strand of it runs any more.
     #[inline]
     pub fn is_over(self) -> bool {
         self.chain().any(|sandbox| sandbox.0.reason.load(Ordering::Acquire) != Reason::Live as u8)
@@ -177,23 +177,23 @@ impl SandboxRef {
         self.chain().any(|sandbox| sandbox == other)
     }
 
-    /// What it is called in reports.
+    /// Its name in reports.
     pub fn name(self) -> String {
         self.0.name.lock().clone()
     }
 
-    /// What was reported about its end.
+    /// The report about its end.
     pub fn report(self) -> String {
         self.0.report.lock().clone()
     }
 
-    /// What it may use.
+    /// Its budgets.
     pub fn budgets(self) -> Budgets {
         self.0.budgets.get()
     }
 
-    /// What it has used: fuel, bytes when they were last measured, strands now, messages. What has no
-    /// budget is not counted, but for strands.
+    /// Its consumption: fuel, bytes at the last measurement, strands now, messages. Resources without a budget are not
+    /// counted, except strands.
     pub fn usage(self) -> [u64; 4] {
         let Sandbox { fuel, messages, strands, measured, .. } = self.0;
         let budgets = self.budgets();
@@ -316,7 +316,7 @@ impl Sandboxes {
     }
 }
 
-/// A name takes native memory, which is nobody's budget.
+/// The longest name. Names take native memory, which no budget counts.
 const LONGEST_NAME: usize = 64;
 
 impl Sandbox {
@@ -366,7 +366,7 @@ impl Sandbox {
     }
 }
 
-/// What the promise for a result breaks with that a sandbox which is over does not give.
+/// The error of promises for results of a sandbox that is over.
 pub fn error(sandbox: SandboxRef) -> Word {
     let is_over =
         |sandbox: &SandboxRef| sandbox.0.reason.load(Ordering::Acquire) != Reason::Live as u8;
@@ -374,11 +374,11 @@ pub fn error(sandbox: SandboxRef) -> Word {
     ended.0.object.get().as_object().map_or(Word::NIL, |object| object.slot(slots::ERROR))
 }
 
-/// The names of what can be granted, beside the modules of the host.
+/// The grants beside the modules of the host.
 pub const MODULES: [&str; 8] =
     ["bytecode", "ffi", "files", "host", "nativeThreads", "net", "os", "system"];
 
-/// What a sandbox is granted.
+/// The grants of a sandbox.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Grants {
     /// Everything that the program may do.

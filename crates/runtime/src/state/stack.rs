@@ -16,13 +16,13 @@
 //! return to the caller. The bottom of a strand looks the same with the exit site, whose code is
 //! `halt`. So neither calls nor returns know about chunks. The bottom is part of the strand.
 //!
-//! When C calls guest code, this begins in a chunk of its own, with the *callback site* instead of the boundary
-//! site: its code is `halt` as well, so the return ends the interpreter loop that C's call has begun. A walk
-//! over the stack goes on with the activation that called C.
+//! When C calls guest code, that code begins in a chunk of its own, with the *callback site* instead of the boundary
+//! site: its code is `halt` as well, so the return ends the interpreter loop that C's call has begun. A walk over the
+//! stack continues with the activation that called C.
 //!
-//! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame
-//! identifies an activation as long as it is active; only the strand's own native thread, or the
-//! collector while that thread stands, touches the words.
+//! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame identifies an
+//! activation as long as it is active; only the strand's own native thread, or the collector while that thread stands,
+//! touches the words.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
@@ -48,7 +48,7 @@ const RETURN_SITE: usize = 3;
 /// Words before the header: the chunk below, and the length of all.
 const LINK: usize = 2;
 
-/// The smallest step by which a stack grows, in words: who needs more than a little needs a lot.
+/// The smallest step by which a stack grows, in words: a strand that needs more than a little usually needs much.
 const SECOND_CHUNK: usize = 256;
 /// The least words for frames at a stack's bottom.
 const SMALLEST_BOTTOM: usize = 8;
@@ -186,7 +186,7 @@ impl Drop for Spare {
 }
 
 impl Stack {
-    /// The stack of nobody.
+    /// The stack of no strand.
     pub const NONE: Stack =
         Stack { top: Chunk(NonNull::dangling()), words: 0, bottom: 0, reserve_is_open: false };
 
@@ -235,8 +235,8 @@ impl Stack {
         self.add_chunk(caller, site, boundary_site(), arguments, size)
     }
 
-    /// Begins a chunk for what C calls, which was called from `site` in the frame `caller`. Answers where the
-    /// frame of the activation would be that the guest code is called by: the chunk's header.
+    /// Begins a chunk for the code that C calls; C was called from `site` in the frame `caller`. Answers the frame
+    /// address of the caller of the guest code: the chunk's header.
     pub fn enter_callback(
         &mut self,
         caller: *mut Word,
@@ -278,7 +278,7 @@ impl Stack {
         Ok(chunk.base())
     }
 
-    /// By how many words the stack may grow.
+    /// The number of words by which the stack may grow.
     fn room(&self, reserve: usize) -> usize {
         let own = LIMITS.maximum.load(Ordering::Relaxed) + reserve;
         let all = LIMITS.all.load(Ordering::Relaxed) + reserve;
@@ -345,7 +345,7 @@ pub fn boundary_site() -> &'static Site {
     SITE.get_or_init(|| special_site(LEAVE_CHUNK))
 }
 
-/// The site below the first frame of what C calls.
+/// The site below the first frame of the code that C calls.
 pub fn callback_site() -> &'static Site {
     static SITE: OnceLock<Site> = OnceLock::new();
     SITE.get_or_init(|| special_site(HALT))
@@ -388,8 +388,8 @@ impl Activation {
     ///
     /// The activation must be active, on the calling thread's stack or that of a stopped thread.
     pub unsafe fn caller(self) -> Option<(Activation, &'static Site)> {
-        // SAFETY: below every active frame is the site word of the call that made it (module head), and sites
-        // are immortal; the first frame of a chunk lies behind its header.
+        // SAFETY: below every active frame is the site word of the call that made it (module head), and sites are
+        // immortal; the first frame of a chunk comes after its header.
         unsafe {
             let site: &'static Site = &*self.frame.sub(1).cast::<*const Site>().read();
             match is_first_of_chunk(site) {
@@ -433,7 +433,7 @@ impl Activation {
         Some((Activation { frame, function: site.function(), pc: site.pc as usize }, site))
     }
 
-    /// The activation that called C, which is about to call guest code; none if the state is another one.
+    /// The activation that called C, which is about to call guest code; `None` if the state is another one.
     pub(crate) fn before_callback(pc: *const AtomicU32, frame: *mut Word) -> Option<Activation> {
         let is_callback = std::ptr::eq(pc, callback_site().return_pc) && !frame.is_null();
         // SAFETY: states with this pc have the header of a callback's chunk as frame.

@@ -1,11 +1,11 @@
-//! Strands: green threads, the unit of scheduling.
+//! Strands: green threads, the unit of scheduling. Workers run them; objects that strands wait for refer to them.
 //!
-//! A strand is two things. The [`Strand`] is native memory at a fixed address: where execution
-//! stands, and the bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap:
-//! what waits for the strand, and what the strand waits for, refer to it, so the collector finds the blocked
-//! strands that can still be woken, and knows the others to be lost. Each leads to the other.
+//! A strand is two things. The [`Strand`] is native memory at a fixed address: the saved state of execution, and the
+//! bottom of the VM stack, which comes in several sizes. The *strand object* is on the heap: the objects that wait for
+//! the strand, and those that the strand waits for, refer to it, so the collector finds the blocked strands that can
+//! still be woken, and knows the others to be lost. Each leads to the other.
 //!
-//! Protocol. A strand is free, parked, or somebody's; its [`status`] decides whose:
+//! Protocol. A strand is free, parked, or owned by one thread; its [`status`] decides which:
 //!
 //! ```text
 //!   FREE ──make──▶ READY ──resume──▶ RUNNING ──park──▶ PARKED
@@ -15,14 +15,14 @@
 //!   FREE ◀──────────finish──────────────┘
 //! ```
 //!
-//! - While it is ready, whoever takes it from a queue may resume it; queues hold it once.
+//! - While it is ready, the worker that takes it from a queue may resume it; queues hold it once.
 //! - While it runs, only its worker touches it.
-//! - While it is parked, only who has [claimed](StrandRef::claim) its ticket touches it, and then
-//!   makes it ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to
-//!   others after that, and does not touch itself any more, so it may go on elsewhere at once. Tickets
-//!   are never reused: one that was overtaken by another wake-up claims nothing.
-//! - Who has a reference to its object may end, suspend and resume it and change its priority at any time, in this
-//!   [life](Life) of its native part and in no other.
+//! - While it is parked, only the thread that has [claimed](StrandRef::claim) its ticket touches it, and then makes it
+//!   ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to others after that,
+//!   and does not touch itself any more, so it may continue elsewhere at once. Tickets are never reused: a ticket that
+//!   another wake-up has overtaken claims nothing.
+//! - A thread with a reference to its object may end, suspend and resume it and change its priority at any time, in
+//!   this [life](Life) of its native part and in no other.
 //! - The collector, while all workers stand, reads everything.
 
 use std::cell::{Cell, UnsafeCell};
@@ -64,7 +64,7 @@ pub mod waiter {
     pub const TICKET: usize = 2;
     /// The next waiter of the queue.
     pub const NEXT: usize = 3;
-    /// What the strand brings along: what it writes, for instance.
+    /// The value that the strand brings along, for instance the one it writes.
     pub const VALUE: usize = 4;
 
     const _: () = crate::model::known::assert_slots(crate::model::known::WAITER, VALUE + 1);
@@ -82,19 +82,18 @@ pub mod slots {
     pub const TICKET: usize = waiter::TICKET;
     /// The next waiter.
     pub const NEXT: usize = waiter::NEXT;
-    /// While it is parked, what it brings along, and then what it is woken with; after its end, its
-    /// result.
+    /// While it is parked, first the value that it brings along, and then its delivery; after its end, its result.
     pub const VALUE: usize = waiter::VALUE;
     /// The object of the vat it belongs to, or nil if it has none yet.
     pub const VAT: usize = 5;
-    /// The message it is to begin with. From then on who gets the result, as in the message; of a
+    /// The message that it is to begin with. From then on the destination of the result, as in the message; of a
     /// process, its class.
     pub const TASK: usize = 6;
     /// An object that the program keeps with the strand.
     pub const LOCAL: usize = 7;
-    /// Those who wait for its end.
+    /// The strands that wait for its end.
     pub const JOINERS: usize = 8;
-    /// What it waits for, for reports.
+    /// The object that it waits for, for reports.
     pub const WAITS_FOR: usize = 9;
 
     const _: () = crate::model::known::assert_slots(crate::model::known::STRAND, WAITS_FOR + 1);
@@ -118,13 +117,13 @@ pub enum Ending {
     Killed = 3,
 }
 
-/// What a parked strand finds when it goes on.
+/// The input with which a parked strand continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Delivery {
     /// The value that the call it waits in answers.
     Value,
-    /// The same, of a channel of this type: code that knows no types gets an object for it.
+    /// An element of a channel of this type: untyped code gets an object for it.
     Element(Type),
     /// An exception to be signalled from that call.
     Exception,
@@ -144,7 +143,7 @@ pub enum Model {
     Parallel,
 }
 
-/// How a strand that is resumed goes on.
+/// The way in which a resumed strand continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
     /// It begins with its message.
@@ -160,12 +159,12 @@ pub enum Standing {
 /// The largest word for how a strand ended: no strand is at an address like that.
 const LARGEST_ENDING: u64 = Word::from_small_integer_unchecked(Ending::Killed as i64).bits();
 
-/// What a strand is for, and in which of several steps, if it has some: when one has returned, the next
-/// one begins on the same empty stack.
+/// The purpose of a strand, and the present one of its steps, if it has several: when one has returned, the next one
+/// begins on the same empty stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Role {
-    /// A process of typed code, or what runs for an embedder there.
+    /// A process of typed code, or an embedder's use of a channel of typed code.
     Typed,
     /// A branch of a fork: see [`crate::concurrency::processes::forks`].
     Branch,
@@ -194,7 +193,7 @@ pub struct Strand {
     stack: UnsafeCell<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
-    /// The vat it belongs to; none as long as it is alone in it and nobody asked.
+    /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
     pub vat: Cell<Option<VatRef>>,
     /// The transaction that it is in, unless it runs.
     pub transaction: Cell<Option<Box<Transaction>>>,
@@ -202,22 +201,22 @@ pub struct Strand {
     pub identity: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
     pub parked_at: Cell<u32>,
-    /// The place of the timer that wakes it if nobody else does, plus 1, else 0; who claims the strand
-    /// cancels that.
+    /// The place of the timer that wakes it if nothing else does, plus 1, else 0; the thread that claims the strand
+    /// cancels the timer.
     pub timer: Cell<u32>,
     /// The number of the worker that runs it, plus 1; 0 if it does not run.
     worker: AtomicU32,
-    /// Whether anybody may have a reference to the strand object.
+    /// Whether there may be references to the strand object.
     pub is_exposed: Cell<bool>,
     /// Whether it is in the list of those that ran since the last collection.
     touched: Cell<bool>,
     /// Which strands run beside it.
     pub model: Cell<Model>,
-    /// What it is for.
+    /// Its purpose.
     pub role: Cell<Role>,
-    /// How it goes on.
+    /// The way in which it continues.
     pub standing: Cell<Standing>,
-    /// What it finds then.
+    /// Its delivery then.
     pub delivery: Cell<Delivery>,
     /// The homes that it has been given.
     pub affinity: Affinity,
@@ -231,18 +230,18 @@ pub struct Strand {
     size: u8,
 }
 
-/// How many words the bottom of a strand's stack has, which decides about what processes cost: most
-/// need little more than the frame they begin with.
+/// The numbers of words at the bottom of a strand's stack, which determine the cost of processes: most need little more
+/// than the frame they begin with.
 pub const SIZES: [usize; 4] = [SMALL, MEDIUM, LARGE, LARGEST];
 const SMALL: usize = 14;
 const MEDIUM: usize = 30;
 const LARGE: usize = 62;
 const LARGEST: usize = 510;
 
-/// Words beyond the first frame for what it calls.
+/// Words beyond the first frame, for its calls.
 const CALLED: usize = 6;
 
-/// The size for a strand whose first frame has so many words.
+/// The size for a strand whose first frame has this many words.
 pub fn size_for(frame_words: usize) -> usize {
     let fits = |&words: &usize| frame_words + CALLED <= words;
     SIZES[..ANY_SIZE].iter().position(fits).unwrap_or(ANY_SIZE - 1)
@@ -270,7 +269,7 @@ pub const ORDINARY_PRIORITY: u8 = 40;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StrandRef(NonNull<Strand>);
 
-// SAFETY: what it leads to is `Sync`.
+// SAFETY: the strand is `Sync`.
 unsafe impl Send for StrandRef {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for StrandRef {}
@@ -319,7 +318,7 @@ impl StrandRef {
     ///
     /// # Safety
     ///
-    /// By the protocol, the strand is the caller's, who has no other reference to its stack.
+    /// By the protocol, the strand is the caller's, which has no other reference to its stack.
     #[expect(
         clippy::mut_from_ref,
         reason = "the protocol of the file's head gives exclusive access"
@@ -332,7 +331,7 @@ impl StrandRef {
     /// Where the native thread is that alone can run it, because C has called it there.
     #[inline]
     pub fn anchor(&self) -> Option<&Anchor> {
-        // SAFETY: whoever sets it takes it back before the anchor goes.
+        // SAFETY: the setter takes it back before the anchor is dropped.
         unsafe { self.anchor.get().as_ref() }
     }
 
@@ -350,12 +349,12 @@ impl StrandRef {
 
     /// The bytes that its stack takes. Only while it stands.
     pub(crate) fn stack_bytes(self) -> u64 {
-        // SAFETY: while all mutators stand, nobody has a reference to it.
+        // SAFETY: while all mutators stand, no thread has a reference to it.
         (unsafe { self.stack() }.words() * WORD_BYTES) as u64
     }
 
-    /// What its first activation returned, or what ended it. Only for a strand that has stopped, and
-    /// is the caller's.
+    /// The answer of its first activation, or the cause of its end. Only for a strand that has stopped, and is the
+    /// caller's.
     pub fn result(self) -> Word {
         // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
         unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
@@ -367,7 +366,7 @@ impl StrandRef {
         unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).write(value) };
     }
 
-    /// Parks the strand, which is the caller's and has saved what others need of it.
+    /// Parks the strand, which is the caller's and whose state is saved.
     pub fn park(self, wait: Wait) -> Parked {
         self.set_ready();
         match wait {
@@ -387,13 +386,13 @@ impl StrandRef {
         self.status.ticket()
     }
 
-    /// Whether the caller is the one who wakes the strand from the wait with this ticket.
+    /// Wins the right to wake the strand from the wait with this ticket; false if another thread has it.
     #[inline]
     pub fn claim(self, ticket: u64) -> bool {
         self.status.claim(ticket)
     }
 
-    /// Whether the caller is the one who wakes the strand from its patient wait.
+    /// Wins the right to wake the strand from its patient wait; false if another thread has it.
     pub fn claim_patient(self) -> bool {
         self.status.claim_patient()
     }
@@ -406,7 +405,8 @@ impl StrandRef {
     /// It runs from now on. It is the caller's.
     pub fn set_running(self, worker: u32) {
         self.worker.store(worker + 1, Ordering::Relaxed);
-        // Who ends or suspends it says so, and then looks where it runs; we say where it runs, and then look.
+        // A thread that ends or suspends it stores the wish, and then looks where it runs; this thread stores where it
+        // runs, and then looks.
         fences::light();
     }
 
@@ -416,13 +416,13 @@ impl StrandRef {
         self.worker.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Whether somebody asked it to end.
+    /// Whether it was asked to end.
     #[inline]
     pub fn is_killed(self) -> bool {
         self.status.is_killed()
     }
 
-    /// Whether somebody asked it to end or suspended it.
+    /// Whether it was asked to end or suspended.
     #[inline]
     pub fn has_wishes(self) -> bool {
         self.status.has_wishes()
@@ -439,7 +439,7 @@ impl StrandRef {
         self.status.is_suspended()
     }
 
-    /// Gives a new strand a priority, which nobody knows yet.
+    /// Gives a priority to a new strand, which no other thread knows yet.
     pub fn set_priority(self, priority: u8) {
         self.status.set_priority(|| true, priority);
     }
@@ -450,8 +450,8 @@ impl StrandRef {
         self.status.priority()
     }
 
-    /// Where it may run: anywhere, if C has called it somewhere, for whoever runs it hands it over to that
-    /// native thread ([`crate::concurrency::foreign::anchor`]).
+    /// The place where it may run. It is anywhere if C has called it: then the worker that takes it hands it over to
+    /// its native thread ([`crate::concurrency::foreign::anchor`]).
     #[inline]
     pub fn home(self) -> Home {
         self.affinity.home().unwrap_or_else(|| self.home_of_vat())
@@ -522,10 +522,10 @@ impl StrandRef {
 /// The right of a collector thread to visit the transactions of strands.
 static TRANSACTION_VISIT: Mutex<()> = Mutex::new(());
 
-/// What a strand parks for.
+/// The kind of a strand's wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// Something that who ends the strand cuts short.
+    /// A wait that ending the strand cuts short.
     Ordinary,
     /// Something that it gets even if it is to end.
     Patient,
@@ -533,8 +533,8 @@ pub enum Wait {
     Suspension,
 }
 
-/// A strand in one of the lives of its native part, which its object tells from the others: each life has one of its
-/// own. What is done to it reaches no other life, even if this one ends meanwhile. Not to be kept over a GC point.
+/// A strand in one of the lives of its native part. Its object distinguishes them: each life has an object of its own.
+/// An operation on it reaches no other life, even if this one ends meanwhile. Not to be kept over a GC point.
 #[derive(Clone, Copy)]
 pub struct Life {
     strand: StrandRef,
@@ -600,7 +600,7 @@ struct Slabs {
     free: [Vec<StrandRef>; SIZES.len()],
 }
 
-/// Strands of one size, one behind the other.
+/// Strands of one size, in consecutive memory.
 struct Slab {
     first: StrandRef,
     size: usize,
@@ -611,7 +611,7 @@ struct Slab {
 const SLAB_LENGTHS: (usize, usize) = (128, 4096);
 /// How many strands a slab of the largest ones has.
 const LARGE_SLAB_LENGTH: usize = 8;
-/// A new slab adds this fraction to the strands that there are, which costs so much memory at most.
+/// A new slab adds this fraction to the existing strands, which bounds the unused memory.
 const SLAB_FRACTION: usize = 32;
 
 /// The number of the main strand in reports.
@@ -647,7 +647,7 @@ impl Strands {
         first..first + IDENTITIES
     }
 
-    /// A strand that waits in a queue has been woken by somebody who does not know the queue.
+    /// A strand in a queue was woken by a thread that does not know the queue.
     pub fn cut_wait(&self) {
         if !self.has_cut_waits() {
             self.has_cut_waits.store(true, Ordering::Relaxed);
@@ -659,8 +659,8 @@ impl Strands {
         self.has_cut_waits.load(Ordering::Relaxed)
     }
 
-    /// The number by which reports call a strand: 1 for the main one; the others are numbered when one
-    /// first hears of them. The caller sees to it that no strand changes.
+    /// The number of a strand in reports: 1 for the main one; the others are numbered at their first mention. The
+    /// caller ensures that no strand changes.
     pub fn number_of(&self, strand: StrandRef) -> u64 {
         self.number_of_identity(strand.identity.get())
     }
@@ -685,8 +685,7 @@ impl Strands {
         self.main.store(strand.identity.get(), Ordering::Relaxed);
     }
 
-    /// Every strand that is not free. The caller sees to it that no strand runs, or reads only what
-    /// is atomic.
+    /// All strands that are not free. The caller ensures that no strand runs, or reads only atomic fields.
     pub fn all(&self) -> Vec<StrandRef> {
         let slabs = self.inner.lock();
         let strands = slabs.slabs.iter().flat_map(Slab::strands);
@@ -721,7 +720,7 @@ impl Strands {
 }
 
 impl Slab {
-    /// A slab, if so many strands were `made` so far; nothing if there is no memory.
+    /// A slab, if `made` strands were made so far; `None` if there is no memory.
     fn new(size: usize, made: usize) -> Option<Slab> {
         let (least, most) = SLAB_LENGTHS;
         let length = match size {
@@ -750,15 +749,15 @@ impl Slab {
     }
 }
 
-/// The first of so many strands, in memory whose pages are there: the operating system is asked once,
-/// not at the first use of each page.
+/// The first of `length` strands, in memory with present pages: the operating system is asked once, not at the first
+/// use of each page.
 fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
     let bytes = length * size_of::<WithBottom<N>>();
     let mut memory = ManuallyDrop::new(MmapOptions::new().len(bytes).populate().map_anon().ok()?);
     let first: NonNull<WithBottom<N>> = NonNull::new(memory.as_mut_ptr())?.cast();
     for index in 0..length {
-        // SAFETY: the mapping has room for so many, is aligned to pages, and is never given back; nobody
-        // else knows the strand yet.
+        // SAFETY: the mapping has room for all of them, is aligned to pages, and is never given back; no other thread
+        // knows the strands yet.
         unsafe {
             let place = first.add(index);
             place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
@@ -847,8 +846,7 @@ fn new_identity(thread: &mut Thread) -> u64 {
     }
 }
 
-/// Makes a strand that ended, and that nobody can have a reference to, begin anew with a message of
-/// this vat.
+/// Makes an ended strand without references begin anew with a message of this vat.
 pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Object) {
     let object = strand.object();
     object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
@@ -860,8 +858,8 @@ pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Objec
     touch(thread, strand);
 }
 
-/// Prepares a strand that ended for [`renew`], if nobody has a reference to it: only waiting makes
-/// some, and asking which strand runs.
+/// Prepares an ended strand for [`renew`], if there are no references to it: only waiting makes references, and asking
+/// which strand runs.
 pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
     if strand.is_exposed.get() || thread.turn_strand.is_some() || strand.sandbox().is_some() {
         return false;
@@ -913,7 +911,7 @@ pub fn free(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
-/// Ends a strand that was made and never was ready, so that nobody has heard of it.
+/// Ends a strand that was made and never was ready, so that no other thread knows it.
 pub fn forget(thread: &mut Thread, strand: StrandRef) {
     set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
     free(thread, strand);
@@ -947,7 +945,7 @@ fn release(strand: StrandRef) {
     strand.status.finish();
 }
 
-/// Gives what a thread keeps for later, and what it knows for the next collection, to the others.
+/// Gives the strands that a thread keeps, and its notes for the next collection, to the other threads.
 pub(crate) fn leave(thread: &mut Thread) {
     let strands = &thread.vm.strands;
     strands.orphans.lock().append(&mut thread.touched);
@@ -960,7 +958,7 @@ pub(crate) fn leave(thread: &mut Thread) {
     }
 }
 
-/// Sets how the strand of this object ended, and with what.
+/// Sets the ending of the strand of this object, and its value.
 pub fn set_ending(thread: &mut Thread, object: Object, ending: Ending, value: Word) {
     object.set_slot(&mut thread.mutator, slots::VALUE, value);
     let ending = Word::from_small_integer_unchecked(ending as i64);

@@ -1,5 +1,5 @@
-//! What the protocols that are modelled are made of: the atomics of the standard library, or, when their
-//! interleavings are explored, those of loom.
+//! The primitives of the modelled protocols: the standard library's atomics, or loom's when the interleavings are
+//! explored.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::atomic::AtomicU64;
@@ -16,13 +16,13 @@ pub(crate) fn spin(spins: &mut u32) {
     if *spins < PATIENCE { std::hint::spin_loop() } else { std::thread::yield_now() }
 }
 
-/// The same: here only another thread can change anything.
+/// A turn of a waiting loop: in a model only another thread can change anything.
 #[cfg(all(test, feature = "loom"))]
 pub(crate) fn spin(_: &mut u32) {
     loom::thread::yield_now();
 }
 
-/// What the models have in common.
+/// The common parts of the models.
 #[cfg(all(test, feature = "loom"))]
 pub(crate) mod exploration {
     use loom::sync::Arc;

@@ -5,8 +5,8 @@
 //! collector, traces and unwinding read them there. A primitive's arguments are no part of a frame
 //! yet: [`Thread::window`] names them.
 //!
-//! Protocol: everything here belongs to the thread itself, except [`Thread::limit`], by which others
-//! make the thread come to its next poll, and [`Thread::requests`], by which they say what for.
+//! Protocol: all fields belong to the thread itself, except [`Thread::limit`], by which other threads make it come to
+//! its next poll, and [`Thread::requests`], which has their requests.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -88,8 +88,8 @@ impl Window {
     ///
     /// # Safety
     ///
-    /// They are initialised, on the stack of the calling thread, and stay part of it as long as the
-    /// window is used; nobody holds a reference to them.
+    /// The words are initialised, on the stack of the calling thread, and stay part of it while the window is used;
+    /// there are no references to them.
     #[inline(always)]
     pub unsafe fn new(start: *mut Word, count: usize) -> Window {
         Window { start, count }
@@ -137,7 +137,7 @@ impl Window {
     /// Shows the words to the collector, which stands for all mutators.
     pub(crate) fn visit(self, visit: &mut dyn FnMut(&mut Word)) {
         for index in 0..self.count {
-            // SAFETY: as for `get`; during a collection nobody else accesses the stack.
+            // SAFETY: as for `get`; during a collection nothing else accesses the stack.
             visit(unsafe { &mut *self.start.add(index) });
         }
     }
@@ -148,7 +148,7 @@ impl Window {
 pub enum Stop {
     /// The first activation returned; the value is where the exit site says.
     Returned,
-    /// The strand waits, or already goes on elsewhere: it is not the thread's any more.
+    /// The strand waits, or already continues elsewhere: it is not the thread's any more.
     Parked,
     /// Others are to run first.
     Preempted,
@@ -158,9 +158,9 @@ pub enum Stop {
     Failed,
     /// The strand was told to end.
     Killed,
-    /// It goes on at [`Thread::resumption`], with guarded accesses.
+    /// It continues at [`Thread::resumption`], with guarded accesses.
     Switched,
-    /// An unwinding has left all that C has called, and goes on where C was called.
+    /// An unwinding has left all the code that C has called, and continues where C was called.
     Crossed,
 }
 
@@ -179,11 +179,11 @@ pub struct Thread {
     pub is_parked: bool,
     /// Whether the strand gives way to others of its vat, rather than its vat to others.
     pub yields: bool,
-    /// Whether the strand gives way to one of its vat with a greater priority, or goes on elsewhere.
+    /// Whether the strand gives way to a strand of its vat with a greater priority, or continues elsewhere.
     pub gives_way: bool,
     /// Whether the vat that runs here is to give way to others.
     pub was_preempted: bool,
-    /// What the thread is asked for at its next poll.
+    /// The requests to the thread at its next poll.
     pub requests: Requests,
     /// The address of the vat that others get if the strand that runs here is outside for long, or 0.
     pub left_vat: AtomicUsize,
@@ -205,9 +205,9 @@ pub struct Thread {
     pub transaction: Option<Box<Transaction>>,
     /// To be used for the next transaction.
     pub spare_transaction: Option<Box<Transaction>>,
-    /// What transactions here have done.
+    /// The counts of transactions on this thread.
     pub tally: Tally,
-    /// Where a strand goes on that was [switched](Stop::Switched).
+    /// The place where a [switched](Stop::Switched) strand continues.
     pub resumption: State,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
@@ -235,9 +235,9 @@ pub struct Thread {
     pub home: Home,
     /// The strand that runs.
     strand: Option<StrandRef>,
-    /// The vat that the strand which runs has made for itself.
+    /// The vat that the running strand has made for itself.
     pub new_vat: Option<VatRef>,
-    /// Receiver and arguments of what an [`crate::model::outcome::Outcome`] asks for.
+    /// Receiver and arguments of an [`crate::model::outcome::Outcome`]'s action.
     pub message: Vec<Word>,
     /// Strands that ran here since the last collection.
     pub touched: Vec<StrandRef>,
@@ -247,7 +247,7 @@ pub struct Thread {
     pub free_strands: [Vec<StrandRef>; strand::SIZES.len()],
     /// The identities of the strands to be made next.
     pub identities: Range<u64>,
-    /// What the last process did to begin to run.
+    /// The entry for `run` of the last process that began.
     pub run_entry: &'static CacheEntry,
     /// Unwindings that go on when C returns to where it was called, innermost last.
     pub crossings: Vec<Crossing>,
@@ -263,7 +263,7 @@ impl Thread {
         Thread::attach_as(vm, vm.scheduler.join(), Home::ANYWHERE)
     }
 
-    /// Attaches the calling native thread as this bound worker, which runs only what has its home here.
+    /// Attaches the calling native thread as this bound worker, which runs only items with this home.
     pub fn attach_bound(vm: &'static Vm, id: WorkerId) -> Box<Thread> {
         Thread::attach_as(vm, vm.scheduler.join_bound(id), Home::of(id))
     }
@@ -344,7 +344,7 @@ impl Thread {
         self.number.index() as u32
     }
 
-    /// Whether somebody asked for a poll.
+    /// Whether a poll was requested.
     #[inline(always)]
     pub fn must_poll(&self) -> bool {
         self.limit.get() == 0
@@ -358,7 +358,7 @@ impl Thread {
             return self.request_poll();
         }
         let limit = self.stack().limit();
-        // Nobody asks, or whoever does will set the limit after this.
+        // No thread asks, or the asking thread will set the limit after this.
         if self.limit.get() == limit {
             return;
         }
@@ -413,8 +413,8 @@ impl Thread {
         self.transaction = strand.transaction.take();
         let vat = strand.vat.get();
         self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
-        // Who makes a vat guarded stops all threads between setting its memory and looking at what they run:
-        // so he sees our store, or we see the memory. See `guarding.rs`.
+        // A thread that makes a vat guarded stops all threads between setting the vat's memory and looking at the
+        // strands they run: so it sees this store, or this thread sees the memory. See `guarding.rs`.
         self.reset_limit();
         presence::enter(self, vat.and_then(|vat| vat.memory()));
         self.is_guarded = self.memory.is_some();
@@ -423,9 +423,9 @@ impl Thread {
         }
     }
 
-    /// The strand that runs has sent a message or started a process. Who makes much for others to do
-    /// lets them do it: what is handled soon is still in the cache, and dies in the nursery; a backlog
-    /// of a million messages is copied by the collector.
+    /// Called when the running strand has sent a message or started a process. A strand that sends many messages gives
+    /// way, so that their receivers run while the messages are still in the cache, and the messages die in the nursery;
+    /// the collector would copy a backlog of a million messages.
     #[inline]
     pub fn made_work(&mut self) {
         self.made += 1;
@@ -452,17 +452,17 @@ impl Thread {
         self.state = State::NONE;
         self.window = Window::NONE;
         self.leave_plain();
-        // What is done between strands, on behalf of a vat, is plain.
+        // Code between strands, on behalf of a vat, is plain.
         self.is_guarded = false;
         presence::leave(self);
-        // Who parks gives it to the strand before: that may be elsewhere by now.
+        // A parked strand has given its transaction to the strand object before: the strand may be elsewhere by now.
         if let Some(transaction) = self.transaction.take() {
             strand.transaction.set(Some(transaction));
         }
         strand
     }
 
-    /// From now on nobody's objects are accessed bare here: somebody may wait for that (`guarding.rs`).
+    /// From now on no accesses of this thread are bare: another thread may wait for that (`guarding.rs`).
     #[inline]
     pub fn leave_plain(&self) {
         if self.plain_in.load(Ordering::Relaxed) != 0 {
@@ -566,7 +566,7 @@ impl Drop for Thread {
     }
 }
 
-/// What allocation answers, as a failure the guest can see.
+/// The result of an allocation, with a failure that the guest can see.
 #[inline(always)]
 pub fn allocated(object: Option<Object>) -> Result<Object, Failure> {
     object.ok_or_else(Failure::out_of_memory)
@@ -594,10 +594,10 @@ pub(crate) enum Destination {
     End(Stop),
 }
 
-/// An unwinding that has left what C has called, for a place beyond the call of C. C's own frames are not
-/// unwound: it goes on when C returns.
+/// An unwinding that has left the code that C has called, for a place beyond the call of C. C's own frames are not
+/// unwound: the unwinding continues when C returns.
 pub struct Crossing {
     pub(crate) destination: Destination,
-    /// What the destination is given; the collector updates it.
+    /// The value for the destination; the collector updates it.
     pub(crate) value: Word,
 }

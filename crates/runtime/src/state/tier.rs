@@ -1,4 +1,4 @@
-//! What the runtime needs from a tier: something that runs guest code.
+//! The runtime's interface to a tier, which runs guest code. The interpreter implements it, and workers call it.
 
 use crate::state::thread::Thread;
 

@@ -1,4 +1,4 @@
-//! Reports of what happens while a program runs: messages, inline caches, collections.
+//! Reports of events while a program runs: messages, inline caches, collections. `--trace` switches them on.
 //!
 //! They cost nothing unless they are wanted: only slow paths look at the choice. For a report of
 //! every message, inline caches are not filled, so that every message takes the slow path.
@@ -17,7 +17,7 @@ use crate::model::symbols::Symbol;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
-/// What to report on the standard error output.
+/// The events to report on the standard error output.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tracing {
     /// Every message.
@@ -31,7 +31,7 @@ pub struct Tracing {
 /// Messages from activations beyond this depth are indented as if they came from there.
 const DEEPEST: usize = 50;
 
-/// Remembers at a site what a lookup found, and reports.
+/// Remembers a lookup's result at a site, and reports it.
 #[cold]
 pub(crate) fn remember(
     thread: &Thread,

@@ -1,32 +1,30 @@
-//! Vats: units of isolation and of ownership.
+//! Vats: units of isolation and of ownership. Workers own them to run their strands and turns.
 //!
-//! A vat has objects that nobody else touches, a mailbox of messages, and strands. Like a strand it
-//! is two things: the [`Vat`] is native memory at a fixed address, which run queues refer to; the
-//! *vat object* on the heap holds the mailbox, and is what far references refer to.
+//! A vat has objects that no other vat touches, a mailbox of messages, and strands. Like a strand it is two things: the
+//! [`Vat`] is native memory at a fixed address, which run queues refer to; the *vat object* on the heap holds the
+//! mailbox, and is the target of far references.
 //!
-//! Protocol. One word says who has the vat (`vat/ownership.rs`): nobody, a run queue, or a worker, its *owner*, which
-//! runs the vat's exclusive strands and alone takes from mailbox and ready list. The word is a lock as well: ready list
-//! and mailbox change under it. Ready strands go before messages.
+//! Protocol. One word names the holder of the vat (`vat/ownership.rs`): none, a run queue, or a worker, its *owner*,
+//! which runs the vat's exclusive strands and alone takes from mailbox and ready list. The word is a lock as well:
+//! ready list and mailbox change under it. Ready strands go before messages.
 //!
-//! The owner takes all messages of a mailbox at a time, and then one after the other without the lock. What
-//! was taken belongs to the vat, too: another owner goes on with it.
+//! The owner takes all messages of a mailbox at a time, and then processes them one by one without the lock. The taken
+//! messages belong to the vat, too: another owner continues with them.
 //!
-//! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it
-//! may [reclaim](VatRef::reclaim) the vat only if nobody else has it.
+//! An owner whose strand is outside for long (`worker.rs`) loses the vat to the run queue; afterwards it may
+//! [reclaim](VatRef::reclaim) the vat only if no other worker or queue has it.
 //!
-//! Whoever adds a message or a ready strand schedules the vat if nobody has it. The owner looks for
-//! more work under the lock before it lets go, so nothing is left behind. No GC point lies inside
-//! the lock.
+//! A thread that adds a message or a ready strand schedules the vat if it has no holder. The owner looks for more work
+//! under the lock before it lets go, so nothing is left behind. No GC point lies inside of the lock.
 //!
-//! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner looks
-//! whether it is at home here; otherwise it gives the vat away, to where that is: *with* the strand to a bound
-//! worker that is idle, which is sure to run it. If the bound worker is busy, it gets the strand alone, and
-//! the vat goes on with others: when the strand's turn has come there, it stands at the front of its vat again.
-//! So no vat waits for a native thread while it has something else to do.
+//! The next strand, or the next turn, may have its home on one native thread (`affinity.rs`). The owner checks whether
+//! it is at home here; otherwise it gives the vat away to the home: *with* the strand to an idle bound worker, which is
+//! sure to run it. If the bound worker is busy, it gets the strand alone, and the vat continues with others: when the
+//! strand's turn has come there, it stands at the front of its vat again. So no vat waits for a native thread while it
+//! has other work.
 //!
-//! A mailbox may be bounded. Messages are accepted even if it is full, but who sent one then waits
-//! until the vat takes the next: so there are never more messages than it has room for, and one for
-//! each who waits.
+//! A mailbox may be bounded. Messages are accepted even if it is full, but the sender then waits until the vat takes
+//! the next one: so the mailbox never has more messages than its room plus one for each waiting sender.
 //!
 //! A turn is the processing of one message, to its end. While a turn is parked, its strand is the
 //! vat's `turn` and no other turn begins; ready strands run all the same. If the strand is
@@ -63,7 +61,7 @@ pub mod slots {
     pub const FIRST: usize = 1;
     /// The newest message in the mailbox, or nil.
     pub const LAST: usize = 2;
-    /// For how many messages more the mailbox has room, a small integer; nil if it is not bounded.
+    /// The number of messages that the mailbox still has room for, a small integer; nil if it is not bounded.
     pub const ROOM: usize = 3;
     /// The strands that wait for room.
     pub const SENDERS: usize = 4;
@@ -79,7 +77,7 @@ pub const NEXT: usize = 0;
 
 /// A vat's native part.
 pub struct Vat {
-    /// Who has it; and the strands that are ready.
+    /// Its holder, and the ready strands.
     pub(crate) ownership: Ownership<ReadyList>,
     /// The priority of the exclusive strand that runs; means nothing if the vat is not owned.
     pub running: AtomicU8,
@@ -103,7 +101,7 @@ pub struct Vat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VatRef(NonNull<Vat>);
 
-// SAFETY: what it leads to is `Sync`.
+// SAFETY: the vat is `Sync`.
 unsafe impl Send for VatRef {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for VatRef {}
@@ -242,16 +240,16 @@ impl VatRef {
         }
     }
 
-    /// Schedules a vat that nobody has, for a strand that is ready.
+    /// Schedules a vat without a holder, for a strand that is ready.
     fn schedule_with(self, thread: &mut Thread, locked: LockedVat, strand: StrandRef) {
         if !self.pass_on(thread, locked, strand, false) {
             self.yield_to_others(thread);
         }
     }
 
-    /// Schedules a vat that nobody has, and hands it to whoever runs this strand, which stands before or behind
-    /// the others that are ready. Or the strand waits alone, for its native thread is busy, and the vat is
-    /// scheduled and in no queue. Whether it was handed on.
+    /// Schedules a vat without a holder, and hands it to the worker that runs this strand, which stands before or after
+    /// the other ready ones. Or the strand waits alone, since its native thread is busy, and the vat is scheduled and
+    /// in no queue. Answers whether it was handed on.
     fn pass_on(
         self,
         thread: &mut Thread,
@@ -273,16 +271,16 @@ impl VatRef {
         thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand))
     }
 
-    /// Adds a strand that has waited for the calling native thread, before the others; whether the thread
-    /// owns the vat now. If not, whoever has the vat comes to the strand.
+    /// Adds a strand that has waited for the calling native thread, before the others; answers whether the thread owns
+    /// the vat now. If not, the vat's holder will come to the strand.
     pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
         let mut locked = self.lock();
         locked.content().push(strand, true);
         if locked.own_if_idle(thread.worker_index()) {
             return true;
         }
-        // Whoever comes to the strand now finds this native thread idle: otherwise an owner whose strands
-        // yield all the time might always come too early.
+        // A worker that comes to the strand now finds this native thread idle: otherwise an owner whose strands yield
+        // all the time might always come too early.
         thread.worker.end_run();
         self.unlock_outranked(thread, locked, strand);
         false
@@ -293,8 +291,8 @@ impl VatRef {
         self.lock().content().has_above(priority)
     }
 
-    /// The priority of a strand has changed: if it is ready, it stands behind the others that have the same. One that
-    /// runs with a lesser priority is asked to give way.
+    /// The priority of a strand has changed: if it is ready, it stands behind the others with the same priority. A
+    /// running strand with a lesser priority is asked to give way.
     pub fn reposition(self, thread: &Thread, strand: StrandRef) {
         let mut locked = self.lock();
         if locked.content().remove(strand) {
@@ -309,7 +307,7 @@ impl VatRef {
         }
     }
 
-    /// Unlocks a vat that nobody has, and that has something to do: it goes to where its turns are at home.
+    /// Unlocks a vat without a holder that has something to do: the vat goes to the home of its turns.
     pub(crate) fn enqueue(self, thread: &mut Thread, mut locked: LockedVat) {
         match self.home().worker() {
             None => {
@@ -326,7 +324,7 @@ impl VatRef {
         }
     }
 
-    /// Owns a vat that is expected here, its home, if nobody has it.
+    /// Owns a vat that is expected here, its home, if it has no holder.
     pub fn visit(self, worker: u32) -> bool {
         let mut locked = self.lock();
         locked.arrive();
@@ -350,13 +348,13 @@ impl VatRef {
         self.lock().hand_over(worker);
     }
 
-    /// Takes the vat from an owner that is outside, who waits until this is done; whether it is to be put
-    /// into a run queue. It may turn out that there is nothing to do.
+    /// Takes the vat from an owner that is outside, and that waits until this is done; answers whether the vat is to be
+    /// put into a run queue. There may turn out to be nothing to do.
     pub fn take_away(self) -> bool {
         self.lock().take_away()
     }
 
-    /// Owns the vat again, from which the owner was away, unless somebody else has it or is about to.
+    /// Owns the vat again, which the owner had left for outside, unless another worker has it or is about to.
     pub fn reclaim(self, worker: u32) -> bool {
         self.lock().own_if_idle(worker)
     }
@@ -376,7 +374,7 @@ impl VatRef {
         mut locked: LockedVat,
         strand: StrandRef,
     ) -> bool {
-        // Whoever comes back to this native thread by what it gives away finds it idle.
+        // A worker that comes back to this native thread through the items given away finds it idle.
         thread.worker.end_run();
         locked.let_go();
         if self.pass_on(thread, locked, strand, true) {
@@ -386,7 +384,7 @@ impl VatRef {
             self.yield_to_others(thread);
             return true;
         }
-        // It is in no queue, so nobody else has taken it.
+        // It is in no queue, so no other worker has taken it.
         self.lock().own(thread.worker_index());
         false
     }
@@ -414,7 +412,7 @@ impl VatRef {
         Some(message)
     }
 
-    /// The messages whose turns have not begun, the oldest first. Nobody runs the vat.
+    /// The messages whose turns have not begun, the oldest first. The vat is not running.
     pub fn messages(self) -> impl Iterator<Item = Object> {
         [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
             let first = self.object().slot(slot).as_object();
@@ -435,14 +433,14 @@ impl VatRef {
         }
     }
 
-    /// Unlocks a vat that nobody has, and that has no ready strands.
+    /// Unlocks a vat without a holder and without ready strands.
     fn leave(self, thread: &mut Thread, locked: LockedVat) {
         if self.has_next_turn() {
             self.enqueue(thread, locked);
         }
     }
 
-    /// Whether there is something to do for its owner, beside what runs.
+    /// Whether there is more for its owner to do than the running strand.
     pub fn has_work(self) -> bool {
         let mut locked = self.lock();
         !locked.content().is_empty() || self.has_next_turn()
@@ -478,7 +476,7 @@ impl VatRef {
         Home::from_bits(self.home.load(Ordering::Relaxed))
     }
 
-    /// Gives it a home, before anybody else knows the vat.
+    /// Gives it a home, before any other thread knows the vat.
     pub fn set_home(self, home: Home) {
         self.home.store(home.bits(), Ordering::Relaxed);
     }
@@ -500,7 +498,7 @@ impl VatRef {
         self.has_lost_turn.load(Ordering::Relaxed)
     }
 
-    /// A turn that was lost is over. The caller sees to it that nobody runs the vat.
+    /// A lost turn is over. The caller ensures that no worker runs the vat.
     pub fn forget_lost_turn(self, thread: &mut Thread) {
         self.has_lost_turn.store(false, Ordering::Relaxed);
         let locked = self.lock();
@@ -513,7 +511,7 @@ impl VatRef {
         SandboxRef::of_pointer(&self.sandbox)
     }
 
-    /// From now on it belongs to this sandbox. Nobody else knows the vat yet, or nothing runs.
+    /// From now on it belongs to this sandbox. No other thread knows the vat yet, or nothing runs.
     pub fn enter_sandbox(self, sandbox: SandboxRef) {
         self.leave_sandbox();
         sandbox.add_member();
@@ -559,7 +557,7 @@ impl VatRef {
         memory
     }
 
-    /// Whether somebody will run it, or look at it.
+    /// Whether a worker will run it, or look at it.
     fn is_active(self) -> bool {
         self.ownership.is_active()
     }
@@ -595,7 +593,7 @@ impl Vats {
         vat
     }
 
-    /// Every vat; the caller sees to it that none changes.
+    /// All vats; the caller ensures that none changes.
     pub fn all(&self) -> Vec<VatRef> {
         Vats::used(&self.inner.lock()).collect()
     }
@@ -676,8 +674,8 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     Ok(vat)
 }
 
-/// Roots a vat until the caller drops the root. One that has neither strands nor messages, and that nothing refers to yet or any
-/// more, is a root by itself only until the next collection.
+/// Roots a vat until the caller drops the root. A vat without strands, messages and references is a root by itself only
+/// until the next collection.
 pub fn keep(thread: &mut Thread, vat: VatRef) {
     thread.mutator.push_root(vat.object.get());
 }
@@ -695,7 +693,7 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
     object.set_slot(&mut thread.mutator, crate::state::strand::slots::VAT, vat.object.get());
     strand.vat.set(Some(vat));
     thread.new_vat = Some(vat);
-    // Nobody else knows the vat yet.
+    // No other thread knows the vat yet.
     thread.plain_in.store(vat.address(), Ordering::Relaxed);
     Ok(vat)
 }

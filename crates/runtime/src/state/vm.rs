@@ -1,4 +1,4 @@
-//! The virtual machine: what all threads share.
+//! The virtual machine: the part that all threads share. The boot makes it.
 //!
 //! There is one per process, as there is one heap, and it lives until the process ends, so that
 //! references to it are `&'static`. Tables grow behind locks that are leaves: no lock is held at a
@@ -49,15 +49,15 @@ pub struct VmOptions {
     pub max_stack_words: usize,
     /// The most words of a stack's bottom that are used.
     pub max_bottom_words: usize,
-    /// What the program may do.
+    /// The permissions of the program.
     pub permissions: Permissions,
     /// The program's arguments; the first is the program itself.
     pub arguments: Vec<String>,
-    /// How many workers there are, and who decides.
+    /// The number of workers, and the policy.
     pub scheduler: SchedulerOptions,
-    /// Whether every poll is a slow one: for repeatable runs, and to find what is wrong.
+    /// Whether every poll is a slow one: for repeatable runs, and to find mistakes.
     pub polls_always: bool,
-    /// What to report while the program runs.
+    /// The events to report while the program runs.
     pub tracing: Tracing,
     /// The C libraries that are part of the process, beside those that the platform knows.
     pub linked_libraries: Vec<LinkedLibrary>,
@@ -98,7 +98,7 @@ pub struct Vm {
     pub services: &'static dyn Services,
     /// Runs functions.
     pub tier: &'static dyn Tier,
-    /// Who runs what, and when.
+    /// The scheduler of strands and vats.
     pub scheduler: Scheduler<Item, TimerKey>,
     /// All strands.
     pub strands: Strands,
@@ -108,7 +108,7 @@ pub struct Vm {
     pub native_threads: NativeThreads,
     /// Whether the program has ended.
     pub ended: Ended,
-    /// What transactions share.
+    /// The data that transactions share.
     pub transactions: Transactions,
     /// Objects the VM itself refers to.
     pub roots: GlobalRoots,
@@ -270,7 +270,7 @@ impl Vm {
     }
 }
 
-/// How long foreign code may go on after the program's end before the host is asked what to do.
+/// The time for which foreign code may run after the program's end before the host is asked.
 const RETURN_GRACE: Duration = Duration::from_millis(100);
 
 /// How often one looks whether it does.
@@ -325,7 +325,7 @@ impl Vm {
         }
     }
 
-    /// Makes the worker with this number poll, and see what the scheduler wants of it.
+    /// Makes the worker with this number poll, and serve the scheduler's request.
     pub fn pass_request(&self, worker: u32) {
         for thread in self.threads.lock().iter().filter(|thread| thread.number() == worker) {
             thread.pass_request();
@@ -353,8 +353,8 @@ impl Vm {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadPointer(pub(crate) *const Thread);
 
-// SAFETY: only the atomic parts of the thread are accessed, and a thread removes itself from the
-// list, under the list's lock, before it goes.
+// SAFETY: only the atomic parts of the thread are accessed, and a thread removes itself from the list, under the list's
+// lock, before it ends.
 unsafe impl Send for ThreadPointer {}
 
 impl ThreadPointer {
@@ -383,7 +383,7 @@ impl ThreadPointer {
         limit.ask_from_outside();
     }
 
-    /// Makes the thread ask its worker at the next poll what the scheduler wants.
+    /// Makes the thread ask its worker at the next poll for the scheduler's request.
     fn pass_request(self) {
         // SAFETY: see above; the fields are atomics.
         let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };

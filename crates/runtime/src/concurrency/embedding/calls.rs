@@ -1,12 +1,13 @@
-//! Calls: messages that native threads send to guest objects, and wait for.
+//! Calls: messages that native threads of the embedder send to guest objects and wait for. `squall::embedding` makes
+//! them.
 //!
-//! A call is an exclusive strand of the main vat, or of the one that its receiver lives in if that is a far reference. So it
-//! runs between that vat's turns, or while one of them waits; it may wait itself, for anything. The result of its message is the call's number. When the strand has ended, the
-//! native thread gets what it has answered, or why it has not. If that is an exception, a second strand asks
-//! the exception for its text.
+//! A call is an exclusive strand of the main vat, or of the receiver's vat if the receiver is a far reference. So it
+//! runs between that vat's turns, or while one of them waits; it may wait for anything itself. The result in its
+//! message is the call's number. When the strand has ended, the native thread gets its answer, or the reason why there
+//! is none. If the reason is an exception, a second strand asks the exception for its text.
 //!
-//! Who reads or writes the end of a channel is such a call as well, but in a vat of its own: nothing that the main vat
-//! does delays it.
+//! Reading or writing the end of a channel is such a call as well, but in a vat of its own, so that the main vat does
+//! not delay it.
 //!
 //! # Stalls
 //!
@@ -46,14 +47,14 @@ pub enum Refusal {
     Exception {
         /// The name of its class.
         class: String,
-        /// What it says.
+        /// Its message.
         text: String,
         /// The activations that led to it, a line each.
         trace: String,
     },
     /// The channel was poisoned.
     Poisoned,
-    /// Nothing is left that could run; the report says what every strand waits for.
+    /// No strand can run any more; the report says what every strand waits for.
     Deadlock(String),
     /// The strand was terminated; if a sandbox was, its report.
     Terminated(String),
@@ -63,14 +64,14 @@ pub enum Refusal {
     OutOfMemory,
 }
 
-/// What a native thread waits for.
+/// The result that a native thread waits for.
 pub type Answer = Result<Value, Refusal>;
 
 /// A message that a native thread sends.
 pub struct Call {
-    /// Who gets it.
+    /// The receiver.
     pub receiver: Value,
-    /// What it is; past visibility.
+    /// The selector; visibility does not matter.
     pub selector: String,
     /// Its arguments.
     pub arguments: Vec<Value>,
@@ -101,26 +102,26 @@ struct Table {
     /// How many ends native code has, and has had.
     ends: usize,
     last_end: usize,
-    /// For how many things the scheduler waits because of this table.
+    /// The number of sources that the scheduler waits for because of this table.
     sources: usize,
     /// Whether the machine has an embedder that calls.
     is_served: bool,
-    /// Whether the program has ended, so that nobody is answered any more.
+    /// Whether the program has ended, so that there are no more answers.
     is_ended: bool,
 }
 
 /// A call whose answer is awaited.
 struct Pending {
-    /// The object of its strand, which is a root: reports say what it waits for.
+    /// The object of its strand, which is a root: reports say what the strand waits for.
     strand: Word,
     place: Site,
     answer: SyncSender<Answer>,
-    /// Why it is being ended, or what is known of the exception that is being described.
+    /// The reason why it is being ended, or the known part of an exception that is being described.
     refusal: Option<Refusal>,
 }
 
 impl Table {
-    /// What the scheduler is to wait for; see the file's head.
+    /// The number of sources that the scheduler must wait for; see the file's head.
     fn wanted_sources(&self) -> usize {
         if !self.is_served {
             return 0;
@@ -136,7 +137,7 @@ impl Table {
 }
 
 impl Calls {
-    /// Changes the table, and tells the scheduler what it waits for afterwards.
+    /// Changes the table, and updates the scheduler's sources.
     fn change<R>(&self, vm: &'static Vm, work: impl FnOnce(&mut Table) -> R) -> R {
         let mut table = self.0.lock();
         let result = work(&mut table);
@@ -167,7 +168,7 @@ impl Calls {
         self.change(vm, |table| table.ends -= 1);
     }
 
-    /// The program has ended: nobody is answered any more.
+    /// The program has ended: there are no more answers.
     pub(crate) fn end(&self) {
         let mut table = self.0.lock();
         table.is_ended = true;
@@ -197,7 +198,7 @@ pub fn begin(thread: &mut Thread, call: Call) {
             FailureReason::Elsewhere => terminated(known),
             _ => Refusal::Argument,
         };
-        // Who does not wait any more does not hear it.
+        // A native thread that no longer waits does not receive it.
         _ = answer.send(Err(refusal));
     }
 }
@@ -301,7 +302,7 @@ pub(crate) fn settle(
         (_, Some(refusal)) => Err(refusal),
         (_, None) => Err(terminated(vat)),
     };
-    // Who does not wait any more does not hear it.
+    // A native thread that no longer waits does not receive it.
     _ = pending.answer.send(answer);
 }
 

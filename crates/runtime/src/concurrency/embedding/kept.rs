@@ -1,9 +1,9 @@
-//! Objects that native code holds.
+//! Kept objects: guest objects that native code of the embedder holds.
 //!
-//! A kept object has a place in a table of words, all of which are roots. [`Object`] is the right to one of them: it can
-//! be cloned and dropped on any native thread, at any time. Only mutators that run read and fill the table, so the
-//! collector, which has the addresses of the words while it works, finds it at rest; who drops a handle just notes that, and
-//! the place is free from the next collection on.
+//! A kept object has a place in a table of words, all of which are roots. [`Object`] is the right to one place: it can
+//! be cloned and dropped on any native thread, at any time. Only running mutators read and fill the table, so the
+//! collector, which has the addresses of the words while it works, finds it at rest. Dropping a handle only makes a
+//! note, and the place is free from the next collection on.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl Drop for Place {
 #[derive(Default)]
 pub struct KeptWords {
     table: Mutex<Table>,
-    /// Places whose words nobody holds any more.
+    /// Places whose handles have been dropped.
     released: Mutex<Vec<usize>>,
 }
 

@@ -1,7 +1,8 @@
-//! Guest values as native ones, and back.
+//! Native forms of guest values, and the conversions in both directions. Errands and the primitives for native
+//! functions convert.
 //!
-//! What has no identity is copied: numbers, text, `true`, `false`, `nil`, and value arrays of such. Everything else stays
-//! in the heap, and native code holds it. Copies are made by a worker, in an errand or a primitive.
+//! Objects without identity are copied: numbers, text, `true`, `false`, `nil`, and value arrays of these. All others
+//! stay in the heap, and native code holds them. A worker makes the copies, in an errand or a primitive.
 
 use squall_heap::Word;
 
@@ -38,7 +39,7 @@ pub enum Value {
 /// Lists in lists deeper than this are kept as objects, and may not come from outside.
 const MAX_DEPTH: usize = 100;
 
-/// What native code gets for an object of a vat. *GC point.*
+/// The native form of an object of a vat. *GC point.*
 pub fn to_native(thread: &mut Thread, word: Word, from: VatRef) -> Result<Value, Failure> {
     let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let word = match from == main {
@@ -48,7 +49,7 @@ pub fn to_native(thread: &mut Thread, word: Word, from: VatRef) -> Result<Value,
     Ok(native(thread, word, 0))
 }
 
-/// What native code gets for an object of the main vat, or a value. This is no GC point.
+/// The native form of an object of the main vat, or of a value. This is no GC point.
 pub fn native_of_main(thread: &Thread, word: Word) -> Value {
     native(thread, word, 0)
 }
@@ -78,7 +79,7 @@ fn native(thread: &Thread, word: Word, depth: usize) -> Value {
     }
 }
 
-/// What a vat gets for a native value. *GC point.*
+/// The guest form of a native value, for a vat. *GC point.*
 pub fn to_guest(thread: &mut Thread, value: &Value, to: VatRef) -> Result<Word, Failure> {
     let main = thread.vm.main_vat().ok_or(Failure::new(FailureReason::NotSupported))?;
     let Value::Object(object) = value else { return make(thread, value, 0) };
@@ -102,7 +103,7 @@ fn make(thread: &mut Thread, value: &Value, depth: usize) -> Result<Word, Failur
         Value::List(values) => array::make_value_of(thread, values.len(), |thread, index| {
             make(thread, &values[index], depth + 1)
         })?,
-        // What stands in a list is a value, which goes anywhere.
+        // An object in a list is a value, which every vat may have.
         Value::Object(object) => {
             let word = thread.vm.concurrency().embedding.kept.word(object);
             match crate::concurrency::values::is_value(thread.vm, word) {

@@ -1,8 +1,9 @@
-//! Anchors: how a native thread waits for the turn of a strand that only it can run.
+//! Anchors: a native thread with C's frames waits at one for the turn of the strand that only it can run. Callbacks and
+//! workers use them.
 //!
-//! When C calls guest code, C's frames are on the native thread's stack, below the interpreter loop that
-//! runs that code. Until this has returned to C, no other native thread can run the strand: it is *anchored*. It
-//! may wait all the same, or make place for others, or find that its vat is somebody else's. Then
+//! When C calls guest code, C's frames are on the native stack, below the interpreter loop that runs that code. Until
+//! the code has returned to C, no other native thread can run the strand: it is *anchored*. It may still wait, give way
+//! to others, or find that another worker owns its vat. Then
 //!
 //! ```text
 //!   native thread with C's frames                     any worker
@@ -15,9 +16,9 @@
 //!   goes on; the vat is its own
 //! ```
 //!
-//! With a seed one native thread at a time runs anything; it runs what is ready for it in a worker's loop inside the
-//! callback instead of waiting. If then two strands wait in callbacks on the same native thread, the one that began
-//! first goes on last; if it has to go on first, that is a deadlock, which is reported.
+//! With a seed one native thread at a time runs; instead of waiting, it runs other ready items in a worker's loop
+//! inside of the callback. If two strands then wait in callbacks on the same native thread, the first one can continue
+//! only after the second one; if it has to continue before, that is a deadlock, which is reported.
 //!
 //! An anchor is for one callback. A strand has that of its innermost one.
 
@@ -37,7 +38,7 @@ use crate::state::items::Item;
 use crate::state::strand::{Standing, StrandRef};
 use crate::state::thread::Thread;
 
-/// The anchors at which somebody waits now.
+/// The anchors at which a native thread waits now.
 #[derive(Default)]
 pub struct Anchors(Mutex<Vec<Arc<Anchor>>>);
 
@@ -50,10 +51,10 @@ impl Anchors {
         self.0.lock().retain(|other| !Arc::ptr_eq(other, anchor));
     }
 
-    /// The program has ended: nobody waits any more.
+    /// The program has ended: no native thread waits any more.
     pub(crate) fn end(&self) {
         for anchor in self.0.lock().iter() {
-            // Under the lock, so that who waits has either seen the end or is waiting already.
+            // Under the lock, a waiting native thread has either seen the end or is waiting already.
             let _has_turn = anchor.has_turn.lock();
             anchor.given.notify_one();
         }
@@ -63,8 +64,8 @@ impl Anchors {
 /// Called by a worker that took an anchored strand from a queue, and owns its vat, if it needs one: both are
 /// the anchor's from now on.
 pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
-    // SAFETY: anchors are in an `Arc`, and the strand's lives as long as the strand has it. From here on it may
-    // end before we have done with it.
+    // SAFETY: anchors are in an `Arc`, and the strand's lives as long as the strand has it. From here on the anchor may
+    // end before this use does.
     let anchor = unsafe {
         Arc::increment_strong_count(anchor);
         Arc::from_raw(anchor)
@@ -78,7 +79,7 @@ pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
     look_again(thread, worker);
 }
 
-/// With a seed: what the native thread of that worker waits for has come, so it is to have the right to run, unless it
+/// With a seed: the event that this worker's native thread waits for has come, so it gets the right to run, unless it
 /// is in C.
 pub fn look_again(thread: &mut Thread, worker: WorkerId) {
     if !thread.vm.scheduler.is_seeded() || worker == thread.number {
@@ -98,8 +99,8 @@ fn is_bound(thread: &Thread, worker: WorkerId) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProgramEnded;
 
-/// Lets others run until it is the turn of the strand that ran here, which is parked, or in a queue; then
-/// that goes on. *GC point.*
+/// Lets others run until it is the turn of the strand that ran here, which is parked or in a queue; then the strand
+/// continues. *GC point.*
 pub fn await_turn(
     thread: &mut Thread,
     strand: StrandRef,
@@ -121,12 +122,12 @@ pub fn await_turn(
         worker::reenter(thread, strand);
         return Ok(());
     }
-    // Nobody runs anything any more.
+    // No strand runs any more.
     thread.enter_strand(strand);
     Err(ProgramEnded)
 }
 
-/// Waits, while other native threads run what is ready.
+/// Waits, while other native threads run ready items.
 fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     let vm = thread.vm;
     thread.left_vat.store(0, Ordering::Relaxed);
@@ -134,20 +135,19 @@ fn wait_outside(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     thread.mutator.enter_native();
     thread.worker.go_outside_for_long();
     let has_turn = anchor.wait(vm);
-    // What others took is theirs; the vat is ours only if it was handed over.
+    // Items that others took are theirs; the vat belongs to this worker only if it was handed over.
     _ = thread.worker.come_back();
     thread.mutator.leave_native();
     vm.concurrency().foreign.anchors.remove(anchor);
     has_turn
 }
 
-/// Runs what is ready, on this native thread, until it is the strand's turn.
+/// Runs ready items on this native thread, until it is the strand's turn.
 fn run_others(thread: &mut Thread, anchor: &Arc<Anchor>) -> bool {
     run_until(thread, || anchor.has_turn()) && std::mem::take(&mut *anchor.has_turn.lock())
 }
 
-/// Runs what is ready, on this native thread, until something is done; whether that came before the
-/// program's end.
+/// Runs ready items on this native thread, until `is_done`; false if the program has ended before.
 fn run_until(thread: &mut Thread, is_done: impl Fn() -> bool) -> bool {
     match worker::work(thread, |_| is_done()) {
         Finished::Done => true,
@@ -161,8 +161,8 @@ fn run_until(thread: &mut Thread, is_done: impl Fn() -> bool) -> bool {
     }
 }
 
-/// With a seed: puts the strand that runs here aside, and runs others until something is done; then the strand
-/// goes on, when it is its turn. *GC point.*
+/// With a seed: puts the strand that runs here aside, and runs others until `is_done`; then the strand continues when
+/// it is its turn. *GC point.*
 pub fn set_aside(
     thread: &mut Thread,
     anchor: &Arc<Anchor>,
@@ -185,7 +185,7 @@ pub fn set_aside(
     if was_done { regain_vat(thread, anchor) } else { Err(ProgramEnded) }
 }
 
-/// Notes where a strand stands that runs here, for who looks at it while it does not.
+/// Saves the position of a strand that stops running here, for readers.
 fn save(thread: &mut Thread, strand: StrandRef) {
     strand.state.set(thread.state);
     strand.site.set(thread.call_site);

@@ -1,4 +1,4 @@
-//! Callbacks: C calls guest code.
+//! Callbacks: C calls guest code. The library's primitives make them, and C's call runs an interpreter loop here.
 //!
 //! If C calls on a native thread that has called C, for a callback of the same vat, then the guest code runs
 //! right there: the thread takes its vat again, and an interpreter loop runs inside C's call, on the same strand,
@@ -12,9 +12,8 @@
 //!                 └── goes on here ◀──────┘  exceptions, returns and ends that leave the callback
 //! ```
 //!
-//! What leaves a callback otherwise than by an answer does not touch C's frames: C gets zero, and goes on; where
-//! it returns, the callout does what was to be done. Until then, other callbacks of that call of C
-//! answer zero at once.
+//! An unwinding that leaves a callback does not touch C's frames: C gets zero and continues; when it returns, the
+//! callout completes the unwinding. Until then, other callbacks of that call of C answer zero at once.
 //!
 //! The strand stays on the native thread until it has returned to C. If it waits meanwhile, so does the
 //! thread: see [`super::anchor`].
@@ -46,9 +45,9 @@ use crate::state::vat::VatRef;
 pub struct GuestCallback {
     /// Its handle; nil when that is dead. Followed by the collector.
     pub handle: RootWord,
-    /// What it takes and answers.
+    /// Its parameters and result.
     pub signature: Signature,
-    /// What types are looked up in.
+    /// The declarations in which types are looked up.
     pub declarations: Arc<Declarations>,
 }
 
@@ -75,7 +74,7 @@ pub struct Callout {
 enum Problem {
     /// An unwinding, which is the thread's last crossing.
     Crossing,
-    /// C does not get what it should; why, and in words.
+    /// C does not get a proper answer; the reason, and its text.
     Mistake(&'static str, String),
     /// There is no more room on the native stack.
     TooDeep,
@@ -111,7 +110,7 @@ pub fn attach() {
     STACK_END.set(stack_end().saturating_add(STACK_RESERVE));
 }
 
-/// How much of the native stack callbacks leave to C and to us.
+/// The bytes of native stack that callbacks leave to C and to the VM.
 const STACK_RESERVE: usize = 256 << 10;
 
 /// Where the native stack ends: its least address.
@@ -119,7 +118,7 @@ const STACK_RESERVE: usize = 256 << 10;
 fn stack_end() -> usize {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut address, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: the functions fill what they are given pointers to, if they answer 0.
+    // SAFETY: the functions fill the memory behind the given pointers, if they answer 0.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return likely_stack_end();
@@ -143,7 +142,7 @@ fn likely_stack_end() -> usize {
     ptr::from_ref(std::hint::black_box(&here)).addr().saturating_sub(SMALLEST_STACK)
 }
 
-/// Notes that this call of C is the innermost one; answers what was.
+/// Notes that this call of C is the innermost one; answers the previous one.
 #[inline]
 pub fn enter(callout: &Callout) -> *const Callout {
     CALLOUT.replace(callout)
@@ -179,7 +178,7 @@ impl Callout {
         *self.problem.borrow_mut() = Some(problem);
     }
 
-    /// What comes of a call whose callback has not answered. *GC point.*
+    /// The answer of a call whose callback has not answered. *GC point.*
     #[cold]
     pub fn failure(&self, thread: &mut Thread) -> Outcome {
         match self.problem.borrow_mut().take() {
@@ -204,10 +203,10 @@ fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
         if STACK_END.get() == 0 {
             return requests::call(callback, frame);
         }
-        // Only leaf calls run C without a callout, and what frees memory of C's.
+        // C runs without a callout only in leaf calls and when memory of C is freed.
         return REFUSED.set(true);
     }
-    // SAFETY: who has called C on this thread waits for it, with the callout on its stack.
+    // SAFETY: the caller of C on this thread waits for it, with the callout on its stack.
     let callout = unsafe { &*callout };
     if callout.has_failed() {
         return;
@@ -215,8 +214,8 @@ fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
     if ptr::from_ref(std::hint::black_box(&callout)).addr() < STACK_END.get() {
         return callout.fail(Problem::TooDeep);
     }
-    // SAFETY: the pointer is from the exclusive reference of who waits for C, and nobody else uses the thread
-    // until this returns to C.
+    // SAFETY: the pointer comes from the exclusive reference of the callout that waits for C, and nothing else uses the
+    // thread until this returns to C.
     let thread = unsafe { &mut *callout.thread };
     leave(ptr::null());
     worker::come_back(thread);
@@ -293,7 +292,7 @@ fn request_here(
     Ok(answered?)
 }
 
-/// What the thread has to find again when C goes on.
+/// The thread's state at the call of C.
 struct Caller {
     state: State,
     call_site: Option<&'static Site>,
@@ -311,7 +310,7 @@ impl Caller {
         Caller { state: thread.state, call_site: thread.call_site, window, words, depth }
     }
 
-    /// The thread stands at the call of C again, whatever has become of what C has called.
+    /// Puts the thread back to the call of C, whatever C's callbacks have changed.
     fn restore(&self, thread: &mut Thread) {
         thread.stack().cut_to(self.state.frame);
         thread.reset_limit();
@@ -373,7 +372,7 @@ fn put_message(
     Ok(())
 }
 
-/// Runs what C has called until it returns. Meanwhile the strand may wait, but goes on here.
+/// Runs the code that C has called until it returns. Meanwhile the strand may wait, but continues here.
 fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> {
     let tier = thread.vm.tier;
     loop {
@@ -402,8 +401,8 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
     }
 }
 
-/// Whether anybody is to run before a strand that was made to stop: without any, it goes on at once, since giving
-/// way takes another native thread.
+/// Whether another item is to run before a strand that was made to stop. If not, the strand continues at once, since
+/// giving way takes another native thread.
 fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
     let vat = worker::vat_of_exclusive(strand);
     strand.is_suspended() || thread.worker.has_waiting() || vat.is_some_and(VatRef::has_work)
@@ -415,7 +414,7 @@ fn give_way(thread: &mut Thread, strand: StrandRef) {
     thread.was_preempted = false;
 }
 
-/// Gives C what the block has answered. *No GC point.*
+/// Gives C the block's answer. *No GC point.*
 fn give_answer(
     thread: &mut Thread,
     callback: &GuestCallback,

@@ -1,13 +1,13 @@
-//! Callouts: guest code calls C.
+//! Callouts: guest code calls C. The primitives for `lib/Foreign.ns` call this module.
 //!
-//! A call has three parts: its arguments are checked and put in place, which reads guest objects; C runs, which
-//! touches none; its result becomes a word. A *light* call, of integers and addresses, does the first in registers;
-//! others need room for their arguments. Around the middle one the native thread lets go of its vat
-//! ([`worker::go_outside`]), so that a function which takes a day delays nobody but its strand. A *leaf* call
-//! leaves that out: it is for functions that neither wait nor call back.
+//! A call has three parts: its arguments are checked and put in place, which reads guest objects; C runs, which touches
+//! none; its result becomes a word. A *light* call, of integers and addresses, does the first in registers; others need
+//! room for their arguments. Around the middle part the native thread gives up its vat ([`worker::go_outside`]), so
+//! that a function which takes a day delays only its strand. A *leaf* call omits that: it is for functions that neither
+//! wait nor call back.
 //!
-//! While C runs, [`CALLOUT`](callbacks) leads callbacks to the thread, by a pointer that is made of the thread's
-//! exclusive reference; nobody else uses the thread until the call is over.
+//! While C runs, [`CALLOUT`](callbacks) leads callbacks to the thread, by a pointer made from the thread's exclusive
+//! reference; nothing else uses the thread until the call is over.
 
 use squall_foreign::{
     CallError, CallSpace, CompletedCall, Function, LightCall, LightResult, Value,
@@ -138,7 +138,7 @@ fn perform(
         Ok(prepared) => prepared,
         Err(error) => return call_failure(thread, &error).into(),
     };
-    // SAFETY: whoever started the program with `--allow-ffi` vouches for declarations and arguments. The
+    // SAFETY: the user who started the program with `--allow-ffi` vouches for declarations and arguments. The
     // arguments' memory is pinned. Functions that only one native thread may call are called there.
     conclude(thread, function, || unsafe { prepared.invoke() })
 }

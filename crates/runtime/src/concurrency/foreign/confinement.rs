@@ -1,4 +1,4 @@
-//! Libraries that only one native thread may call.
+//! Libraries that only one native thread may call: callouts move their strand to it.
 //!
 //! A library is declared so once, by `confinedTo:`; all functions that are taken from it obey. This is the one
 //! place where a call asks whether it is on that native thread, and goes there if it is not. The handle of

@@ -1,4 +1,4 @@
-//! Guest values to C's and back.
+//! Conversions of guest values to C's and back, for callouts, callbacks and memory.
 //!
 //! | guest | C |
 //! |---|---|
@@ -25,13 +25,13 @@ use crate::objects::string::{Text, Width};
 use crate::state::thread::{Thread, allocated};
 use crate::state::vm::Vm;
 
-/// Strings that are encoded for a call. What is in it does not move when it grows.
+/// Strings that are encoded for a call. The strings do not move when the list grows.
 pub type Encoded = Vec<Vec<u8>>;
 
 /// The value of a word for C; none if there is none.
 ///
-/// What the value refers to is there until the next GC point, or in `encoded`, or, if it is memory, as long as
-/// the word is reachable: the lifetime in the type says less than that, which is the caller's to see to.
+/// The value refers to memory that lives until the next GC point, or in `encoded`, or, for memory objects, as long as
+/// the word is reachable. The lifetime in the type does not express this; the caller ensures it.
 #[inline]
 pub fn to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>> {
     if let Some(integer) = word.as_small_integer() {
@@ -83,11 +83,11 @@ fn text_to_c(text: Text, encoded: &mut Encoded) -> Value<'static> {
     encoded.push(text.to_rust().into_bytes());
     let bytes: &[u8] = encoded.last().map_or(&[], Vec::as_slice);
     let bytes = std::ptr::from_ref(bytes);
-    // SAFETY: the bytes stay where they are as long as `encoded` lives, which the caller of `to_c` sees to.
+    // SAFETY: the bytes stay in place as long as `encoded` lives, which the caller of `to_c` ensures.
     Value::Text(unsafe { &*bytes })
 }
 
-/// The address that a word stands for, if what is there needs nobody to keep it: of nil, a pointer, or a function.
+/// The address for a word, if the memory there does not depend on the word's object: for nil, a pointer, or a function.
 pub fn lasting_address(vm: &Vm, word: Word) -> Option<Address> {
     if word == Word::NIL {
         return Some(Address::NULL);
@@ -118,7 +118,7 @@ fn is_wrapper(object: Object) -> bool {
         && layout.number() >= known::FIRST_FREE_NUMBER
 }
 
-/// What a word is that C cannot have, in words.
+/// The description of a word that cannot be passed to C.
 pub fn refused(vm: &Vm, word: Word) -> String {
     match native(word).map(|native| &native.body) {
         Some(Body::Callback(..)) => return "a released callback".into(),
@@ -137,8 +137,8 @@ pub fn refused(vm: &Vm, word: Word) -> String {
     }
 }
 
-/// The word for a value of C's. `of` says what the bytes of a structure mean. *GC point* unless it is
-/// an integer that fits a word, a boolean or nothing.
+/// The word for a value of C. `of` gives the meaning of a structure's bytes. *GC point* unless it is an integer that
+/// fits a word, a boolean or nothing.
 #[inline]
 pub fn to_guest(
     thread: &mut Thread,
@@ -210,7 +210,7 @@ pub fn make_memory(
     make_wrapper(thread, class, handle.word()).map(Object::word)
 }
 
-/// What a type means with these declarations, for the memory that holds a value of it.
+/// The meaning of a type with these declarations, for the memory that holds a value of it.
 pub fn known_type(c_type: &Type, like: &KnownType) -> KnownType {
     let declarations = like.declarations.clone();
     KnownType { c_type: declarations.resolved(c_type), declarations }

@@ -1,27 +1,28 @@
-//! C, as guest programs see it.
+//! C for guest programs: the runtime's side of `squall-foreign`, called by the primitives for `lib/Foreign.ns`.
 //!
 //! `squall-foreign` knows C; this is where its things get owners in the heap, and where native threads go from
 //! guest code to C and back. The library's part is `lib/Foreign.ns`.
 //!
-//! | module | what it is about |
+//! | module | subject |
 //! |---|---|
-//! | this one | *handles*: objects that own something of C's |
+//! | this one | *native handles*: objects that own a native part |
 //! | [`convert`] | guest values to C's and back |
 //! | [`callouts`] | guest code calls C |
 //! | [`callbacks`] | C calls guest code, on the native thread on which it was called |
-//! | [`anchor`] | how a native thread with C's frames on its stack waits for its strand's turn |
+//! | [`anchor`] | the place where a native thread with C's frames waits for its strand's turn |
 //! | [`requests`] | C calls guest code from any other native thread |
 //! | [`confinement`] | calls that only one native thread may make |
 //!
-//! A *handle* is an object that only the VM makes, with the address of a [`Native`]. The guest has it in the
-//! first slot of an object of the library, its *wrapper*. Primitives accept both. So whatever a program puts into
-//! its own objects, a handle is one.
+//! A *native handle* is an object that only the VM makes, with the address of a [`Native`]. The guest has it in the
+//! first slot of an object of the library, its *wrapper*. Primitives accept both. So a program cannot forge a native
+//! handle by writing into its own objects.
 //!
 //! Invariants
 //!
-//! - A native part lives at least as long as its handle. The collector finds the handles that are dead; what
-//!   they owned goes when the next one is made, never during a collection, since that may call C.
-//! - Handles of libraries, functions and types never change, and vats share them. Those of memory and callbacks
+//! - A native part lives at least as long as its native handle. The collector finds the dead native handles; their
+//!   native parts are dropped when the next native handle is made, never during a collection, since dropping may call
+//!   C.
+//! - Native handles of libraries, functions and types never change, and vats share them. Those of memory and callbacks
 //!   belong to one vat.
 
 pub mod anchor;
@@ -63,17 +64,17 @@ pub mod slots {
     const _: () = crate::model::known::assert_slots(crate::model::known::FOREIGN, SERVER + 1);
 }
 
-/// What a handle owns.
+/// The native part of a native handle.
 pub struct Native {
     /// The handle. Nothing but the collector looks at it, to see when it is dead.
     object: RootWord,
-    /// What it is.
+    /// Its kind and contents.
     pub body: Body,
 }
 
 /// Something of C's.
 pub enum Body {
-    /// A library, with what is known of it.
+    /// A library, with its declarations.
     Library(OpenLibrary),
     /// A function.
     Function(ForeignFunction),
@@ -90,7 +91,7 @@ pub enum Body {
 pub struct OpenLibrary {
     /// The library.
     pub library: Library,
-    /// What is declared of it.
+    /// Its declarations.
     pub declarations: Arc<Declarations>,
     /// Whether only one native thread, which the handle keeps, may call it.
     pub is_confined: bool,
@@ -100,32 +101,32 @@ pub struct OpenLibrary {
 pub struct ForeignFunction {
     /// The function.
     pub function: Function,
-    /// What types are looked up in.
+    /// The declarations in which types are looked up.
     pub declarations: Arc<Declarations>,
-    /// Whether it returns so soon that nobody need take over meanwhile.
+    /// Whether it returns so soon that no other worker need take over meanwhile.
     pub is_leaf: bool,
     /// Whether only one native thread, which the handle keeps, may call it.
     pub is_confined: bool,
 }
 
-/// A type, and what the names in it mean.
+/// A type, and the meanings of the names in it.
 #[derive(Clone)]
 pub struct KnownType {
     /// The type.
     pub c_type: Type,
-    /// What names are looked up in.
+    /// The declarations in which names are looked up.
     pub declarations: Arc<Declarations>,
 }
 
-/// Memory, and what is in it if that is known.
+/// Memory, and the type of its contents if that is known.
 pub struct ForeignMemory {
     /// The memory.
     pub memory: squall_foreign::NativeMemory,
-    /// What it holds.
+    /// The type of its contents.
     pub content: Option<KnownType>,
 }
 
-/// What the VM knows of C.
+/// The VM's data about C.
 #[derive(Default)]
 pub struct Foreign {
     natives: Mutex<Natives>,
@@ -154,7 +155,7 @@ struct Natives {
 /// A native part at an address of its own.
 struct Owned(NonNull<Native>);
 
-// SAFETY: native parts are `Send`, which the assertion below shows of what they consist of.
+// SAFETY: native parts are `Send`; the assertion below proves it for their components.
 unsafe impl Send for Owned {}
 
 const _: () = {
@@ -191,7 +192,7 @@ impl Foreign {
         self.expected.lock().iter_mut().for_each(visit);
     }
 
-    /// Follows the handles that survive, and puts aside what the others owned.
+    /// Follows the native handles that survive, and puts the native parts of the others aside.
     pub(crate) fn update(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
         let Natives { young, old, dead } = &mut *self.natives.lock();
         let mut candidates = std::mem::take(young);
@@ -203,8 +204,8 @@ impl Foreign {
         }
     }
 
-    /// C is expected to call the callback with this handle: until it is not, a program in which nothing goes on
-    /// waits for that.
+    /// C is expected to call the callback with this native handle: while it is expected, a program in which no strand
+    /// is ready waits for the call.
     pub fn expect(&self, vm: &Vm, handle: Object) {
         let mut expected = self.expected.lock();
         if !expected.contains(&handle.word()) {
@@ -230,14 +231,14 @@ impl Foreign {
         forgotten.iter().for_each(|_| vm.scheduler.end_outside());
     }
 
-    /// The program ends: nobody waits any more.
+    /// The program ends: no request waits any more.
     pub(crate) fn end(&self) {
         self.anchors.end();
         self.requests.end();
     }
 }
 
-/// Lets go of what dead handles owned. C's functions may be called by that.
+/// Drops the native parts of dead native handles. This may call functions of C.
 pub fn release_dead(thread: &Thread) {
     let dead = std::mem::take(&mut thread.vm.concurrency().foreign.natives.lock().dead);
     drop(dead);
@@ -259,7 +260,7 @@ pub fn make(thread: &mut Thread, body: Body) -> Result<Object, Failure> {
     Ok(handle)
 }
 
-/// The handle in a word, be it itself or its wrapper.
+/// The native handle in a word: itself or its wrapper.
 #[inline]
 pub fn handle(word: Word) -> Option<Object> {
     let object = word.as_object()?;
@@ -310,7 +311,7 @@ pub fn memory(word: Word) -> Result<&'static ForeignMemory, Failure> {
     }
 }
 
-/// Whether vats share what a handle owns.
+/// Whether vats share the native part of a native handle.
 pub fn is_shared(handle: Object) -> bool {
     !matches!(native_of(handle).body, Body::Memory(_) | Body::Callback(..))
 }
@@ -355,7 +356,7 @@ pub fn memory_reason(error: &squall_foreign::MemoryError) -> &'static str {
     }
 }
 
-/// The name of what is wrong with a library, or with what it should have.
+/// The name of the error of a library.
 pub fn library_reason(error: &squall_foreign::LibraryError) -> &'static str {
     use squall_foreign::LibraryError;
     match error {

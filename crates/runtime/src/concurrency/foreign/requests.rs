@@ -1,23 +1,23 @@
-//! Requests: C calls guest code from a native thread that does not run the callback's vat.
+//! Requests: C calls guest code from a native thread that does not run the callback's vat. Callbacks leave them, and
+//! workers begin them.
 //!
 //! Libraries have native threads of their own. When one of these calls a callback, the request waits in a queue
 //! until a worker takes it, and makes an exclusive strand in the callback's vat that serves it. The native thread
 //! waits for the answer. So callbacks of a vat run one after the other, between its turns or while one of
 //! these waits, for instance for the very C function that has made the other threads.
 //!
-//! The strand evaluates a block of the library (`lib/Foreign.ns`) with the request's number and an array of
-//! the arguments. That block gives an answer and, whatever happens, dismisses the request in the end; a
-//! request that is dismissed without an answer gets zero.
+//! The strand evaluates a block of the library (`lib/Foreign.ns`) with the request's number and an array of the
+//! arguments. That block gives an answer and, in any case, dismisses the request in the end; a request that is
+//! dismissed without an answer gets zero.
 //!
-//! | state | who has it |
+//! | state | place of the request |
 //! |---|---|
 //! | pending | the queue |
 //! | open | the table, by number |
-//! | answered | the native thread, which takes the answer and goes on |
+//! | answered | the native thread, which takes the answer and continues |
 //!
-//! With a seed, the machine's one right to run may be with a strand that is in C, and C may wait for the very thread
-//! that makes the request. So this sees to it that another native thread goes on with the schedule, if
-//! there is no answer soon.
+//! With a seed, the machine's only right to run may be with a strand that is in C, and C may wait for the very thread
+//! that makes the request. So if there is no answer soon, another native thread continues the schedule.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ struct Request {
     waiter: Option<WorkerId>,
 }
 
-/// What a native thread waits for.
+/// The state that a native thread waits on.
 #[derive(Default)]
 enum Answer {
     /// It has not come.
@@ -81,11 +81,11 @@ enum Answer {
     Given(CallbackAnswer),
 }
 
-/// With a seed, how long a call of C may keep the only right to run while another native thread of C's waits for an
-/// answer.
+/// With a seed, the time for which a call of C may keep the only right to run while another native thread of C waits
+/// for an answer.
 const SEEDED_PATIENCE: Duration = Duration::from_micros(500);
 
-/// A value from C that keeps what it consists of.
+/// A value from C that owns its data.
 enum Owned {
     Plain(Value<'static>),
     Record(Vec<u8>),
@@ -139,7 +139,7 @@ impl Request {
 }
 
 impl Requests {
-    /// The program has ended: nobody gets anything but zero any more.
+    /// The program has ended: all requests get zero from now on.
     pub(crate) fn end(&self) {
         self.is_ended.store(true, Ordering::SeqCst);
         let mut table = self.table.lock();
@@ -289,7 +289,7 @@ pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Fai
     Ok(Word::NIL)
 }
 
-/// Gives a request its answer, unless it has one; who waits for it goes on.
+/// Gives a request its answer, unless it has one; its waiting native thread continues.
 fn settle(thread: &mut Thread, request: &Request, answer: Answer) {
     request.settle(answer);
     if let Some(waiter) = request.waiter {

@@ -1,16 +1,16 @@
-//! Isolation: what becomes of a reference that goes from one vat to another.
+//! Isolation: wraps a reference that goes from one vat to another. Sends, promises and channels call it.
 //!
-//! | what goes | what arrives |
+//! | object | arrives as |
 //! |---|---|
 //! | a value | the same object |
-//! | a far reference to an object of the vat it goes to | that object |
+//! | a far reference to an object of the destination vat | that object |
 //! | any other far reference | the same |
 //! | a promise, or a group of promises | a promise of the other vat, which follows it |
 //! | a transfer object or array, if its class is a value by now | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
-//! Only the vat an object belongs to may look at what changes in it. So a transfer object is wrapped
-//! by its own vat; everything else may be wrapped anywhere.
+//! Only an object's own vat may read its mutable parts. So a transfer object is wrapped by its own vat; all other
+//! objects may be wrapped anywhere.
 
 mod transfer;
 
@@ -31,7 +31,7 @@ use crate::state::vm::Vm;
 enum Passage {
     /// As it is.
     Same,
-    /// As what a far reference leads to, or as it is.
+    /// The target of a far reference, or the word itself.
     Far,
     /// As a promise that follows it.
     Promise,
@@ -41,8 +41,8 @@ enum Passage {
     Reference,
 }
 
-/// The word as the other vat may have it. Both vats are reachable from roots; we are in the first one
-/// if something is to be copied. *GC point.*
+/// The word in the form in which the other vat may have it. Both vats are reachable from roots. If an object is to be
+/// copied, the thread runs the first vat. *GC point.*
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
     match passage(thread.vm, object) {
@@ -66,7 +66,8 @@ pub fn is_copied(vm: &Vm, word: Word) -> bool {
     word.as_object().is_some_and(|object| passage(vm, object) == Passage::Copy)
 }
 
-/// Whether the class of a transfer object is a value by now: it is not copied, and neither is what it leads to.
+/// Whether the class of a transfer object is a value by now: if not, neither the object nor the objects it leads to are
+/// copied.
 fn has_shared_class(vm: &Vm, object: Object) -> bool {
     values::is_value(vm, object.class())
 }
@@ -86,8 +87,8 @@ fn passage(vm: &Vm, object: Object) -> Passage {
     }
 }
 
-/// What a message takes along that is sent now, although it is not known yet where to: what would be copied is copied within
-/// its vat, so that the message does not change. *GC point.*
+/// The form of an argument in a message that is sent now to a receiver that is not known yet: transfer objects are
+/// copied within their vat, so that the message does not change. *GC point.*
 pub fn snapshot(thread: &mut Thread, word: Word, vat: VatRef) -> Result<Word, Failure> {
     match word.as_object() {
         Some(object)
@@ -154,7 +155,7 @@ fn wrap_promise(thread: &mut Thread, promise: Object, to: VatRef) -> Result<Word
     let result = made.map(|made| {
         let kept = thread.mutator.push_root(made.word());
         let original = thread.mutator.get(original).object_unchecked();
-        // Whatever vat we are in: from the other one, nothing is copied.
+        // The thread may run either vat: nothing of the other one is copied.
         promises::follow(thread, to, made, original);
         thread.mutator.get(kept)
     });

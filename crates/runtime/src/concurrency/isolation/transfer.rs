@@ -1,8 +1,8 @@
 //! Transfer objects: deep copies that preserve sharing and cycles.
 //!
-//! A copy starts with the words of its original. One after the other, the copies get their words
-//! wrapped: a word that is a transfer object itself is replaced by its copy, which joins the queue
-//! if it is new. So the native stack stays as it is, however deep the structure.
+//! A copy starts with the words of its original. One after the other, the copies get their words wrapped: a word that
+//! is a transfer object itself is replaced by its copy, which joins the queue if it is new. So deep structures do not
+//! deepen the native stack.
 //!
 //! The array of originals and copies is on the heap, where the collector updates it. The table that
 //! finds an original's place in it goes by identity hashes, which never change.
@@ -40,7 +40,7 @@ fn original_of(thread: &Thread, handle: RootHandle) -> Object {
     thread.mutator.get(handle).object_unchecked()
 }
 
-/// What has been copied so far.
+/// The copies made so far.
 struct Copies {
     /// The first original.
     first: RootHandle,
@@ -52,7 +52,7 @@ struct Copies {
     places: HashMap<u32, Vec<usize>>,
 }
 
-/// Room for so many pairs at first.
+/// The number of pairs that there is room for at first.
 const FIRST_PAIRS: usize = 4;
 
 impl Copies {
@@ -113,7 +113,7 @@ impl Copies {
         Some(self.copy_at(thread, *place))
     }
 
-    /// Copies an object as it is, to be wrapped in its turn. *GC point.*
+    /// Copies an object unchanged; its words are wrapped later. *GC point.*
     fn add(&mut self, thread: &mut Thread, original: Object) -> Result<Object, Failure> {
         let hash = original.identity_hash();
         let depth = thread.mutator.root_depth();

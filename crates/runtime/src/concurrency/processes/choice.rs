@@ -1,8 +1,8 @@
-//! `alt`: the guards behind it, and what is chosen.
+//! `alt`: reads its alternatives and makes the choice. The interpreter's handlers call it.
 //!
-//! Guards are instructions that are read rather than executed ([`squall_bytecode::verifier`] has seen to
-//! it that they are there). They are read once before the choice and once after it: what they depend on
-//! are registers, which do not change meanwhile.
+//! Alternatives are instructions that are read rather than executed ([`squall_bytecode::verifier`] has shown that they
+//! are there). They are read once before the choice and once after it: they depend on registers only, which do not
+//! change meanwhile.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ struct Guard {
     target: usize,
 }
 
-/// The guards behind the `alt` in the state whose conditions hold, in order.
+/// The alternatives of the `alt` in the state whose conditions hold, in order.
 fn guards(thread: &Thread) -> impl Iterator<Item = Guard> + use<> {
     let here = thread.activation();
     let function: &'static Function = here.function;
@@ -96,7 +96,7 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
     }
 }
 
-/// The strand that has waited in an `alt` goes on with what it was woken with.
+/// The strand that has waited in an `alt` continues with its delivery.
 pub fn chosen(thread: &mut Thread, site: &'static Site) {
     let value = thread.strand().object().slot(crate::state::strand::slots::VALUE);
     stand_at_alt(thread, site);

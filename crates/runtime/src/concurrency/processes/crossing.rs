@@ -1,7 +1,8 @@
-//! Channels, their ends, barriers and buckets on their way between objects of the library and typed code.
+//! Channels, their ends, barriers and buckets between objects of the library and typed code. Adapters and boxing
+//! convert them here.
 //!
-//! An object of the library holds in a slot what a register of typed code holds. What goes through a
-//! channel that both sides have is something that there are objects for: see [`crate::concurrency::channels`].
+//! An object of the library holds in a slot the word that a register of typed code holds. The elements of a channel
+//! that both sides have are values with objects: see [`crate::concurrency::channels`].
 
 use squall_heap::Word;
 
@@ -13,8 +14,8 @@ use crate::model::types::{Shape, Type};
 use crate::objects::string::make_string;
 use crate::state::thread::Thread;
 
-/// The class of the library whose instances stand for what registers of a type hold, and the slot where
-/// they have it.
+/// The class of the library whose instances stand for the contents of registers of a type, and the slot that holds
+/// these contents.
 fn wrapper(kind: Type) -> Option<(&'static str, &'static str)> {
     Some(match kind.shape() {
         Shape::Channel(_) => ("Channel", "channel"),
@@ -26,7 +27,8 @@ fn wrapper(kind: Type) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// What a register of this type holds for an object: itself, unless the type is one of communication.
+/// The contents of a register of this type for an object: the object itself, unless the type is a communication
+/// primitive.
 pub fn unwrapped(thread: &mut Thread, kind: Type, object: Word) -> Result<Word, Failure> {
     let Some((class, slot)) = wrapper(kind) else { return Ok(object) };
     let wrong = Failure::argument(object);
@@ -54,7 +56,7 @@ pub fn unwrapped(thread: &mut Thread, kind: Type, object: Word) -> Result<Word, 
     Ok(inner)
 }
 
-/// The channel of an object carries something else already, or what has no type.
+/// The channel of an object carries another type already, or a type without objects.
 fn other_type(thread: &mut Thread, object: Word, wanted: Type) -> Result<Failure, Failure> {
     let depth = thread.mutator.root_depth();
     let root = thread.mutator.push_root(object);

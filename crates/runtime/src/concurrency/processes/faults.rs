@@ -1,4 +1,4 @@
-//! Faults: exceptions as typed code sees them.
+//! Faults: exceptions in the form that typed code sees. The instructions that raise and catch call this module.
 //!
 //! Typed code knows no classes. It catches by the name of a fault, which stands for a class of the
 //! kernel, or for all exceptions; and it signals exceptions of one class, which carry a value.
@@ -22,7 +22,7 @@ pub fn number(vm: &Vm, exception: Word) -> i64 {
     behavior.and_then(of).map_or(0, |fault| fault as i64)
 }
 
-/// Signals an exception with what a register holds; or that itself, if it is one. *GC point.*
+/// Signals an exception with the contents of a register; or the contents, if they are an exception. *GC point.*
 pub fn raise(thread: &mut Thread, register: usize) {
     let word = match registers::to_word(thread, register) {
         Ok(word) => word,
@@ -37,7 +37,7 @@ pub fn raise(thread: &mut Thread, register: usize) {
     calls::fail_here(thread, Failure::with(FailureReason::Raised, word, Word::NIL));
 }
 
-/// Whether exceptions are what this is: those have a place for their trace.
+/// Whether the word is an exception, that is, an object with a place for its trace.
 fn is_exception(vm: &Vm, word: Word) -> bool {
     let behavior = word.as_object().and_then(|object| vm.behavior_of_layout(object.layout()));
     behavior.is_some_and(|behavior| behavior.slot_index(SlotContent::Trace).is_some())

@@ -1,13 +1,13 @@
 //! Forks: `par` and `par_for`, whose branches are strands with copies of a frame.
 //!
-//! The strand that forks is the *parent*. It makes a *join*, an object that all branches have, parks
-//! until all branches have ended, and is not to be ended before: the branches write into its frame. A
-//! branch stands in the parent's function, in a frame of its own, and leaves what it has defined to the
-//! parent when it ends. The maps of the function tell which registers that are
-//! ([`squall_bytecode::liveness`]); two branches never write the same one, so they need no lock.
+//! The strand that forks is the *parent*. It makes a *join*, an object that all branches have, and parks until all
+//! branches have ended. It must not be ended before: the branches write into its frame. A branch stands in the parent's
+//! function, in a frame of its own, and leaves its results to the parent when it ends. The maps of the function tell
+//! which registers these are ([`squall_bytecode::liveness`]); two branches never write the same one, so they need no
+//! lock.
 //!
-//! What branches define is not live in the parent's frame until they do so; where it is words, they are
-//! nil from the beginning, so that the collector finds words there at any time.
+//! The results of branches are not live in the parent's frame before they are left. Those that are words are nil from
+//! the beginning, so that the collector finds words there at any time.
 //!
 //! If a branch ends with an exception, the parent gets the first one, after all have ended. A branch
 //! that is killed kills the parent; a parent that is to be ended has its branches ended first. So the join
@@ -34,7 +34,7 @@ use crate::state::thread::{Thread, allocated};
 pub mod slots {
     /// The lock.
     pub const LOCK: usize = 0;
-    /// How many have to end before the parent goes on; the parent is one of them until it is parked.
+    /// The number of strands that have to end before the parent continues; the parent counts as one until it is parked.
     pub const REMAINING: usize = 1;
     /// The parent's strand object.
     pub const PARENT: usize = 2;
@@ -60,7 +60,7 @@ pub fn par(thread: &mut Thread, site: &'static Site) {
             match begin_branch(thread, here, branch) {
                 Ok(strand) => branches.push(strand),
                 Err(failure) => {
-                    // Nobody has seen them.
+                    // No other thread has seen them.
                     branches.into_iter().for_each(|strand| forget(thread, strand));
                     return Err(failure);
                 }
@@ -116,7 +116,7 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
     calls::finish(thread, site, outcome);
 }
 
-/// What is the same for all forks: makes the join, the thread's message, and lets `start` do the rest.
+/// The common part of all forks: makes the join and the thread's message; `start` does the rest.
 fn fork(
     thread: &mut Thread,
     site: &'static Site,
@@ -218,8 +218,8 @@ pub fn take_from_list(thread: &mut Thread, branch: Object) {
     waiting::unlock(mutator, join);
 }
 
-/// The branches of what a strand waits for, if that is the end of branches: whoever ends the strand ends
-/// them first.
+/// The branches that a strand waits for, if it waits for the end of branches: a thread that ends the strand ends them
+/// first.
 pub fn branches_awaited(thread: &mut Thread, parent: Object) -> Vec<Object> {
     let what = parent.slot(strand::slots::WAITS_FOR).as_object();
     let Some(join) = what.filter(|what| what.layout() == known::JOIN) else { return Vec::new() };
@@ -247,7 +247,7 @@ fn wait(thread: &mut Thread, join: Object) -> Outcome {
     Outcome::Park
 }
 
-/// The branch that stands at its `end_branch` leaves to its parent what that will read.
+/// The branch at its `end_branch` leaves to its parent the registers that the parent will read.
 pub fn leave_results(thread: &mut Thread) {
     let here = thread.activation();
     let Some(branch) = results_at(here.function, here.pc) else { return };
@@ -256,8 +256,8 @@ pub fn leave_results(thread: &mut Thread) {
     let frame = parent.state.get().frame;
     for register in branch.left.iter() {
         let content = get(thread, register.index());
-        // SAFETY: the parent is parked in the fork, and its frame is one of the same function. No other
-        // branch writes the register, nor does anybody read it before the parent goes on.
+        // SAFETY: the parent is parked in the fork, and its frame is one of the same function. No other branch writes
+        // the register, and nothing reads it before the parent continues.
         unsafe { frame.add(register.index()).write(content) };
     }
     // The collector looks at the frame of a strand that has changed.

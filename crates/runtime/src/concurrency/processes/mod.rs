@@ -1,15 +1,15 @@
-//! Processes of typed code: starting them, and what their instructions for communication do.
+//! Processes of typed code: starts them, and does their instructions for communication. The interpreter's handlers call
+//! this module.
 //!
-//! A process is a strand without a vat, which begins with a function instead of a message: its first
-//! frame is made by whoever starts it. So is a branch of a `par`, which begins in the middle of a
-//! function with a copy of a frame ([`forks`]). Channels, barriers and buckets are those that all
-//! processes share ([`crate::concurrency::channels`], [`crate::concurrency::locks`]).
+//! A process is a strand without a vat, which begins with a function instead of a message: the strand that starts it
+//! makes its first frame. The same holds for a branch of a `par`, which begins in the middle of a function with a copy
+//! of a frame ([`forks`]). Channels, barriers and buckets are those that all processes share
+//! ([`crate::concurrency::channels`], [`crate::concurrency::locks`]).
 //!
-//! Each function here does an instruction that may wait or fail: on entry the state stands at the
-//! instruction, on exit where execution goes on. Operands are registers of the activation there,
-//! which the collector updates, so they are read after the last GC point. What an instruction that has
-//! waited finds is put into its destination as a word; its link word, which is executed then
-//! ([`crate::model::module`]), makes it fit the register.
+//! Each function here does an instruction that may wait or fail: on entry the state stands at the instruction, on exit
+//! where execution continues. Operands are registers of the activation there, which the collector updates, so they are
+//! read after the last GC point. The result of a wait is put into the instruction's destination as a word; its link
+//! word, which is executed then ([`crate::model::module`]), converts it for the register.
 
 pub mod choice;
 pub mod crossing;
@@ -39,7 +39,7 @@ use crate::state::strand::{self, Model, Role, Standing, StrandRef};
 use crate::state::thread::{State, Thread, Window};
 use registers::{get, kind_of};
 
-/// Does something that others notice, and what comes of it.
+/// Does an operation that other strands notice, and acts on its outcome.
 fn perform(
     thread: &mut Thread,
     site: &'static Site,
@@ -53,7 +53,7 @@ fn perform(
     calls::finish(thread, site, outcome);
 }
 
-/// One register of the activation in the state, as the window of what takes one argument.
+/// One register of the activation in the state, as the window of an operation with one argument.
 fn operand(thread: &Thread, register: usize) -> Window {
     // SAFETY: the instruction in progress reads the register, so it is initialised, and in the frame.
     unsafe { Window::new(thread.state.frame.wrapping_add(register), 1) }
@@ -76,7 +76,7 @@ pub fn read(thread: &mut Thread, site: &'static Site, channel: usize) {
     perform(thread, site, |thread| channels::read(thread, operand(thread, channel)));
 }
 
-/// Writes a register to the channel in another one. *GC point.*
+/// Writes a register to the channel in another register. *GC point.*
 pub fn write(thread: &mut Thread, site: &'static Site, channel: usize, value: usize) {
     perform(thread, site, |thread| {
         if registers::is_any(thread, value) && !is_value(thread.vm, get(thread, value)) {
@@ -163,8 +163,8 @@ pub fn sleep(thread: &mut Thread, site: &'static Site, milliseconds: usize) {
     });
 }
 
-/// The time that a number of milliseconds in a register stands for: less than none is none, and more
-/// than anybody waits is a century.
+/// The duration of a number of milliseconds in a register: negative numbers count as 0, and the greatest duration is a
+/// century.
 fn duration(thread: &Thread, register: usize) -> Duration {
     const CENTURY: f64 = 100.0 * 365.25 * 24.0 * 60.0 * 60.0;
     let milliseconds = registers::to_double(thread, register);
@@ -183,7 +183,7 @@ pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> R
     let strand = make_strand(thread, process, Role::Typed)?;
     let frame = place_frame(strand, process)?;
     for index in 0..process.arguments as usize {
-        // SAFETY: the new frame has room for the arguments, and nobody else knows it.
+        // SAFETY: the new frame has room for the arguments, and no other thread knows it.
         unsafe { frame.add(index).write(get(thread, first + index)) };
     }
     begin_at(strand, process, frame, 0);
@@ -194,7 +194,7 @@ pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> R
     Ok(())
 }
 
-/// Makes a strand that begins in a function, with nobody's message. *GC point.*
+/// Makes a strand that begins in a function, without a message. *GC point.*
 fn make_strand(
     thread: &mut Thread,
     function: &'static Function,
@@ -226,7 +226,7 @@ fn begin_at(strand: StrandRef, function: &'static Function, frame: *mut Word, pc
     strand.standing.set(Standing::BeforeInstruction);
 }
 
-/// Goes on behind an instruction without a result.
+/// Continues after an instruction without a result.
 pub fn done(thread: &mut Thread, words: usize, result: Result<(), Failure>) {
     match result {
         Ok(()) => thread.state.pc = thread.state.pc.wrapping_add(words),

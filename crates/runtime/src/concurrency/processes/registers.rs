@@ -10,14 +10,14 @@ use crate::model::types::{Shape, Type};
 use crate::objects::typed::{lists, scalars};
 use crate::state::thread::Thread;
 
-/// What a register holds.
+/// The contents of a register.
 #[inline]
 pub fn get(thread: &Thread, register: usize) -> Word {
     // SAFETY: the instruction in progress names the register, so it is in the frame.
     unsafe { thread.state.frame.add(register).read() }
 }
 
-/// Replaces what a register holds.
+/// Replaces the contents of a register.
 #[inline]
 pub fn set(thread: &mut Thread, register: usize, content: Word) {
     // SAFETY: as for `get`.
@@ -38,7 +38,7 @@ pub fn is_any(thread: &Thread, register: usize) -> bool {
     matches!(kind_of(thread, register).shape(), Shape::Basic(RegisterType::Any))
 }
 
-/// What a register holds, as a word; a list is shared from now on. *GC point* if that needs a box.
+/// The contents of a register, as a word; a list is shared from now on. *GC point* if that needs a box.
 #[inline]
 pub fn to_word(thread: &mut Thread, register: usize) -> Result<Word, Failure> {
     let kind = kind_of(thread, register);
@@ -63,7 +63,7 @@ pub fn to_double(thread: &Thread, register: usize) -> f64 {
     }
 }
 
-/// What these registers hold is about to be held by others as well.
+/// The contents of these registers are about to be held by other registers as well.
 pub fn share(thread: &Thread, registers: Range<usize>) {
     for register in registers {
         if kind_of(thread, register).is_list() {

@@ -1,11 +1,11 @@
-//! Promises: results that are not there yet.
+//! Promises: results that may come later. Eventual sends make them, and turns settle them.
 //!
 //! A promise belongs to a vat, its *owner*; its outcome is an object of that vat. It is settled once:
 //! *resolved* with an object, or *broken* with an error. It may be decided before: then it *follows*
 //! another promise, or its outcome is on the way through the owner's mailbox.
 //!
-//! What is to happen when a promise is settled is in a list of *reactions*. A reaction is the message
-//! that it becomes, linked through the messages' own links, so settling allocates nothing:
+//! A promise has a list of *reactions*, for the moment when it is settled. A reaction is the message that it becomes,
+//! linked through the messages' own links, so settling allocates nothing:
 //!
 //! | kind of the message | reaction | becomes |
 //! |---|---|---|
@@ -20,10 +20,9 @@
 //! by generation. The promises still to be settled are in a list, linked like the reactions, so that
 //! chains of any length take constant native stack.
 //!
-//! Isolation. A promise may be settled from any vat: state and reactions change under the lock. What
-//! is copied on the way to another vat, though, is read by its own vat only. So where the outcome of a
-//! promise, or an argument of a message that waits for it, is to be copied, the promise is settled in
-//! a turn of its owner.
+//! Isolation. A promise may be settled from any vat: state and reactions change under the lock. But an object that is
+//! copied on the way to another vat is read by its own vat only. So where the outcome of a promise, or an argument of a
+//! message that waits for it, is to be copied, the promise is settled in a turn of its owner.
 
 mod origins;
 mod reactions;
@@ -75,13 +74,13 @@ pub mod slots {
 /// Where a group of promises has its promise.
 const GROUP_PROMISE: usize = 0;
 
-/// What is known of a promise.
+/// The state of a promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i64)]
 pub enum State {
     /// Nothing.
     Unresolved = 0,
-    /// What its outcome will be that of.
+    /// The source of its outcome is known.
     Decided = 1,
     /// It is resolved with its outcome.
     Resolved = 2,
@@ -95,7 +94,7 @@ pub const RESOLVE: Word = Word::TRUE;
 pub const BREAK: Word = Word::FALSE;
 /// The argument of a message, where there is one.
 const ARGUMENT: usize = messages::RECEIVER + 1;
-/// Set in promises that are recorded as broken without anybody who cares.
+/// Set in promises that are recorded as broken without a reaction.
 const RECORDED: Flag = Flag::First;
 
 /// The message of the embedder in progress.
@@ -119,7 +118,7 @@ impl Embedder {
         self.is_done.load(Ordering::Acquire)
     }
 
-    /// How it ended, and with what.
+    /// Its ending and its outcome.
     pub fn take(&self) -> Option<(Ending, Word)> {
         let mut result = self.result.lock();
         self.is_done.store(false, Ordering::Relaxed);
@@ -170,7 +169,7 @@ pub fn owner(promise: Object) -> VatRef {
     VatRef::of_object(promise.slot(slots::OWNER).object_unchecked())
 }
 
-/// What is known of a promise; under its lock, what is true.
+/// The state of a promise; reliable under its lock only.
 pub fn state(promise: Object) -> State {
     match promise.slot(slots::STATE).as_small_integer() {
         Some(1) => State::Decided,
@@ -185,7 +184,7 @@ fn set_state(thread: &mut Thread, promise: Object, state: State) {
     promise.set_slot(&mut thread.mutator, slots::STATE, state);
 }
 
-/// A strand of this vat has ended: who wants the result, as its message says, gets it. *GC point.*
+/// A strand of this vat has ended: settles the promise for its result, if its message has one. *GC point.*
 pub fn settle_result(
     thread: &mut Thread,
     vat: Option<VatRef>,

@@ -1,8 +1,8 @@
-//! Where promises come from, and which of them broke without anybody who cares.
+//! The origins of promises, and the record of those that broke without a reaction. The end of the program reports it.
 //!
-//! The origin of a promise is the site of the call that made it. A promise that is broken while it
-//! has no reactions is recorded, and forgotten again once it gets one; what is left when the program
-//! ends goes to the standard error output. Only the first few are kept.
+//! The origin of a promise is the site of the call that made it. A promise that is broken while it has no reactions is
+//! recorded, and forgotten again once it gets one; the promises that remain when the program ends are reported on the
+//! standard error output. Only the first few are kept.
 
 use std::fmt::Write;
 
@@ -70,7 +70,7 @@ pub(super) fn forget(vm: &Vm, promise: Object) {
     }
 }
 
-/// Tells the user about broken promises that nobody cared for, now that the program has ended.
+/// Reports broken promises without reactions, now that the program has ended.
 pub fn report_unhandled(vm: &Vm) {
     let record = vm.concurrency().unhandled.0.lock();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! What happens when a promise is settled.
+//! Reactions: what is added to a promise, and what it becomes when the promise is settled.
 
 use squall_heap::{Object, RootHandle, Word};
 
@@ -13,9 +13,8 @@ use crate::state::thread::{Thread, Window, allocated};
 use crate::state::vat::{self, VatRef};
 use crate::state::vm::Vm;
 
-/// Adds callbacks to the promise in the window's first word: for an object the second word, for an
-/// error the third one, if they are not nil. Answers a promise for what the callback answers.
-/// *GC point.*
+/// Adds callbacks to the promise in the window's first word: for an object the second word, for an error the third one,
+/// if they are not nil. Answers a promise for the callback's answer. *GC point.*
 pub fn add_callbacks(
     thread: &mut Thread,
     here: VatRef,
@@ -61,7 +60,7 @@ fn is_other(callback: Word) -> bool {
     callback != Word::NIL && block::closure(callback).is_none()
 }
 
-/// What objects that are no closures are sent in place of an evaluation.
+/// The message to objects that are no closures, in place of an evaluation.
 const EVALUATE: &str = "cull:";
 
 /// Adds a reaction to a promise; if that is settled, the reaction is due at once. *GC point.*
@@ -74,7 +73,7 @@ pub fn add_reaction(thread: &mut Thread, here: VatRef, promise: Object, reaction
             None => promise.set_slot(&mut thread.mutator, slots::FIRST, reaction.word()),
         }
         promise.set_slot(&mut thread.mutator, slots::LAST, reaction.word());
-        // Nobody settles the result before the reaction is due, so it is still ours; see `unsettled`.
+        // The result is not settled before the reaction is due, so its slot is still free; see `unsettled`.
         if let Some(result) = reaction.element(messages::RESULT).as_object() {
             result.set_slot(&mut thread.mutator, slots::OUTCOME, promise.word());
         }

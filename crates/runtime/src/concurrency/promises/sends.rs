@@ -1,4 +1,5 @@
-//! Eventual sends.
+//! Eventual sends: posts a message to the receiver's vat, or adds it to a promise's reactions. Tiers and primitives
+//! call this module.
 
 use squall_heap::{Object, Word};
 
@@ -66,8 +67,8 @@ fn send_to(
     })
 }
 
-/// Wraps the arguments in the window for the vat of their receiver, if that is a far reference, and puts what it
-/// refers to in its place; answers the vat. *GC point.*
+/// Wraps the arguments in the window for the vat of their receiver. If the receiver is a far reference, puts its target
+/// in its place. Answers the vat. *GC point.*
 fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<VatRef>, Failure> {
     let target = receiver_vat(window.get(0));
     if let Some(target) = target {

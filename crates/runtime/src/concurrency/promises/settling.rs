@@ -1,4 +1,5 @@
-//! Settling promises.
+//! Settling promises: with an object, an error, or another promise. Resolvers, turns and followed promises call this
+//! module.
 
 use squall_heap::{Object, RootHandle, Word};
 
@@ -14,8 +15,8 @@ use crate::objects::far_reference;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vat::{self, VatRef};
 
-/// Resolves a promise with an object of the vat we are in, or makes it follow that, if it is a
-/// promise. Does nothing if that was decided before, or if both are the same. *GC point.*
+/// Resolves a promise with an object of the thread's vat, or makes it follow the object, if that is a promise. Does
+/// nothing if the promise was decided before, or if both are the same. *GC point.*
 pub fn resolve(thread: &mut Thread, here: VatRef, promise: Object, object: Word) {
     match promise_in(thread.vm, object) {
         Some(other) if other == promise => {}
@@ -28,8 +29,7 @@ pub fn resolve(thread: &mut Thread, here: VatRef, promise: Object, object: Word)
     }
 }
 
-/// Breaks a promise with an object of the vat we are in, unless that was decided before.
-/// *GC point.*
+/// Breaks a promise with an object of the thread's vat, unless the promise was decided before. *GC point.*
 pub fn break_with(thread: &mut Thread, here: VatRef, promise: Object, error: Word) {
     settle(thread, here, promise, BREAK, error);
 }
@@ -40,7 +40,7 @@ fn settle(thread: &mut Thread, here: VatRef, promise: Object, kind: Word, outcom
     }
 }
 
-/// Whether the caller is the one who decides what becomes of a promise.
+/// Decides a promise for the caller; false if it was decided before.
 fn decide(thread: &mut Thread, promise: Object) -> bool {
     waiting::lock(&mut thread.mutator, promise);
     let is_open = state(promise) == State::Unresolved;
@@ -51,7 +51,7 @@ fn decide(thread: &mut Thread, promise: Object) -> bool {
     is_open
 }
 
-/// Settles a promise, about which we have decided, with an object of the vat we are in. *GC point.*
+/// Settles a promise that the caller has decided, with an object of the thread's vat. *GC point.*
 pub(super) fn settle_decided(
     thread: &mut Thread,
     here: VatRef,
@@ -75,7 +75,7 @@ pub(super) fn settle_decided(
     publish(thread, here, promise, kind, outcome);
 }
 
-/// Makes a promise, about which we have decided, settle as, and when, another one does. *GC point.*
+/// Makes a promise that the caller has decided follow another one. *GC point.*
 pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object) {
     let depth = thread.mutator.root_depth();
     let (promise, other) =
@@ -98,8 +98,8 @@ pub(super) fn follow_settled(thread: &mut Thread, here: VatRef, other: Object, r
     let kind = if state(other) == State::Broken { BREAK } else { RESOLVE };
     let outcome = other.slot(slots::OUTCOME);
     let source = owner(other);
-    // An outcome that would have to be copied is left to its vat, and so is an error that is itself
-    // a promise: those could be nested without end.
+    // An outcome that would have to be copied is left to its vat, and so is an error that is itself a promise: those
+    // could be nested without end.
     let is_late = isolation::is_copied(thread.vm, outcome) && source != here
         || promise_in(thread.vm, outcome).is_some();
     if is_late {
@@ -134,8 +134,8 @@ fn make_settlement(
     Ok(message)
 }
 
-/// Settles a promise, about which we have decided, with an outcome that belongs to its owner; then
-/// those that follow it. *GC point.*
+/// Settles a promise that the caller has decided, with an outcome that belongs to its owner; then the promises that
+/// follow it. *GC point.*
 pub(super) fn publish(
     thread: &mut Thread,
     here: VatRef,
@@ -169,12 +169,11 @@ struct Publication {
     last: RootHandle,
 }
 
-/// What comes next for a promise that is being settled.
+/// The next step for a promise that is being settled.
 enum Step {
     /// The reactions that were taken are done.
     React,
-    /// Its owner goes on, since among the reactions is a message to another vat with something to be
-    /// copied.
+    /// Its owner continues, since one of the reactions is a message to another vat with an object to copy.
     HandOver,
     /// Nothing: it is settled.
     Done,
@@ -231,9 +230,9 @@ impl Publication {
         }
     }
 
-    /// Takes the promise's reactions, if there are some; otherwise gives it its outcome. As long as
-    /// reactions are being done, others are added behind them: who finds the promise settled may send a
-    /// message at once, which overtakes none.
+    /// Takes the promise's reactions, if there are some; otherwise gives it its outcome. While reactions are processed,
+    /// later ones are added after them. A strand that finds the promise settled may send a message at once, so that
+    /// message overtakes none.
     fn settle(&mut self, thread: &mut Thread, kind: Word) -> Step {
         let (promise, outcome) = (self.promise(thread), thread.mutator.get(self.outcome));
         let end = if kind == RESOLVE { State::Resolved } else { State::Broken };

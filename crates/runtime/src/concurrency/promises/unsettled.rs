@@ -1,9 +1,9 @@
-//! Why a promise is not settled: which others it waits for, where they come from, and who is to settle
-//! the last of them. For reports.
+//! The reasons why a promise is not settled, for reports: the promises that it waits for, their origins, and the strand
+//! that is to settle the last of them.
 //!
-//! A promise that follows another one, or is for what a reaction to another one answers, refers to
-//! that in the slot of its outcome until it is settled itself (`add_reaction` sees to that). So
-//! the way leads from promise to promise, to one that a strand is to settle, or nobody.
+//! A promise that follows another one, or is for the answer of a reaction to another one, refers to that promise in the
+//! slot of its outcome until it is settled itself (`add_reaction` ensures that). So the path leads from promise to
+//! promise, to one that a strand is to settle, or none.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -19,24 +19,24 @@ use crate::state::vat::VatRef;
 /// How many promises a report shows at each end of a long way.
 const SHOWN: usize = 4;
 
-/// Who is to settle a promise that waits for no other one.
+/// The strand or event that is to settle a promise which waits for no other one.
 pub enum Settler {
     /// A strand: it is its result.
     Strand(StrandRef),
-    /// Nobody before this turn has ended: it is the result of a later turn of the same vat.
+    /// No strand before this turn has ended: the promise is for the result of a later turn of the same vat.
     After(StrandRef),
-    /// Nobody: it is the result of a turn that would come after one that was lost.
+    /// No strand: the promise is for the result of a turn that would come after a lost one.
     AfterLost,
-    /// Nobody: it is the result of a message to an actor that may not begin.
+    /// No strand: the promise is for the result of a message to an actor that may not begin.
     Held,
     /// One of those that wait for it.
     Circle,
-    /// Nobody that one can see.
+    /// No known strand.
     Nobody,
 }
 
-/// Describes the places of a promise and of those it waits for; answers who is to settle the last.
-/// Nothing changes meanwhile.
+/// Describes the origins of a promise and of those it waits for; answers the settler of the last. Nothing changes
+/// meanwhile.
 pub fn describe(
     promise: Object,
     strands: &[StrandRef],

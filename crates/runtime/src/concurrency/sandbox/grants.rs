@@ -1,9 +1,9 @@
-//! Grants: what the strands of a sandbox may do to the world.
+//! Grants: the access of a sandbox's strands to the world. Primitives and the linker check them.
 //!
-//! A sandbox is granted modules by their names when it is made, and none by default. What a strand does there needs the
-//! grant of its sandbox and of all those around it, on top of the permissions that the program has
-//! ([`crate::model::permissions`]). It does not matter how the strand came by the object that it asks: authority is
-//! looked at where the machine meets the world, in the primitives, and where imports are linked.
+//! A sandbox is granted modules by their names when it is made, and none by default. A strand's access needs the grant
+//! of its sandbox and of all those around it, in addition to the permissions of the program
+//! ([`crate::model::permissions`]). It does not matter how the strand got the object that it asks: authority is checked
+//! where the machine meets the world, in the primitives, and where imports are linked.
 //!
 //! | name | needed for |
 //! |---|---|
@@ -19,7 +19,7 @@
 //! | `os` | processes of the system, signals, the environment |
 //! | `system` | ending the program, its arguments, reading modules from files, collections |
 //!
-//! Who wants to end the program without the grant ends the sandbox.
+//! A strand that wants to end the program without the grant ends its sandbox.
 
 use squall_heap::Word;
 
@@ -80,7 +80,7 @@ pub fn module_of(function: &str) -> &str {
     module.filter(|module| module.starts_with(HOST_PREFIX)).unwrap_or("host")
 }
 
-/// What a guest array of names grants. Anything else than such names is refused.
+/// The grants in a guest array of names. An array with other objects is refused.
 pub(crate) fn of_array(array: Word) -> Result<Grants, Failure> {
     let object = array.as_object().filter(|object| object.layout().format().has_elements());
     let object = object.ok_or(Failure::argument(array))?;

@@ -1,9 +1,10 @@
-//! Measuring a sandbox: the bytes that are reachable from its strands and vats, and from nothing that everybody has.
+//! Measures a sandbox: the bytes that are reachable from its strands and vats, and not from shared objects. Metering
+//! calls it while all mutators stand.
 //!
-//! This is accounting without partitions, after Wick and Flatt ("Memory accounting without partitions", ISMM 2004): objects do
-//! not say whose they are, and who is asked is who reaches them. What the kernel, the platform and the constants of
-//! functions reach is everybody's, and nobody's. What two sandboxes share is counted in both, and what a value that a
-//! sandbox was given holds is counted there, too: it keeps it alive.
+//! This is accounting without partitions, after Wick and Flatt ("Memory accounting without partitions", ISMM 2004):
+//! objects do not record an owner; a sandbox owns the objects that it reaches. Objects that the kernel, the platform
+//! and the constants of functions reach are shared, and belong to no sandbox. Objects that two sandboxes share count in
+//! both, and so does the memory of a value that a sandbox was given: the sandbox keeps it alive.
 //!
 //! References to the inside of other vats are not followed: far references, promises, strands, vats of others.
 //!
@@ -69,7 +70,7 @@ impl Walk {
         other.is_some_and(|other| other.is_in(self.sandbox))
     }
 
-    /// Counts an object, and adds what it leads to.
+    /// Counts an object, and adds the objects that it refers to.
     fn scan(&mut self, object: Object) {
         let layout = object.layout();
         let is_inside = match layout {

@@ -1,14 +1,14 @@
-//! Metering: counting what the strand that runs here uses.
+//! Metering: counts the consumption of the running strand. Polls, calls and the heap draw through it.
 //!
 //! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
 //! left. While a strand of a sandbox runs, the thread's frame limit is 0, so that it comes to a slow poll at each call
 //! and each turn of a loop, where fuel is counted.
 //!
-//! Fuel is drawn in portions, from the sandbox and those around it, and what is left of one is given back when
-//! the strand stops. So if several strands of a sandbox run in parallel, it may be over while they still have some,
-//! no more than a portion each.
+//! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
+//! stops. So if several strands of a sandbox run in parallel, the sandbox may be over while they still have some fuel,
+//! at most a portion each.
 //!
-//! Memory is counted by the heap ([`squall_heap::Mutator::begin_meter`]), likewise in portions.
+//! The heap counts memory ([`squall_heap::Mutator::begin_meter`]), also in portions.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -25,8 +25,8 @@ const FUEL_PORTION: i64 = 1000;
 /// How many bytes are drawn at a time.
 const HEAP_PORTION: i64 = 64 << 10;
 
-/// Draws up to so much from a sandbox and those around it that have a budget; answers how much, or the
-/// sandbox that has nothing left.
+/// Draws up to `wanted` from a sandbox and those around it that have a budget; answers the amount, or the sandbox whose
+/// budget is used up.
 fn draw(
     sandbox: SandboxRef,
     wanted: i64,
@@ -41,7 +41,7 @@ fn draw(
         }
         amount = amount.min(left);
     }
-    // Several threads may draw at the same time: what is left is then less than nothing for a while.
+    // Several threads may draw at the same time: then the rest is negative for a while.
     sandbox.chain().for_each(|sandbox| _ = of(&sandbox).fetch_sub(amount, Ordering::Relaxed));
     Ok(amount)
 }
@@ -94,8 +94,8 @@ fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Fail
     }
 }
 
-/// The strand that runs has made something that is never freed, of so many bytes: they count for its sandboxes as long as
-/// these are there.
+/// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
+/// exist.
 #[inline]
 pub fn count_kept(thread: &mut Thread, bytes: usize) {
     if let Some(sandbox) = thread.sandbox {
@@ -130,12 +130,12 @@ fn refuse(thread: &mut Thread, sandbox: SandboxRef, reason: Reason) -> Failure {
     Failure::elsewhere()
 }
 
-/// How much more the strand that runs on a thread may allocate, which has used up what it had: its
-/// sandboxes are asked. Nothing if one has to measure first.
+/// The number of bytes that the strand on a thread, which has used up its allowance, may allocate in addition: its
+/// sandboxes are asked. `None` if the sandbox must be measured first.
 pub(crate) fn draw_memory(thread: &Thread, wanted: usize) -> Option<u64> {
     let sandbox = thread.sandbox?;
     if sandbox.is_over() {
-        // What ends it needs some.
+        // The handling of the end needs some memory.
         return Some(HEAP_PORTION as u64);
     }
     let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);

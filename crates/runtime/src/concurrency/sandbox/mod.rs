@@ -1,34 +1,37 @@
-//! Sandboxes: budgets for code that is not trusted, and the end of what exceeds them.
+//! Sandboxes: budgets for untrusted code, and the end of a sandbox that exceeds them. Guest programs and embedders make
+//! sandboxes through the primitives.
 //!
-//! | module | what it is about |
+//! | module | subject |
 //! |---|---|
-//! | this one | sandboxes as a tree; what belongs to one; how one ends |
-//! | [`grants`] | what the strands of one may do to the world |
-//! | [`metering`] | counting what the strand that runs uses |
-//! | [`memory`] | measuring what is reachable from a sandbox |
+//! | this one | sandboxes as a tree; the strands and vats of one; the end of one |
+//! | [`grants`] | the access of a sandbox to the world |
+//! | [`metering`] | the consumption of the running strand |
+//! | [`memory`] | the bytes reachable from a sandbox |
 //!
-//! Strands and vats belong to a sandbox, or to none. A strand that is made belongs to that of the strand which makes it,
-//! and so does a vat; a turn belongs to that of its vat. So whatever is started in a sandbox stays there, and a message that
-//! comes out of it is processed at the receiver's own expense.
+//! A strand or vat belongs to a sandbox, or to none. A new strand belongs to the sandbox of the strand that makes it,
+//! and so does a new vat; a turn belongs to the sandbox of its vat. So strands that are started in a sandbox stay in
+//! it, and the receiver of a message from a sandbox pays for its processing.
 //!
-//! A sandbox may be in another one: what it uses counts there as well, and it ends with it.
+//! A sandbox may be inside of another one: its consumption counts there as well, and it ends with the outer one.
 //!
-//! | budget | counts | looked at |
+//! | budget | counts | checked |
 //! |---|---|---|
 //! | fuel | calls, and turns of loops | at each of them |
-//! | heap | bytes that are reachable from strands and vats of the sandbox | when a quarter of the budget, or what is left of it, was allocated |
+//! | heap | bytes that are reachable from strands and vats of the sandbox | when a quarter of the budget, or the rest of it, was allocated |
 //! | strands | strands that have not ended, turns among them | when one is made |
 //! | messages | eventual sends, messages after a delay, writes to channels | before each of them |
 //!
 //! # The end
 //!
-//! Who finds a budget used up says so in the sandbox, which is *over* from then on. Its strands do not go on: each
-//! entry into one looks whether it is over, and so does each poll. An *errand* (`embedding/errands.rs`) sees to those that are parked, reports, and
-//! settles the promise for the end. A strand that is ended so leaves all its activations at once: no handler and no
-//! `ensure:` block runs, for it could run for ever. Only frames of C are left by returning to them.
+//! A strand that finds a budget used up reports that to the sandbox, which is *over* from then on. Its strands do not
+//! continue: each entry into a strand checks whether its sandbox is over, and so does each poll. An *errand*
+//! (`embedding/errands.rs`) ends the parked strands, reports, and settles the promise for the end. A strand that is
+//! ended in this way leaves all its activations at once: no handler and no `ensure:` block runs, since it could run for
+//! ever. Only frames of C are left by returning to them.
 //!
-//! Nothing else is touched. Promises for the results of its strands and of messages to its actors break. Who waits at a
-//! channel that only the sandbox would have used waits on, and reports of deadlocks name the sandboxes that are over.
+//! Nothing else is touched. Promises for the results of its strands and of messages to its actors break. A strand that
+//! waits at a channel which only the sandbox would have used waits on, and reports of deadlocks name the sandboxes that
+//! are over.
 //!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead.
 
@@ -111,8 +114,8 @@ pub fn confine_program(
     Ok(())
 }
 
-/// A budget of a sandbox is used up, by the strand that runs here if one does. The caller may hold up the
-/// machine, and sees to it that the strand does not go on.
+/// A budget of a sandbox is used up, by the running strand if there is one. The caller may stop the machine for a
+/// moment, and ensures that the strand does not continue.
 pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
     let budgets = sandbox.budgets();
     let amount = match reason {

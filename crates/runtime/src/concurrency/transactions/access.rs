@@ -1,4 +1,5 @@
-//! The one place that decides how a slot or an element is accessed.
+//! The one place that decides how a slot or an element is accessed. Tiers and primitives call it for everything that
+//! guests can write.
 //!
 //! | the strand's vat | in a transaction | access |
 //! |---|---|---|
@@ -10,11 +11,11 @@
 //! [`load`] and [`store`]; everything else calls [`element`], [`set_element`] and so on, which look at
 //! [`Thread::is_guarded`].
 //!
-//! What answers `None`, `false` or [`Failure::elsewhere`] did not happen: the saved state says where
-//! execution goes on, be it at the begin of the transaction or, after a wait, at this very access.
+//! An access that answers `None`, `false` or [`Failure::elsewhere`] did not happen: execution continues at the saved
+//! state, which is the begin of the transaction or, after a wait, this very access.
 //!
-//! No access is a GC point: a strand that has to wait is parked, and makes the access again when it goes on.
-//! So the words that a caller has read before an access are good after it.
+//! No access is a GC point: a strand that has to wait is parked, and repeats the access when it continues. So words
+//! that a caller has read before an access are valid after it.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -30,7 +31,7 @@ use crate::state::transactions::memory::{
 
 /// A place in an object that guests can write.
 pub trait Place: Copy {
-    /// What is there.
+    /// The contents.
     fn load(self, object: Object) -> Word;
     /// Puts a word there.
     fn store(self, thread: &mut Thread, object: Object, value: Word);
@@ -205,7 +206,7 @@ fn write(
     if store(thread, object, place, value) { Ok(()) } else { Err(Failure::elsewhere()) }
 }
 
-/// What is in a slot, for any vat.
+/// The contents of a slot, for any vat.
 #[inline]
 pub fn slot(thread: &mut Thread, object: Object, index: usize) -> Result<Word, Failure> {
     read(thread, object, Slot(index))
@@ -222,7 +223,7 @@ pub fn set_slot(
     write(thread, object, Slot(index), value)
 }
 
-/// What is in an element, counted from 0, for any vat.
+/// The contents of an element, counted from 0, for any vat.
 #[inline]
 pub fn element(thread: &mut Thread, array: Object, index: usize) -> Result<Word, Failure> {
     read(thread, array, Element(index))

@@ -1,11 +1,11 @@
-//! Effects: what a transaction does beyond memory.
+//! Effects: actions of a transaction beyond memory. Primitives leave them here, and the commit performs them.
 //!
 //! | effect | meaning within a transaction |
 //! |---|---|
 //! | output, eventual sends, resolving promises | happen after the commit, in order |
 //! | everything else that others can notice, or that waits | makes the transaction inevitable, then happens at once |
 //!
-//! The first kind answers nothing that depends on others, so nobody can tell that it happens later. A
+//! An effect of the first kind answers nothing that depends on other strands, so its delay cannot be observed. A
 //! primitive of the second kind has the shape [`Shape::Effect`](crate::model::primitive::Shape::Effect).
 
 use squall_heap::Word;
@@ -21,7 +21,7 @@ pub fn pending(thread: &mut Thread) -> Option<&mut Effects> {
     thread.transaction.as_deref_mut().map(|transaction| &mut transaction.effects)
 }
 
-/// The same, for output: a transaction that cannot go back writes at once.
+/// The pending effects, for output: a transaction that cannot go back writes at once.
 pub fn pending_output(thread: &mut Thread) -> Option<&mut Effects> {
     let transaction = thread.transaction.as_deref_mut()?;
     (!transaction.has_effect()).then_some(&mut transaction.effects)
@@ -51,8 +51,8 @@ fn perform_one(thread: &mut Thread, kind: &Kind) {
         Kind::Error(text) => thread.mutator.native(|| host.write_error(text)),
         Kind::Send(site) => {
             let words = thread.message.len() - 1;
-            // SAFETY: the message has a result and words behind it, and is not changed before they were
-            // copied into the new message.
+            // SAFETY: the message has a result and further words, and does not change before they are copied into the
+            // new message.
             let window = unsafe { Window::new(thread.message.as_mut_ptr().add(1), words) };
             promises::send_deferred(thread, site, window);
         }

@@ -1,15 +1,15 @@
-//! How a vat's strands come to take part in transactions.
+//! Guarding: makes the strands of a vat take part in transactions. The first transaction of a vat calls it.
 //!
 //! A vat without transactions is plain: its accesses are bare. Its first transaction gives it a memory, and
 //! begins only when no strand of the vat accesses anything bare any more:
 //!
 //! 1. the strand that begins the transaction sets the vat's memory;
-//! 2. it stops all threads for a moment, so that from then on who begins to run a strand, or comes back from
-//!    outside, finds the memory, and who has begun before has said so in
+//! 2. it stops all threads for a moment. From then on a thread that begins to run a strand, or comes back from outside,
+//!    finds the memory; a thread that has begun before has noted that in
 //!    [`Thread::plain_in`](crate::state::thread::Thread::plain_in);
 //! 3. it asks every thread that runs a strand of the vat with bare accesses to poll, and waits until there is none;
-//! 4. a thread that polls and finds a memory goes on with guarded accesses. Whoever does so, or ceases to run a
-//!    strand, [tells](Thread::leave_plain) the one that waits.
+//! 4. a thread that polls and finds a memory continues with guarded accesses. A thread that does so, or stops running a
+//!    strand, [tells](Thread::leave_plain) the waiting one.
 //!
 //! A thread whose strand is outside, in the system or in C, accesses nothing, and looks when it comes back. If
 //! C has called guest code that has made the vat guarded, the loop below that of the callback is *out of
@@ -21,8 +21,8 @@ use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence;
 use crate::state::vat;
 
-/// Makes the vat of the strand that runs guarded, unless it is; its thread goes on with guarded accesses
-/// after the call in progress. *GC point.*
+/// Makes the vat of the running strand guarded, unless it is; the thread continues with guarded accesses after the call
+/// in progress. *GC point.*
 pub fn take_part(thread: &mut Thread) -> Result<&'static Memory, Failure> {
     if let Some(memory) = thread.memory {
         return Ok(memory);

@@ -1,18 +1,18 @@
-//! Software transactional memory: what the protocol of [`squall_transactions`] is in a VM with objects,
-//! strands and a moving collector.
+//! Software transactional memory: the protocol of [`squall_transactions`] in a VM with objects, strands and a moving
+//! collector. The library's `atomic:` uses it through primitives.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | [`access`] | **the one place that decides how a slot or an element is accessed** |
-//! | [`memory`] | the transactional memory of a vat: stripes, who wrote them, the right to be inevitable |
-//! | [`writes`] | what a transaction has written and not committed |
+//! | [`memory`] | the transactional memory of a vat: stripes, their writers, the right to be inevitable |
+//! | [`writes`] | the uncommitted writes of a transaction |
 //! | [`transaction`] | a transaction: begin, commit, conflict, marks to go back to |
 //! | [`alone`] | threads that have the memory of a vat for themselves, and need not lock |
-//! | [`effects`] | what waits for the commit; what makes a transaction inevitable |
-//! | [`logs`] | the native memory that transactions have, and its limit |
+//! | [`effects`] | effects that wait for the commit, or make a transaction inevitable |
+//! | [`logs`] | the native memory of transactions, and its limit |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
-//! | [`guarding`] | how a vat's strands come to take part |
-//! | [`statistics`] | counts, and which lines got into each other's way |
+//! | [`guarding`] | makes a vat's strands take part |
+//! | [`statistics`] | counts, and the lines that were in conflict |
 //!
 //! # What is protected, and by what
 //!
@@ -33,10 +33,10 @@
 //!   the strand. The collector visits the words in it with those of the strand's frames.
 //! - Between [`acquire`](squall_transactions::Attempt::acquire) and the end of a commit there is no GC point
 //!   and no poll, so locks are held for a short time only.
-//! - A conflict cuts the strand's stack back to the activation that began the transaction, and goes on at
-//!   the instruction that did, without running `ensure:` blocks: nothing of it has happened. Who finds one
-//!   answers [`Failure::elsewhere`](crate::model::outcome::Failure::elsewhere), or what says the same; the saved
-//!   state says where execution goes on.
+//! - A conflict cuts the strand's stack back to the activation that began the transaction, and execution continues at
+//!   the instruction that did, without running `ensure:` blocks: nothing of the transaction has happened. The function
+//!   that finds a conflict answers [`Failure::elsewhere`](crate::model::outcome::Failure::elsewhere), or an equivalent;
+//!   execution continues at the saved state.
 
 pub mod access;
 pub mod effects;

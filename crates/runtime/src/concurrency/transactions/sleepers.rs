@@ -1,21 +1,22 @@
-//! Strands that wait because of a transaction.
+//! Sleepers: strands that wait because of a transaction. Transactions put strands here, and committing strands wake
+//! them.
 //!
 //! | a strand waits for | because | woken by |
 //! |---|---|---|
-//! | a change | its transaction said `retry` | the next change of something that it had read |
-//! | the right to be inevitable | another strand has it | that one, when its transaction has ended; in the order in which they came |
-//! | the end of the inevitable transaction | it wants to write what that has read | the same |
+//! | a change | its transaction said `retry` | the next change of a stripe that it had read |
+//! | the right to be inevitable | another strand has it | the holder, when its transaction has ended; in the order of their requests |
+//! | the end of the inevitable transaction | it wants to write a stripe that the inevitable transaction has read | the same |
 //!
-//! A strand is parked *before* the instruction in its saved state, which it executes again; a turn that consists of
-//! one assignment has no instruction, and begins anew with its message. The strand parks, puts
-//! itself into the list, and then looks whether what it waits for has come meanwhile: who makes it come
-//! looks into the list afterwards.
+//! A strand is parked *before* the instruction in its saved state, which it executes again; a turn that consists of one
+//! assignment has no instruction, and begins anew with its message. The strand parks, puts itself into the list, and
+//! then checks whether the awaited event has come meanwhile; a thread that causes the event looks into the list
+//! afterwards.
 //!
-//! Very many may wait for a change, each of something else: they are found by the stripes that they have read. The others,
-//! and those who have read very much, are looked for among all of their kind.
+//! Very many strands may wait for a change, each of other stripes: they are found by the stripes that they have read.
+//! Other sleepers, and those that have read very many stripes, are found by a search of all sleepers of their kind.
 //!
-//! Whoever may wake the strands of the list is some strand that runs and can reach what they have read, which
-//! the collector cannot see; so they are roots.
+//! A strand of the list may be woken by any running strand that can reach the objects it has read, which the collector
+//! cannot see; so the strands of the list are roots.
 
 use squall_heap::Word;
 use squall_transactions::Stripe;
@@ -29,9 +30,9 @@ use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::sleepers::{Awaited, Sleeper};
 
-/// What a strand's object says that it waits for: a change.
+/// The word in a strand's object for a wait for a change.
 pub const FOR_CHANGE: Word = Word::TRUE;
-/// What a strand's object says that it waits for: the end of an inevitable transaction.
+/// The word in a strand's object for a wait for the end of an inevitable transaction.
 pub const FOR_INEVITABLE: Word = Word::FALSE;
 
 /// Where a strand sleeps: its ticket, and its number in the list.
@@ -51,7 +52,7 @@ fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
     (ticket, number)
 }
 
-/// Undoes [`sleep`], for what was awaited has come; or the strand was woken already.
+/// Undoes [`sleep`], since the awaited event has come; or finds that the strand was woken already.
 fn wake_up(thread: &mut Thread, (ticket, number): Bed) -> Outcome {
     if !waiting::unpark(thread, ticket) {
         return Outcome::Park;
@@ -103,8 +104,8 @@ pub(super) fn wake_changed(thread: &mut Thread, memory: &Memory, changed: &[Stri
     wake(thread, woken);
 }
 
-/// Gives the right to be inevitable to the one who has waited for it longest, if somebody does, and wakes
-/// those who waited for the end.
+/// Gives the right to be inevitable to the strand that has waited for it longest, if one waits, and wakes the strands
+/// that wait for the end.
 pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
     let sleepers = &thread.vm.transactions.sleepers;
     let next = loop {
@@ -120,7 +121,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
     };
     memory.pass_to(next.first().copied());
     wake(thread, next);
-    // Whoever asks for the right from now on and does not get it finds that somebody has it.
+    // A strand that asks for the right from now on and does not get it finds that another one has it.
     let sleepers = &thread.vm.transactions.sleepers;
     let waited = sleepers.take(|sleeper| {
         sleeper.is_of(memory)

@@ -1,14 +1,14 @@
 //! A transaction: begin, commit, conflict, marks to go back to.
 //!
-//! `atomic:` of the library begins with the primitive [`begin`] and ends, however it does, with [`commit`]
-//! in a `finally` block. A transaction within a transaction is part of it: the depth counts them. After a
-//! conflict, the stack is cut back to the activation of the outermost `atomic:`, which executes [`begin`]
-//! again. Before the conflict everything that the transaction has written was in its list of writes, and
-//! what it had sent or printed in its list of effects: they are emptied, and nothing has happened.
+//! `atomic:` of the library begins with the primitive [`begin`] and always ends with [`commit`] in a `finally` block. A
+//! transaction within a transaction is part of it: the depth counts them. After a conflict, the stack is cut back to
+//! the activation of the outermost `atomic:`, which executes [`begin`] again. Before the conflict all writes of the
+//! transaction were in its list of writes, and its messages and output in its list of effects: they are emptied, and
+//! nothing has happened.
 //!
-//! Progress. A transaction that has lost `MANY` times begins as one that cannot lose, as an inevitable one does.
-//! Strands that want that get it in the order in which they ask. Until it has an effect beyond memory, it can still
-//! go back, and retry: nobody has seen anything of it.
+//! Progress. A transaction that has lost `MANY` times begins as an inevitable one, which cannot lose. Strands get that
+//! right in the order of their requests. Until such a transaction has an effect beyond memory, it can still go back,
+//! and retry: no other strand has seen anything of it.
 
 use std::sync::atomic::AtomicU32;
 
@@ -32,13 +32,13 @@ use crate::state::transactions::record::{Mark, Note, Transaction};
 use crate::state::transactions::statistics::Cause;
 use crate::state::transactions::writes::Writes;
 
-/// After so many losses, a transaction begins as an inevitable one.
+/// The number of losses after which a transaction begins as an inevitable one.
 const MANY: u32 = 10;
 
-/// After so many losses, a strand lets others run before it tries again.
+/// The number of losses after which a strand lets others run before it tries again.
 const SEVERAL: u32 = 3;
 
-/// Of so many transactions, the time of one is measured from its begin.
+/// The time of one of this many transactions is measured from its begin.
 const SAMPLED: u64 = 64;
 
 /// The transaction of the strand that runs, which is in one.
@@ -46,9 +46,8 @@ fn running(thread: &mut Thread) -> &mut Transaction {
     thread.transaction.as_deref_mut().expect("the strand is in a transaction")
 }
 
-/// Begins a transaction at this activation, if nothing about it is rare; whether it has begun. Needs no saved
-/// state. The registers come one by one: whoever loads two at once that were stored one by one waits for the
-/// stores.
+/// Begins a transaction at this activation, if no rare case applies; answers whether it has. Needs no saved state. The
+/// registers are passed one by one: a load of two that were stored one by one would wait for the stores.
 #[inline(never)]
 pub fn try_begin(
     thread: &mut Thread,
@@ -92,15 +91,15 @@ pub fn try_commit(thread: &mut Thread) -> bool {
     thread.tally.committed(transaction.length());
     transaction.writes.clear();
     (transaction.depth, transaction.losses) = (0, 0);
-    // There was none: who begins takes the spare one.
+    // There was no transaction: this one takes the spare one.
     std::mem::swap(&mut thread.transaction, &mut thread.spare_transaction);
     thread.transaction = None;
     true
 }
 
 impl Transaction {
-    /// Makes what it has written the contents of memory, unless there is a conflict, or somebody waits for
-    /// that; whether it has. No GC point.
+    /// Stores the writes, unless there is a conflict or a strand waits for a change; answers whether it has. No GC
+    /// point.
     #[inline(always)]
     fn try_write_back(
         &mut self,
@@ -132,7 +131,7 @@ impl Transaction {
     }
 }
 
-/// Stores what was written.
+/// Stores the writes.
 #[inline(always)]
 fn store_all(writes: &Writes, mutator: &mut Mutator, memory: &Memory, strand: StrandRef) {
     for entry in writes.entries() {
@@ -244,8 +243,8 @@ pub(super) fn try_write(
     transaction.writes.try_add(object, hash, place.index(), value, from)
 }
 
-/// Writes a place of an object for the transaction that runs; whether there was room for that. If not, the
-/// saved state says where execution goes on.
+/// Writes a place of an object for the running transaction; false if there was no room. Then execution continues at the
+/// saved state.
 #[must_use]
 pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
     let memory = super::access::memory(thread);
@@ -269,7 +268,7 @@ impl Transaction {
     /// Makes room for more reads; whether there is.
     #[cold]
     fn make_room_for_reads(&mut self) -> bool {
-        // What is read again and again is remembered again and again, which costs less than to look for it.
+        // Repeated reads are remembered repeatedly, which costs less than a search.
         const MANY: usize = 1 << 20;
         let is_rich = self.attempt.reads() < MANY;
         if !is_rich && self.attempt.condense() {
@@ -293,7 +292,7 @@ impl Transaction {
     }
 }
 
-/// Ends a transaction, or a part of one: what it has done becomes visible, or it begins anew. *GC point.*
+/// Ends a transaction, or a part of one: its writes become visible, or it begins anew. *GC point.*
 pub fn commit(thread: &mut Thread) -> Outcome {
     // One that was abandoned has ended, but its `finally` blocks run.
     let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
@@ -320,7 +319,7 @@ pub fn commit(thread: &mut Thread) -> Outcome {
     effects.map_or(Outcome::Return(Word::NIL), |effects| effects.perform(thread))
 }
 
-/// Makes what the transaction has written the contents of memory. No GC point.
+/// Stores the transaction's writes. No GC point.
 fn write_back(
     thread: &mut Thread,
     memory: &Memory,
@@ -366,8 +365,7 @@ pub fn abandon(thread: &mut Thread) {
     }
 }
 
-/// The transaction has lost: it begins anew, at once or after a wait. The saved state says where execution
-/// goes on.
+/// The transaction has lost: it begins anew, at once or after a wait. Execution continues at the saved state.
 #[cold]
 pub(super) fn lose(thread: &mut Thread, conflict: Conflict<Note>) {
     let memory = super::access::memory(thread);
@@ -399,8 +397,8 @@ fn restart(thread: &mut Thread, memory: &Memory) {
     cut_to(thread, home);
 }
 
-/// Makes execution go on at an instruction of an activation further out, without running what would run if
-/// those above it ended.
+/// Makes execution continue at an instruction of an activation further out, without running the `ensure:` blocks of
+/// those above it.
 fn cut_to(thread: &mut Thread, state: State) {
     let home = state.activation().expect("a transaction begins in an activation");
     let above: Vec<Activation> =
@@ -411,8 +409,8 @@ fn cut_to(thread: &mut Thread, state: State) {
     thread.resume_at(home, home.pc);
 }
 
-/// Makes sure that the transaction that runs, if one does, cannot lose any more, before the call in
-/// progress does what cannot be undone. Otherwise says where execution goes on. *GC point.*
+/// Makes sure that the running transaction, if there is one, cannot lose any more, before the call in progress has an
+/// effect that cannot be undone. Otherwise answers where execution continues. *GC point.*
 pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), Outcome> {
     match &thread.transaction {
         Some(transaction) if !transaction.has_effect => {}
@@ -440,7 +438,7 @@ pub fn make_inevitable(thread: &mut Thread, cause: &'static str) -> Result<(), O
 
 /// Marks.
 ///
-/// A mark has a number: how many there are around it.
+/// A mark has a number: the count of marks around it.
 pub fn mark(thread: &mut Thread) -> Outcome {
     set_mark(thread, None)
 }
@@ -466,7 +464,7 @@ fn set_mark(thread: &mut Thread, choice: Option<State>) -> Outcome {
     Outcome::Return(number)
 }
 
-/// Forgets a mark and those after it, not what was done since.
+/// Forgets a mark and later ones, but not the writes since.
 pub fn forget_mark(thread: &mut Thread, number: Word) -> Outcome {
     if let Some(transaction) = &mut thread.transaction {
         let marks = marks_from(transaction, number);
@@ -477,7 +475,7 @@ pub fn forget_mark(thread: &mut Thread, number: Word) -> Outcome {
     Outcome::Return(Word::NIL)
 }
 
-/// Undoes what was done since a mark, which is forgotten.
+/// Undoes the writes since a mark, and forgets the mark.
 pub fn go_back(thread: &mut Thread, number: Word) -> Outcome {
     let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
     if transaction.has_effect {
@@ -501,8 +499,8 @@ fn undo(transaction: &mut Transaction, mark: Mark) {
     transaction.depth = mark.depth;
 }
 
-/// Gives up what the transaction does: for the next alternative, or, if there is none, until something that
-/// it has read is changed.
+/// Gives up the transaction's changes: for the second choice, or, if there is none, until a stripe that it has read is
+/// changed.
 pub fn retry(thread: &mut Thread) -> Outcome {
     let Some(transaction) = &mut thread.transaction else { return outside().into() };
     if transaction.has_effect {
@@ -530,8 +528,8 @@ pub fn retry(thread: &mut Thread) -> Outcome {
     sleepers::wait_for_change(thread, memory, stripes, snapshot)
 }
 
-/// A transaction that could not lose says `retry`: it has won, gives up the right to be inevitable, and begins anew like
-/// any other. So it remembers what it reads, and if it says `retry` again, it waits for a change of that.
+/// A transaction that could not lose says `retry`: it gives up the right to be inevitable, and begins anew like any
+/// other. So it remembers its reads, and if it says `retry` again, it waits for a change of them.
 #[cold]
 fn retry_as_ordinary(thread: &mut Thread, memory: &'static Memory) -> Outcome {
     restart(thread, memory);

@@ -195,7 +195,7 @@ pub fn shift_right(left: &Number, right: &Number) -> Computed {
         let shifted = count.and_then(|count| (*value as u64).checked_shr(count));
         return Ok(Number::from(BigInt::from(shifted.unwrap_or(0))));
     }
-    // Whoever shifts by more than there are bits keeps the sign.
+    // A shift by more bits than the number has leaves the sign.
     let count = count.unwrap_or(MAX_INTEGER_BITS).min(MAX_INTEGER_BITS + 1);
     Ok(Number::from(&*value >> count))
 }

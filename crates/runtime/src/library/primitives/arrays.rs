@@ -1,7 +1,7 @@
 //! Arrays: objects in array format with a size and elements, indexed from 1.
 //!
-//! Closures and contexts are in array format, too, but nothing here accepts them: what they hold
-//! is the VM's. Values in array format can be read by everybody and written by nobody.
+//! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
+//! Values in array format can be read by all vats and are never written.
 
 use squall_heap::{Format, Object, Word};
 
@@ -111,7 +111,7 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let class = thread.vm.known_class(KnownClass::ValueArray);
     let source = || window.get(0).object_unchecked();
     let made = access::copy_range(thread, source, (known::VALUE_ARRAY, class), 0, length)?;
-    // Of the copy, which nobody else can change any more.
+    // The elements of the copy, which no other strand can change.
     let mut elements = (0..length).map(|index| made.element(index));
     match elements.find(|&element| !counts_as_value(thread.vm, element)) {
         Some(element) => Err(classes::not_a_value(thread, element)),

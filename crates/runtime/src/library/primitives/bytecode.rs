@@ -1,7 +1,7 @@
-//! Modules of typed bytecode: calling what they export.
+//! Modules of typed bytecode: primitives that load them and call their exports, for `lib/Bytecode.ns`.
 //!
-//! A module is known by its number in the VM's list. What is called is an adapter, which takes and
-//! answers objects ([`squall_bytecode::adapters`]).
+//! A module is known by its number in the VM's list. The called function is an adapter, which takes and answers objects
+//! ([`squall_bytecode::adapters`]).
 
 use squall_bytecode::adapters::{self, Adapter};
 use squall_bytecode::types::TypeDefinition;
@@ -43,13 +43,13 @@ fn load(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     load_granted(thread, window, sandbox)
 }
 
-/// The same, of what the sandbox in the window's second word is to get. *GC point.*
+/// Loads a module for the sandbox in the window's second word. *GC point.*
 fn load_for(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let sandbox = super::sandboxes::sandbox_argument(window.get(1))?;
     load_granted(thread, window, Some(sandbox))
 }
 
-/// Loads a module, unless it imports what a sandbox is not granted. *GC point.*
+/// Loads a module, unless it imports a module that the sandbox is not granted. *GC point.*
 fn load_granted(
     thread: &mut Thread,
     window: Window,
@@ -150,7 +150,7 @@ fn result_end(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     symbol_object(thread, symbol)
 }
 
-/// The command line behind the program's file, as arrays of bytes. *GC point.*
+/// The arguments of the command line after the program's file, as arrays of bytes. *GC point.*
 fn arguments_as_bytes(thread: &mut Thread) -> Result<Word, Failure> {
     let arguments = thread.vm.options.arguments.get(1..).unwrap_or_default();
     array::make_value_of(thread, arguments.len(), |thread, index| {

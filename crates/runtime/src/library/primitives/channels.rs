@@ -1,4 +1,4 @@
-//! Channels, barriers and buckets: what processes share.
+//! Channels, barriers and buckets: the primitives for the objects that processes share, in `lib/Processes.ns`.
 
 use squall_heap::Word;
 

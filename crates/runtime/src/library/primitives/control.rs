@@ -26,7 +26,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
     Primitive::ordinary("stackTraceOf:", |thread, window| {
-        // What is recorded never changes, so that of another vat's exception may be shown, too.
+        // The record never changes, so the record of another vat's exception may be shown, too.
         let exception = window.get(0);
         let exception = far_reference(exception).map_or(exception, final_target);
         let text = trace::recorded(thread.vm, exception);

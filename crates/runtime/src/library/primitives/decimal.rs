@@ -1,8 +1,7 @@
 //! Numbers as decimal text, and back.
 //!
-//! Doubles are written as Java writes them: the shortest digits that read back as the same number,
-//! with at least one digit behind the point, and with an exponent below 0.001 and from ten million
-//! on.
+//! Doubles are written in the form of Java: the shortest digits that read back as the same number, with at least one
+//! digit after the point, and with an exponent below 0.001 and from ten million on.
 
 use num_bigint::BigInt;
 
@@ -54,7 +53,7 @@ fn shortest_digits(value: f64) -> (String, i32) {
     (digits.replace('.', ""), exponent.parse().unwrap_or(0))
 }
 
-/// The digits before and behind a point after `count` of them, neither of them empty.
+/// The digits before and after a point behind `count` of them, neither of them empty.
 fn split(digits: &str, count: usize) -> (String, String) {
     match digits.split_at_checked(count) {
         Some((whole, "")) => (whole.to_owned(), "0".to_owned()),

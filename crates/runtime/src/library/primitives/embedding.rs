@@ -1,4 +1,4 @@
-//! What the embedder offers under a name.
+//! The primitives of `lib/Host.ns`: functions and objects that the embedder offers under a name.
 
 use super::answer;
 use crate::concurrency::embedding::functions;

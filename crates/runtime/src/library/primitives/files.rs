@@ -1,8 +1,8 @@
 //! Files and directories.
 //!
-//! Every operation on a path first asks [`Permissions`](crate::model::permissions::Permissions). What may
-//! wait for the operating system runs as a native section on plain data, so that collections do
-//! not wait for it, and holds no lock.
+//! Each operation on a path first asks [`Permissions`](crate::model::permissions::Permissions). An operation that may
+//! wait for the operating system runs as a native section on plain data, so collections do not wait for it, and holds
+//! no lock.
 //!
 //! An open file is known to the library by a number that is never used twice, so a handle that was
 //! closed, or made up, finds nothing.
@@ -105,7 +105,7 @@ impl OpenFiles {
     }
 }
 
-/// The path in a word, if the program may touch what is there. *GC point.*
+/// The path in a word, if the program may access it. *GC point.*
 fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
     let path = text_argument(word)?;
     grants::check(thread, "files", &path)?;
@@ -348,7 +348,7 @@ fn read_fully(file: &File, bytes: &mut [u8], position: u64) -> io::Result<usize>
     Ok(filled)
 }
 
-/// Reads what comes next from a file without positions, such as a FIFO.
+/// Reads the next bytes from a file without positions, such as a FIFO.
 fn read_next(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     loop {
         match file.read(bytes) {

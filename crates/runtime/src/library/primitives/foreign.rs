@@ -1,7 +1,6 @@
 //! C: libraries, functions, types, callbacks, and calls.
 //!
-//! What the library is given are handles (see [`crate::concurrency::foreign`]), and primitives take these or the library's
-//! wrappers around them.
+//! The primitives take native handles (see [`crate::concurrency::foreign`]) or the library's wrappers around them.
 
 use std::sync::Arc;
 
@@ -113,7 +112,7 @@ fn make_library(thread: &mut Thread, library: Library) -> Result<Word, Failure> 
 fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = text_argument(window.get(0))?;
     check_permission(thread, &name)?;
-    // SAFETY: whoever allows the program to call C allows it to load what it calls.
+    // SAFETY: the user who allows the program to call C allows it to load libraries.
     let opened = crate::concurrency::worker::outside(thread, || unsafe { Library::open(&name) });
     match opened {
         Ok(library) => make_library(thread, library),
@@ -147,7 +146,7 @@ fn is_closed(window: Window) -> Result<Word, Failure> {
     Ok(foreign::library(window.get(0))?.library.is_closed().into())
 }
 
-/// Makes another handle of a library, which keeps what the first one keeps.
+/// Makes another native handle of a library, which keeps alive the same objects as the first one.
 fn derived(thread: &mut Thread, window: Window, library: OpenLibrary) -> Result<Word, Failure> {
     let made = foreign::make(thread, Body::Library(library))?;
     keep(made, kept(window.get(0)));
@@ -207,7 +206,8 @@ fn function(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     )
 }
 
-/// Makes a function's handle, which keeps what that of its library or of its like keeps.
+/// Makes a function's native handle, which keeps alive the same objects as that of its library or of the function that
+/// it derives from.
 fn make_function(
     thread: &mut Thread,
     window: Window,
@@ -274,7 +274,7 @@ fn with_types(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     )
 }
 
-/// The type with this text, and what its names mean.
+/// The type with this text, and the meanings of its names.
 fn known_type(
     thread: &mut Thread,
     library: &OpenLibrary,
@@ -318,7 +318,7 @@ fn variable(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         }
         Err(error) => return Err(declaration_failure(thread, &error, &text)),
     };
-    // SAFETY: whoever allows the program to call C vouches for its declarations.
+    // SAFETY: the user who allows the program to call C vouches for its declarations.
     match unsafe { library.library.variable(&name, &c_type) } {
         Ok(memory) => {
             let declarations = library.declarations.clone();
@@ -373,8 +373,8 @@ fn callback(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     Ok(made.word())
 }
 
-/// What a callback takes and answers: the text is the type of a function, of a pointer to one, or a
-/// function's declaration.
+/// The parameters and result of a callback: the text is the type of a function, of a pointer to one, or a function's
+/// declaration.
 fn callback_signature(
     declarations: &Declarations,
     text: &str,
@@ -466,7 +466,7 @@ fn address(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_integer(thread, address.0 as i64)
 }
 
-/// What an error number of C's means.
+/// The text for an error number of C.
 fn error_text(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let number = i32::try_from(integer_argument(window.get(0))?);
     let number = number.map_err(|_| Failure::argument(window.get(0)))?;

@@ -60,7 +60,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("pointerString:", |thread, window| answer(pointer_string(thread, window))),
 ];
 
-/// What may be in memory, in the order in which the library numbers it.
+/// The representations of values in memory, in the order in which the library numbers them.
 const REPRESENTATIONS: [Representation; 12] = [
     Representation::Bool,
     Representation::I8,
@@ -80,7 +80,7 @@ const REPRESENTATIONS: [Representation; 12] = [
 static MUCH_MEMORY: AtomicUsize = AtomicUsize::new(LEAST_MUCH);
 const LEAST_MUCH: usize = 64 << 20;
 
-/// Allocates memory of C's; whoever has much of it loses what is garbage. *GC point.*
+/// Allocates memory of C. A program that has much of it gets a collection, which frees garbage. *GC point.*
 fn allocate_bytes(thread: &mut Thread, size: usize) -> Result<NativeMemory, Failure> {
     check_permission(thread, "native memory")?;
     let (_, used) = squall_foreign::allocated_memory();
@@ -100,7 +100,7 @@ fn allocate(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     convert::make_memory(thread, memory, None)
 }
 
-/// Memory for so many values of a type, one after the other; for one value, of that type itself.
+/// Memory for `count` values of a type, one after the other; without a count, for one value of the type itself.
 fn allocate_typed(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let known = type_argument(window.get(0))?;
     let content = match window.get(1) {
@@ -253,7 +253,7 @@ fn string_of_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
     make_string(thread, &String::from_utf8_lossy(&bytes))
 }
 
-/// Writes a string, without a NUL; answers how many bytes that were.
+/// Writes a string, without a NUL; answers the number of bytes.
 fn put_string(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let memory = memory(window.get(0))?;
     let text = text_argument(window.get(1))?;
@@ -287,10 +287,10 @@ fn put_bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     }
 }
 
-/// A part of memory: where it is, and what it holds.
+/// A part of memory: its offset, and the type of its contents.
 type Part = (usize, KnownType);
 
-/// What memory holds, which must be known.
+/// The type of the memory's contents, which must be known.
 fn content<'m>(thread: &mut Thread, memory: &'m ForeignMemory) -> Result<&'m KnownType, Failure> {
     memory.content.as_ref().ok_or_else(|| {
         foreign::failure(thread, "Declaration", "this memory holds bytes, of no certain type")
@@ -365,7 +365,7 @@ fn write_part(
     }
 }
 
-/// The type of the elements of the array in memory, their size, and how many there are.
+/// The element type of the array in memory, the elements' size, and their number.
 fn elements(
     thread: &mut Thread,
     memory: &ForeignMemory,
@@ -418,7 +418,7 @@ fn borrow(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if address.0.checked_add(size).is_none() {
         return Err(Failure::argument(window.get(1)));
     }
-    // SAFETY: whoever allows the program to call C vouches for what it says about memory.
+    // SAFETY: the user who allows the program to call C vouches for its claims about memory.
     let memory = unsafe { NativeMemory::borrow(address, size, None) };
     convert::make_memory(thread, memory, None)
 }

@@ -1,4 +1,4 @@
-//! HTTP: parsing heads, and what else is about single bytes.
+//! HTTP: the primitives that parse heads and handle single bytes, for `lib/Http.ns`.
 
 use squall_heap::Word;
 use squall_system::http::{self, Head, Parsed};

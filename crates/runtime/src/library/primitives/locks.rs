@@ -1,4 +1,5 @@
-//! Mutexes, conditions and semaphores: what the strands of one vat share.
+//! Mutexes, conditions and semaphores: the primitives for the objects that the strands of one vat share, in
+//! `lib/Threading.ns`.
 
 use squall_heap::Word;
 

@@ -1,4 +1,4 @@
-//! Primitives: what library code cannot do in Newspeak.
+//! Primitives: the operations that library code cannot express in Newspeak. `lib/PRIMITIVES.md` lists them.
 //!
 //! A primitive is a Rust function named by the keyword message that library modules send to
 //! `vmMirror`; `lib/PRIMITIVES.md` lists them all with their arguments, results and failures. They

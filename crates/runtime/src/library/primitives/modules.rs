@@ -1,8 +1,8 @@
 //! Modules: loading them, and the kernel's registry of those of the library.
 //!
-//! A module is compiled once, but each time it is asked for it answers a new class object, made by
-//! the accessor of its class, which is guest code: the outcome is a call of that. So one who does not trust the
-//! module has it compiled here, and the class made in a sandbox.
+//! A module is compiled once, but each load answers a new class object. The accessor of the module's class makes it,
+//! which is guest code: the outcome is a call of that. So a program that does not trust the module has it compiled
+//! here, and the class made in a sandbox.
 
 use std::path::Path;
 
@@ -74,8 +74,8 @@ fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
     })
 }
 
-/// Fails unless the program may read the module in a file. Texts in Newspeak may be anywhere: what a compile error quotes of
-/// them is meant to be a program. *GC point* if it fails.
+/// Fails unless the program may read the module in a file. Texts in Newspeak may be anywhere: a compile error quotes
+/// only the text of a program. *GC point* if it fails.
 pub(super) fn check_permission(thread: &mut Thread, path: &str) -> Result<(), Failure> {
     let is_text = Path::new(path).extension().is_some_and(|extension| extension == "ns");
     match is_text || thread.vm.may_load(path) {

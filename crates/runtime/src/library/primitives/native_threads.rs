@@ -1,4 +1,4 @@
-//! Native threads: which one a strand runs on.
+//! Native threads: primitives that make them and bind strands to them, for `lib/Threading.ns`.
 
 use squall_heap::Word;
 
@@ -96,7 +96,7 @@ fn system_number(thread: &mut Thread) -> Result<Word, Failure> {
     }
 }
 
-/// Blocks the calling native thread for so many milliseconds, as a call of the system does that takes long.
+/// Blocks the calling native thread for this many milliseconds, like a long call of the system.
 fn block(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let duration = duration_argument(window.get(0))?;
     grants::check(thread, NATIVE_THREADS, "blocking a native thread")?;

@@ -1,8 +1,8 @@
-//! Connections, listeners, datagrams, names of hosts.
+//! Connections, listeners, datagrams, names of hosts: the primitives of `lib/Net.ns`.
 //!
-//! Bytes are strings with a code point below 256 for each. What is about a host asks
-//! [`Permissions`](crate::model::permissions::Permissions) for the host as the program has written it; the
-//! addresses that the system finds for its name need no further permission.
+//! Bytes are strings with a code point below 256 for each. Operations with a host ask
+//! [`Permissions`](crate::model::permissions::Permissions) for the host in the program's spelling; the addresses that
+//! the system finds for the name need no further permission.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -220,7 +220,7 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     })
 }
 
-/// Writes bytes of a string from an index on: answers how many, or `false`. *GC point.*
+/// Writes bytes of a string from an index on: answers their number, or `false`. *GC point.*
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let length = byte_argument(window.get(1))?.len();
     let start = size_argument(window.get(2))?.checked_sub(1).filter(|start| *start < length);
@@ -301,7 +301,7 @@ fn remote_address(thread: &mut Thread, window: Window) -> Result<Word, Failure> 
     }
 }
 
-/// Whom to trust: nil for those that the system trusts, or certificates. *GC point.*
+/// The certificates to trust: nil for those that the system trusts, or certificates. *GC point.*
 fn trust(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     grants::check(thread, "net", "certificates")?;
     let certificates = match window.get(0) {
@@ -315,7 +315,7 @@ fn trust(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     add_owned(thread, Resource::TlsClient(config), window, 1)
 }
 
-/// Who a server is. *GC point.*
+/// Makes the identity of a server. *GC point.*
 fn identify(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (certificates, key) = (text_argument(window.get(0))?, text_argument(window.get(1))?);
     let config = tls::server(certificates.as_bytes(), key.as_bytes());
@@ -338,8 +338,7 @@ fn encrypt(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     adjust(thread, window, |stream| stream.encrypt(session?))
 }
 
-/// Goes on to agree about the encryption: answers whether that is done, or what is to be waited for. *GC
-/// point.*
+/// Continues the handshake of the encryption: answers that it is done, or the direction to wait for. *GC point.*
 fn shake_hands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let handshake = with_stream(thread, window, |thread, resource, stream| {
         let what = format!("agreeing with {} about the encryption", stream.peer());

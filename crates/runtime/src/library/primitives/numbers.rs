@@ -230,7 +230,7 @@ fn divide(thread: &mut Thread, window: Window) -> Outcome {
     )
 }
 
-/// Whether the operands are equal, or else whether they differ; only numbers equal numbers.
+/// Whether the operands are equal, or whether they differ, as the primitive asks; only numbers equal numbers.
 #[inline(always)]
 fn equality(window: Window, expected: bool) -> Outcome {
     let (left, right) = (window.get(0), window.get(1));

@@ -1,4 +1,4 @@
-//! What every object can be asked: identity, class, and whether it is a value.
+//! Primitives that all objects have: identity, class, and the question whether an object is a value.
 
 use squall_heap::Word;
 

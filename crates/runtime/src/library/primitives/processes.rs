@@ -1,4 +1,4 @@
-//! Processes of the operating system, and what it tells this one: signals, the environment.
+//! Processes of the operating system, signals to this process, and the environment: the primitives of `lib/Os.ns`.
 
 use squall_heap::Word;
 use squall_system::poller::Direction;

@@ -65,8 +65,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("after:do:", |thread, window| answer(do_after(thread, window))),
 ];
 
-/// Makes an actor, whose mailbox has room for so many messages, or for all without a number, and whose turns
-/// have this home. *GC point.*
+/// Makes an actor whose mailbox has room for this many messages, or for any number without one, and whose turns have
+/// this home. *GC point.*
 fn create_actor(
     thread: &mut Thread,
     window: Window,

@@ -1,5 +1,4 @@
-//! What a program has open besides files: connections, processes, signals. Waiting for them, handing
-//! them over, closing them.
+//! Resources: the primitives that wait for open connections, processes and signals, hand them over, and close them.
 //!
 //! A resource is known to the library by a number that is not used twice and cannot be guessed. Operations are tried; one
 //! that would have to wait answers `false`, and the library waits with `await:for:within:` before it tries
@@ -39,7 +38,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("closeResource:", |thread, window| answer(close(thread, window))),
 ];
 
-/// What an operation is about, for failures.
+/// The subject of an operation, for failures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     /// Connections and the like.
@@ -64,7 +63,7 @@ impl Field {
     }
 }
 
-/// The failure of an operation, described by what was attempted. *GC point.*
+/// The failure of an operation, with a description of the attempt. *GC point.*
 pub(super) fn failure(
     thread: &mut Thread,
     field: Field,
@@ -160,7 +159,7 @@ pub(super) fn own(thread: &mut Thread, number: i64, owner: Word) -> Result<(), F
     Ok(())
 }
 
-/// What distinguishes the numbers of resources from those of files where both occur.
+/// The bit that distinguishes the numbers of resources from file numbers where both occur.
 const TAG: u64 = 1 << 62;
 
 /// The number of the resource that a collected owner had, if it was one.
@@ -178,7 +177,7 @@ pub(super) fn drop_resource(thread: &mut Thread, number: i64) {
     outside(thread, || drop(resource));
 }
 
-/// What an operation that is tried answers: `false` if it would have to wait. *GC point.*
+/// The answer of an attempted operation: `false` if it would have to wait. *GC point.*
 pub(super) fn attempted<R>(
     thread: &mut Thread,
     (source, direction): (&Source, Direction),
@@ -193,7 +192,7 @@ pub(super) fn attempted<R>(
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
         Err(error) => {
-            // Who else tries fails as well.
+            // Other strands that try fail as well.
             timers::deliver(&source.worked(direction));
             Err(failure(thread, field, &what(), &error))
         }

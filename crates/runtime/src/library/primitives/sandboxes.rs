@@ -1,4 +1,4 @@
-//! Sandboxes: making them, actors in them, and what becomes of both.
+//! Sandboxes: the primitives that make them and their actors, and ask for their state, for `lib/Sandboxes.ns`.
 
 use squall_heap::{Object, Word};
 

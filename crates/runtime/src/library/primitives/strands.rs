@@ -1,4 +1,4 @@
-//! Turns, timers, and what belongs to a strand.
+//! Turns, timers, and strands: the primitives that start, end, join and suspend them.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ fn strand_object(word: Word) -> Result<Object, Failure> {
     object.ok_or(Failure::argument(word))
 }
 
-/// What a strand is to be that evaluates a closure.
+/// The kind of a strand that evaluates a closure.
 #[derive(Clone, Copy)]
 struct Kind {
     model: Model,
@@ -102,8 +102,8 @@ struct Kind {
 const PARALLEL: Kind =
     Kind { model: Model::Parallel, priority: ORDINARY_PRIORITY, home: Home::ANYWHERE };
 
-/// Starts a strand of this vat that evaluates the closure in the window's word with this index, with the
-/// elements of the array behind it. *GC point.*
+/// Starts a strand of this vat that evaluates the closure in the window's word with this index, with the elements of
+/// the array in the next word. *GC point.*
 fn spawn(thread: &mut Thread, window: Window, index: usize, kind: Kind) -> Result<Word, Failure> {
     let strand = make_evaluating(thread, window, index, kind)?;
     waiting::make_ready(thread, strand, Place::Last);
@@ -131,11 +131,12 @@ fn start_exclusive(thread: &mut Thread, window: Window) -> Result<Word, Failure>
     start_activity(thread, window, Kind { model: Model::Exclusive, priority, home })
 }
 
-/// Starts the strand of an activity, unless it has one; whether it had none. Of several who start it at the same
-/// time, one does: whoever puts its strand into the activity's first slot, before the strand is ready.
+/// Starts the strand of an activity, unless it has one; answers whether it had none. Of several strands that start it
+/// at the same time, one succeeds: the one that puts its strand into the activity's first slot, before the new strand
+/// is ready.
 ///
-/// Nothing else assigns that slot, so this is part of no transaction: a transaction that started the strand, or
-/// that has looked at it, holds nobody up here. *GC point.*
+/// Nothing else assigns that slot, so this is part of no transaction: a transaction that has started the strand, or has
+/// read the slot, does not delay this. *GC point.*
 fn start_activity(thread: &mut Thread, window: Window, kind: Kind) -> Result<Word, Failure> {
     if activity(window.get(0))?.slot(ACTIVITY_STRAND) != Word::NIL {
         return Ok(Word::FALSE);
@@ -163,8 +164,8 @@ fn activity(word: Word) -> Result<Object, Failure> {
     word.as_object().filter(has_slot).ok_or(Failure::argument(word))
 }
 
-/// Makes a strand of this vat, to be made ready, that evaluates the closure in the window's word with this index,
-/// with the elements of the array behind it. *GC point.*
+/// Makes a strand of this vat, which is not ready yet, for the closure in the window's word with this index and the
+/// elements of the array in the next word. *GC point.*
 fn make_evaluating(
     thread: &mut Thread,
     window: Window,
@@ -294,7 +295,7 @@ fn set_priority(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     Ok(Word::NIL)
 }
 
-/// A number of milliseconds; less than none is none, and more than anybody waits is a century.
+/// A number of milliseconds; negative numbers count as 0, and the greatest duration is a century.
 pub fn duration_argument(word: Word) -> Result<Duration, Failure> {
     const CENTURY: f64 = 100.0 * 365.25 * 24.0 * 60.0 * 60.0;
     let milliseconds = Number::of(word).ok_or(Failure::argument(word))?.to_double();

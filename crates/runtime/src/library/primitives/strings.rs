@@ -133,7 +133,7 @@ fn substring(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     crate::objects::string::make_from_code_points(thread, &code_points)
 }
 
-/// The string, which was filled unless somebody changed an argument meanwhile.
+/// The string, if it was filled; another strand may have changed an argument meanwhile.
 fn complete(made: NewString, filled: bool, window: Window) -> Result<Word, Failure> {
     let string = if filled { made.finish() } else { None };
     string.ok_or(Failure::argument(window.get(0)))
@@ -180,7 +180,7 @@ fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
-/// What a symbol takes beside its text, in bytes.
+/// The memory of a symbol beside its text, in bytes.
 const SYMBOL_OVERHEAD: usize = 100;
 
 fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -262,7 +262,7 @@ fn find_code_points(whole: impl Iterator<Item = u32>, part: &[u32]) -> Option<us
     None
 }
 
-/// For each beginning of the text, how long the longest shorter text is that it starts and ends with.
+/// For each prefix of the text, the length of the longest shorter text that it starts and ends with.
 fn borders(text: &[u32]) -> Vec<usize> {
     let mut borders = vec![0; text.len()];
     let mut length = 0;

@@ -65,7 +65,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
-/// What a sandbox needs for most of this.
+/// The grant that a sandbox needs for most of this.
 const SYSTEM: &str = "system";
 
 fn collect(thread: &mut Thread) -> Result<Word, Failure> {
@@ -74,7 +74,7 @@ fn collect(thread: &mut Thread) -> Result<Word, Failure> {
     Ok(Word::NIL)
 }
 
-/// What a clock says. *GC point.*
+/// The time of a clock. *GC point.*
 fn time(thread: &mut Thread, clock: fn(&Vm) -> i64) -> Result<Word, Failure> {
     grants::check(thread, grants::CLOCK, "the time")?;
     make_integer(thread, clock(thread.vm))
@@ -103,7 +103,7 @@ fn print_error(thread: &mut Thread, text: Result<String, Failure>) -> Outcome {
     }
 }
 
-/// Writes a text, which may wait for whoever reads it; in a transaction, when that commits.
+/// Writes a text, which may wait for the reader of a pipe; in a transaction, the text is written at the commit.
 fn print(
     thread: &mut Thread,
     text: Result<String, Failure>,

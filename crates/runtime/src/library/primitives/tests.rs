@@ -1,4 +1,4 @@
-//! The table of primitives, the library and its page of primitives say the same.
+//! The table of primitives, the library and its page of primitives agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Transactions: the floor of the library's `Transaction`.
+//! Transactions: the primitives of the library's `Transaction`.
 
 use squall_heap::Word;
 
@@ -36,7 +36,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
-/// What was counted so far: names and numbers in turn. *GC point.*
+/// The counts so far: names and numbers in turn. *GC point.*
 fn counts(thread: &mut Thread) -> Result<Word, Failure> {
     let sums = thread.vm.transactions.statistics.sums();
     array::make_of(thread, 2 * NAMES.len(), |thread, index| match index % 2 {

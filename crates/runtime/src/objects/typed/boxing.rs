@@ -1,4 +1,4 @@
-//! Tuples, lists and maps as objects, and back.
+//! Tuples, lists and maps as objects, and back. Adapters and the instructions `box` and `unbox` call it.
 //!
 //! | value | object |
 //! |---|---|
@@ -44,7 +44,7 @@ struct Conversion<'t> {
 struct Level {
     kind: Type,
     source: RootHandle,
-    /// What its parts are put into.
+    /// The object that its parts are put into.
     target: RootHandle,
     /// For maps, the pair in hand, and a key whose value is still to come.
     pair: RootHandle,
@@ -56,7 +56,7 @@ struct Level {
     depth: usize,
 }
 
-/// What a conversion has come to: a value, nothing that fits, or a value whose parts come first.
+/// The state of a conversion: a value, a mismatch, or a value whose parts come first.
 enum Step {
     Value(Word),
     Misfit,

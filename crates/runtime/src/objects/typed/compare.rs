@@ -1,9 +1,9 @@
 //! Equality and order of values, derived from their types.
 //!
-//! One comparison serves both. It is total on every type; for types that are not ordered (booleans,
-//! functions, communication primitives, maps) it only says the truth about equality, and the
-//! verifier lets nobody ask for more. Floats are compared by IEEE 754's totalOrder, so that
-//! equality is an equivalence and a key is found where it was put.
+//! One comparison serves both. It is total on every type; for types that are not ordered (booleans, functions,
+//! communication primitives, maps) only its answer about equality is meaningful, and the verifier allows no other
+//! question. Floats are compared by IEEE 754's totalOrder, so that equality is an equivalence and a key is found where
+//! it was put.
 //!
 //! It walks the values with a stack of its own, so no depth of a type exhausts the native one.
 
@@ -16,7 +16,7 @@ use squall_heap::{Object, Word};
 use super::{lists, maps, scalars};
 use crate::model::types::{Shape, Storage, Type};
 
-/// Compares what two registers of this type hold. No GC point.
+/// Compares the contents of two registers of this type. No GC point.
 pub fn compare_bits(kind: Type, left: u64, right: u64) -> Ordering {
     match kind.shape() {
         Shape::Basic(basic) => compare_basic(*basic, left, right),
@@ -39,8 +39,8 @@ pub fn compare(kind: Type, left: Word, right: Word) -> Ordering {
 struct Walk {
     levels: Vec<Level>,
     steps: usize,
-    /// In a long comparison, what was found to be equal. Parts can be the same object many times over:
-    /// without this, comparing a few dozen objects could take longer than anybody lives.
+    /// In a long comparison, the pairs that were found to be equal. Parts can be the same object many times over:
+    /// without this record, comparing a few dozen objects could take practically for ever.
     equal: HashSet<(u64, u64)>,
 }
 
@@ -82,7 +82,7 @@ struct Level {
     index: usize,
     /// How many parts both have.
     count: usize,
-    /// What the comparison is if all of them are equal.
+    /// The result if all of them are equal.
     rest: Ordering,
 }
 
@@ -113,7 +113,7 @@ impl Level {
 }
 
 impl Walk {
-    /// Compares what can be compared at once, and leaves the rest to the next steps.
+    /// Compares the parts that can be compared at once, and leaves the others to the next steps.
     fn begin(&mut self, kind: Type, left: Word, right: Word) -> Ordering {
         let level = |parts, count, rest| Level { parts, left, right, index: 0, count, rest };
         match kind.shape() {

@@ -28,7 +28,7 @@ const SHARED: Flag = Flag::First;
 /// The smallest room for elements, in bytes.
 const LEAST_ROOM: usize = 32;
 
-/// Marks a list that somebody else gets to know. Comes before it is published.
+/// Marks a list that another register or container gets. Comes before the list is published.
 #[inline(always)]
 pub fn share(list: Word) {
     let object = list.object_unchecked();
@@ -37,7 +37,7 @@ pub fn share(list: Word) {
     }
 }
 
-/// Whether somebody else may know the list.
+/// Whether another register or container may refer to the list.
 #[inline(always)]
 pub fn is_shared(list: Object) -> bool {
     list.has_flag(SHARED)
@@ -64,8 +64,8 @@ pub fn bits(list: Object, index: usize, storage: Storage) -> u64 {
         return elements.element(index).bits();
     }
     let first = elements.bytes_pointer();
-    // SAFETY: there is room for the list's elements (file head), each aligned as the first is, and
-    // nobody writes them: a shared list never changes, and any other is in a register of ours.
+    // SAFETY: there is room for the list's elements (file head), each aligned as the first is, and nothing writes them:
+    // a shared list never changes, and any other list is in a register of this strand.
     unsafe {
         match storage {
             Storage::I8 => first.cast::<i8>().add(index).read() as i64 as u64,
@@ -87,7 +87,7 @@ pub fn set_bits(thread: &mut Thread, list: Object, index: usize, storage: Storag
         return elements.set_element(&mut thread.mutator, index, Word::from_bits(bits));
     }
     let first = elements.bytes_pointer();
-    // SAFETY: as for `bits`; the list is ours alone.
+    // SAFETY: as for `bits`; only this strand has the list.
     unsafe {
         match storage.width() {
             1 => first.add(index).write(bits as u8),
@@ -98,7 +98,7 @@ pub fn set_bits(thread: &mut Thread, list: Object, index: usize, storage: Storag
     }
 }
 
-/// For how many elements there is room.
+/// The number of elements that there is room for.
 fn room(list: Object, storage: Storage) -> usize {
     let Some(elements) = list.slot(ELEMENTS).as_object() else { return 0 };
     match elements.layout().format() {
@@ -161,7 +161,7 @@ fn copy(
         return target.copy_elements(&mut thread.mutator, to, source, from, count);
     }
     let width = storage.width();
-    // SAFETY: both ranges are inside of the room; nobody else writes there (see `bits`).
+    // SAFETY: both ranges are inside of the room; nothing else writes there (see `bits`).
     unsafe {
         let from = source.bytes_pointer().add(from * width);
         target.bytes_pointer().add(to * width).copy_from(from, count * width);
@@ -176,8 +176,7 @@ pub fn empty(thread: &mut Thread) -> Result<Word, Failure> {
     })
 }
 
-/// A list of this many elements, which are zero, or nil and to be set before anybody sees them.
-/// *GC point.*
+/// A list of this many elements, which are zero, or nil and to be set before other code sees them. *GC point.*
 pub fn of_length(thread: &mut Thread, storage: Storage, length: usize) -> Result<Word, Failure> {
     with_roots(thread, |thread| {
         let room = allocate_room(thread, storage, length)?;
@@ -202,7 +201,7 @@ pub fn to_bytes(word: Word) -> Option<Vec<u8>> {
     is_packed.then(|| (0..length(word)).map(|at| bits(list, at, Storage::U8) as u8).collect())
 }
 
-/// What a register holds, for a list of words: a list in it is shared from then on.
+/// The contents of a register, for a list of words: a list in the register is shared from then on.
 fn shared(element: Type, bits: u64) -> u64 {
     if element.is_list() {
         share(Word::from_bits(bits));
@@ -229,7 +228,7 @@ fn make_of(
     })
 }
 
-/// A list of what is in `count` registers. *GC point.*
+/// A list of the contents of `count` registers. *GC point.*
 pub fn make(
     thread: &mut Thread,
     registers: Registers,
@@ -255,8 +254,8 @@ pub fn fill(
     make_of(thread, kind, length, |_| registers.bits(value))
 }
 
-/// The list in a register, not shared and with room for `needed` elements; it is another one
-/// afterwards if it was shared. *GC point.*
+/// The list in a register, not shared and with room for `needed` elements; it is another one afterwards if it was
+/// shared. *GC point.*
 fn own(
     thread: &mut Thread,
     registers: Registers,

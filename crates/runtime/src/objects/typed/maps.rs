@@ -176,7 +176,7 @@ struct Growth<'t> {
     depth: usize,
 }
 
-/// The nodes on the way to a place, and whether it goes on to the left of each.
+/// The nodes on the path to a place, and for each whether the path continues to the left.
 type Path = Vec<(RootHandle, bool)>;
 
 impl<'t> Growth<'t> {
@@ -285,7 +285,7 @@ impl<'t> Growth<'t> {
         Ok(self.get(map))
     }
 
-    /// A node of parts of which one side may be too heavy, by what one update does.
+    /// A node of parts of which one side may be too heavy, by one update's effect.
     fn balanced(
         &mut self,
         parts @ [_, _, left, right]: [RootHandle; 4],

@@ -1,7 +1,7 @@
 //! Values of the types that modules define: tuples, lists and maps.
 //!
-//! A register of a defined type holds a tagged word. The verifier has shown what it is, so nothing
-//! here asks an object for its kind.
+//! A register of a defined type holds a tagged word. The verifier has shown its type, so nothing here asks an object
+//! for its kind.
 //!
 //! | type | the word |
 //! |---|---|
@@ -15,11 +15,10 @@
 //!
 //! # Value semantics
 //!
-//! Nobody sees through one register what is done to another. Tuples and maps never change: an
-//! update makes a new one. Lists change in place, unless they are *shared*: a mark in the header
-//! that is set when a second register or a container gets to know the list ([`lists::share`]), and
-//! never taken away. An update of a shared list copies it first. So a list that is not shared is in
-//! one register of one frame, and no other thread knows it.
+//! An update through one register is not visible through another. Tuples and maps never change: an update makes a new
+//! one. Lists change in place, unless they are *shared*: a mark in the header that is set when a second register or a
+//! container gets the list ([`lists::share`]), and never cleared. An update of a shared list copies it first. So a list
+//! that is not shared is in one register of one frame, and no other thread knows it.
 //!
 //! # Protocol
 //!

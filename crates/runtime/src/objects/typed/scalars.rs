@@ -1,4 +1,4 @@
-//! What a register holds, as a word in a container and back.
+//! Conversions between the contents of a register and the word in a container.
 //!
 //! A boolean or number becomes the object that stands for it; any other word is the same inside of
 //! a container, but a list is shared from then on.
@@ -15,8 +15,7 @@ use crate::model::types::{Shape, Type};
 use crate::objects::number::{self, Number};
 use crate::state::thread::Thread;
 
-/// The word in a container for what a register of this type holds. *GC point* for numbers that
-/// need a box.
+/// The word in a container for the contents of a register of this type. *GC point* for numbers that need a box.
 #[inline]
 pub fn to_word(thread: &mut Thread, kind: Type, bits: u64) -> Result<Word, Failure> {
     match kind.shape() {
@@ -41,7 +40,7 @@ pub fn basic_to_word(thread: &mut Thread, kind: RegisterType, bits: u64) -> Resu
     }
 }
 
-/// What a register of this type holds for a word of a container.
+/// The contents of a register of this type for a word of a container.
 #[inline]
 pub fn from_word(kind: Type, word: Word) -> u64 {
     match kind.shape() {

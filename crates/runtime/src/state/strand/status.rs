@@ -1,4 +1,5 @@
-//! The status of a strand: all state of it that several native threads may change, and the transitions.
+//! The status of a strand: all of its state that several native threads may change, and the transitions. `strand.rs`,
+//! `strands.rs` and `worker.rs` make them.
 //!
 //! ```text
 //!  phase   63                     3 2         1      0
@@ -26,8 +27,8 @@
 //! - *held*: the strand is parked only because it was suspended.
 //! - *patient*: `kill` does not end the current wait.
 //!
-//! The *wishes* are what other strands want of this one. Any thread may change them at any time; the owner looks at them
-//! when it parks the strand, and before it runs the strand.
+//! The *wishes* are requests of other strands to this one. Any thread may change them at any time; the owner checks
+//! them when it parks the strand, and before it runs the strand.
 //!
 //! - *killed*: the strand is to end. *suspended*: the strand is not to go on. Suspension is a state, not a count: one
 //!   `resume` ends it, and so does `kill`.
@@ -46,7 +47,7 @@
 //! life once more before it claims, because the native part may have been parked in a later life.
 //!
 //! Cost: parking is two stores and a load, a life begins and ends with one store each, and a claim is one
-//! read-modify-write. Resuming and queueing a strand needs nothing. [`fences`] tells what the fences cost.
+//! read-modify-write. Resuming and queueing a strand needs nothing. [`fences`] gives the cost of the fences.
 
 use std::sync::atomic::Ordering;
 
@@ -76,12 +77,12 @@ pub struct Status {
     wishes: AtomicU64,
 }
 
-/// What was found when a strand parked.
+/// The findings at a strand's parking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parked {
     /// The ticket that it is parked with.
     pub ticket: u64,
-    /// A wish that may have missed that the strand is parked. The caller sees to it, if it can still claim the strand.
+    /// A wish that may have missed that the strand is parked. The caller fulfils it, if it can still claim the strand.
     pub missed: Option<Missed>,
 }
 
@@ -90,22 +91,22 @@ pub struct Parked {
 pub enum Missed {
     /// The strand is to end.
     Kill,
-    /// The strand, which suspended itself, is to go on.
+    /// The strand, which suspended itself, is to continue.
     Resumption,
 }
 
-/// What became of a strand that was asked to end.
+/// The result of a request to end a strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Killed {
     /// It was parked, and belongs to the caller now.
     Claimed,
-    /// It is in a patient wait, which goes on.
+    /// It is in a patient wait, which continues.
     Patient,
     /// It belongs to another thread or queue. The caller makes its owner check the flag.
     Owned,
 }
 
-/// What became of a strand that was to go on.
+/// The result of a request to resume a strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resumed {
     /// It was held, and belongs to the caller now.
@@ -124,7 +125,7 @@ fn is_parked(phase: u64) -> bool {
     phase & TICKET != 0
 }
 
-/// What a claim makes of the phase of a parked strand.
+/// The phase of a parked strand after a claim.
 fn claimed(phase: u64) -> u64 {
     (phase & !(PATIENT | HELD)) + TICKET
 }
@@ -141,7 +142,7 @@ fn overwrite(word: &AtomicU64, value: u64) {
     word.store(value, Ordering::Release);
 }
 
-/// The same as an exchange: loom lets a replacement succeed although a store came between, which no processor does.
+/// The store as an exchange: loom lets a replacement succeed although a store came between, which no processor does.
 #[cfg(all(test, feature = "loom"))]
 fn overwrite(word: &AtomicU64, value: u64) {
     word.swap(value, Ordering::AcqRel);
@@ -207,10 +208,10 @@ impl Status {
 impl Status {
     /// A free strand begins a life, and belongs to the caller.
     pub fn make(&self, priority: u8) {
-        // Relaxed: the native part is the caller's, who received it through a lock or freed it.
+        // Relaxed: the native part is the caller's, which received it through a lock or freed it.
         let wishes = self.wishes.load(Ordering::Relaxed);
         debug_assert!(wishes & FREE != 0, "a life begins with a free strand");
-        // A store: nobody may change the wishes of a free strand.
+        // A store: no other thread may change the wishes of a free strand.
         let life = wishes & !(LIFE - 1);
         overwrite(&self.wishes, life | u64::from(priority) << PRIORITY_SHIFT);
     }
@@ -346,7 +347,7 @@ impl Status {
     /// Changes the wishes in one life; answers what they were, or `None` if the life has ended.
     fn wish(&self, is_same_life: &impl Fn() -> bool, change: impl Fn(u64) -> u64) -> Option<u64> {
         loop {
-            // The acquire pairs with the release of `make`: what is looked at next is of this life or a later one.
+            // The acquire pairs with the release of `make`: the next reads are of this life or a later one.
             let wishes = self.wishes();
             if wishes & FREE != 0 || !is_same_life() {
                 return None;

@@ -7,10 +7,10 @@ use crate::model::function::Site;
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 
-/// What settles a promise.
+/// A function that settles a promise.
 pub type Settling = fn(&mut Thread, VatRef, Object, Word);
 
-/// What happens after the commit.
+/// An action after the commit.
 pub(crate) enum Kind {
     /// A text is written to the standard output.
     Output(String),
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Settle(Settling),
 }
 
-/// What a transaction will have done when it commits.
+/// The pending effects of a transaction.
 #[derive(Default)]
 pub struct Effects {
     /// With each, where its words begin.

@@ -1,12 +1,12 @@
-//! The native memory of transactions: what they have read and written, and not committed.
+//! The native memory of transactions, for their uncommitted reads and writes, and its limit.
 //!
-//! It is outside of the heap, and has a limit of its own, since a transaction that never ends would take all
-//! memory there is: half as much as the heap may have, for all transactions together. Who needs more gets the
-//! exception OutOfMemory, like one who makes too many objects.
+//! It is outside of the heap, and has a limit of its own, since a transaction that never ends would take all memory:
+//! half of the heap's maximum, for all transactions together. A transaction that needs more gets the exception
+//! OutOfMemory, like a strand that makes too many objects.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all transactions may take.
+/// The budget of all transactions.
 pub struct Logs {
     left: AtomicUsize,
 }
@@ -18,7 +18,7 @@ impl Logs {
     }
 }
 
-/// What one transaction has taken, and gives back in the end.
+/// The memory of one transaction, which it gives back in the end.
 pub struct Account {
     logs: &'static Logs,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! The transactional memory of a vat.
+//! The transactional memory of a vat: stripes, their writers, and the right to be inevitable.
 //!
 //! Objects belong to one vat, so vats need no common clock: each has its own, with its own stripes. They
 //! are made when the vat's first transaction begins.
@@ -10,11 +10,11 @@ use squall_transactions::{Sole, Space, Stripe};
 
 use crate::state::strand::StrandRef;
 
-/// There are 2 to the power of this many stripes: 24 MiB of address space with their writers, of which only
-/// what is used is memory. In debug builds there are few, so that objects meet in them.
+/// There are 2 to the power of this many stripes: 24 MiB of address space with their writers; only used parts take
+/// memory. In debug builds there are few, so that objects share them.
 const STRIPE_BITS: u32 = if cfg!(debug_assertions) { 12 } else { 20 };
 
-/// Stripes, who wrote them last, and the right to be inevitable.
+/// Stripes, their last writers, and the right to be inevitable.
 pub struct Memory {
     /// The clock and the stripes.
     pub space: Space,
@@ -22,7 +22,7 @@ pub struct Memory {
     writers: Box<[AtomicU64]>,
     /// The identity of the strand whose transaction is inevitable, or is to be; 0 if there is none.
     holder: AtomicU64,
-    /// Which thread has the memory for itself.
+    /// The thread that has the memory for itself.
     pub(crate) sole: Sole,
     /// How often threads were not alone that had thought so, up to a limit.
     pub(crate) doubt: AtomicU32,
@@ -45,7 +45,7 @@ impl Memory {
         }
     }
 
-    /// What tells it from other memories. They live for ever.
+    /// The key that distinguishes it from other memories. Memories live for ever.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
         std::ptr::from_ref(self) as u64
@@ -79,19 +79,19 @@ impl Memory {
         self.holder.load(Ordering::Relaxed) == holder_of(strand)
     }
 
-    /// Whether anybody has it.
+    /// Whether a strand has the right.
     pub(crate) fn is_held(&self) -> bool {
         self.holder.load(Ordering::SeqCst) != 0
     }
 
-    /// Gives it to this strand, if nobody else has it; whether the strand has it now.
+    /// Gives the right to this strand, if no other one has it; answers whether the strand has it now.
     pub(crate) fn hold(&self, strand: StrandRef) -> bool {
         let own = holder_of(strand);
         let was = self.holder.compare_exchange(0, own, Ordering::SeqCst, Ordering::Relaxed);
         was.is_ok() || was == Err(own)
     }
 
-    /// Takes it from the one who has it, and gives it to another one, or to nobody.
+    /// Takes the right from its holder, and gives it to another strand, or to none.
     pub(crate) fn pass_to(&self, strand: Option<StrandRef>) {
         self.holder.store(strand.map_or(0, holder_of), Ordering::SeqCst);
     }

@@ -20,13 +20,13 @@ use memory::Memory;
 use sleepers::Sleepers;
 use statistics::Statistics;
 
-/// What transactions of all vats share.
+/// The data that transactions of all vats share.
 pub struct Transactions {
-    /// The memory for what transactions have read and written.
+    /// The memory for the reads and writes of transactions.
     pub logs: Logs,
     /// Strands that wait because of a transaction.
     pub sleepers: Sleepers,
-    /// What has happened so far.
+    /// The counts so far.
     pub statistics: Statistics,
     /// A thread has ceased to access a vat's objects bare: see [`guarding`].
     pub became_guarded: Event,
@@ -37,7 +37,7 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    /// So many bytes of memory are for what transactions have read and written.
+    /// Makes it with this many bytes for the reads and writes of transactions.
     pub(crate) fn new(bytes: usize) -> Transactions {
         Transactions {
             logs: Logs::new(bytes),
@@ -55,7 +55,7 @@ impl Transactions {
         free.unwrap_or_else(|| Box::leak(Box::new(Memory::new())))
     }
 
-    /// The vat of a memory is gone, or has got another one.
+    /// The vat of a memory is gone, or has got another memory.
     pub(crate) fn give_back(&self, memory: &'static Memory) {
         // A strand that was lost may have had the right to be inevitable.
         memory.pass_to(None);

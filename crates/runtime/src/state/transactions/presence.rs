@@ -1,9 +1,9 @@
-//! Threads that have the memory of a vat for themselves, and need not lock.
+//! Threads that have the memory of a vat for themselves, and need not lock. Transactions and guarded accesses ask this
+//! module.
 //!
-//! The protocol is [`squall_transactions::sole`]. Here is who claims a memory, and when: a thread that has begun
-//! a good number of transactions and finds no other one among the strands of the vat. The more often it was wrong
-//! about that, or did not stay alone, the longer it waits, up to a few milliseconds: a claim that fails takes some
-//! microseconds.
+//! The protocol is [`squall_transactions::sole`]. This module decides which thread claims a memory, and when: a thread
+//! that has begun many transactions and finds no other thread among the strands of the vat. The more often it was
+//! wrong, or did not stay alone, the longer it waits, up to a few milliseconds: a failed claim takes some microseconds.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,7 @@ pub struct Seat {
     key: u64,
 }
 
-/// After so many transactions, a thread claims the memory.
+/// The number of transactions after which a thread claims the memory.
 const CLAIMS: u64 = 1024;
 
 /// The longest wait is two to this power times as long.
@@ -67,7 +67,7 @@ fn doubt(memory: &Memory) {
     memory.doubt.store((doubt + 1).min(MOST_DOUBT), Ordering::Relaxed);
 }
 
-/// Claims the memory, if it is time for that, for a thread that has begun so many transactions.
+/// Claims the memory, if it is time for that, for a thread that has begun this many transactions.
 #[cold]
 pub(crate) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
     let interval = CLAIMS << memory.doubt.load(Ordering::Relaxed);
@@ -85,8 +85,8 @@ pub(crate) fn claim_sometimes(thread: &Thread, memory: &Memory, begun: u64) {
 }
 
 impl Seat {
-    /// Does something that no other thread sees before it is done, if the thread has the memory for itself: a few
-    /// stores, without a GC point. Whether it was done, as it says itself.
+    /// Runs `work`, a few stores without a GC point, as one step for other threads, if the thread has the memory for
+    /// itself. Answers whether `work` was done, by its own account.
     #[inline(always)]
     pub(crate) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
         if !self.presence.begin_section(&memory.sole, self.key) {

@@ -14,7 +14,7 @@ use super::statistics::Length;
 use super::writes::{self, Writes};
 use crate::state::thread::State;
 
-/// What is known of a read, to be told if it makes the transaction fail. Without gaps, for there are many.
+/// The record of a read, for the case that it makes the transaction fail. Without gaps, since there are many.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
     pc: [u32; 2],
@@ -51,13 +51,13 @@ pub struct Transaction {
     pub(crate) takes_second: bool,
     /// Whether it has had an effect that cannot be undone, or is to be taken for one that had.
     pub(crate) has_effect: bool,
-    /// When the attempt began, by the scheduler's clock, if that is measured, and how many attempts that stands for.
+    /// The attempt's begin, by the scheduler's clock, if it is measured, and the number of attempts that it stands for.
     pub(crate) begun: Option<(Duration, u64)>,
     /// The memory that it has.
     pub(crate) account: Account,
 }
 
-/// What a transaction can go back to without beginning anew.
+/// A point that a transaction can go back to without beginning anew.
 pub(crate) struct Mark {
     pub(crate) writes: writes::Mark,
     pub(crate) effects: usize,
@@ -101,14 +101,14 @@ impl Transaction {
         Length { reads: self.attempt.reads(), writes: self.writes.len() }
     }
 
-    /// Which instruction wrote what cannot be committed, if that is what the conflict is about.
+    /// The instruction of the write that cannot be committed, if the conflict concerns a write.
     pub(crate) fn written(&self, conflict: &Conflict<Note>) -> Option<Note> {
         let (Conflict::Busy(stripe) | Conflict::Reserved(stripe)) = *conflict else { return None };
         let entry = self.writes.entries().iter().find(|entry| entry.stripe == stripe)?;
         Some(Note::new(entry.pc, entry.layout()))
     }
 
-    /// Forgets what the attempt has done.
+    /// Forgets the attempt's reads and writes.
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.writes.clear();
@@ -118,7 +118,7 @@ impl Transaction {
         (self.takes_second, self.has_effect) = (false, false);
     }
 
-    /// Its strand is lost: what it has reserved is free again.
+    /// Its strand is lost: its reserved stripes are free again.
     pub(crate) fn lose_strand(&mut self, memory: &Memory) {
         self.attempt.release(&memory.space);
     }

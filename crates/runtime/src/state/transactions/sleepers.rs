@@ -16,7 +16,7 @@ use squall_transactions::Stripe;
 use super::memory::Memory;
 use crate::state::strand::StrandRef;
 
-/// What a strand waits for.
+/// The event that a strand waits for.
 pub(crate) enum Awaited {
     Change(Vec<Stripe>),
     Right,
@@ -37,7 +37,8 @@ pub struct Sleepers(Mutex<List>);
 #[derive(Default)]
 struct List {
     sleepers: BTreeMap<u64, Sleeper>,
-    /// Who waits for a change of few stripes, by memory and stripe: of very many sleepers, a change concerns few.
+    /// The strands that wait for a change of few stripes, by memory and stripe: of very many sleepers, a change
+    /// concerns few.
     by_stripe: BTreeSet<(u64, Stripe, u64)>,
     /// The others.
     scanned: BTreeSet<u64>,
@@ -46,7 +47,7 @@ struct List {
     dropped_at: usize,
 }
 
-/// Who waits for a change of more stripes is looked for among all.
+/// A strand that waits for a change of more stripes is found by a search of all.
 const FEW: usize = 256;
 
 impl List {
@@ -163,7 +164,7 @@ impl Sleeper {
         }
     }
 
-    /// The same, if it is found by them.
+    /// Its stripes, if it is found by them.
     pub(crate) fn few_stripes(&self) -> &[Stripe] {
         let stripes = self.stripes();
         if stripes.len() <= FEW { stripes } else { &[] }

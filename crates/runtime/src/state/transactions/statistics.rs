@@ -1,7 +1,8 @@
-//! What transactions have done, and which lines of a program got into each other's way.
+//! Statistics of transactions, and the lines of a program that were in conflict. The library's `Transaction` and
+//! `--report transactions` show them.
 //!
-//! Counters belong to a thread each, which is the only one to write them, so counting costs a load and a
-//! store. What is noted of a conflict goes into one table: losing costs more than that anyway.
+//! Each thread has counters of its own, which only it writes, so counting costs a load and a store. Conflicts are noted
+//! in one table: losing costs more than that anyway.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -25,7 +26,7 @@ pub enum Cause {
     Changed,
     /// Another one was about to commit to the same object.
     Busy,
-    /// An inevitable one has read what it wanted to write.
+    /// An inevitable transaction has read a stripe that it wanted to write.
     Reserved,
 }
 
@@ -69,7 +70,7 @@ pub const NAMES: [&str; COUNTERS] = [
 
 const COUNTERS: usize = 14;
 
-/// What is counted.
+/// A counted event.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 enum Counter {
@@ -92,7 +93,7 @@ enum Counter {
 /// Powers of two of lengths that are told apart.
 const LENGTHS: usize = 24;
 
-/// What one thread has counted.
+/// The counts of one thread.
 #[repr(align(128))]
 #[derive(Default)]
 struct Counters {
@@ -123,7 +124,7 @@ impl Tally {
         self.0.counters[Counter::Begun as usize].load(Ordering::Relaxed)
     }
 
-    /// An attempt has begun; how many had before.
+    /// An attempt has begun; answers the number of earlier ones.
     #[inline(always)]
     pub(crate) fn begun(self) -> u64 {
         self.add(Counter::Begun, 1)
@@ -144,7 +145,7 @@ impl Tally {
         add(&self.0.lengths[power.min(LENGTHS - 1)], 1);
     }
 
-    /// An attempt has lost that took so long, if that was measured, for so many.
+    /// An attempt has lost. `took` is its duration and the number of attempts that it stands for, if it was measured.
     pub(crate) fn lost(self, cause: Cause, took: Option<(Duration, u64)>) {
         let counter = match cause {
             Cause::Changed => Counter::Changed,
@@ -171,7 +172,7 @@ impl Tally {
     }
 }
 
-/// Adds to a counter that only this thread writes; answers what it was.
+/// Adds to a counter that only this thread writes; answers its old value.
 fn add(counter: &AtomicU64, number: u64) -> u64 {
     let before = counter.load(Ordering::Relaxed);
     counter.store(before.wrapping_add(number), Ordering::Relaxed);
@@ -198,11 +199,11 @@ struct Meetings {
     strand: u64,
 }
 
-/// Why a transaction became inevitable: the address of the instruction, and what it did; nothing if it
-/// had lost too often.
+/// The reason why a transaction became inevitable: the address of the instruction, and its action; `None` if the
+/// transaction had lost too often.
 type Inevitability = (usize, Option<&'static str>);
 
-/// What has happened so far, of all threads.
+/// The counts of all threads so far.
 #[derive(Default)]
 pub struct Statistics {
     counters: Mutex<Vec<&'static Counters>>,
@@ -218,7 +219,7 @@ impl Statistics {
         Tally(counters)
     }
 
-    /// A transaction has lost. The instruction is the one that reads, or that wrote what it could not commit.
+    /// A transaction has lost. The instruction is the read that failed, or the write that could not be committed.
     pub(crate) fn note_conflict(
         &self,
         memory: &Memory,
@@ -262,7 +263,7 @@ impl Statistics {
         })
     }
 
-    /// What has happened so far, for people.
+    /// The counts so far, for people.
     pub fn report(&self, vm: &Vm) -> String {
         let mut text = String::new();
         let sums = self.sums();
@@ -381,7 +382,7 @@ impl Line {
         Some(Line { function, pc: function.pc_index(address as *const _) })
     }
 
-    /// The name of the slot, or what else is accessed there.
+    /// The name of the slot, or of the other place that is accessed.
     fn what(&self, vm: &Vm) -> String {
         let site = self.function.sites.iter().find(|site| site.pc as usize == self.pc);
         match site.and_then(Site::selector) {

@@ -1,12 +1,12 @@
-//! What a transaction has written and not committed.
+//! The uncommitted writes of a transaction, by place. Reads look here first, and the commit stores them.
 //!
 //! A list of *entries*, one for each place, and an index to find them: a table with open addressing, by a
 //! hash of the object's identity hash and the place. Nothing in it depends on addresses, so a collection
 //! only updates the words of the entries. As long as there are few entries, the list is searched without
 //! an index.
 //!
-//! To go back to a mark, what was overwritten since is in a *journal*, once, for the entries that were there
-//! before the mark; the others are dropped.
+//! To go back to a mark, a *journal* has the overwritten values since the mark, once for each entry that existed before
+//! it; later entries are dropped.
 
 use squall_heap::{Format, LayoutId, Mutator, Object, Word};
 use squall_transactions::Stripe;
@@ -136,7 +136,7 @@ impl Writes {
         self.entries.iter().map(|entry| entry.stripe)
     }
 
-    /// What was written to a place, if it was.
+    /// The written value of a place, if there is one.
     #[inline]
     pub fn find(&self, object: Object, identity: u32, index: usize) -> Option<Word> {
         if !self.may_have(identity, index) {
@@ -254,12 +254,12 @@ impl Writes {
         mark
     }
 
-    /// Forgets a mark, not what was written since. Later marks have been forgotten before.
+    /// Forgets a mark, but not the writes since. Later marks have been forgotten before.
     pub fn unmark(&mut self, mark: Mark) {
         (self.marked, self.marked_journal) = (mark.marked, mark.marked_journal);
     }
 
-    /// Makes undone what was written since the mark, which is forgotten.
+    /// Undoes the writes since the mark, and forgets the mark.
     pub fn go_back(&mut self, mark: Mark) {
         for overwritten in self.journal.drain(mark.journal..).rev() {
             let entry = &mut self.entries[overwritten.entry as usize];

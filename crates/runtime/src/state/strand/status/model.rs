@@ -1,5 +1,5 @@
-//! The status in all interleavings of small programs (loom): a wait ends once, suspension and termination are
-//! never missed, and no life suffers what was meant for the one before.
+//! The status in all interleavings of small programs (loom): a wait ends once, suspension and termination are never
+//! missed, and no wish for one life reaches the next one.
 
 use super::*;
 use loom::sync::Arc;
@@ -11,7 +11,7 @@ use crate::state::sync::exploration::{beside, explore};
 struct Model {
     status: Status,
     object: AtomicU64,
-    /// Whether it runs, for who asks it to poll.
+    /// Whether it runs, for threads that ask it to poll.
     runs: AtomicUsize,
     /// How often it was made ready.
     woken: AtomicUsize,
@@ -71,7 +71,7 @@ impl Model {
     }
 }
 
-/// Two who wake it and one who ends it: one of the three has it.
+/// Two threads wake it and one ends it: exactly one of the three claims it.
 #[test]
 fn a_wait_ends_once() {
     explore(|| {
@@ -90,7 +90,7 @@ fn a_wait_ends_once() {
     });
 }
 
-/// Whoever parks is ended by who terminates it, or ends itself.
+/// A terminating thread ends a strand that parks, or the strand ends itself.
 #[test]
 fn termination_finds_the_strand_or_is_found() {
     explore(|| {
@@ -105,7 +105,7 @@ fn termination_finds_the_strand_or_is_found() {
     });
 }
 
-/// A parent that waits for branches is told to end them, or tells itself. It may do both: branches end once.
+/// A parent that waits for branches is told to end them, or finds that out itself. It may do both: branches end once.
 #[test]
 fn a_kill_in_a_patient_wait_is_noticed() {
     explore(|| {
@@ -124,7 +124,7 @@ fn a_kill_in_a_patient_wait_is_noticed() {
     });
 }
 
-/// A strand that is about to run is found by who ends it, or finds that it is to end.
+/// A terminating thread finds a strand that is about to run, or the strand finds that it is to end.
 #[test]
 fn who_runs_looks_or_is_asked() {
     explore(|| {
@@ -137,7 +137,7 @@ fn who_runs_looks_or_is_asked() {
     });
 }
 
-/// Suspended twice and resumed once, it goes on, wherever it was.
+/// A strand that was suspended twice and resumed once continues, from any state.
 #[test]
 fn one_resumption_is_enough() {
     explore(|| {
@@ -157,7 +157,7 @@ fn one_resumption_is_enough() {
     });
 }
 
-/// A strand that suspends itself is resumed by another one, or finds that it was, or stays suspended.
+/// A strand that suspends itself is resumed by another thread, or finds that it was, or stays suspended.
 #[test]
 fn a_strand_that_suspends_itself_is_resumed() {
     explore(|| {
@@ -214,7 +214,8 @@ fn a_wait_of_the_next_life_is_spared() {
     });
 }
 
-/// A strand ends, and its native part begins another life, while somebody ends, suspends and raises the first.
+/// A strand ends, and its native part begins another life, while another thread ends, suspends and raises the first
+/// one.
 #[test]
 fn the_next_life_is_spared() {
     explore(|| {

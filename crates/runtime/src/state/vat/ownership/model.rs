@@ -1,5 +1,5 @@
-//! Ownership in all interleavings of small programs (loom): the lock excludes, nothing is left behind, and one at a
-//! time runs the vat.
+//! Ownership in all interleavings of small programs (loom): the lock excludes, nothing is left behind, and one thread
+//! at a time runs the vat.
 
 use super::*;
 use loom::cell::UnsafeCell as Watched;
@@ -28,7 +28,7 @@ impl Content for Things {
     }
 }
 
-/// A vat, a run queue in which it is so many times, and what its owners alone touch.
+/// A vat, the number of its entries in a run queue, and the data that only its owners touch.
 struct Model {
     vat: Ownership<Things>,
     queued: AtomicUsize,
@@ -58,7 +58,7 @@ impl Model {
         }
     }
 
-    /// Takes the vat from the queue, if it is there, and does what there is to do.
+    /// Takes the vat from the queue, if it is there, and does its work.
     fn work(&self, worker: u32) {
         if self.queued.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             self.vat.lock().own(worker);
@@ -80,7 +80,7 @@ impl Model {
         }
     }
 
-    /// Whatever is left is done; how much was done altogether.
+    /// Does the remaining work; answers the sum of the work done.
     fn done(&self) -> usize {
         self.work(9);
         assert!(!self.vat.is_active() && !self.vat.is_ready());
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-/// Whatever is added is done, by one owner at a time.
+/// All added work is done, by one owner at a time.
 #[test]
 fn nothing_is_left_behind() {
     explore(|| {
@@ -102,7 +102,7 @@ fn nothing_is_left_behind() {
     });
 }
 
-/// An owner that is outside loses the vat, or keeps it; it runs it again if nobody has it.
+/// An owner that is outside loses the vat, or keeps it; it runs the vat again if no other owner has it.
 #[test]
 fn who_comes_back_owns_it_or_does_not() {
     explore(|| {
