@@ -4,6 +4,9 @@
 //! root file counts as one, too: what it defines may be used by the others only if it uses none of them. A name that the
 //! root only passes on (`pub use`) belongs to the module that defines it.
 //!
+//! A crate may have *layers*: its top modules, in an order. A module imports those below its own layer only, even if the
+//! layer above imports nothing of it.
+//!
 //! The rule reads each file's paths (`use`, expressions, types, and those within macros), resolves those that begin with
 //! `crate`, `self` or `super`, and refuses a cycle between modules. Tests are exempt: they may look at everything.
 
@@ -28,16 +31,14 @@ struct Import {
 /// For each module of a crate, the modules that it imports, and one place for each.
 type Graph = BTreeMap<String, BTreeMap<String, Import>>;
 
-/// Crates whose modules are still to be put in order.
-const PENDING: &[&str] = &["runtime"];
+/// The layers of crates, the lowest first.
+const LAYERS: &[(&str, &[&str])] =
+    &[("runtime", &["model", "state", "objects", "execution", "concurrency", "library"])];
 
 /// Checks every crate.
 pub fn check(files: &[File]) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.is_rust() && !file.is_test()) {
-        if PENDING.iter().any(|name| file.crate_name() == Some(name)) {
-            continue;
-        }
         if let Some((folder, _)) = file.path.split_once("/src/") {
             crates.entry(folder).or_default().push(file);
         }
@@ -61,7 +62,27 @@ fn check_crate(folder: &str, files: &[&File]) -> Vec<Finding> {
         .retain(|source| !(1..=source.place.len()).any(|end| tests.contains(&source.place[..end])));
     let graph = graph_of(&sources);
     findings.extend(cycles(&graph).iter().map(|cycle| describe(&graph, cycle)));
+    let layers = LAYERS.iter().find(|(name, _)| folder.strip_prefix("crates/") == Some(name));
+    findings.extend(layers.into_iter().flat_map(|(_, layers)| upward_imports(&graph, layers)));
     findings
+}
+
+/// A message for each import of a layer from one above it, and for each module that is no layer.
+fn upward_imports(graph: &Graph, layers: &[&str]) -> Vec<Finding> {
+    let height = |module: &str| layers.iter().position(|layer| *layer == module);
+    let mut found = Vec::new();
+    for (module, imports) in graph.iter().filter(|(module, _)| *module != ROOT) {
+        let Some(own) = height(module) else {
+            found.push(format!("{module} is none of the crate's layers: {}", layers.join(", ")));
+            continue;
+        };
+        for (imported, Import { path, line }) in imports {
+            if height(imported).is_some_and(|other| other > own) {
+                found.push(format!("{path}:{line}: {module} imports {imported}, a layer above it"));
+            }
+        }
+    }
+    found
 }
 
 /// A parsed file, and the path of its module within the crate; empty for the root.
@@ -350,6 +371,29 @@ mod tests {
         ] {
             assert!(finding.contains(expected), "{expected} in {finding}");
         }
+    }
+
+    #[test]
+    fn a_planted_upward_import_is_found_without_a_cycle() {
+        let file = |path: &str, text: &str| File {
+            path: format!("crates/runtime/src/{path}"),
+            text: text.to_owned(),
+        };
+        let found = check(&[
+            file("lib.rs", "pub mod model; pub mod state; pub mod library; pub mod other;"),
+            file("model/mod.rs", "pub mod known;"),
+            file("model/known.rs", "\nuse crate::state::Thread;"),
+            file("state/mod.rs", "pub struct Thread;"),
+            file("library/mod.rs", "use crate::model::known;"),
+            file("other.rs", "use crate::model::known;"),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "crates/runtime/src/model/known.rs:2: model imports state, a layer above it",
+                "other is none of the crate's layers: model, state, objects, execution, concurrency, library",
+            ]
+        );
     }
 
     #[test]
