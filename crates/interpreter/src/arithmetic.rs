@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use squall_bytecode::codes::general;
 use squall_heap::{TAG_BITS, Word};
-use squall_runtime::model::known;
-use squall_runtime::model::lookup::Action;
-use squall_runtime::model::primitive::Shape;
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::lookup::Action;
+use squall_runtime::tiers::primitive::Shape;
 
 use crate::machine::{Machine, a, b, bc_signed, c};
 

@@ -1,7 +1,7 @@
 //! Sends, calls and returns: the handlers that the dispatch loop runs for them.
 //!
 //! Each general send checks the site's caches and does the actions that need no slow path; a miss, and all rare cases,
-//! go to [`squall_runtime::execution::calls`]. A specialised send checks for one action only, and otherwise does the same as the
+//! go to [`squall_runtime::tiers::calls`]. A specialised send checks for one action only, and otherwise does the same as the
 //! general one.
 
 use std::sync::atomic::Ordering;
@@ -9,21 +9,21 @@ use std::sync::atomic::Ordering;
 use squall_bytecode::codes::{general, observed_forms};
 use squall_bytecode::entities::FunctionId;
 use squall_heap::{LayoutId, Word};
-use squall_runtime::concurrency::transactions::access::Slot;
-use squall_runtime::concurrency::transactions::transaction;
-use squall_runtime::execution::calls;
-use squall_runtime::execution::unwind;
-use squall_runtime::model::function::{Function, Site};
-use squall_runtime::model::known;
-use squall_runtime::model::lookup::Action;
-use squall_runtime::model::outcome::{Failure, Outcome};
-use squall_runtime::model::primitive::{Primitive, Shape};
-use squall_runtime::objects::block;
-use squall_runtime::state::thread::{Thread, Window};
+use squall_runtime::tiers::access::Slot;
+use squall_runtime::tiers::block;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::lookup::Action;
+use squall_runtime::tiers::outcome::{Failure, Outcome};
+use squall_runtime::tiers::primitive::{Primitive, Shape};
+use squall_runtime::tiers::thread::{Thread, Window};
+use squall_runtime::tiers::transaction;
+use squall_runtime::tiers::unwind;
 
 use crate::machine::{Machine, a, b, c};
 use crate::specialise;
-use squall_runtime::concurrency::messages;
+use squall_runtime::tiers::messages;
 
 /// The fields of a send's second word.
 #[inline(always)]

@@ -1,18 +1,18 @@
 //! Tuples, lists, maps and function values: the handlers of their typed instructions.
 //!
 //! Reads and writes of list elements, and the handling of function values, are done here; all other cases call
-//! [`squall_runtime::objects::typed`] with the registers saved, since they may allocate.
+//! [`squall_runtime::tiers::typed`] with the registers saved, since they may allocate.
 
 use squall_bytecode::entities::{FunctionId, StringId};
 use squall_bytecode::module::Constant;
 use squall_heap::Word;
-use squall_runtime::execution::calls;
-use squall_runtime::model::function::Function;
-use squall_runtime::model::outcome::{Failure, FailureReason};
-use squall_runtime::model::types::{Storage, Type};
-use squall_runtime::objects::string::make_string;
-use squall_runtime::objects::typed::{Registers, boxing, lists, maps, position, tuples};
-use squall_runtime::state::thread::Thread;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::function::Function;
+use squall_runtime::tiers::outcome::{Failure, FailureReason};
+use squall_runtime::tiers::string::make_string;
+use squall_runtime::tiers::thread::Thread;
+use squall_runtime::tiers::typed::{Registers, boxing, lists, maps, position, tuples};
+use squall_runtime::tiers::types::{Storage, Type};
 
 use crate::machine::{Machine, a, b, bc, c};
 

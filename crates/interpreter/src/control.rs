@@ -3,14 +3,14 @@
 use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;
 use squall_heap::Word;
-use squall_runtime::execution::calls;
-use squall_runtime::model::function::Function;
-use squall_runtime::model::outcome::Failure;
-use squall_runtime::objects::{block, number, string};
-use squall_runtime::state::thread::Thread;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::function::Function;
+use squall_runtime::tiers::outcome::Failure;
+use squall_runtime::tiers::thread::Thread;
+use squall_runtime::tiers::{block, number, string};
 
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
-use squall_runtime::concurrency::polls;
+use squall_runtime::tiers::polls;
 
 /// Values.
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
@@ -56,7 +56,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     #[inline(always)]
-    fn constant(&self, index: usize) -> &'static squall_runtime::model::function::Constant {
+    fn constant(&self, index: usize) -> &'static squall_runtime::tiers::function::Constant {
         // SAFETY: the verifier has shown the index to be in the table.
         unsafe { self.function().constants.get_unchecked(index) }
     }

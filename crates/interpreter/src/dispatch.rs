@@ -3,10 +3,10 @@
 
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
-use squall_runtime::model::function::Site;
-use squall_runtime::state::stack::CHUNK_RESULT;
-use squall_runtime::state::thread::{State, Stop, Thread, Window};
-use squall_runtime::state::tier::Tier;
+use squall_runtime::tiers::function::Site;
+use squall_runtime::tiers::stack::CHUNK_RESULT;
+use squall_runtime::tiers::thread::{State, Stop, Thread, Window};
+use squall_runtime::tiers::tier::Tier;
 
 use crate::machine::Machine;
 use crate::{arithmetic, typed};

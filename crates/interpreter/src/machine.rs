@@ -15,14 +15,14 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_heap::{Object, Word};
-use squall_runtime::concurrency::transactions::access::{self, Place};
-use squall_runtime::model::function::{Function, Site};
-use squall_runtime::state::thread::{State, Thread};
+use squall_runtime::tiers::access::{self, Place};
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::thread::{State, Thread};
 
 /// The interpreter's registers.
 ///
 /// In a *guarded* machine, accesses to slots and elements take part in transactions: see
-/// [`squall_runtime::concurrency::transactions`].
+/// [`squall_runtime::tiers::transactions`].
 pub struct Machine<'t, const GUARDED: bool> {
     pub(crate) pc: *const AtomicU32,
     pub(crate) frame: *mut Word,

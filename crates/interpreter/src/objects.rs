@@ -3,16 +3,16 @@
 
 use squall_bytecode::entities::{ClassId, FunctionId};
 use squall_heap::{Format, Word};
-use squall_runtime::concurrency::transactions::access::Element;
-use squall_runtime::concurrency::values;
-use squall_runtime::execution::calls;
-use squall_runtime::model::function::Site;
-use squall_runtime::model::known::{self, KnownClass};
-use squall_runtime::model::lookup::Action;
-use squall_runtime::model::outcome::Failure;
-use squall_runtime::objects::block;
-use squall_runtime::objects::classes;
-use squall_runtime::state::thread::{Thread, Window, allocated};
+use squall_runtime::tiers::access::Element;
+use squall_runtime::tiers::block;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::classes;
+use squall_runtime::tiers::function::Site;
+use squall_runtime::tiers::known::{self, KnownClass};
+use squall_runtime::tiers::lookup::Action;
+use squall_runtime::tiers::outcome::Failure;
+use squall_runtime::tiers::thread::{Thread, Window, allocated};
+use squall_runtime::tiers::values;
 
 use crate::machine::{Machine, a, b, c};
 

@@ -1,15 +1,15 @@
 //! Processes: the handlers of the instructions for channels, choices, forks and barriers.
-//! [`squall_runtime::concurrency::processes`] does the work.
+//! [`squall_runtime::tiers::processes`] does the work.
 
 use squall_bytecode::entities::FunctionId;
 use squall_heap::Word;
-use squall_runtime::concurrency::channels;
-use squall_runtime::concurrency::locks;
-use squall_runtime::concurrency::processes::{self, choice, faults, forks};
-use squall_runtime::execution::calls;
-use squall_runtime::model::function::{Function, Site};
-use squall_runtime::model::known;
-use squall_runtime::model::links;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::channels;
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::links;
+use squall_runtime::tiers::locks;
+use squall_runtime::tiers::processes::{self, choice, faults, forks};
 
 use crate::machine::{Machine, a, b, bc, c};
 

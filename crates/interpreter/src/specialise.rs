@@ -9,10 +9,10 @@ use squall_bytecode::codes::{general, observed_forms};
 use squall_bytecode::decode::instructions;
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as SiteDescription;
-use squall_runtime::model::function::Site;
-use squall_runtime::model::lookup::{Action, CacheEntry};
-use squall_runtime::model::primitive::Shape;
-use squall_runtime::state::thread::Thread;
+use squall_runtime::tiers::function::Site;
+use squall_runtime::tiers::lookup::{Action, CacheEntry};
+use squall_runtime::tiers::primitive::Shape;
+use squall_runtime::tiers::thread::Thread;
 
 use crate::arithmetic::is_branch_on;
 use crate::machine::{a, c, specialise_at};

@@ -4,11 +4,11 @@
 //! type's width.
 
 use squall_bytecode::types::RegisterType;
-use squall_runtime::execution::calls;
-use squall_runtime::model::outcome::{Failure, FailureReason};
-use squall_runtime::model::specialise::JUMPS_IF;
-use squall_runtime::objects::typed::compare::compare_bits;
-use squall_runtime::objects::typed::scalars::{basic_to_word, normalize, unbox};
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::outcome::{Failure, FailureReason};
+use squall_runtime::tiers::specialise::JUMPS_IF;
+use squall_runtime::tiers::typed::compare::compare_bits;
+use squall_runtime::tiers::typed::scalars::{basic_to_word, normalize, unbox};
 
 use crate::machine::{Machine, a, b, bc_signed, c};
 

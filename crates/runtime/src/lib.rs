@@ -5,7 +5,7 @@
 //!
 //! | layer | what it is about |
 //! |---|---|
-//! | [`library`] | primitives, the boot |
+//! | [`library`], [`tiers`] | primitives, the boot; what a tier may use |
 //! | [`concurrency`] | strands, vats, promises, channels, transactions, sandboxes, calls of C, the embedder's side |
 //! | [`execution`] | calls, unwinding, traces |
 //! | [`objects`] | the objects that the VM itself makes |
@@ -21,3 +21,4 @@ pub mod library;
 pub mod model;
 pub mod objects;
 pub mod state;
+pub mod tiers;

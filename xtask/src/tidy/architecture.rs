@@ -166,6 +166,22 @@ pub fn check(file: &File) -> Vec<Finding> {
     }
     if name == "interpreter" && file.is_product() {
         findings.extend(called_methods(file));
+        findings.extend(past_the_contract(file));
+    }
+    findings
+}
+
+/// Imports of a tier from the runtime that go past the contract, `squall_runtime::tiers`.
+fn past_the_contract(file: &File) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in file.product_lines() {
+        let paths = line.split("squall_runtime::").skip(1);
+        if paths.into_iter().any(|path| !path.starts_with("tiers")) {
+            findings.push(format!(
+                "{}:{number}: a tier uses the runtime through squall_runtime::tiers only",
+                file.path
+            ));
+        }
     }
     findings
 }
@@ -198,4 +214,19 @@ fn forbidden(file: &File, words: &[&str], rule: &str) -> Vec<Finding> {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_that_goes_past_the_contract_is_found() {
+        let file = |text: &str| File {
+            path: "crates/interpreter/src/planted.rs".to_owned(),
+            text: text.to_owned(),
+        };
+        assert!(check(&file("use squall_runtime::tiers::calls;\n")).is_empty());
+        assert_eq!(check(&file("\nuse squall_runtime::execution::calls;\n")).len(), 1);
+    }
 }

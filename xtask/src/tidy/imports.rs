@@ -33,7 +33,7 @@ type Graph = BTreeMap<String, BTreeMap<String, Import>>;
 
 /// The layers of crates, the lowest first.
 const LAYERS: &[(&str, &[&str])] =
-    &[("runtime", &["model", "state", "objects", "execution", "concurrency", "library"])];
+    &[("runtime", &["model", "state", "objects", "execution", "concurrency", "library", "tiers"])];
 
 /// Checks every crate.
 pub fn check(files: &[File]) -> Vec<Finding> {
@@ -391,7 +391,7 @@ mod tests {
             found,
             [
                 "crates/runtime/src/model/known.rs:2: model imports state, a layer above it",
-                "other is none of the crate's layers: model, state, objects, execution, concurrency, library",
+                "other is none of the crate's layers: model, state, objects, execution, concurrency, library, tiers",
             ]
         );
     }
