@@ -2,16 +2,18 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | who runs | [`worker`], [`strands`], [`waiting`], [`timers`], [`stalls`] |
-//! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early`] |
+//! | what runs, and where | [`worker`], [`vats`], [`strands`], [`polls`], [`native_threads`] |
+//! | waiting | [`waiting`], [`timers`], [`stalls`] |
+//! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early_gifts`] |
 //! | shared by strands | [`channels`], [`locks`] |
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | budgets | [`sandbox`] |
 //! | native code | [`foreign`], [`embedding`] |
+//! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
 pub mod channels;
-pub mod early;
+pub mod early_gifts;
 pub mod embedding;
 pub mod foreign;
 pub mod isolation;

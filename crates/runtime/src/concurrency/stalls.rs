@@ -20,7 +20,7 @@ use crate::concurrency::locks;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises::{self, unsettled, unsettled::Settler};
 use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE};
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::model::function::Function;
 use crate::model::known;
 use crate::state::stack::Activation;
@@ -87,7 +87,7 @@ impl Stalls {
         for strand in lost {
             inner.count += usize::from(!inner.is_closed);
             if !inner.is_closed && inner.descriptions.len() < DESCRIBED {
-                let trace = trace::render_strand(strand, strand.activations());
+                let trace = stack_traces::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
             if let Some(vat) = strand.vat.get() {
@@ -180,7 +180,7 @@ pub fn describe_running(
     text: &mut String,
 ) {
     _ = writeln!(text, "{} runs on {place}", name(&vm.strands, strand));
-    text.push_str(&trace::render_strand(strand, activations));
+    text.push_str(&stack_traces::render_strand(strand, activations));
 }
 
 /// All strands that do not run and have something to do, in the order in which they were made. The caller ensures that
@@ -253,7 +253,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     } else {
         _ = writeln!(text, " is ready");
     }
-    text.push_str(&trace::render_strand(strand, strand.activations()));
+    text.push_str(&stack_traces::render_strand(strand, strand.activations()));
 }
 
 /// The name of a strand in reports.
@@ -311,7 +311,7 @@ fn waits_for_branches(vm: &Vm, join: Object) -> String {
     };
     match forks::exception(join) {
         Some(exception) => {
-            format!("{branches}, to signal {}", trace::describe_exception(vm, exception))
+            format!("{branches}, to signal {}", stack_traces::describe_exception(vm, exception))
         }
         None => branches,
     }

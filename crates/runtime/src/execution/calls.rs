@@ -11,7 +11,7 @@ use squall_bytecode::module::Visibility;
 use squall_heap::{Object, WORD_BYTES, Word};
 
 use crate::execution::guarded;
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::function::{Function, NOWHERE, Site};
 use crate::model::known::{self, KnownClass};
@@ -429,7 +429,7 @@ fn presentable(thread: &Thread, word: Word) -> Word {
 /// Signals an exception that exists without running guest code, for which there may be no room.
 fn signal_prepared(thread: &mut Thread, site: &'static Site, exception: &RootWord) {
     thread.window = Window::NONE;
-    trace::record(thread, exception.get(), usize::MAX);
+    stack_traces::record(thread, exception.get(), usize::MAX);
     let outcome = unwind::signal(thread, exception.get());
     finish(thread, site, outcome);
 }

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | [`calls`] | sends, calls, returns, failures |
 //! | [`unwind`] | exceptions, returns from closures, the ends of strands |
-//! | [`trace`] | stack traces |
-//! | [`meant`] | the messages that a misspelt one may have meant |
+//! | [`guarded`] | the change between bare and guarded accesses |
+//! | [`faults`] | exceptions by the names that typed code has for them |
+//! | [`stack_traces`] | stack traces |
+//! | `suggestions` | the messages that a misspelt one may have meant |
 
 pub mod calls;
 pub mod faults;
 pub mod guarded;
-pub(crate) mod meant;
-pub mod trace;
+pub mod stack_traces;
+pub(crate) mod suggestions;
 pub mod unwind;

@@ -1,7 +1,12 @@
 //! The library's floor: the primitives that kernel modules call, and the boot that makes the VM and the kernel. `squall`
 //! and the kernel's modules call it.
 //!
-//! It is the highest layer, so it knows all others: it registers primitives, roots and services with the layers below.
+//! | module | what it is about |
+//! |---|---|
+//! | [`primitives`] | the primitives, by kind of receiver |
+//! | [`bootstrap`] | the classes and objects that exist before the kernel runs |
+//! | [`layers`] | making a VM: primitives, roots and services are registered with the layers below |
+//! | [`parts`] | what the primitives keep for the whole VM |
 
 pub mod bootstrap;
 pub mod layers;

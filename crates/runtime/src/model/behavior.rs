@@ -69,7 +69,7 @@ pub enum SlotContent {
     Data(Symbol),
     /// The class object of a nested class, by the definition's address.
     Class(usize),
-    /// In exceptions, the activations at the time of their signal: see [`crate::execution::trace`].
+    /// In exceptions, the activations at the time of their signal: see [`crate::execution::stack_traces`].
     Trace,
 }
 

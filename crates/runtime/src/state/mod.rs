@@ -6,11 +6,12 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | the whole | [`vm`], [`roots`], [`tracing`], [`tier`] |
-//! | a native thread | [`thread`], [`limit`], [`affinity`] |
-//! | a strand and its stack | [`strand`], [`stack`] |
-//! | a vat | [`vat`] |
-//! | synchronisation | [`fences`] |
+//! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
+//! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
+//! | a strand and its stack | [`strand`], [`stack`], [`anchor`] |
+//! | a vat, its transactions, its sandbox | [`vat`], [`transactions`], [`sandbox`] |
+//! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
+//! | synchronisation | [`fences`], [`events`] |
 
 pub mod affinity;
 pub mod anchor;

@@ -30,7 +30,7 @@ use super::value::{self, Value};
 use crate::concurrency::messages;
 use crate::concurrency::strands;
 use crate::concurrency::waiting::{self, Place};
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::far_reference;
@@ -319,7 +319,7 @@ fn exception(thread: &Thread, exception: Word) -> Refusal {
     if class == "ChannelPoisoned" {
         return Refusal::Poisoned;
     }
-    let trace = trace::recorded(thread.vm, exception);
+    let trace = stack_traces::recorded(thread.vm, exception);
     Refusal::Exception { text: class.clone(), class, trace }
 }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use squall_heap::{Object, Word};
 
 use super::{RECORDED, slots};
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::model::function::Site;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
@@ -45,7 +45,7 @@ pub fn origin_of(site: Option<&'static Site>) -> Word {
 
 /// The program's call of the library as an origin: for library methods that make promises.
 pub fn caller_origin(thread: &Thread) -> Word {
-    origin_of(trace::call_of_library(thread))
+    origin_of(stack_traces::call_of_library(thread))
 }
 
 /// Records a promise that broke and has no reactions. Its lock is held.
@@ -75,7 +75,7 @@ pub fn report_unhandled(vm: &Vm) {
     let record = vm.concurrency().unhandled.0.lock();
     let mut text = String::new();
     for promise in record.kept.iter().filter_map(|kept| kept.as_object()) {
-        let error = trace::describe_exception(vm, promise.slot(slots::OUTCOME));
+        let error = stack_traces::describe_exception(vm, promise.slot(slots::OUTCOME));
         _ = writeln!(text, "broken promise without a reaction: {error}{}", place(promise));
     }
     if record.others > 0 {
@@ -95,7 +95,7 @@ fn place(promise: Object) -> String {
 /// Appends where a promise comes from, as a line of a trace.
 pub(super) fn render_place_of(promise: Object, text: &mut String) {
     match site_of(promise) {
-        Some(site) => trace::render_place(site.function(), site.pc as usize, text),
+        Some(site) => stack_traces::render_place(site.function(), site.pc as usize, text),
         None => text.push_str("  made by the machine\n"),
     }
 }

@@ -47,7 +47,7 @@ use crate::concurrency::embedding::errands;
 use crate::concurrency::isolation;
 use crate::concurrency::promises;
 use crate::concurrency::strands;
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -133,7 +133,7 @@ pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
     };
     let mut report = format!("{} {has}\n", sandbox.name());
     if thread.running_strand().is_some() {
-        report += &trace::render(thread.activations());
+        report += &stack_traces::render(thread.activations());
     }
     end(thread.vm, sandbox, reason, report);
 }
@@ -142,7 +142,7 @@ pub fn exhaust(thread: &Thread, sandbox: SandboxRef, reason: Reason) {
 /// The strand has been ended.
 pub fn exit(thread: &mut Thread, sandbox: SandboxRef) -> Failure {
     let report = format!("{} was to end the program\n", sandbox.name());
-    let report = report + &trace::render(thread.activations());
+    let report = report + &stack_traces::render(thread.activations());
     end(thread.vm, sandbox, Reason::Exit, report);
     unwind::kill(thread);
     Failure::elsewhere()

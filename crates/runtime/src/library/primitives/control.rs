@@ -4,7 +4,7 @@ use squall_heap::Word;
 
 use super::answer;
 use crate::concurrency::transactions::access;
-use crate::execution::{trace, unwind};
+use crate::execution::{stack_traces, unwind};
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
 use crate::objects::array;
@@ -21,7 +21,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("block:valueWithArguments:", evaluate_with_array),
     Primitive::ordinary("blockArity:", arity),
     Primitive::ordinary("signal:", |thread, window| {
-        trace::record(thread, window.get(0), trace::SIGNAL_REACH);
+        stack_traces::record(thread, window.get(0), stack_traces::SIGNAL_REACH);
         unwind::signal(thread, window.get(0))
     }),
     Primitive::ordinary("signalAgain:", |thread, window| unwind::signal(thread, window.get(0))),
@@ -29,7 +29,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         // The record never changes, so the record of another vat's exception may be shown, too.
         let exception = window.get(0);
         let exception = far_reference(exception).map_or(exception, final_target);
-        let text = trace::recorded(thread.vm, exception);
+        let text = stack_traces::recorded(thread.vm, exception);
         answer(make_string(thread, &text))
     }),
 ];

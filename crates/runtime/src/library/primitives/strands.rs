@@ -6,14 +6,14 @@ use squall_heap::{Format, Object, Word};
 
 use super::answer;
 use super::channels::outcome;
-use crate::concurrency::early::{self, Held};
+use crate::concurrency::early_gifts::{self, Held};
 use crate::concurrency::messages;
 use crate::concurrency::native_threads::home_argument;
 use crate::concurrency::transactions::access;
 use crate::concurrency::values::{Gift, give_away, is_value};
 use crate::concurrency::waiting::Place;
 use crate::concurrency::{isolation, strands, timers, waiting};
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::known;
 use crate::model::lookup::Action;
@@ -184,7 +184,7 @@ fn make_evaluating(
     let strand = make_strand(thread, Word::NIL, Some(vat), kind.model, size)?;
     strand.set_priority(kind.priority);
     strand.affinity.bind(kind.home);
-    strand.origin.set(trace::call_of_library(thread));
+    strand.origin.set(stack_traces::call_of_library(thread));
     Ok(strand)
 }
 
@@ -220,9 +220,9 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     let vat = isolate(thread)?;
     let strand = make_strand(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     strand.affinity.bind(home);
-    strand.origin.set(trace::call_of_library(thread));
+    strand.origin.set(stack_traces::call_of_library(thread));
     match gift {
-        Gift::Early(key) => early::hold(thread, key, Held::Strand(strand)),
+        Gift::Early(key) => early_gifts::hold(thread, key, Held::Strand(strand)),
         _ => waiting::make_ready(thread, strand, Place::Last),
     }
     thread.made_work();

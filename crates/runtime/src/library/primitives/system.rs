@@ -9,7 +9,7 @@ use crate::concurrency::messages;
 use crate::concurrency::sandbox::{self, grants};
 use crate::concurrency::transactions::effects;
 use crate::concurrency::worker;
-use crate::execution::trace;
+use crate::execution::stack_traces;
 use crate::model::host::Host;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
@@ -37,7 +37,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("printStackTrace", |thread, _| {
         if grants::allows(thread, grants::CONSOLE) {
-            let text = trace::render(thread.activations());
+            let text = stack_traces::render(thread.activations());
             let vm = thread.vm;
             thread.mutator.native(|| vm.host.write_error(&text));
         }

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use squall_heap::Word;
 
-use crate::execution::meant;
+use crate::execution::suggestions;
 use crate::model::behavior::SlotContent;
 use crate::model::function::{Function, Site};
 use crate::model::known::{self, KnownClass};
@@ -158,7 +158,7 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
         0 => None,
         _ => array.element(array.length() - 1).as_small_integer(),
     };
-    let mut text = meant::hint(vm, exception).unwrap_or_default();
+    let mut text = suggestions::hint(vm, exception).unwrap_or_default();
     let (active, origin): (Vec<_>, Vec<_>) = places.partition(|(_, pc)| *pc >= 0);
     let active = active.into_iter().map(|(function, pc)| (function, pc as usize));
     render_places(active, hidden, &mut text);
