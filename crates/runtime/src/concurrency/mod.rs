@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what runs, and where | [`worker`], [`vats`], [`strands`], [`polls`], [`native_threads`] |
 //! | waiting | [`waiting`], [`timers`], [`stalls`] |
-//! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early_gifts`] |
+//! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early_actors`] |
 //! | shared by strands | [`channels`], [`locks`] |
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
@@ -13,7 +13,7 @@
 //! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
 pub mod channels;
-pub mod early_gifts;
+pub mod early_actors;
 pub mod embedding;
 pub mod foreign;
 pub mod isolation;

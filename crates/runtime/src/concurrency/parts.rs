@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::concurrency::early_gifts::Early;
+use crate::concurrency::early_actors::Early;
 use crate::concurrency::embedding::Embedding;
 use crate::concurrency::foreign::Foreign;
 use crate::concurrency::promises::{Embedder, Unhandled};

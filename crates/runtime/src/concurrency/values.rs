@@ -15,7 +15,7 @@
 //!
 //! An actor may be made of an object that counts as a value, since modules make actors of their classes while they are
 //! initialised. The objects that it leads to are given away before their check. The actor begins when the check has
-//! passed ([`crate::concurrency::early_gifts`]); if it fails, the program ends.
+//! passed ([`crate::concurrency::early_actors`]); if it fails, the program ends.
 //!
 //! Invariant: [`SHARED`] is set in instances and classes of which the second answer is known to be yes, for good;
 //! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or
@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use squall_bytecode::module::Side;
 use squall_heap::{Flag, Format, Object, Word};
 
-use crate::concurrency::early_gifts::{self, EarlyKey};
+use crate::concurrency::early_actors::{self, EarlyKey};
 use crate::concurrency::foreign;
 use crate::model::behavior::{Behavior, SlotContent};
 use crate::model::known;
@@ -267,7 +267,7 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     let class = object.class();
     if is_known_value(class) && contents(behavior, object).all(is_known_value) {
         if object.has_flag(CHECKED) {
-            early_gifts::initialized(thread, object);
+            early_actors::initialized(thread, object);
         }
         _ = object.set_flag(SHARED);
         return Ok(());
@@ -284,7 +284,7 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     _ = object.set_flag(CHECKED);
     _ = is_value(vm, word);
     if was_given_away {
-        early_gifts::initialized(thread, object);
+        early_actors::initialized(thread, object);
     }
     Ok(())
 }

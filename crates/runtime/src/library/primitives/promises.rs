@@ -4,7 +4,7 @@ use squall_heap::{Object, Word};
 
 use super::answer;
 use super::strands::duration_argument;
-use crate::concurrency::early_gifts::{self, Held};
+use crate::concurrency::early_actors::{self, Held};
 use crate::concurrency::isolation::make_far_reference;
 use crate::concurrency::messages;
 use crate::concurrency::native_threads::home_argument;
@@ -81,7 +81,7 @@ fn create_actor(
     let vat = vat::make(thread)?;
     vat.set_home(home);
     if let Gift::Early(key) = gift {
-        early_gifts::hold(thread, key, Held::Vat(vat));
+        early_actors::hold(thread, key, Held::Vat(vat));
     }
     let room = capacity.map_or(Word::NIL, Word::from_small_integer_unchecked);
     vat.object().initialize_slot(vat::slots::ROOM, room);
@@ -107,7 +107,7 @@ pub(super) fn create_actor_in(
     let far = vat::make(thread).and_then(|vat| {
         vat.enter_sandbox(sandbox);
         if let Gift::Early(key) = gift {
-            early_gifts::hold(thread, key, Held::Vat(vat));
+            early_actors::hold(thread, key, Held::Vat(vat));
         }
         vat::keep(thread, vat);
         let value = thread.mutator.get(value);

@@ -6,7 +6,7 @@ use squall_heap::{Format, Object, Word};
 
 use super::answer;
 use super::channels::outcome;
-use crate::concurrency::early_gifts::{self, Held};
+use crate::concurrency::early_actors::{self, Held};
 use crate::concurrency::messages;
 use crate::concurrency::native_threads::home_argument;
 use crate::concurrency::transactions::access;
@@ -222,7 +222,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     strand.affinity.bind(home);
     strand.origin.set(stack_traces::call_of_library(thread));
     match gift {
-        Gift::Early(key) => early_gifts::hold(thread, key, Held::Strand(strand)),
+        Gift::Early(key) => early_actors::hold(thread, key, Held::Strand(strand)),
         _ => waiting::make_ready(thread, strand, Place::Last),
     }
     thread.made_work();
