@@ -6,7 +6,7 @@
 //! often and quickly thus never seems to need help.
 //!
 //! A look also shows how long an item runs on average: the *grain* of the program. If waking a thread takes less time, the
-//! program is *coarse*: a worker then wakes an idle one for each item that it puts into its queue (`worker/mod.rs`). A
+//! program is *coarse*: a worker then puts all items into its queue, and wakes an idle worker for each (`worker/mod.rs`). A
 //! worker gets no help if its items run for less time than another worker needs to fetch them.
 
 use std::time::Duration;
@@ -137,9 +137,13 @@ pub(super) struct Ran {
 }
 
 impl Ran {
+    /// Adds the items of another worker, unless it has begun none: its time is then a part of an item that runs on, and
+    /// says nothing about the items that this one makes ready.
     pub(super) fn add(&mut self, other: &Ran) {
-        self.items += other.items;
-        self.time += other.time;
+        if other.items > 0 {
+            self.items += other.items;
+            self.time += other.time;
+        }
     }
 
     /// Whether the items were too short to be worth another worker.
@@ -156,13 +160,13 @@ pub(super) struct Grain {
 }
 
 impl Grain {
-    /// Learns from a look; answers whether there was something to learn.
+    /// Learns from a look; answers whether an item was begun.
     pub(super) fn learn(&mut self, ran: &Ran) -> bool {
-        if ran.time.is_zero() {
+        if ran.items == 0 {
             return false;
         }
         let items = u32::try_from(ran.items).unwrap_or(u32::MAX);
-        self.average = (self.average + ran.time / items.max(1)) / 2;
+        self.average = (self.average + ran.time / items) / 2;
         true
     }
 
@@ -289,6 +293,34 @@ mod tests {
         assert!(!observation.ran(progress(1110), 4 * millisecond).is_fine());
         observation.looked = None;
         assert_eq!(observation.ran(progress(9999), 9 * millisecond).items, 0);
+    }
+
+    /// Whether a program is coarse after looks a millisecond apart, with so many items begun between them.
+    fn is_coarse_after(items: &[u64]) -> bool {
+        let mut grain = Grain::default();
+        for items in items {
+            let mut all = Ran::default();
+            all.add(&Ran { items: *items, time: Duration::from_millis(1) });
+            grain.learn(&all);
+        }
+        grain.is_coarse()
+    }
+
+    #[test]
+    fn a_program_is_coarse_by_the_average_time_of_its_items() {
+        assert!(is_coarse_after(&[20; 4]));
+        assert!(!is_coarse_after(&[2000; 4]));
+        assert!(!is_coarse_after(&[20, 20, 2000, 2000, 2000, 2000]));
+    }
+
+    #[test]
+    fn an_item_that_runs_on_does_not_make_a_program_coarse() {
+        assert!(!is_coarse_after(&[2000, 2000, 0, 0, 0]));
+        assert!(is_coarse_after(&[0, 0, 1, 0, 0]));
+        let mut all = Ran::default();
+        all.add(&Ran { items: 0, time: Duration::from_millis(1) });
+        all.add(&Ran { items: 1000, time: Duration::from_millis(1) });
+        assert!(all.is_fine());
     }
 
     #[test]

@@ -280,7 +280,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     }
 
     /// Tells workers whether items run for long. Called by the monitor.
-    fn set_coarse(&self, is_coarse: bool) {
+    pub(crate) fn set_coarse(&self, is_coarse: bool) {
         // Relaxed: a hint, in a word of its own.
         self.is_coarse.store(is_coarse, Ordering::Relaxed);
     }

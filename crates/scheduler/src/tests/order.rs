@@ -185,3 +185,28 @@ fn items_that_used_their_slices_are_given_away_as_well() {
     assert!(!worker.has_own());
     assert_eq!(worker.scheduler().injector.len(), 2);
 }
+
+/// How many items other workers could steal from this one.
+fn stealable(worker: &TestWorker) -> usize {
+    worker.scheduler().stealer(worker.id()).expect("it has joined").len()
+}
+
+#[test]
+fn in_a_coarse_program_the_next_item_can_be_stolen() {
+    let (_runtime, mut worker) = on_one_worker_without_looks();
+    for (is_coarse, expected) in [(false, 0), (true, 1), (false, 0)] {
+        worker.scheduler().set_coarse(is_coarse);
+        while worker.try_next().is_some() {}
+        worker.push_next(7);
+        assert_eq!(stealable(&worker), expected, "coarse: {is_coarse}");
+    }
+}
+
+#[test]
+fn an_item_in_the_next_slot_runs_when_the_program_has_become_coarse() {
+    let (_runtime, mut worker) = on_one_worker_without_looks();
+    worker.push_next(7);
+    worker.scheduler().set_coarse(true);
+    let taken: Vec<_> = std::iter::from_fn(|| worker.try_next()).collect();
+    assert_eq!(taken, [7, 1]);
+}

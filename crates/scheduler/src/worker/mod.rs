@@ -4,7 +4,8 @@
 //! A worker has a *next slot* for the item that it made ready last, a FIFO *queue* from which other workers may steal, and
 //! a few numbers. The next slot is an ordinary variable of the worker: two items that make each other ready cost two moves
 //! and a relaxed store of progress per switch. No other worker can steal from the slot; if its item waits for long, the
-//! monitor makes the worker move it to the queue.
+//! monitor makes the worker move it to the queue. In a coarse program (`scheduler/judgement.rs`) the slot stays empty:
+//! there an idle worker is worth more than a warm cache.
 //!
 //! An item that has used its slice waits *behind*, in a private queue of the worker. The worker takes one of these items
 //! when it has no other item, and one after each look of the monitor. So an item that yields or communicates before its
@@ -76,6 +77,8 @@ pub struct Worker<T: Copy + Send + 'static, P: Send + 'static> {
     /// Whether ready items go into this worker's slot and queue: it is not bound, there is no seed, and the policy has
     /// no pool.
     is_ordinary: bool,
+    /// Whether the next slot is in use: the worker is ordinary, and the program is not coarse.
+    uses_slot: bool,
     /// The inbox of a bound worker.
     inbox: Option<&'static Inbox<T>>,
     /// In a seeded run, the ready items and the generator, if this worker has the baton.
@@ -111,6 +114,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     ) -> Worker<T, P> {
         // The number may have had another worker before, and the monitor remembers that worker's last item.
         let count = scheduler.watch(id).progress().count;
+        let is_ordinary = !scheduler.is_seeded() && scheduler.pool.is_none();
         Worker {
             scheduler,
             id,
@@ -127,7 +131,8 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             woke_during: None,
             parked_at: count,
             search_right: SearchRight::new(id),
-            is_ordinary: !scheduler.is_seeded() && scheduler.pool.is_none(),
+            is_ordinary,
+            uses_slot: is_ordinary,
             inbox: None,
             seeded,
             relayed: None,
@@ -159,10 +164,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.recall_if_waiting();
     }
 
-    /// Makes an item ready that should run next on this worker. The item that was in the next slot goes into the queue.
+    /// Makes an item ready that should run next on this worker. The item that was in the next slot goes into the queue. In
+    /// a coarse program, the new item goes into the queue as well.
     #[inline]
     pub fn push_next(&mut self, item: T) {
-        if !self.is_ordinary {
+        if !self.uses_slot {
             return self.push_elsewhere(item, true);
         }
         if let Some(displaced) = self.next.replace(item) {
@@ -185,8 +191,13 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
         self.recall_if_waiting();
     }
 
+    /// Makes an item ready that goes into neither slot nor queue, or, in a coarse program, the next item.
     #[cold]
     fn push_elsewhere(&mut self, item: T, is_next: bool) {
+        if self.is_ordinary {
+            self.enqueue(item);
+            return self.recall_if_waiting();
+        }
         match &mut self.seeded {
             Some(seeded) if is_next => return seeded.push_next(item),
             Some(seeded) => return seeded.push(item),
@@ -354,6 +365,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
             return None;
         }
         self.injector_due = self.count + INJECTOR_INTERVAL;
+        self.heed_grain();
         loop {
             match self.scheduler.injector.steal() {
                 Steal::Success(item) => return Some(item),
@@ -361,6 +373,12 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
                 Steal::Retry => {}
             }
         }
+    }
+
+    /// Decides by the grain of the program whether the next slot is in use. Called rarely, so that a quick switch reads no
+    /// shared word.
+    pub(super) fn heed_grain(&mut self) {
+        self.uses_slot = !self.scheduler.is_coarse();
     }
 
     /// Begins to run an item.

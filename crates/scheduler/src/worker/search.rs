@@ -69,6 +69,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Worker<T, P> {
     /// An item from the injector or from another worker. Called when this worker has none of its own.
     #[cold]
     pub(super) fn next_elsewhere(&mut self) -> Option<T> {
+        self.heed_grain();
         let found = self.injected().or_else(|| self.search());
         match found {
             Some(_) => self.conclude_search(),
