@@ -1,5 +1,5 @@
-//! Faults: the names by which typed code knows exceptions. Unwinding asks whether an exception is one; what typed code does
-//! with them is in [`crate::concurrency::processes::faults`].
+//! Faults: the names by which typed code knows exceptions. Unwinding asks whether an exception is one;
+//! [`crate::concurrency::processes::faults`] raises and boxes them for typed code.
 
 use squall_bytecode::module::Fault;
 

@@ -1,7 +1,7 @@
 //! Running guest code: calls, returns, unwinding and traces. The tiers call it for everything that is not in their own
 //! fast paths.
 //!
-//! What a call asks of other strands, of transactions or of sandboxes is done by the layer above, through the
+//! The layer above serves the requests of calls to other strands, transactions and sandboxes, through the
 //! [services](crate::state::services) that it registers.
 //!
 //! | module | what it is about |

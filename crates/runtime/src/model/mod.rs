@@ -1,5 +1,5 @@
-//! What programs consist of: symbols, functions, behaviors, modules, and how messages are looked up. The layers above
-//! read it; the loader and the kernel's primitives add to it.
+//! The parts of programs: symbols, functions, behaviors, modules, and the lookup of messages. The layers above read it;
+//! the loader and the kernel's primitives add to it.
 //!
 //! It is the lowest layer. Nothing here allocates on the guest heap or knows that anything runs: no function takes a
 //! thread.

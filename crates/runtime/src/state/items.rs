@@ -1,5 +1,5 @@
-//! What the scheduler hands to workers: items of run queues, and keys of timers. Any layer makes items; the worker's loop
-//! ([`crate::concurrency::worker`]) takes them apart.
+//! Items of run queues, and keys of timers: the scheduler hands them to workers. Any layer makes items; the worker's loop
+//! ([`crate::concurrency::worker`]) runs them.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use crate::state::vat::VatRef;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item(NonZeroUsize);
 
-/// What an item is.
+/// The kind of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ItemKind {
     /// A vat that is scheduled.
@@ -79,7 +79,7 @@ impl Item {
         Item(NonZeroUsize::new(bits).unwrap_or(NonZeroUsize::MIN))
     }
 
-    /// What it is.
+    /// Its kind.
     #[inline]
     pub fn kind(self) -> ItemKind {
         let bits = self.0.get();

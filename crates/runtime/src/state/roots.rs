@@ -7,7 +7,7 @@
 //! | the objects of strands that ran since the last collection | in nursery collections |
 //! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
 //! | constants of functions | in the collection after they were made, later only in full ones |
-//! | the objects of native threads | in nursery collections; in full ones, if they are somebody's home |
+//! | the objects of native threads | in nursery collections; in full ones, if they are the home of a strand or vat |
 //! | frames of strands that run, by the live maps of their functions; arguments in progress; their transactions | at every collection |
 //! | the objects of strands that wait because of a transaction | at every collection |
 //! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |

@@ -1,5 +1,5 @@
-//! Sandboxes as state: budgets, grants, counters, and the tree they form. Strands and vats refer to their sandbox; what is
-//! done with one is in [`crate::concurrency::sandbox`].
+//! Sandboxes as state: budgets, grants, counters, and the tree they form. Strands and vats refer to their sandbox;
+//! [`crate::concurrency::sandbox`] makes, charges and ends sandboxes.
 //!
 //! Native parts are never freed, but used again once nothing belongs to them and their object is dead. Counters are
 //! atomics that any thread changes; the other fields are written before another thread knows the sandbox.

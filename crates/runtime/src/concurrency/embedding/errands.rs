@@ -1,4 +1,4 @@
-//! Errands: what any native thread leaves to whichever worker comes first.
+//! Errands: closures that native threads leave to the first free worker.
 //!
 //! An errand runs between two strands, with the worker's thread and without a strand of its own: it may
 //! allocate, make strands and post messages, and must not wait. Each one is announced by an item in the run queues, so
@@ -15,7 +15,7 @@ use crate::state::vm::Vm;
 /// Work for a worker.
 pub type Errand = Box<dyn FnOnce(&mut Thread) + Send>;
 
-/// The errands that nobody has begun.
+/// The errands that no worker has begun.
 #[derive(Default)]
 pub struct Errands(Mutex<Queue>);
 

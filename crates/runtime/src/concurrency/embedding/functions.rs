@@ -1,8 +1,9 @@
-//! Native functions and objects that guest code finds under a name.
+//! Native functions and objects that guest code finds under a name. The embedder registers them, and the primitives of
+//! `lib/Host.ns` call them.
 //!
-//! A native function is called on the native thread that runs the strand, *outside*: if it takes long, others go on with
-//! what that native thread would have done. So it may block, and it may call the machine. Its arguments and its answer
-//! are native values. If it panics, that is a guest exception like an error that it answers.
+//! A native function is called on the native thread that runs the strand, *outside*: if it takes long, another worker
+//! takes over that native thread's items. So it may block, and it may call the machine. Its arguments and its answer are
+//! native values. If it panics, that is a guest exception like an error that it answers.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ use crate::state::vat;
 /// A function of the embedder.
 pub type NativeFunction = Arc<dyn Fn(&[Value]) -> Result<Value, String> + Send + Sync>;
 
-/// What the embedder has registered.
+/// The functions and values that the embedder has registered.
 #[derive(Default)]
 pub struct Functions {
     functions: RwLock<HashMap<String, NativeFunction>>,
@@ -78,7 +79,7 @@ pub fn apply(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     perform(thread, window, window.len() - 1, |index| window.get(1 + index))
 }
 
-/// Calls the function that the window's first word names with so many arguments, each of which is asked for when it is
+/// Calls the function that the window's first word names with `count` arguments, each of which is fetched when it is
 /// needed. *GC point.*
 fn perform(
     thread: &mut Thread,
@@ -103,7 +104,7 @@ fn perform(
 
 fn run(function: &NativeFunction, arguments: &[Value]) -> Result<Value, String> {
     DEPTH.set(DEPTH.get() + 1);
-    // What the function has left behind is its own matter.
+    // The function is responsible for the state that it leaves after a panic.
     let result = catch_unwind(AssertUnwindSafe(|| function(arguments)));
     DEPTH.set(DEPTH.get() - 1);
     result.unwrap_or_else(|panic| {
@@ -133,7 +134,7 @@ pub fn has_function(thread: &mut Thread, window: Window) -> Result<Word, Failure
     Ok(Word::from_bool(thread.vm.concurrency().embedding.functions.function(&name).is_some()))
 }
 
-/// What the kernel signals a `HostError` for. *GC point.*
+/// The failure for which the kernel signals a `HostError`. *GC point.*
 fn failure(thread: &mut Thread, text: &str) -> Failure {
     match make_string(thread, text) {
         Ok(text) => Failure::with(FailureReason::Host, text, Word::NIL),

@@ -1,4 +1,4 @@
-//! Reactions: what is added to a promise, and what it becomes when the promise is settled.
+//! Reactions: adds them to a promise, and makes messages of them when the promise is settled.
 
 use squall_heap::{Object, RootHandle, Word};
 

@@ -14,7 +14,7 @@
 //! | [`guarding`] | makes a vat's strands take part |
 //! | [`statistics`] | counts, and the lines that were in conflict |
 //!
-//! # What is protected, and by what
+//! # The protected places, and their protection
 //!
 //! Mutable slots and the elements of arrays. An object's stripe is its identity hash, which stays when the
 //! collector moves the object; of an array, each eight elements have a stripe of their own. Identity hashes

@@ -1,4 +1,4 @@
-//! What a transaction will have done when it commits: output, messages, settled promises. The layer above lets it happen
+//! The pending effects of a transaction: output, messages, settled promises. The layer above performs them at the commit
 //! ([`crate::concurrency::transactions::effects`]).
 
 use squall_heap::{Object, Word};

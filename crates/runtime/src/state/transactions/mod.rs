@@ -1,5 +1,5 @@
-//! The state of transactions: the memory of a vat, what a transaction has read and written, who waits, what is counted.
-//! [`crate::concurrency::transactions`] says how they work and runs them.
+//! The state of transactions: the memory of a vat, the reads and writes of a transaction, its sleepers, and the counts.
+//! [`crate::concurrency::transactions`] runs them, and describes the protocol.
 
 pub mod effects;
 pub mod logs;

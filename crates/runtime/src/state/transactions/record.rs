@@ -1,4 +1,4 @@
-//! A transaction as state: what its strand has read and written, and where it can go back to. The layer above runs it
+//! A transaction as state: its reads, its writes, and its marks. The layer above runs it
 //! ([`crate::concurrency::transactions::transaction`]).
 
 use std::time::Duration;
