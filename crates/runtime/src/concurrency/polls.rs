@@ -6,6 +6,7 @@ use crate::execution::{calls, guarded, unwind};
 use crate::state::sandbox;
 use crate::state::strand::{Model, StrandRef};
 use crate::state::thread::Thread;
+use crate::state::transactions::shared;
 
 /// Serves the requests of other threads to this one, before the instruction in the state; no instruction is in
 /// progress. Afterwards the state may be that of a strand that stopped. *GC point.*
@@ -36,6 +37,9 @@ pub fn poll(thread: &mut Thread) {
     } else if guarded::is_late(thread) {
         guarded::guard(thread);
     } else if asked || held || thread.vm.ended.code().is_some() || thread.worker.should_preempt() {
+        calls::preempt(thread);
+    } else if shared::gives_way(thread) {
+        thread.yields = true;
         calls::preempt(thread);
     }
     thread.stands_before = false;

@@ -107,7 +107,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     strand.standing.set(standing);
     strand.delivery.set(Delivery::Value);
     strand.parked_at.set(thread.ticks);
-    strand.transaction.set(thread.transaction.take());
+    set_transaction_aside(thread, strand);
     thread.is_parked = true;
     let parked = strand.park(wait);
     if let Some(missed) = parked.missed
@@ -130,9 +130,17 @@ pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     }
     thread.vm.concurrency().timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
-    thread.transaction = strand.transaction.take();
+    thread.transaction = strand.transaction.take().or_else(|| thread.transaction.take());
     thread.is_parked = false;
     true
+}
+
+/// Saves the transaction of a strand that is about to park. The thread keeps one that other strands execute, too, until
+/// it [releases](crate::concurrency::transactions::shared::release) that.
+fn set_transaction_aside(thread: &mut Thread, strand: StrandRef) {
+    if thread.transaction.as_ref().is_some_and(|transaction| transaction.shared.is_none()) {
+        strand.transaction.set(thread.transaction.take());
+    }
 }
 
 /// Gives a waiter its ticket and its value, and appends it to the queue in this slot of a locked object.

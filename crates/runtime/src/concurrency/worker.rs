@@ -18,6 +18,7 @@ use crate::concurrency::promises;
 use crate::concurrency::stalls;
 use crate::concurrency::strands;
 use crate::concurrency::timers;
+use crate::concurrency::transactions::shared;
 use crate::concurrency::vats::Work;
 use crate::concurrency::waiting::{self, Place};
 use crate::execution::calls;
@@ -238,7 +239,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
 
 /// Resumes a strand, and handles its stop.
 fn run_strand(thread: &mut Thread, strand: StrandRef) {
-    if waiting::is_held_up(thread, strand) {
+    if waiting::is_held_up(thread, strand) || shared::must_wait(thread.vm, strand) {
         return;
     }
     if let Some(anchor) = strand.anchor() {
@@ -246,6 +247,7 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     }
     resume(thread, strand);
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
+    shared::release(thread);
     let strand = thread.leave_strand();
     match stop {
         // The tier itself continues with a strand that was switched.
@@ -305,6 +307,7 @@ fn enter(thread: &mut Thread, strand: StrandRef) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
     }
     thread.enter_strand(strand);
+    shared::look_for_others(thread);
     if strand.standing.get() == Standing::InCall {
         deliver(thread, strand);
     }

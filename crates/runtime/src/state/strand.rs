@@ -30,6 +30,7 @@ use std::collections::HashMap;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::MmapOptions;
@@ -48,6 +49,7 @@ use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::state::thread::{State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
+use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
 
 pub mod status;
@@ -197,6 +199,8 @@ pub struct Strand {
     pub vat: Cell<Option<VatRef>>,
     /// The transaction that it is in, unless it runs.
     pub transaction: Cell<Option<Box<Transaction>>>,
+    /// The transaction that it executes together with other strands.
+    pub shared: Cell<Option<Arc<Shared>>>,
     /// A number that no other strand has, as a small integer's bits.
     pub identity: Cell<u64>,
     /// When it parked, in the scheduler's ticks.
@@ -779,6 +783,7 @@ impl Strand {
             object: RootWord::default(),
             vat: Cell::new(None),
             transaction: Cell::new(None),
+            shared: Cell::new(None),
             identity: Cell::new(0),
             timer: Cell::new(0),
             parked_at: Cell::new(0),
@@ -821,6 +826,7 @@ pub(crate) fn make_counted(
     object.initialize_slot(slots::TASK, thread.message.first().copied().unwrap_or(Word::NIL));
     strand.object.set(object.word());
     strand.vat.set(vat);
+    strand.shared.set(shared::for_started(thread, vat));
     strand.model.set(model);
     strand.origin.set(None);
     strand.role.set(Role::Other);
@@ -923,6 +929,9 @@ pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
     if let (Some(memory), Some(mut transaction)) = (memory, strand.transaction.take()) {
         transaction.lose_strand(memory);
     }
+    if let Some(shared) = strand.shared.take() {
+        shared.lose(strand);
+    }
     release(strand);
     strands.give_back(usize::from(strand.size), std::iter::once(strand));
 }
@@ -934,6 +943,7 @@ fn release(strand: StrandRef) {
     stack.cut_to(base);
     strand.vat.set(None);
     strand.transaction.set(None);
+    strand.shared.set(None);
     strand.site.set(None);
     strand.state.set(State::NONE);
     strand.affinity.reset();

@@ -369,7 +369,7 @@ impl Thread {
     }
 
     /// Makes the thread come to its next poll, unless the limit is [set](Thread::reset_limit) before.
-    fn request_poll(&self) {
+    pub fn request_poll(&self) {
         self.limit.ask();
     }
 

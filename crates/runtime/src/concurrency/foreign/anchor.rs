@@ -30,6 +30,7 @@ use squall_heap::Word;
 use squall_scheduler::WorkerId;
 
 use crate::concurrency::stalls::DEADLOCK;
+use crate::concurrency::transactions::shared;
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker::{self, Finished};
 use crate::state::affinity::Home;
@@ -109,6 +110,7 @@ pub fn await_turn(
     let vat = worker::vat_of_exclusive(strand);
     let is_lost = std::mem::take(&mut thread.is_displaced);
     let new_vat = thread.new_vat.take();
+    shared::release(thread);
     thread.leave_strand();
     if let Some(vat) = vat.filter(|_| !is_lost) {
         vat.yield_to_others(thread);
@@ -173,6 +175,8 @@ pub fn set_aside(
     save(thread, strand);
     strand.set_ready();
     let new_vat = thread.new_vat.take();
+    // It is in a call, so other strands do not execute a transaction that they share.
+    strand.transaction.set(thread.transaction.take());
     thread.leave_strand();
     if let Some(vat) = vat {
         vat.yield_to_others(thread);

@@ -39,6 +39,7 @@ use crate::state::roots::RootWord;
 use crate::state::stack::{CHUNK_RESULT, callback_site};
 use crate::state::strand::StrandRef;
 use crate::state::thread::{State, Stop, Thread, Window};
+use crate::state::transactions::shared;
 use crate::state::vat::VatRef;
 
 /// A callback, as calls of it know it.
@@ -387,6 +388,7 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             Stop::Parked | Stop::Switched => {}
             Stop::Preempted if !others_wait(thread, strand) => {
                 (thread.yields, thread.gives_way) = (false, false);
+                strand.transaction.set(thread.transaction.take());
                 thread.leave_strand();
                 thread.enter_strand(strand);
                 continue;
@@ -405,7 +407,10 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
 /// giving way takes another native thread.
 fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
     let vat = worker::vat_of_exclusive(strand);
-    strand.is_suspended() || thread.worker.has_waiting() || vat.is_some_and(VatRef::has_work)
+    strand.is_suspended()
+        || thread.worker.has_waiting()
+        || vat.is_some_and(VatRef::has_work)
+        || shared::is_wanted(thread)
 }
 
 /// Puts a strand that was made to stop back into its queue.

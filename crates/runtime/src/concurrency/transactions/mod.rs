@@ -10,6 +10,7 @@
 //! | [`alone`] | threads that have the memory of a vat for themselves, and need not lock |
 //! | [`effects`] | effects that wait for the commit, or make a transaction inevitable |
 //! | [`logs`] | the native memory of transactions, and its limit |
+//! | [`shared`] | transactions that several strands execute |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
 //! | [`guarding`] | makes a vat's strands take part |
 //! | [`statistics`] | counts, and the lines that were in conflict |
@@ -30,7 +31,8 @@
 //! # Invariants
 //!
 //! - A transaction belongs to its strand. While that runs, it is [`Thread::transaction`]; otherwise it is in
-//!   the strand. The collector visits the words in it with those of the strand's frames.
+//!   the strand, or in the record that several strands of a transaction [share](shared). The collector visits the
+//!   words in it with those of the strand's frames.
 //! - Between [`acquire`](squall_transactions::Attempt::acquire) and the end of a commit there is no GC point
 //!   and no poll, so locks are held for a short time only.
 //! - A conflict cuts the strand's stack back to the activation that began the transaction, and execution continues at
@@ -41,6 +43,7 @@
 pub mod access;
 pub mod effects;
 pub mod guarding;
+pub mod shared;
 pub mod sleepers;
 pub mod transaction;
 

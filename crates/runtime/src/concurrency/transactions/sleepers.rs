@@ -6,6 +6,7 @@
 //! | a change | its transaction said `retry` | the next change of a stripe that it had read |
 //! | the right to be inevitable | another strand has it | the holder, when its transaction has ended; in the order of their requests |
 //! | the end of the inevitable transaction | it wants to write a stripe that the inevitable transaction has read | the same |
+//! | the parts of its transaction | another participant executes an `atomic:` | the end of the last part |
 //!
 //! A strand is parked *before* the instruction in its saved state, which it executes again; a turn that consists of one
 //! assignment has no instruction, and begins anew with its message. The strand parks, puts itself into the list, and
@@ -34,13 +35,19 @@ use crate::state::transactions::sleepers::{Awaited, Sleeper};
 pub const FOR_CHANGE: Word = Word::TRUE;
 /// The word in a strand's object for a wait for the end of an inevitable transaction.
 pub const FOR_INEVITABLE: Word = Word::FALSE;
+/// The word in a strand's object for a wait for the parts of its transaction.
+pub const FOR_PARTS: Word = Word::UNSET;
 
 /// Where a strand sleeps: its ticket, and its number in the list.
 type Bed = (u64, u64);
 
 /// Parks the strand that runs before the instruction in the saved state, or before its begin.
 fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
-    let what = if matches!(awaits, Awaited::Change(_)) { FOR_CHANGE } else { FOR_INEVITABLE };
+    let what = match awaits {
+        Awaited::Change(_) => FOR_CHANGE,
+        Awaited::Right | Awaited::End => FOR_INEVITABLE,
+        Awaited::Parts => FOR_PARTS,
+    };
     let strand = thread.strand();
     let ticket = if thread.innermost().is_some() {
         waiting::park_before(thread, what)
@@ -85,6 +92,22 @@ pub(super) fn wait_for_right(thread: &mut Thread, memory: &'static Memory) -> Ou
     if memory.hold(strand) { wake_up(thread, bed) } else { Outcome::Park }
 }
 
+/// Waits until no other strand executes a part of the transaction. No strand can end one before this strand has stopped.
+pub(super) fn wait_for_parts(thread: &mut Thread, memory: &'static Memory) -> Outcome {
+    sleep(thread, memory, Awaited::Parts);
+    Outcome::Park
+}
+
+/// Wakes the leader of a transaction if it waits for the parts.
+pub(super) fn wake_leader(thread: &mut Thread, memory: &Memory, leader: StrandRef) {
+    let woken = thread.vm.transactions.sleepers.take(|sleeper| {
+        sleeper.is_of(memory)
+            && matches!(sleeper.awaits, Awaited::Parts)
+            && sleeper.strand == leader
+    });
+    wake(thread, woken);
+}
+
 /// Parks the strand until the inevitable transaction has ended, unless it has by now; whether it is parked. No GC
 /// point.
 pub(super) fn wait_for_inevitable(thread: &mut Thread, memory: &'static Memory) -> bool {
@@ -126,7 +149,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
     let waited = sleepers.take(|sleeper| {
         sleeper.is_of(memory)
             && (matches!(sleeper.awaits, Awaited::End) || !memory.is_held())
-            && !matches!(sleeper.awaits, Awaited::Change(_))
+            && !matches!(sleeper.awaits, Awaited::Change(_) | Awaited::Parts)
     });
     wake(thread, waited);
 }

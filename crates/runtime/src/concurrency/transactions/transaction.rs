@@ -6,6 +6,8 @@
 //! transaction were in its list of writes, and its messages and output in its list of effects: they are emptied, and
 //! nothing has happened.
 //!
+//! Strands that a transaction starts execute it, too ([`shared`]): the `atomic:` of such a strand is a part.
+//!
 //! Progress. A transaction that has lost `MANY` times begins as an inevitable one, which cannot lose. Strands get that
 //! right in the order of their requests. Until such a transaction has an effect beyond memory, it can still go back,
 //! and retry: no other strand has seen anything of it.
@@ -18,6 +20,7 @@ use squall_transactions::Conflict;
 use super::access::Place;
 use super::effects;
 use super::guarding;
+use super::shared;
 use super::sleepers;
 use crate::execution::calls;
 use crate::execution::unwind;
@@ -142,17 +145,20 @@ fn store_all(writes: &Writes, mutator: &mut Mutator, memory: &Memory, strand: St
 
 /// Begins a transaction, or a part of the one that runs. *GC point.*
 pub fn begin(thread: &mut Thread) -> Outcome {
+    let strand = thread.strand();
     if let Some(transaction) = &mut thread.transaction
         && transaction.depth > 0
     {
-        transaction.depth += 1;
+        match transaction.is_of_other(strand) {
+            true => transaction.parts += 1,
+            false => transaction.depth += 1,
+        }
         return Outcome::Return(Word::NIL);
     }
     let memory = match guarding::take_part(thread) {
         Ok(memory) => memory,
         Err(failure) => return failure.into(),
     };
-    let strand = thread.strand();
     let home = thread.state;
     let begun = thread.tally.begun();
     let sample = begun.is_multiple_of(SAMPLED);
@@ -295,12 +301,20 @@ impl Transaction {
 /// Ends a transaction, or a part of one: its writes become visible, or it begins anew. *GC point.*
 pub fn commit(thread: &mut Thread) -> Outcome {
     // One that was abandoned has ended, but its `finally` blocks run.
+    let strand = thread.strand();
     let Some(transaction) = &mut thread.transaction else { return Outcome::Return(Word::NIL) };
+    if transaction.is_of_other(strand) {
+        return end_part(thread);
+    }
     if transaction.depth > 1 {
         transaction.depth -= 1;
         return Outcome::Return(Word::NIL);
     }
+    let has_parts = transaction.parts > 0;
     let memory = super::access::memory(thread);
+    if has_parts {
+        return sleepers::wait_for_parts(thread, memory);
+    }
     let mut changed = Vec::new();
     if let Err(conflict) = write_back(thread, memory, &mut changed) {
         lose(thread, conflict);
@@ -317,6 +331,18 @@ pub fn commit(thread: &mut Thread) -> Outcome {
         sleepers::wake_changed(thread, memory, &changed);
     }
     effects.map_or(Outcome::Return(Word::NIL), |effects| effects.perform(thread))
+}
+
+/// The `atomic:` of a strand that takes part has ended; the leader may wait for the last one.
+fn end_part(thread: &mut Thread) -> Outcome {
+    let memory = super::access::memory(thread);
+    let transaction = running(thread);
+    transaction.parts = transaction.parts.saturating_sub(1);
+    let leader = transaction.shared.as_ref().map(|shared| shared.leader());
+    if let Some(leader) = leader.filter(|_| transaction.parts == 0) {
+        sleepers::wake_leader(thread, memory, leader);
+    }
+    Outcome::Return(Word::NIL)
 }
 
 /// Stores the transaction's writes. No GC point.
@@ -348,6 +374,9 @@ fn finish(thread: &mut Thread, memory: &'static Memory) {
     if let Some(mut transaction) = thread.transaction.take() {
         transaction.reset();
         transaction.losses = 0;
+        if let Some(shared) = transaction.shared.take() {
+            shared::end(thread, &shared);
+        }
         thread.spare_transaction = Some(transaction).filter(|spare| !spare.is_large());
     }
     if memory.is_held_by(strand) {
@@ -356,9 +385,12 @@ fn finish(thread: &mut Thread, memory: &'static Memory) {
 }
 
 /// Ends the transaction of the strand that runs, if it is in one, as if it had not been: the strand is to
-/// end.
+/// end. If the transaction is another strand's, it goes on.
 pub fn abandon(thread: &mut Thread) {
-    if let Some(transaction) = &mut thread.transaction {
+    let strand = thread.strand();
+    if let Some(transaction) = &mut thread.transaction
+        && !transaction.is_of_other(strand)
+    {
         let memory = thread.memory.expect("a guarded vat has a memory");
         transaction.attempt.release(&memory.space);
         finish(thread, memory);

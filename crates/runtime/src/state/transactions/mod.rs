@@ -6,6 +6,7 @@ pub mod logs;
 pub mod memory;
 pub mod presence;
 pub mod record;
+pub mod shared;
 pub mod sleepers;
 pub mod statistics;
 pub mod writes;
@@ -17,6 +18,7 @@ use squall_transactions::Presence;
 use crate::state::events::Event;
 use logs::Logs;
 use memory::Memory;
+use shared::SharedTransactions;
 use sleepers::Sleepers;
 use statistics::Statistics;
 
@@ -26,6 +28,8 @@ pub struct Transactions {
     pub logs: Logs,
     /// Strands that wait because of a transaction.
     pub sleepers: Sleepers,
+    /// The transactions that several strands execute.
+    pub(crate) shared: SharedTransactions,
     /// The counts so far.
     pub statistics: Statistics,
     /// A thread has ceased to access a vat's objects bare: see [`guarding`].
@@ -42,6 +46,7 @@ impl Transactions {
         Transactions {
             logs: Logs::new(bytes),
             sleepers: Sleepers::default(),
+            shared: SharedTransactions::default(),
             statistics: Statistics::default(),
             became_guarded: Event::default(),
             free: Mutex::default(),
@@ -62,8 +67,9 @@ impl Transactions {
         self.free.lock().push(memory);
     }
 
-    /// Shows the objects of the strands that wait to the collector.
+    /// Shows the objects of the strands that wait, and the words of idle transactions, to the collector.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
         self.sleepers.visit(visit);
+        self.shared.visit(visit);
     }
 }

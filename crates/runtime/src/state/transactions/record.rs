@@ -1,6 +1,7 @@
 //! A transaction as state: its reads, its writes, and its marks. The layer above runs it
 //! ([`crate::concurrency::transactions::transaction`]).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use squall_heap::{LayoutId, Word};
@@ -10,8 +11,10 @@ use super::Transactions;
 use super::effects::Effects;
 use super::logs::Account;
 use super::memory::Memory;
+use super::shared::Shared;
 use super::statistics::Length;
 use super::writes::{self, Writes};
+use crate::state::strand::StrandRef;
 use crate::state::thread::State;
 
 /// The record of a read, for the case that it makes the transaction fail. Without gaps, since there are many.
@@ -43,6 +46,10 @@ pub struct Transaction {
     pub(crate) marks: Vec<Mark>,
     /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
     pub(crate) depth: u32,
+    /// How many such blocks other strands execute that take part.
+    pub(crate) parts: u32,
+    /// What its participants share, if other strands than its own execute it.
+    pub(crate) shared: Option<Arc<Shared>>,
     /// Where it began, to begin again.
     pub(crate) home: State,
     /// How often it has lost.
@@ -56,6 +63,11 @@ pub struct Transaction {
     /// The memory that it has.
     pub(crate) account: Account,
 }
+
+// SAFETY: `home` has the only pointers that are not `Send`. They lead into linked code, which is immortal, and into the
+// stack of the strand that began the transaction. They are followed only by the worker that runs that strand, which has
+// the stack to itself by the protocol of `strand.rs`.
+unsafe impl Send for Transaction {}
 
 /// A point that a transaction can go back to without beginning anew.
 pub(crate) struct Mark {
@@ -75,6 +87,8 @@ impl Transaction {
             effects: Effects::default(),
             marks: Vec::new(),
             depth: 0,
+            parts: 0,
+            shared: None,
             home: State::NONE,
             losses: 0,
             takes_second: false,
@@ -114,8 +128,13 @@ impl Transaction {
         self.writes.clear();
         self.effects.clear();
         self.marks.clear();
-        self.depth = 0;
+        (self.depth, self.parts) = (0, 0);
         (self.takes_second, self.has_effect) = (false, false);
+    }
+
+    /// Whether this strand takes part in the transaction of another one.
+    pub(crate) fn is_of_other(&self, strand: StrandRef) -> bool {
+        self.shared.as_ref().is_some_and(|shared| !shared.is_led_by(strand))
     }
 
     /// Its strand is lost: its reserved stripes are free again.

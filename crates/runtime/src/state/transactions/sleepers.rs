@@ -21,6 +21,7 @@ pub(crate) enum Awaited {
     Change(Vec<Stripe>),
     Right,
     End,
+    Parts,
 }
 
 pub(crate) struct Sleeper {
@@ -160,7 +161,7 @@ impl Sleeper {
     pub(crate) fn stripes(&self) -> &[Stripe] {
         match &self.awaits {
             Awaited::Change(stripes) => stripes,
-            Awaited::Right | Awaited::End => &[],
+            Awaited::Right | Awaited::End | Awaited::Parts => &[],
         }
     }
 
