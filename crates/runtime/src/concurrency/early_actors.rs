@@ -8,11 +8,15 @@
 //!
 //! A vat is held by its flag *scheduled*, without being in a run queue; a strand is ready without
 //! being in one.
+//!
+//! An initializer may end with an exception, and then its object is not complete. The object is dead as soon as the
+//! program drops it. So the list here keeps nothing alive: what is held is a root as long as all objects that it waits
+//! for are live. If one of them is dead, an actor that is referred to never begins, and the others are freed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{Object, Word};
+use squall_heap::{CollectionKind, Object, Tracer, Word};
 
 use crate::concurrency::waiting::{self, Place};
 use crate::state::strand::StrandRef;
@@ -43,6 +47,8 @@ struct Entry {
     objects: Vec<Word>,
     /// `None` while it is being made.
     held: Option<Held>,
+    /// Whether one of the objects is dead.
+    never_begins: bool,
 }
 
 /// Denotes objects that are given away before their initializers have ended.
@@ -60,9 +66,17 @@ impl Early {
     pub fn add(&self, objects: Vec<Word>) -> EarlyKey {
         let mut entries = self.entries.lock();
         let key = entries.last().map_or(0, |entry| entry.key + 1);
-        entries.push(Entry { key, objects, held: None });
+        entries.push(Entry { key, objects, held: None, never_begins: false });
         self.count.store(entries.len(), Ordering::Relaxed);
         EarlyKey(key)
+    }
+
+    /// Notes that an initializer has ended.
+    fn remove(&self, object: Object) {
+        let mut entries = self.entries.lock();
+        entries.iter_mut().for_each(|entry| entry.objects.retain(|&other| other != object.word()));
+        entries.retain(|entry| !(entry.never_begins && entry.objects.is_empty()));
+        self.count.store(entries.len(), Ordering::Relaxed);
     }
 
     /// Removes an entry that holds nothing back any more.
@@ -75,18 +89,48 @@ impl Early {
         entry.held
     }
 
-    /// Shows the words to the collector, which stands for all mutators.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    /// Shows the objects to the collector, which stands for all mutators. A full collection keeps those that are live.
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+        if kind == CollectionKind::Nursery {
+            let mut entries = self.entries.lock();
+            entries.iter_mut().flat_map(|entry| &mut entry.objects).for_each(visit);
+        }
+    }
+
+    /// Keeps what waits for objects that are all live.
+    pub(crate) fn keep(&self, tracer: &mut Tracer<'_>) {
+        for entry in self.entries.lock().iter_mut().filter(|entry| !entry.never_begins) {
+            if entry.objects.iter().all(|&object| tracer.is_live(object)) {
+                match entry.held {
+                    Some(Held::Vat(vat)) => vat.object.visit(&mut |word| tracer.keep(word)),
+                    Some(Held::Strand(strand)) => {
+                        strand.object.visit(&mut |word| tracer.keep(word))
+                    }
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Follows the objects that survive, and forgets the others.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
         let mut entries = self.entries.lock();
-        entries.iter_mut().flat_map(|entry| &mut entry.objects).for_each(visit);
+        for entry in entries.iter_mut() {
+            let count = entry.objects.len();
+            entry.objects.retain_mut(|object| tracer.update(object));
+            entry.never_begins |= entry.objects.len() < count;
+        }
+        entries.retain(|entry| !(entry.never_begins && entry.objects.is_empty()));
+        self.count.store(entries.len(), Ordering::Relaxed);
     }
 }
 
 /// Holds the vat or strand made of the objects with this key: the vat is not known to other threads yet, or the strand
 /// is in no queue.
 pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
-    if let Held::Vat(vat) = held {
-        vat.hold();
+    match held {
+        Held::Vat(vat) => vat.hold(),
+        Held::Strand(strand) => strand.is_held.set(true),
     }
     let early = &thread.vm.concurrency().early;
     let mut entries = early.entries.lock();
@@ -103,9 +147,7 @@ pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
 /// The initializer of this object, which was given away, has ended.
 pub fn initialized(thread: &mut Thread, object: Object) {
     let early = &thread.vm.concurrency().early;
-    for entry in early.entries.lock().iter_mut() {
-        entry.objects.retain(|&other| other != object.word());
-    }
+    early.remove(object);
     while let Some(held) = early.take_if(|entry| entry.held.is_some()) {
         release(thread, held);
     }
@@ -114,6 +156,9 @@ pub fn initialized(thread: &mut Thread, object: Object) {
 fn release(thread: &mut Thread, held: Held) {
     match held {
         Held::Vat(vat) => vat.release(thread),
-        Held::Strand(strand) => waiting::make_ready(thread, strand, Place::Last),
+        Held::Strand(strand) => {
+            strand.is_held.set(false);
+            waiting::make_ready(thread, strand, Place::Last);
+        }
     }
 }

@@ -53,7 +53,7 @@ unsafe impl RootSource for Roots {
         self.visit_native_threads(kind, visit);
         self.vm.concurrency().timers.visit(visit);
         self.vm.concurrency().stalls.visit(visit);
-        self.vm.concurrency().early.visit(visit);
+        self.vm.concurrency().early.visit(kind, visit);
         self.vm.concurrency().embedder.visit(visit);
         self.vm.concurrency().unhandled.visit(visit);
         self.vm.transactions.visit(visit);
@@ -80,9 +80,16 @@ unsafe impl RootSource for Roots {
         }
     }
 
+    fn visit_conditional_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
+        if kind == CollectionKind::Full {
+            self.vm.concurrency().early.keep(tracer);
+        }
+    }
+
     fn visit_weak_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
         self.vm.concurrency().foreign.update(kind, tracer);
         if kind == CollectionKind::Full {
+            self.vm.concurrency().early.update(tracer);
             let lost = self.vm.strands.update(tracer);
             self.vm.concurrency().stalls.lose(&self.vm.strands, lost);
             self.vm.vats.update(&self.vm.transactions, tracer);

@@ -85,8 +85,10 @@ impl Stalls {
     pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
         let mut inner = self.0.lock();
         for strand in lost {
-            inner.count += usize::from(!inner.is_closed);
-            if !inner.is_closed && inner.descriptions.len() < DESCRIBED {
+            // A process of an object that was never complete has not begun, and waits for nothing.
+            let counts = !inner.is_closed && !strand.is_held.get();
+            inner.count += usize::from(counts);
+            if counts && inner.descriptions.len() < DESCRIBED {
                 let trace = stack_traces::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }

@@ -15,7 +15,7 @@
 //!
 //! An actor may be made of an object that counts as a value, since modules make actors of their classes while they are
 //! initialised. The objects that it leads to are given away before their check. The actor begins when the check has
-//! passed ([`crate::concurrency::early_actors`]); if it fails, the program ends.
+//! passed ([`crate::concurrency::early_actors`]); if it fails, never.
 //!
 //! Invariant: [`SHARED`] is set in instances and classes of which the second answer is known to be yes, for good;
 //! `CHECKED`, in those whose check has passed while something they lead to had not been checked, or

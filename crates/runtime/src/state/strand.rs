@@ -212,6 +212,8 @@ pub struct Strand {
     worker: AtomicU32,
     /// Whether there may be references to the strand object.
     pub is_exposed: Cell<bool>,
+    /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
+    pub is_held: Cell<bool>,
     /// Whether it is in the list of those that ran since the last collection.
     touched: Cell<bool>,
     /// Which strands run beside it.
@@ -702,7 +704,8 @@ impl Strands {
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         visit_touched(&mut self.orphans.lock(), kind, visit);
         if kind == CollectionKind::Full {
-            let is_root = |strand: &StrandRef| !strand.is_parked() || self.is_main(*strand);
+            let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held.get();
+            let is_root = |strand: &StrandRef| !waits(strand) || self.is_main(*strand);
             let strands = self.all().into_iter().filter(is_root);
             strands.for_each(|strand| strand.object.visit(visit));
         }
@@ -789,6 +792,7 @@ impl Strand {
             parked_at: Cell::new(0),
             worker: AtomicU32::new(0),
             is_exposed: Cell::new(false),
+            is_held: Cell::new(false),
             touched: Cell::new(false),
             model: Cell::new(Model::Exclusive),
             role: Cell::new(Role::Other),
@@ -944,6 +948,7 @@ fn release(strand: StrandRef) {
     strand.vat.set(None);
     strand.transaction.set(None);
     strand.shared.set(None);
+    strand.is_held.set(false);
     strand.site.set(None);
     strand.state.set(State::NONE);
     strand.affinity.reset();

@@ -87,6 +87,8 @@ pub struct Vat {
     turn: AtomicUsize,
     /// Whether a turn has begun and can never end.
     has_lost_turn: AtomicBool,
+    /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
+    is_held: AtomicBool,
     /// The memory of its transactions, if there were some.
     memory: AtomicPtr<Memory>,
     /// The bits of its home, which does not change.
@@ -448,11 +450,13 @@ impl VatRef {
 
     /// Keeps a new vat out of run queues until it is released.
     pub fn hold(self) {
+        self.is_held.store(true, Ordering::Relaxed);
         self.lock().schedule();
     }
 
     /// Lets go on a vat that is held: it is in a run queue from now on.
     pub fn release(self, thread: &mut Thread) {
+        self.is_held.store(false, Ordering::Relaxed);
         let mut locked = self.lock();
         locked.let_go();
         self.enqueue(thread, locked);
@@ -559,7 +563,7 @@ impl VatRef {
 
     /// Whether a worker will run it, or look at it.
     fn is_active(self) -> bool {
-        self.ownership.is_active()
+        self.ownership.is_active() && !self.is_held.load(Ordering::Relaxed)
     }
 }
 
@@ -650,6 +654,7 @@ impl Vat {
             object: RootWord::default(),
             turn: AtomicUsize::new(0),
             has_lost_turn: AtomicBool::new(false),
+            is_held: AtomicBool::new(false),
             memory: AtomicPtr::default(),
             home: AtomicU32::new(Home::ANYWHERE.bits()),
             sandbox: AtomicPtr::default(),
@@ -665,6 +670,7 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let vat = thread.vm.vats.take();
     object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
     vat.ownership.begin();
+    vat.is_held.store(false, Ordering::Relaxed);
     vat.object.set(object.word());
     vat.set_home(Home::ANYWHERE);
     if let Some(sandbox) = thread.sandbox {
