@@ -108,6 +108,11 @@ impl<N: Copy> Attempt<N> {
         self.reads.iter().map(|read| read.stripe)
     }
 
+    /// The notes of the reads, in their order.
+    pub fn notes(&self) -> impl Iterator<Item = &N> {
+        self.reads.iter().map(|read| &read.note)
+    }
+
     /// The time as of which all reads are current.
     pub fn snapshot(&self) -> u64 {
         self.snapshot

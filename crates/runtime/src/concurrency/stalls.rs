@@ -19,7 +19,7 @@ use crate::concurrency::channels;
 use crate::concurrency::locks;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises::{self, unsettled, unsettled::Settler};
-use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE};
+use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE, FOR_PARTS};
 use crate::execution::stack_traces;
 use crate::model::function::Function;
 use crate::model::known;
@@ -103,9 +103,14 @@ impl Stalls {
     pub fn report_lost(&self, vm: &Vm) {
         let inner = self.0.lock();
         if inner.count > 0 {
-            let verb = if inner.count == 1 { "strand was" } else { "strands were" };
-            let mut text =
-                format!("{} {verb} lost, waiting for objects without references\n", inner.count);
+            let (verb, pronoun) = match inner.count {
+                1 => ("strand was", "it"),
+                _ => ("strands were", "they"),
+            };
+            let mut text = format!(
+                "{} {verb} lost: {pronoun} waited for an object that no other strand could reach\n",
+                inner.count
+            );
             inner.descriptions.iter().for_each(|description| text.push_str(description));
             describe_rest(inner.count, &mut text);
             vm.host.write_error(&text);
@@ -203,7 +208,7 @@ fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
 fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) {
     let Some(answered) = unsettled::awaited(end) else { return };
     text.push_str("main: has answered a promise made\n");
-    let settler = unsettled::describe(answered, strands, &vm.vats.all(), text);
+    let settler = unsettled::describe(answered, vm, strands, text);
     let name = |strand| name(&vm.strands, strand);
     _ = match settler {
         Settler::Strand(strand) => writeln!(text, "that {} is to settle", name(strand)),
@@ -213,7 +218,11 @@ fn describe_end(vm: &Vm, strands: &[StrandRef], end: Object, text: &mut String) 
             writeln!(text, "whose message is for an actor of an object that was never complete")
         }
         Settler::Circle => writeln!(text, "that waits for itself"),
-        Settler::Nobody => writeln!(text, "that no strand can settle"),
+        Settler::HolderOf(strand) => writeln!(text, "whose resolver {} holds", name(strand)),
+        Settler::HolderAfter(turn) => {
+            writeln!(text, "whose resolver is in a message that comes after {}", name(turn))
+        }
+        Settler::Nobody => writeln!(text, "that no live strand can resolve"),
     };
 }
 
@@ -255,6 +264,7 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
     } else {
         _ = writeln!(text, " is ready");
     }
+    vm.transactions.sleepers.describe_retry(vm, strand, text);
     text.push_str(&stack_traces::render_strand(strand, strand.activations()));
 }
 
@@ -278,7 +288,8 @@ fn waits_for(vm: &Vm, strand: StrandRef) -> String {
     let Some(object) = what.as_object() else {
         return match (what, inevitable(strands, strand)) {
             (Word::NIL, _) => "to be resumed".into(),
-            (FOR_CHANGE, _) => "for a change of something that its transaction has read".into(),
+            (FOR_CHANGE, _) => "for a change of an object that its transaction has read".into(),
+            (FOR_PARTS, _) => "for an atomic block of another strand of its transaction".into(),
             (FOR_INEVITABLE, Some(other)) => {
                 format!("for the end of the inevitable transaction of {}", name(strands, other))
             }

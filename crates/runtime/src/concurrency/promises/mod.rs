@@ -24,6 +24,7 @@
 //! copied on the way to another vat is read by its own vat only. So where the outcome of a promise, or an argument of a
 //! message that waits for it, is to be copied, the promise is settled in a turn of its owner.
 
+mod holders;
 mod origins;
 mod reactions;
 mod sends;
@@ -37,6 +38,7 @@ use squall_heap::{Flag, Object, Word};
 
 use crate::concurrency::embedding::calls;
 use crate::concurrency::messages;
+use crate::concurrency::waiting;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::state::strand::EMBEDDER;
@@ -182,6 +184,15 @@ pub fn state(promise: Object) -> State {
 fn set_state(thread: &mut Thread, promise: Object, state: State) {
     let state = Word::from_small_integer_unchecked(state as i64);
     promise.set_slot(&mut thread.mutator, slots::STATE, state);
+}
+
+/// Notes that a promise will be settled by a callback of another one, for reports.
+pub fn note_awaited(thread: &mut Thread, promise: Object, other: Object) {
+    waiting::lock(&mut thread.mutator, promise);
+    if state(promise) == State::Unresolved {
+        promise.set_slot(&mut thread.mutator, slots::OUTCOME, other.word());
+    }
+    waiting::unlock(&mut thread.mutator, promise);
 }
 
 /// A strand of this vat has ended: settles the promise for its result, if its message has one. *GC point.*

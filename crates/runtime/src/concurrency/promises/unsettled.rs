@@ -2,19 +2,22 @@
 //! that is to settle the last of them.
 //!
 //! A promise that follows another one, or is for the answer of a reaction to another one, refers to that promise in the
-//! slot of its outcome until it is settled itself (`add_reaction` ensures that). So the path leads from promise to
-//! promise, to one that a strand is to settle, or none.
+//! slot of its outcome until it is settled itself (`add_reaction` and [`note_awaited`](super::note_awaited) ensure that).
+//! If a callback of another promise can use its [resolver](super::holders), it waits for that promise. So the path leads
+//! from promise to promise, to one that a strand is to settle, or none.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use squall_heap::Object;
 
+use super::holders::{Holder, Holders};
 use super::{State, origins, state};
 use crate::concurrency::messages;
 use crate::model::known;
 use crate::state::strand::{Standing, StrandRef, slots};
 use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
 
 /// How many promises a report shows at each end of a long way.
 const SHOWN: usize = 4;
@@ -29,6 +32,10 @@ pub enum Settler {
     AfterLost,
     /// No strand: the promise is for the result of a message to an actor that may not begin.
     Held,
+    /// A strand that has its resolver.
+    HolderOf(StrandRef),
+    /// No strand before this turn has ended: its resolver is in a later message.
+    HolderAfter(StrandRef),
     /// One of those that wait for it.
     Circle,
     /// No known strand.
@@ -37,13 +44,10 @@ pub enum Settler {
 
 /// Describes the origins of a promise and of those it waits for; answers the settler of the last. Nothing changes
 /// meanwhile.
-pub fn describe(
-    promise: Object,
-    strands: &[StrandRef],
-    vats: &[VatRef],
-    text: &mut String,
-) -> Settler {
-    let (mut way, is_circle) = way_of(promise);
+pub fn describe(promise: Object, vm: &Vm, strands: &[StrandRef], text: &mut String) -> Settler {
+    let vats = vm.vats.all();
+    let holders = Holders::find(vm, strands, &vats);
+    let (mut way, is_circle) = way_of(promise, &holders);
     let last = way.last().copied().filter(|_| !is_circle);
     // A promise that travelled is several in different vats; loops make many in one place.
     way.dedup_by_key(|promise| promise.slot(super::slots::ORIGIN).bits());
@@ -56,14 +60,25 @@ pub fn describe(
             _ = writeln!(text, "  … {} more …", from_end - SHOWN);
         }
     }
-    last.map_or(Settler::Circle, |last| settler(last, strands, vats))
+    let settles = |last| match holders.of(last) {
+        Some(Holder::Strand(strand)) => Settler::HolderOf(strand),
+        Some(Holder::Message(turn)) => Settler::HolderAfter(turn),
+        Some(Holder::Promise(_)) | None => settler(last, strands, &vats),
+    };
+    last.map_or(Settler::Circle, settles)
 }
 
 /// A promise, the one that it waits for, and so on; and whether that leads back.
-fn way_of(promise: Object) -> (Vec<Object>, bool) {
+fn way_of(promise: Object, holders: &Holders<'_>) -> (Vec<Object>, bool) {
     let mut way = vec![promise];
     let mut seen = HashSet::from([promise.address()]);
-    while let Some(next) = way.last().copied().and_then(awaited) {
+    let next = |promise| {
+        awaited(promise).or_else(|| match holders.of(promise) {
+            Some(Holder::Promise(other)) => Some(other),
+            _ => None,
+        })
+    };
+    while let Some(next) = way.last().copied().and_then(next) {
         if !seen.insert(next.address()) {
             return (way, true);
         }

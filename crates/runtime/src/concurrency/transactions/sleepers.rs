@@ -29,7 +29,7 @@ use crate::model::outcome::Outcome;
 use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::memory::Memory;
-use crate::state::transactions::sleepers::{Awaited, Sleeper};
+use crate::state::transactions::sleepers::{Awaited, Retry, Sleeper};
 
 /// The word in a strand's object for a wait for a change.
 pub const FOR_CHANGE: Word = Word::TRUE;
@@ -44,7 +44,7 @@ type Bed = (u64, u64);
 /// Parks the strand that runs before the instruction in the saved state, or before its begin.
 fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
     let what = match awaits {
-        Awaited::Change(_) => FOR_CHANGE,
+        Awaited::Change(..) => FOR_CHANGE,
         Awaited::Right | Awaited::End => FOR_INEVITABLE,
         Awaited::Parts => FOR_PARTS,
     };
@@ -77,11 +77,12 @@ pub(super) fn wait_for_change(
     memory: &'static Memory,
     mut stripes: Vec<Stripe>,
     snapshot: u64,
+    retry: Retry,
 ) -> Outcome {
     stripes.iter_mut().for_each(|stripe| *stripe = memory.space.own_number(*stripe));
     stripes.sort_unstable();
     stripes.dedup();
-    let bed = sleep(thread, memory, Awaited::Change(stripes.clone()));
+    let bed = sleep(thread, memory, Awaited::Change(stripes.clone(), retry));
     if memory.space.watch(&stripes, snapshot) { Outcome::Park } else { wake_up(thread, bed) }
 }
 
@@ -149,7 +150,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
     let waited = sleepers.take(|sleeper| {
         sleeper.is_of(memory)
             && (matches!(sleeper.awaits, Awaited::End) || !memory.is_held())
-            && !matches!(sleeper.awaits, Awaited::Change(_) | Awaited::Parts)
+            && !matches!(sleeper.awaits, Awaited::Change(..) | Awaited::Parts)
     });
     wake(thread, waited);
 }

@@ -15,7 +15,7 @@
 use std::sync::atomic::AtomicU32;
 
 use squall_heap::{Mutator, Object, Word};
-use squall_transactions::Conflict;
+use squall_transactions::{Attempt, Conflict};
 
 use super::access::Place;
 use super::effects;
@@ -23,6 +23,7 @@ use super::guarding;
 use super::shared;
 use super::sleepers;
 use crate::execution::calls;
+use crate::execution::stack_traces;
 use crate::execution::unwind;
 use crate::model::function::Function;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
@@ -32,6 +33,7 @@ use crate::state::thread::{State, Thread};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence::{self, Seat};
 use crate::state::transactions::record::{Mark, Note, Transaction};
+use crate::state::transactions::sleepers::Retry;
 use crate::state::transactions::statistics::Cause;
 use crate::state::transactions::writes::Writes;
 
@@ -556,8 +558,24 @@ pub fn retry(thread: &mut Thread) -> Outcome {
         return retry_as_ordinary(thread, memory);
     }
     let (stripes, snapshot) = (attempt.stripes().collect(), attempt.snapshot());
+    let (reads, retried) = (places_read(attempt), stack_traces::call_of_library(thread));
     restart(thread, memory);
-    sleepers::wait_for_change(thread, memory, stripes, snapshot)
+    let begun = stack_traces::call_of_library(thread);
+    sleepers::wait_for_change(thread, memory, stripes, snapshot, Retry { reads, retried, begun })
+}
+
+/// The first places of the program that have read something, for reports.
+fn places_read(attempt: &Attempt<Note>) -> Vec<Note> {
+    const SHOWN: usize = 8;
+    const LOOKED_AT: usize = 1024;
+    let mut places: Vec<Note> = Vec::new();
+    for &note in attempt.notes().take(LOOKED_AT) {
+        let is_known = |other: &Note| (other.pc(), other.layout) == (note.pc(), note.layout);
+        if places.len() < SHOWN && !places.iter().any(is_known) {
+            places.push(note);
+        }
+    }
+    places
 }
 
 /// A transaction that could not lose says `retry`: it gives up the right to be inevitable, and begins anew like any

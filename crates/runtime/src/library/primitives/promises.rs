@@ -44,6 +44,15 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("isPromise:", |thread, window| {
         Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
     }),
+    Primitive::ordinary("promise:awaits:", |thread, window| {
+        let other = promises::promise_in(thread.vm, window.get(1));
+        if let (Some(promise), Some(other)) =
+            (promises::promise_in(thread.vm, window.get(0)), other)
+        {
+            promises::note_awaited(thread, promise, other);
+        }
+        Outcome::Return(Word::NIL)
+    }),
     Primitive::effect("promise:whenResolved:", |thread, window| {
         react(thread, window, window.get(1), Word::NIL)
     }),

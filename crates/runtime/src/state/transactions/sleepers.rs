@@ -8,20 +8,35 @@
 //! cannot see; so they are roots.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use parking_lot::Mutex;
 use squall_heap::Word;
 use squall_transactions::Stripe;
 
 use super::memory::Memory;
+use super::record::Note;
+use super::statistics::Line;
+use crate::model::function::Site;
 use crate::state::strand::StrandRef;
+use crate::state::vm::Vm;
 
 /// The event that a strand waits for.
 pub(crate) enum Awaited {
-    Change(Vec<Stripe>),
+    Change(Vec<Stripe>, Retry),
     Right,
     End,
     Parts,
+}
+
+/// Why a strand waits for a change, for reports.
+pub(crate) struct Retry {
+    /// The first places that have read something.
+    pub(crate) reads: Vec<Note>,
+    /// The program's call that said `retry`.
+    pub(crate) retried: Option<&'static Site>,
+    /// The program's call that began the transaction.
+    pub(crate) begun: Option<&'static Site>,
 }
 
 pub(crate) struct Sleeper {
@@ -140,10 +155,39 @@ impl Sleepers {
         list.take(numbers)
     }
 
+    /// Describes why a strand waits for a change, if it does.
+    pub(crate) fn describe_retry(&self, vm: &Vm, strand: StrandRef, text: &mut String) {
+        let list = self.0.lock();
+        let is_it = |sleeper: &&Sleeper| sleeper.strand == strand && sleeper.is_asleep();
+        if let Some(Sleeper { awaits: Awaited::Change(_, retry), .. }) =
+            list.sleepers.values().find(is_it)
+        {
+            retry.describe(vm, text);
+        }
+    }
+
     /// Shows the objects of those that still wait to the collector.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
         for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
             sleeper.strand.object.visit(visit);
+        }
+    }
+}
+
+impl Retry {
+    fn describe(&self, vm: &Vm, text: &mut String) {
+        for note in &self.reads {
+            let class = vm.behavior_of_layout(note.layout).map_or("an object", |it| it.name());
+            if let Some(line) = Line::at(vm, note.pc()) {
+                _ = writeln!(text, "  has read {class} {} at {}", line.what(vm), line.describe());
+            }
+        }
+        for (what, site) in [("retried", self.retried), ("began", self.begun)] {
+            if let Some(site) = site {
+                let (function, pc) = (site.function(), site.pc as usize);
+                let (path, line, column) = function.position(pc);
+                _ = writeln!(text, "  {what} at {path}:{line}:{column} in {}", function.name());
+            }
         }
     }
 }
@@ -160,7 +204,7 @@ impl Sleeper {
     /// The stripes that it waits for.
     pub(crate) fn stripes(&self) -> &[Stripe] {
         match &self.awaits {
-            Awaited::Change(stripes) => stripes,
+            Awaited::Change(stripes, _) => stripes,
             Awaited::Right | Awaited::End | Awaited::Parts => &[],
         }
     }

@@ -368,13 +368,13 @@ const SHOWN: usize = 20;
 const UNKNOWN: &str = "an unknown place";
 
 /// An instruction, found by its address.
-struct Line {
+pub(super) struct Line {
     function: &'static Function,
     pc: usize,
 }
 
 impl Line {
-    fn at(vm: &Vm, address: usize) -> Option<Line> {
+    pub(super) fn at(vm: &Vm, address: usize) -> Option<Line> {
         let modules = (0..).map_while(|number| vm.modules.at(number));
         let mut functions = modules.flat_map(|module| module.linked_functions());
         let function = functions
@@ -383,7 +383,7 @@ impl Line {
     }
 
     /// The name of the slot, or of the other place that is accessed.
-    fn what(&self, vm: &Vm) -> String {
+    pub(super) fn what(&self, vm: &Vm) -> String {
         let site = self.function.sites.iter().find(|site| site.pc as usize == self.pc);
         match site.and_then(Site::selector) {
             Some(selector) => {
@@ -397,7 +397,7 @@ impl Line {
         }
     }
 
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let (path, line, column) = self.function.position(self.pc);
         format!("{path}:{line}:{column} in {}", self.function.name())
     }

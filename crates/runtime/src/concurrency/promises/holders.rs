@@ -1,0 +1,105 @@
+//! Resolvers, and the strands that can use them. For reports, of a machine that stands.
+//!
+//! A walk from all blocked strands and waiting messages, along objects' slots and elements, finds the resolvers. It goes
+//! through the callbacks of unsettled promises, too: a resolver that is found there is used when that promise is settled.
+//! Classes, other strands and other vats are not followed, since they lead to nearly everything.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use squall_heap::{Format, Object, Word};
+
+use super::{State, slots, state};
+use crate::model::known;
+use crate::state::strand::StrandRef;
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
+
+/// How a resolver is held.
+#[derive(Clone, Copy)]
+pub enum Holder {
+    /// A strand can use it when it goes on.
+    Strand(StrandRef),
+    /// A message has it that comes after this turn.
+    Message(StrandRef),
+    /// A callback of this promise can use it.
+    Promise(Object),
+}
+
+/// Holders of resolvers, by the addresses of the promises.
+pub struct Holders<'v> {
+    vm: &'v Vm,
+    found: HashMap<usize, Holder>,
+    seen: HashSet<usize>,
+    /// Objects to look at: the ones with the shortest ways come first.
+    pending: VecDeque<(Object, Holder)>,
+}
+
+impl<'v> Holders<'v> {
+    /// Those among these strands, and among messages for these vats.
+    pub fn find(vm: &'v Vm, strands: &[StrandRef], vats: &[VatRef]) -> Holders<'v> {
+        let (found, seen) = (HashMap::new(), HashSet::new());
+        let mut holders = Holders { vm, found, seen, pending: VecDeque::new() };
+        for &strand in strands {
+            let holder = Holder::Strand(strand);
+            strand.visit_frames(&mut |word| holders.add(*word, holder));
+            let object = strand.object();
+            (0..object.layout().slot_count())
+                .for_each(|index| holders.add(object.slot(index), holder));
+        }
+        for &vat in vats {
+            let Some(turn) = vat.turn() else { continue };
+            vat.messages().for_each(|message| holders.add(message.word(), Holder::Message(turn)));
+        }
+        while let Some((object, holder)) = holders.pending.pop_front() {
+            holders.scan(object, holder);
+        }
+        holders
+    }
+
+    /// How the resolver of a promise is held, if one was found.
+    pub fn of(&self, promise: Object) -> Option<Holder> {
+        self.found.get(&promise.address()).copied()
+    }
+
+    fn add(&mut self, word: Word, holder: Holder) {
+        if let Some(object) = word.as_object()
+            && self.seen.insert(object.address())
+        {
+            self.pending.push_back((object, holder));
+        }
+    }
+
+    fn scan(&mut self, object: Object, holder: Holder) {
+        let layout = object.layout();
+        match (layout, layout.format()) {
+            (known::STRAND | known::VAT | known::FAR_REFERENCE, _) => {}
+            (known::PROMISE, _) if matches!(state(object), State::Unresolved | State::Decided) => {
+                self.add(object.slot(slots::FIRST), Holder::Promise(object));
+            }
+            (known::PROMISE, _) => self.add(object.slot(slots::OUTCOME), holder),
+            (_, Format::Slots) if self.is_resolver(object) => {
+                if let Some(promise) = object.slot(0).as_object() {
+                    self.found.entry(promise.address()).or_insert(holder);
+                }
+            }
+            (_, Format::Slots) => {
+                (0..layout.slot_count()).for_each(|index| self.add(object.slot(index), holder));
+            }
+            (_, Format::Array) => {
+                (0..object.length()).for_each(|index| self.add(object.element(index), holder));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an object is one of the library's resolvers: only these are values that refer to a promise.
+    fn is_resolver(&self, object: Object) -> bool {
+        let is_promise = |object: Object| object.layout() == known::PROMISE;
+        object.layout().slot_count() == 1
+            && object.slot(0).as_object().is_some_and(is_promise)
+            && self
+                .vm
+                .behavior_of_layout(object.layout())
+                .is_some_and(|behavior| behavior.definition.instances_are_values.get().is_some())
+    }
+}
