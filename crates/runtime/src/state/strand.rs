@@ -47,7 +47,7 @@ use crate::state::fences;
 use crate::state::roots::RootWord;
 use crate::state::sandbox::{Sandbox, SandboxRef};
 use crate::state::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
-use crate::state::thread::{State, Stop, Thread, allocated};
+use crate::state::thread::{SavedState, State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
@@ -187,7 +187,7 @@ pub struct Strand {
     /// The state that several threads may change.
     status: Status,
     /// Where it stands, unless it runs.
-    pub state: Cell<State>,
+    pub state: SavedState,
     /// The call it waits in.
     pub site: Cell<Option<&'static Site>>,
     /// The program's call that started it, or sent its message.
@@ -779,7 +779,7 @@ impl Strand {
     fn new(size: usize) -> Strand {
         Strand {
             status: Status::default(),
-            state: Cell::new(State::NONE),
+            state: SavedState::new(State::NONE),
             site: Cell::new(None),
             origin: Cell::new(None),
             stack: UnsafeCell::new(Stack::NONE),
