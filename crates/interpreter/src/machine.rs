@@ -22,7 +22,7 @@ use squall_runtime::tiers::thread::{State, Thread};
 /// The interpreter's registers.
 ///
 /// In a *guarded* machine, accesses to slots and elements take part in transactions: see
-/// [`squall_runtime::tiers::transactions`].
+/// [`squall_runtime::tiers::access`].
 pub struct Machine<'t, const GUARDED: bool> {
     pub(crate) pc: *const AtomicU32,
     pub(crate) frame: *mut Word,

@@ -118,7 +118,7 @@ pub fn set_priority(thread: &mut Thread, object: Object, priority: u8) {
     }
 }
 
-/// Makes a strand, of one of the [`SIZES`], that will begin with the message in `thread.message[0]`.
+/// Makes a strand, of one of the [`SIZES`](strand::SIZES), that will begin with the message in `thread.message[0]`.
 /// *GC point.*
 pub fn make(
     thread: &mut Thread,

@@ -3,7 +3,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | objects of the dialect | [`array`], [`block`], [`number`], [`string`], [`classes`], [`far_reference`] |
+//! | objects of the dialect | [`array`](mod@array), [`block`], [`number`], [`string`], [`classes`], [`far_reference`] |
 //! | tuples, lists, maps and boxed values of typed code | [`typed`] |
 
 pub mod array;

@@ -102,7 +102,7 @@ pub mod slots {
 }
 
 /// In place of a promise, in messages that the embedder sent. A small integer in that place is the number of one of the
-/// embedder's [calls].
+/// embedder's [calls](crate::concurrency::embedding::calls).
 pub const EMBEDDER: Word = Word::TRUE;
 
 /// How a strand ended.

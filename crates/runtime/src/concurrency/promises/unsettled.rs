@@ -3,7 +3,7 @@
 //!
 //! A promise that follows another one, or is for the answer of a reaction to another one, refers to that promise in the
 //! slot of its outcome until it is settled itself (`add_reaction` and [`note_awaited`](super::note_awaited) ensure that).
-//! If a callback of another promise can use its [resolver](super::holders), it waits for that promise. So the path leads
+//! If a callback of another promise can use its resolver (`holders.rs`), it waits for that promise. So the path leads
 //! from promise to promise, to one that a strand is to settle, or none.
 
 use std::collections::HashSet;

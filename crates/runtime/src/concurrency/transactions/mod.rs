@@ -4,16 +4,21 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`access`] | **the one place that decides how a slot or an element is accessed** |
-//! | [`memory`] | the transactional memory of a vat: stripes, their writers, the right to be inevitable |
-//! | [`writes`] | the uncommitted writes of a transaction |
 //! | [`transaction`] | a transaction: begin, commit, conflict, marks to go back to |
-//! | [`alone`] | threads that have the memory of a vat for themselves, and need not lock |
 //! | [`effects`] | effects that wait for the commit, or make a transaction inevitable |
-//! | [`logs`] | the native memory of transactions, and its limit |
 //! | [`shared`] | transactions that several strands execute |
 //! | [`sleepers`] | strands that wait for a change, or for an inevitable transaction to end |
 //! | [`guarding`] | makes a vat's strands take part |
-//! | [`statistics`] | counts, and the lines that were in conflict |
+//!
+//! The data is in [`crate::state::transactions`]:
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`memory`](crate::state::transactions::memory) | the transactional memory of a vat: stripes, their writers, the right to be inevitable |
+//! | [`record`](crate::state::transactions::record), [`writes`](crate::state::transactions::writes) | a transaction; its uncommitted writes |
+//! | [`presence`](crate::state::transactions::presence) | threads that have the memory of a vat for themselves, and need not lock |
+//! | [`logs`](crate::state::transactions::logs) | the native memory of transactions, and its limit |
+//! | [`statistics`](crate::state::transactions::statistics) | counts, and the lines that were in conflict |
 //!
 //! # The protected places, and their protection
 //!

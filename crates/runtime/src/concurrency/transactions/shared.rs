@@ -37,6 +37,13 @@ pub use crate::state::transactions::shared::{look_for_others, must_wait};
 /// The strand that runs here has stopped: other participants may execute the transaction.
 #[inline]
 pub fn release(thread: &mut Thread) {
+    if thread.transaction.is_some() {
+        release_shared(thread);
+    }
+}
+
+#[cold]
+fn release_shared(thread: &mut Thread) {
     let transaction = thread.transaction.take_if(|transaction| transaction.shared.is_some());
     if let Some(transaction) = transaction
         && let Some(shared) = transaction.shared.clone()

@@ -32,7 +32,7 @@ pub struct Transactions {
     pub(crate) shared: SharedTransactions,
     /// The counts so far.
     pub statistics: Statistics,
-    /// A thread has ceased to access a vat's objects bare: see [`guarding`].
+    /// A thread has ceased to access a vat's objects bare: see [`guarding`](crate::concurrency::transactions::guarding).
     pub became_guarded: Event,
     /// Memories whose vats are gone.
     free: Mutex<Vec<&'static Memory>>,
