@@ -1,8 +1,10 @@
-//! Any bytes are the beginning of a head, a head, or refused; and what is found in them is there.
+//! Any bytes are the beginning of a head, a head, or refused; and what is found in them is there. All of them have a
+//! text and parameters.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use squall_system::http::{self, Head, Parsed};
+use squall_system::url;
 
 const FIELDS: usize = 16;
 
@@ -21,6 +23,12 @@ fuzz_target!(|bytes: &[u8]| {
     let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     if let Some(size) = http::chunk_size(line) {
         assert!(size < 1 << 48);
+    }
+    let text = url::decoded(bytes);
+    assert_eq!(url::decoded(url::encoded(&text).as_bytes()), text);
+    assert!(url::parameters(bytes).len() <= bytes.len());
+    if let Some(url) = url::parse(&text) {
+        assert!(!url.host.is_empty() && url.target.is_ascii());
     }
 });
 

@@ -22,7 +22,7 @@ use squall_bytecode::verifier::{Trust, verify};
 use squall_fuzzing::choices::Choices;
 use squall_fuzzing::mutation::{damage_bytes, damage_module};
 use squall_newspeak::{CompileOptions, Source, compile, compile_source};
-use squall_system::http;
+use squall_system::{http, url};
 
 use crate::process::Run;
 
@@ -74,6 +74,7 @@ const SEEDS: [(&str, &str, Attempt); 4] = [
                 _ = parse(&bytes[..end], 4);
             }
             _ = http::chunk_size(&bytes[..end]);
+            _ = url::parameters(&bytes[..end]);
         }
     }),
 ];

@@ -16,6 +16,7 @@
 //! | `descriptor` | a stream's socket or pipe |
 //! | [`poller`] | readiness, waits, and the thread that waits for the system |
 //! | [`http`] | the heads of HTTP messages |
+//! | [`url`] | addresses of the web, percent encoding, forms |
 //! | [`errors`] | the names and texts of errors |
 //!
 //! [`Resource`]: resources::Resource
@@ -36,3 +37,4 @@ pub mod stream;
 pub mod tcp;
 pub mod tls;
 pub mod udp;
+pub mod url;

@@ -1,7 +1,8 @@
-//! HTTP: the primitives that parse heads and handle single bytes, for `lib/Http.ns`.
+//! HTTP: the primitives for heads of messages, percent encoding, forms and addresses, for `lib/Http.ns`.
 
 use squall_heap::Word;
 use squall_system::http::{self, Head, Parsed};
+use squall_system::url;
 
 use super::answer;
 use super::strings::byte_argument;
@@ -9,7 +10,7 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer, size_argument};
-use crate::objects::string::{make_byte_string, make_string};
+use crate::objects::string::{make_byte_string, make_string, text_argument};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -23,6 +24,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("httpChunkSize:", |thread, window| answer(chunk_size(thread, window))),
     Primitive::ordinary("httpIsField:value:", is_field),
     Primitive::ordinary("httpDate:", |thread, window| answer(date(thread, window))),
+    Primitive::ordinary("httpDecoded:", |thread, window| answer(decoded(thread, window))),
+    Primitive::ordinary("httpEncoded:", |thread, window| answer(encoded(thread, window))),
+    Primitive::ordinary("httpParameters:", |thread, window| answer(parameters(thread, window))),
+    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window))),
 ];
 
 /// More fields than this, no head has.
@@ -75,4 +80,37 @@ fn date(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let seconds = u64::try_from(milliseconds / 1000).ok();
     let date = seconds.and_then(http::date).ok_or(Failure::argument(window.get(0)))?;
     make_string(thread, &date)
+}
+
+/// The text of percent-encoded bytes. *GC point.*
+fn decoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let text = url::decoded(byte_argument(window.get(0))?);
+    make_string(thread, &text)
+}
+
+/// The percent-encoded form of a text. *GC point.*
+fn encoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let encoded = url::encoded(&text_argument(window.get(0))?);
+    make_string(thread, &encoded)
+}
+
+/// The parameters of a query or a form: each name, followed by its value. *GC point.*
+fn parameters(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let pairs = url::parameters(byte_argument(window.get(0))?);
+    array::make_of(thread, pairs.len() * 2, |thread, index| {
+        make_string(thread, &pairs[index / 2][index % 2])
+    })
+}
+
+/// The parts of an address: whether it is encrypted, host, port, authority and target. *GC point.*
+fn parse_url(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let url = url::parse(&text_argument(window.get(0))?);
+    let url = url.ok_or(Failure::argument(window.get(0)))?;
+    array::make_of(thread, 5, |thread, index| match index {
+        0 => Ok(Word::from_bool(url.is_secure)),
+        1 => make_string(thread, &url.host),
+        2 => make_integer(thread, i64::from(url.port)),
+        3 => make_string(thread, &url.authority),
+        _ => make_string(thread, &url.target),
+    })
 }
