@@ -6,6 +6,10 @@
 //! A block marked `newspeak` that contains an `expect:` comment is run; see [`crate::language`]. It
 //! is a program, a test module, or classes, methods and statements, which [`program_around`]
 //! completes as the guide tells its readers to.
+//!
+//! A block marked `report` is a command and what it writes, of which some may be left out: see [`report`].
+
+mod report;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -28,7 +32,7 @@ pub fn trials() -> Vec<Trial> {
             let program = Program::of(block)?;
             Some(Trial::test(format!("{name}:{line}"), move || program.run().map_err(Into::into)))
         }));
-        if blocks(&text, "console").next().is_some() {
+        if ["console", "report"].iter().any(|kind| blocks(&text, kind).next().is_some()) {
             trials.push(Trial::test(name, move || replay(&path, &text).map_err(Into::into)));
         }
     }
@@ -46,8 +50,9 @@ fn blocks<'t>(text: &'t str, language: &str) -> impl Iterator<Item = (usize, &'t
     })
 }
 
-/// Runs the commands of all transcripts in a document, and compares the whole document.
+/// Runs the commands of all transcripts and reports in a document, and compares the whole document.
 fn replay(path: &Path, text: &str) -> Result<(), String> {
+    let text = report::repeated(text)?;
     let mut actual = String::new();
     let mut is_transcript = false;
     for line in text.lines() {
@@ -59,20 +64,20 @@ fn replay(path: &Path, text: &str) -> Result<(), String> {
             _ = writeln!(actual, "{line}");
         }
         if let Some(command) = command {
-            actual += &in_shell(command)?;
+            actual += &in_shell(command, &crate::root())?;
         }
     }
     compare_with_file(path, &actual)
 }
 
-/// What a command writes, to either output.
-fn in_shell(command: &str) -> Result<String, String> {
+/// What a command in a folder writes, to either output.
+fn in_shell(command: &str, folder: &Path) -> Result<String, String> {
     let squall = Path::new(env!("CARGO_BIN_EXE_squall"));
     let folders = squall.parent().into_iter().map(Path::to_owned);
     let others = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(folders.chain(std::env::split_paths(&others)));
     let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(crate::root());
+    shell.args(["-c", &format!("exec 2>&1\n{command}")]).current_dir(folder);
     shell.env("PATH", path.map_err(|error| error.to_string())?).env("NO_COLOR", "1");
     shell.env("SQUALL_HISTORY", "").stdin(Stdio::null());
     let output = shell.output().map_err(|error| error.to_string())?;
@@ -95,6 +100,14 @@ impl Program {
         } else {
             block.contains("(* expect").then(|| Program::Whole(program_around(block)))
         }
+    }
+
+    /// The name of a whole program's file, and its text.
+    fn file(self) -> Option<(String, String)> {
+        let Program::Whole(text) = self else { return None };
+        let header = text.lines().find_map(|line| line.strip_prefix("class "))?;
+        let name = header.split_whitespace().next()?.to_lowercase();
+        Some((format!("{name}.ns"), text))
     }
 
     fn run(&self) -> Result<(), String> {
