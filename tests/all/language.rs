@@ -49,6 +49,24 @@ pub fn run_under(text: &str, path: &str, scheduler: &str) -> Result<(), String> 
     expectations.judge_all(path)
 }
 
+/// Runs a program with this text under stress.
+pub fn run_under_stress(text: &str, path: &str) -> Result<(), String> {
+    let mut expectations = Expectations::of(text);
+    expectations.environment.push(("SQUALL_STRESS".to_owned(), "1".to_owned()));
+    expectations.is_under_stress = true;
+    expectations.judge_all(path)
+}
+
+/// Whether a program with this text does the same with every seed.
+pub fn has_seeds(text: &str) -> bool {
+    Expectations::of(text).seeds > 0
+}
+
+/// Runs a program with this text once with a seed.
+pub fn run_with_seed(text: &str, path: &str, seed: u64) -> Result<(), String> {
+    Expectations::of(text).judge_with(path, Some(seed))
+}
+
 /// How many seeds are enough for a machine under stress, which is slow.
 const SEEDS_UNDER_STRESS: u64 = 2;
 
@@ -65,11 +83,13 @@ struct Expectations {
     avoids_stress: bool,
     seeds: u64,
     needs_seed: bool,
+    is_under_stress: bool,
 }
 
 impl Expectations {
     fn of(text: &str) -> Expectations {
-        let mut expectations = Expectations::default();
+        let is_under_stress = is_under_stress();
+        let mut expectations = Expectations { is_under_stress, ..Expectations::default() };
         let comments = text.split("(*").skip(1);
         for comment in comments.filter_map(|rest| rest.split("*)").next()) {
             let words = |value: &str| value.split_whitespace().map(str::to_owned).collect();
@@ -102,32 +122,33 @@ impl Expectations {
     }
 
     /// The seeds to run with; `None` is a run on several workers.
-    fn schedules(&self, is_under_stress: bool) -> impl Iterator<Item = Option<u64>> {
-        let most = if is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
+    fn schedules(&self) -> impl Iterator<Item = Option<u64>> {
+        let most = if self.is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
         let without_seed = (!self.needs_seed).then_some(None);
         without_seed.into_iter().chain((1..=self.seeds.min(most)).map(Some))
     }
 
     /// Runs the program once for each of its schedules.
     fn judge_all(&self, path: &str) -> Result<(), String> {
-        let is_under_stress = is_under_stress();
-        if is_under_stress && self.avoids_stress {
+        self.schedules().try_for_each(|seed| self.judge_with(path, seed))
+    }
+
+    /// Runs the program once, with a seed or on several workers.
+    fn judge_with(&self, path: &str, seed: Option<u64>) -> Result<(), String> {
+        if self.is_under_stress && self.avoids_stress {
             return Ok(());
         }
-        let rare = self.stress.filter(|_| is_under_stress);
-        for seed in self.schedules(is_under_stress) {
-            let mut words = vec!["run".to_owned()];
-            words.extend(self.flags.iter().cloned());
-            words.extend(rare.map(|every| format!("--gc-stress={every}")));
-            words.extend(seed.map(|seed| format!("--seed={seed}")));
-            words.push(path.to_owned());
-            words.extend(self.arguments.iter().cloned());
-            let mut run = Run::new(words);
-            run.input = self.input.clone();
-            run.environment = self.environment.clone();
-            self.judge(&run)?;
-        }
-        Ok(())
+        let rare = self.stress.filter(|_| self.is_under_stress);
+        let mut words = vec!["run".to_owned()];
+        words.extend(self.flags.iter().cloned());
+        words.extend(rare.map(|every| format!("--gc-stress={every}")));
+        words.extend(seed.map(|seed| format!("--seed={seed}")));
+        words.push(path.to_owned());
+        words.extend(self.arguments.iter().cloned());
+        let mut run = Run::new(words);
+        run.input = self.input.clone();
+        run.environment = self.environment.clone();
+        self.judge(&run)
     }
 
     /// Runs the program, and says how to repeat it if it does something else.

@@ -14,6 +14,7 @@
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
+//! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
@@ -36,6 +37,7 @@ mod observer;
 mod output;
 mod postgres;
 mod process;
+mod sample;
 mod schedulers;
 mod typed;
 
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
     trials.extend(observer::trials());
     trials.extend(output::trials());
     trials.extend(postgres::trials());
+    trials.extend(sample::trials());
     trials.extend(schedulers::trials());
     trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -5,8 +5,8 @@
 //! choices on real threads, the same with a seed for the machine's, and one more with a library that the C compiler's
 //! sanitizer for undefined behaviour watches: mistakes in what C is given would show there.
 //!
-//! The sanitizers for addresses and for data races want the part of the address space where the collector has its own.
-//! So with these it is the tests of `crates/foreign` that run, which need no heap. Of data races, those within the
+//! The sanitizer for data races leaves no addresses for the collector, and the one for addresses would not know its
+//! pages. So with these the tests of `crates/foreign` run, which need no heap. Of data races, those within the
 //! C library count: Rust's own means of synchronisation are unknown to the sanitizer.
 
 use std::path::{Path, PathBuf};

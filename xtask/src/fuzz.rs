@@ -2,8 +2,8 @@
 //!
 //! Each target gets its share of the time. Those that run code have one machine per process, in which modules
 //! and their names stay for ever; so they run in rounds, each in a new process, and with other options for the
-//! machine: workers, schedulers, seeds, collections all the time. The heap takes addresses that AddressSanitizer
-//! has, too, so they run without it. What a fuzzer learns is kept in `fuzz/corpus`, what it stops at is written to
+//! machine: workers, schedulers, seeds, collections all the time. They run without
+//! AddressSanitizer, which does not know the collector's pages, and would only make them slower. What a fuzzer learns is kept in `fuzz/corpus`, what it stops at is written to
 //! `fuzz/artifacts`.
 //!
 //! This needs a nightly toolchain and cargo-fuzz; `fuzz/README.md` says more.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `check` | formatting, lints, architecture, quick tests: before every commit |
 //! | `ci` | everything that must pass before a change lands |
+//! | `checks` | what takes longer: all models, Miri, sanitizers, everything under stress and under each scheduler |
 //! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `generate` | writes anew what is made from the instruction table |
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod checks;
 mod corpus;
 mod dist;
 mod embedding;
@@ -55,6 +57,8 @@ enum Command {
     Check,
     /// Everything that must pass before a change lands
     Ci,
+    /// Models, Miri, sanitizers, stress and schedulers: some hours
+    Checks(checks::Arguments),
     /// The rules that the sources keep
     Tidy,
     /// The integration tests under stress
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
     let success = match Arguments::parse().command {
         Command::Check => steps::check(),
         Command::Ci => steps::ci(),
+        Command::Checks(arguments) => checks::run(&arguments),
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Generate => steps::generate(),

@@ -26,16 +26,7 @@ pub fn run() -> bool {
         }
     };
     let mut command = cargo();
-    command.args([
-        "test",
-        "--quiet",
-        "--package",
-        "squall-cli",
-        "--test",
-        "all",
-        "--",
-        "postgres/",
-    ]);
+    command.args(["test", "--quiet", "--workspace", "--test", "all", "--", "postgres/"]);
     command.env("SQUALL_POSTGRES", server.url());
     command.status().is_ok_and(|status| status.success())
 }

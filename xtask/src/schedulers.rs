@@ -29,6 +29,13 @@ pub struct Arguments {
     filter: Option<String>,
 }
 
+impl Arguments {
+    /// All tests under all schedulers.
+    pub const fn all() -> Arguments {
+        Arguments { schedulers: Vec::new(), filter: None }
+    }
+}
+
 /// Runs them all; answers whether all passed.
 pub fn run(arguments: &Arguments) -> bool {
     let schedulers: Vec<&str> = match arguments.schedulers.is_empty() {

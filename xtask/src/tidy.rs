@@ -7,6 +7,7 @@
 //! - Functions and files stay small; the few long ones are listed and may only become shorter.
 //! - Every source file says first what it is.
 //! - Nothing unfinished is committed.
+//! - Examples in the documentation of crates are run.
 //! - ARCHITECTURE.md names the crates there are.
 //! - README.md has the results that are committed.
 //!
@@ -39,6 +40,7 @@ fn findings() -> Vec<Finding> {
     let files = files();
     let mut findings = architecture::dependencies();
     findings.extend(architecture::named_in_codemap());
+    findings.extend(architecture::untested_examples(&files));
     for file in &files {
         findings.extend(text::check(file));
         findings.extend(architecture::check(file));

@@ -56,8 +56,10 @@ const CONFINED: &[(&str, &str)] = &[
     ("libloading", "squall-foreign"),
     ("mio", "squall-system"),
     ("rustls", "squall-system"),
+    ("form_urlencoded", "squall-system"),
     ("httparse", "squall-system"),
     ("httpdate", "squall-system"),
+    ("percent-encoding", "squall-system"),
     ("libsqlite3-sys", "squall-sqlite"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
@@ -116,6 +118,50 @@ fn packages() -> Vec<Value> {
     let output = output.expect("Cargo is there").stdout;
     let metadata: Value = serde_json::from_slice(&output).expect("Cargo writes JSON");
     metadata["packages"].as_array().cloned().unwrap_or_default()
+}
+
+/// Examples in documentation are run: a crate whose manifest says `doctest = false`, which saves the time to look for
+/// them, has none.
+pub fn untested_examples(files: &[File]) -> Vec<Finding> {
+    let packages = packages();
+    let untested: Vec<&str> = packages
+        .iter()
+        .filter(|package| {
+            let targets = package["targets"].as_array().into_iter().flatten();
+            let mut libraries = targets.filter(|target| target["kind"][0] == "lib");
+            libraries.any(|target| target["doctest"] == false)
+        })
+        .filter_map(|package| package["name"].as_str()?.strip_prefix("squall-"))
+        .collect();
+    let is_untested = |file: &&File| file.crate_name().is_some_and(|name| untested.contains(&name));
+    let sources = files.iter().filter(|file| file.is_rust()).filter(is_untested);
+    sources
+        .flat_map(|file| {
+            let lines = rust_examples(&file.text).into_iter();
+            lines.map(|line| {
+                format!("{}:{line}: no test runs this: remove doctest = false", file.path)
+            })
+        })
+        .collect()
+}
+
+/// The lines on which the documentation begins a block of Rust.
+fn rust_examples(text: &str) -> Vec<usize> {
+    const RUST: [&str; 5] = ["", "rust", "no_run", "should_panic", "compile_fail"];
+    let mut lines = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        let documentation = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let fence = documentation.and_then(|text| text.trim_start().strip_prefix("```"));
+        let Some(language) = fence else { continue };
+        let first = language.split(',').next().unwrap_or_default();
+        if !is_inside && RUST.contains(&first) {
+            lines.push(number + 1);
+        }
+        is_inside = !is_inside;
+    }
+    lines
 }
 
 /// ARCHITECTURE.md names each folder in `crates`, and no other.
@@ -228,5 +274,13 @@ mod tests {
         };
         assert!(check(&file("use squall_runtime::tiers::calls;\n")).is_empty());
         assert_eq!(check(&file("\nuse squall_runtime::execution::calls;\n")).len(), 1);
+    }
+
+    #[test]
+    fn blocks_of_rust_are_found() {
+        let text =
+            "/// ```\n/// a();\n/// ```\n//! ```text\n//! b\n//! ```\n    /// ```rust,ignore\n";
+        assert_eq!(rust_examples(text), [1, 7]);
+        assert_eq!(rust_examples("/// ```text\n/// ```\n// ```\n"), [0; 0]);
     }
 }

@@ -1,0 +1,231 @@
+//! `cargo xtask checks`: the checks that take too long for every change, one after the other.
+//!
+//! | part | what runs |
+//! |---|---|
+//! | `models` | all models of the concurrent protocols, in all interleavings (loom) |
+//! | `miri` | tests that call no foreign code, in an interpreter that finds undefined behaviour |
+//! | `thread` | tests without a heap, with the sanitizer for data races |
+//! | `address` | tests of the runtime and of what is below, and guest programs, with the sanitizer for addresses |
+//! | `stress` | `cargo xtask stress` |
+//! | `schedulers` | `cargo xtask schedulers` |
+//!
+//! Miri and the sanitizers need a nightly toolchain; a part whose tools are not installed is skipped, with the command
+//! that installs them. The sanitizer for data races leaves no addresses for the collector, so no machine runs with it;
+//! it has to know all synchronisation, so Rust's standard library is built with it. The sanitizer for addresses watches
+//! native memory only: objects lie in the collector's own pages.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use crate::{cargo, root, schedulers, steps};
+
+/// The options of `cargo xtask checks`.
+#[derive(Args)]
+pub struct Arguments {
+    /// Which parts; by default, all of them
+    parts: Vec<Part>,
+
+    /// The toolchain of Miri and the sanitizers
+    #[arg(long, value_name = "NAME", default_value = "nightly")]
+    toolchain: String,
+}
+
+/// A part of the checks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Part {
+    Models,
+    Miri,
+    Thread,
+    Address,
+    Stress,
+    Schedulers,
+}
+
+/// The result of a part.
+enum Verdict {
+    Passed,
+    Failed,
+    /// Tools are missing; the command that installs them.
+    Skipped(String),
+}
+
+/// Runs the parts; answers whether none failed.
+pub fn run(arguments: &Arguments) -> bool {
+    let parts: &[Part] =
+        if arguments.parts.is_empty() { Part::value_variants() } else { &arguments.parts };
+    let verdicts: Vec<(Part, u64, Verdict)> = parts
+        .iter()
+        .map(|part| {
+            println!("\n{part:?}");
+            let begin = Instant::now();
+            let verdict = part.run(arguments);
+            (*part, begin.elapsed().as_secs(), verdict)
+        })
+        .collect();
+    println!();
+    for (part, seconds, verdict) in &verdicts {
+        println!("{:<12} {seconds:>6} s  {verdict}", format!("{part:?}"));
+    }
+    verdicts.iter().all(|(_, _, verdict)| !matches!(verdict, Verdict::Failed))
+}
+
+impl Part {
+    fn run(self, arguments: &Arguments) -> Verdict {
+        let tools = Tools { toolchain: &arguments.toolchain };
+        match self {
+            Part::Models => models().into(),
+            Part::Miri => tools.miri(),
+            Part::Thread => tools.thread_sanitizer(),
+            Part::Address => tools.address_sanitizer(),
+            Part::Stress => steps::stress().into(),
+            Part::Schedulers => schedulers::run(&schedulers::Arguments::all()).into(),
+        }
+    }
+}
+
+/// The crates with models.
+const MODELLED: [&str; 5] = ["foreign", "heap", "runtime", "scheduler", "transactions"];
+
+/// Runs all models.
+fn models() -> bool {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--lib"]);
+    for name in MODELLED {
+        command.args(["--package", &format!("squall-{name}")]);
+        command.args(["--features", &format!("squall-{name}/loom")]);
+    }
+    succeeds(command.arg("model"))
+}
+
+/// The crates whose unit tests Miri runs, but for those of [`WITH_HEAP`]: they contain `unsafe`, or what it relies on.
+const INTERPRETED: [&str; 3] = ["heap", "runtime", "transactions"];
+
+/// The crates whose unit tests need no heap, but for those of [`WITH_HEAP`].
+const WITHOUT_HEAP: [&str; 3] = ["runtime", "scheduler", "transactions"];
+
+/// Unit tests of these crates that make a heap.
+const WITH_HEAP: [&str; 1] = ["primitives::tests"];
+
+/// The tools of a toolchain.
+struct Tools<'a> {
+    toolchain: &'a str,
+}
+
+impl Tools<'_> {
+    fn miri(&self) -> Verdict {
+        if !self.answers(&["cargo", "miri", "--version"]) {
+            return self.missing("miri rust-src");
+        }
+        let mut command = self.cargo("miri", &["miri", "test", "--quiet", "--lib"]);
+        // Powers of two are exact, as on the machine.
+        command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-deterministic-floats");
+        // A few random cases are enough to reach all code, and take minutes.
+        command.env("PROPTEST_CASES", "4").args(packages(&INTERPRETED)).arg("--");
+        succeeds(command.args(WITH_HEAP.iter().flat_map(|name| ["--skip", name]))).into()
+    }
+
+    fn thread_sanitizer(&self) -> Verdict {
+        if !self.has_source() {
+            return self.missing("rust-src");
+        }
+        let mut command = self.sanitized("thread", &["-Zbuild-std"]);
+        command.args(packages(&WITHOUT_HEAP)).args(["--lib", "--"]);
+        succeeds(command.args(WITH_HEAP.iter().flat_map(|name| ["--skip", name]))).into()
+    }
+
+    fn address_sanitizer(&self) -> Verdict {
+        if !self.answers(&["cargo", "--version"]) {
+            return self.missing("cargo");
+        }
+        let crates = ["foreign", "heap", "runtime", "scheduler", "system", "transactions"];
+        let mut units = self.sanitized("address", &[]);
+        units.args(packages(&crates)).args(["--lib", "--tests"]);
+        let mut programs = self.sanitized("address", &[]);
+        programs.args(packages(&["cli"])).args(["--test", "all", "--", "language/"]);
+        (succeeds(&mut units) && succeeds(&mut programs)).into()
+    }
+
+    /// Tests with a sanitizer, and with these options of Cargo.
+    fn sanitized(&self, sanitizer: &str, options: &[&str]) -> Command {
+        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+        let mut command = self.cargo(sanitizer, &["test", "--quiet"]);
+        // With a target, build scripts and procedural macros are not watched.
+        command.args(options).args(["--target", &target]);
+        command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
+        // Objects alone lead to some native memory, and workers end when the process does.
+        command.env("ASAN_OPTIONS", "detect_leaks=0");
+        let suppressions = root().join("xtask/thread-sanitizer.txt");
+        let options = format!("report_thread_leaks=0 suppressions={}", suppressions.display());
+        command.env("TSAN_OPTIONS", options);
+        // Tables of all variables would take gigabytes.
+        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
+        command
+    }
+
+    /// Cargo with these arguments, and with a folder of its own for what it builds.
+    fn cargo(&self, folder: &str, arguments: &[&str]) -> Command {
+        let folder = root().join("target/sanitizers").join(folder);
+        let mut command = self.rustup();
+        command.arg("cargo").args(arguments).arg("--target-dir").arg(folder);
+        command
+    }
+
+    fn rustup(&self) -> Command {
+        let mut command = Command::new("rustup");
+        command.args(["run", self.toolchain]).current_dir(root());
+        command
+    }
+
+    /// Whether a command of the toolchain can be run.
+    fn answers(&self, command: &[&str]) -> bool {
+        let mut rustup = self.rustup();
+        let status = rustup.args(command).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    }
+
+    /// Whether the toolchain has the source of the standard library.
+    fn has_source(&self) -> bool {
+        let output = self.rustup().args(["rustc", "--print", "sysroot"]).output();
+        output.is_ok_and(|output| {
+            let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+            folder.join(Path::new("lib/rustlib/src/rust/library/Cargo.toml")).is_file()
+        })
+    }
+
+    fn missing(&self, components: &str) -> Verdict {
+        let toolchain = self.toolchain;
+        Verdict::Skipped(format!(
+            "rustup toolchain install {toolchain} && rustup component add --toolchain {toolchain} {components}"
+        ))
+    }
+}
+
+/// Selects the packages of these crates.
+fn packages(crates: &[&str]) -> Vec<String> {
+    crates.iter().map(|name| format!("--package=squall-{name}")).collect()
+}
+
+/// Runs a command, and says how to repeat it if it fails.
+fn succeeds(command: &mut Command) -> bool {
+    println!("{command:?}");
+    command.status().is_ok_and(|status| status.success())
+}
+
+impl From<bool> for Verdict {
+    fn from(passed: bool) -> Verdict {
+        if passed { Verdict::Passed } else { Verdict::Failed }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Verdict::Passed => formatter.write_str("passed"),
+            Verdict::Failed => formatter.write_str("FAILED"),
+            Verdict::Skipped(command) => write!(formatter, "skipped; it needs\n    {command}"),
+        }
+    }
+}
