@@ -91,7 +91,7 @@ unsafe impl RootSource for Roots {
         if kind == CollectionKind::Full {
             self.vm.concurrency().early.update(tracer);
             let lost = self.vm.strands.update(tracer);
-            self.vm.concurrency().stalls.lose(&self.vm.strands, lost);
+            self.vm.concurrency().stalls.lose(self.vm, lost);
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
             self.vm.sandboxes.update(tracer);

@@ -19,6 +19,7 @@ use crate::concurrency::channels;
 use crate::concurrency::locks;
 use crate::concurrency::processes::forks;
 use crate::concurrency::promises::{self, unsettled, unsettled::Settler};
+use crate::concurrency::transactions::sleepers;
 use crate::concurrency::transactions::sleepers::{FOR_CHANGE, FOR_INEVITABLE, FOR_PARTS};
 use crate::execution::stack_traces;
 use crate::model::function::Function;
@@ -82,7 +83,8 @@ impl Stalls {
     }
 
     /// The collector found strands that nothing can wake. The objects that they refer to may be gone.
-    pub(crate) fn lose(&self, strands: &Strands, lost: Vec<StrandRef>) {
+    pub(crate) fn lose(&self, vm: &'static Vm, lost: Vec<StrandRef>) {
+        let strands = &vm.strands;
         let mut inner = self.0.lock();
         for strand in lost {
             // A process of an object that was never complete has not begun, and waits for nothing.
@@ -95,6 +97,7 @@ impl Stalls {
             if let Some(vat) = strand.vat.get() {
                 vat.lose_turn(strand);
             }
+            sleepers::lose_right(vm, strand);
             strand::free_lost(strands, strand);
         }
     }

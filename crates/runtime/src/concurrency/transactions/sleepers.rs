@@ -22,6 +22,7 @@
 use squall_heap::Word;
 use squall_transactions::Stripe;
 
+use crate::concurrency::embedding::errands;
 use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::execution::calls;
@@ -30,6 +31,8 @@ use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::sleepers::{Awaited, Retry, Sleeper};
+use crate::state::vat::VatRef;
+use crate::state::vm::Vm;
 
 /// The word in a strand's object for a wait for a change.
 pub const FOR_CHANGE: Word = Word::TRUE;
@@ -153,6 +156,20 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
             && !matches!(sleeper.awaits, Awaited::Change(..) | Awaited::Parts)
     });
     wake(thread, waited);
+}
+
+/// A strand is lost. If it has the right to be inevitable, the right goes to the next strand, by an errand: the collector
+/// wakes none. Called while all mutators stand.
+pub(crate) fn lose_right(vm: &'static Vm, strand: StrandRef) {
+    let memory = strand.vat.get().and_then(VatRef::memory);
+    let Some(memory) = memory.filter(|memory| memory.is_held_by(strand)) else { return };
+    let holder = memory.holder();
+    errands::leave(vm, move |thread| {
+        // The vat may have died as well, and its memory may be another vat's.
+        if memory.holder() == holder {
+            pass_right(thread, memory);
+        }
+    });
 }
 
 fn wake(thread: &mut Thread, strands: Vec<StrandRef>) {

@@ -91,6 +91,11 @@ impl Memory {
         was.is_ok() || was == Err(own)
     }
 
+    /// The identity of the strand that has the right, unless none has it.
+    pub(crate) fn holder(&self) -> Option<u64> {
+        Some(self.holder.load(Ordering::SeqCst)).filter(|holder| *holder != 0)
+    }
+
     /// Takes the right from its holder, and gives it to another strand, or to none.
     pub(crate) fn pass_to(&self, strand: Option<StrandRef>) {
         self.holder.store(strand.map_or(0, holder_of), Ordering::SeqCst);
