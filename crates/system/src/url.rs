@@ -37,12 +37,14 @@ pub fn parse(text: &str) -> Option<Url> {
     };
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let target = uri.path_and_query()?.as_str();
+    // A request needs a path, also where the address has only a query.
+    let root = if target.starts_with('/') { "" } else { "/" };
     (!name.is_empty()).then(|| Url {
         is_secure,
         host: name.to_owned(),
         port,
         authority: authority.as_str().to_owned(),
-        target: utf8_percent_encode(target, CONTROLS).to_string(),
+        target: format!("{root}{}", utf8_percent_encode(target, CONTROLS)),
     })
 }
 
