@@ -437,6 +437,7 @@ impl Thread {
     }
 
     /// Makes a strand the one that runs here.
+    #[inline]
     pub fn enter_strand(&mut self, strand: StrandRef) {
         self.strand = Some(strand);
         self.state = strand.state.get();
@@ -481,6 +482,7 @@ impl Thread {
     }
 
     /// Forgets the strand that ran here, and answers it.
+    #[inline]
     pub fn leave_strand(&mut self) -> StrandRef {
         let strand = self.strand();
         if let Some(sandbox) = self.sandbox.take() {
