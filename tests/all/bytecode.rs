@@ -1,4 +1,4 @@
-//! Modules in the text form of bytecode: `tests/bytecode`.
+//! Tests of modules in the text form of bytecode: `tests/bytecode`. `main.rs` collects them as trials.
 //!
 //! | folder | what must hold |
 //! |---|---|
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Result<(String, String), String> {
     Ok((text, shown))
 }
 
-/// The texts of comments that begin with a key.
+/// The texts of all comments that begin with a key.
 fn comments<'t>(text: &'t str, key: &'t str) -> impl Iterator<Item = &'t str> {
     text.lines().filter_map(move |line| Some(line.split_once(key)?.1.trim()))
 }
@@ -59,7 +59,7 @@ fn verify(path: &Path) -> Result<(), String> {
     }
     let result = Run::new(["verify", "--json", &shown]).execute();
     let mut found: Vec<(u64, String)> = result.output.lines().filter_map(located).collect();
-    // Mistakes in the text itself are not the verifier's, and shown in one way only.
+    // The verifier does not report mistakes in the text itself, and they have no JSON form.
     found.extend(mistakes(&result.error));
     expected.sort();
     found.sort();
@@ -73,14 +73,14 @@ fn verify(path: &Path) -> Result<(), String> {
     }
 }
 
-/// The line and the message of an error that was written as JSON.
+/// The line and the message of an error in JSON.
 fn located(line: &str) -> Option<(u64, String)> {
     let error: serde_json::Value = serde_json::from_str(line).ok()?;
     let place = error["text"]["line"].as_u64().unwrap_or(0);
     Some((place, error["message"].as_str()?.to_owned()))
 }
 
-/// The lines and the messages of errors that were shown with excerpts.
+/// The lines and the messages of errors with excerpts.
 fn mistakes(text: &str) -> Vec<(u64, String)> {
     let mut mistakes = Vec::new();
     let mut message = None;
@@ -98,7 +98,7 @@ fn mistakes(text: &str) -> Vec<(u64, String)> {
     mistakes
 }
 
-/// A program with imports runs, or linking refuses it; other files are there to be imported.
+/// A program with imports runs, or linking refuses it. The test makes its imports available.
 fn link(path: &Path) -> Result<(), String> {
     let (text, shown) = read(path)?;
     let refused: Vec<&str> = comments(&text, "; refused: ").collect();
@@ -119,8 +119,8 @@ fn link(path: &Path) -> Result<(), String> {
     }
 }
 
-/// How programs run that say `; everywhere`, besides without options: what they do depends neither on the
-/// schedule nor on when collections are, or stacks grow.
+/// Further options for programs that say `; everywhere`: their output depends neither on the schedule nor on when
+/// collections run or stacks grow.
 const EVERYWHERE: [&[&str]; 5] =
     [&["--stress"], &["--workers=4"], &["--seed=1"], &["--seed=2", "--stress"], &["--seed=3"]];
 
@@ -149,8 +149,8 @@ fn run_with(options: &[&str], text: &str, shown: &str) -> Result<(), String> {
     }
 }
 
-/// A program in the tiny language: the compiler that the guide writes makes assembly of it, which prints the
-/// `# expect: text` comments; or finds the `# mistake: text`.
+/// A program in the tiny language. The compiler from the guide translates it to assembly, whose run prints the `#
+/// expect: text` comments; or the compiler reports the `# mistake: text`.
 fn tiny(path: &Path) -> Result<(), String> {
     let (text, shown) = read(path)?;
     let compiler = ["run", "--allow-files", "examples/tiny_compiler.ns", &shown];

@@ -1,4 +1,4 @@
-//! Diagnostics have colours on a terminal, unless `NO_COLOR` is set.
+//! Tests that diagnostics have colours on a terminal, unless `NO_COLOR` is set. `main.rs` collects them as trials.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ fn expect(environment: &[(&str, &str)], is_coloured: bool) -> Result<(), libtest
     }
 }
 
-/// What `squall` says about a mistake if its standard error output is a terminal.
+/// The diagnostics of `squall` for a mistake, with a terminal as its standard error.
 fn on_a_terminal(environment: &[(&str, &str)]) -> std::io::Result<String> {
     let terminal = nix::pty::openpty(None, None)?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
@@ -32,10 +32,10 @@ fn on_a_terminal(environment: &[(&str, &str)]) -> std::io::Result<String> {
     command.env_remove("NO_COLOR").envs(environment.iter().copied()).env("TERM", "xterm");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(terminal.slave);
     command.spawn()?.wait()?;
-    // What holds our end of the terminal's other side is gone with the command.
+    // The command holds this process's copy of the terminal's other side.
     drop(command);
     let mut text = Vec::new();
-    // On Linux, reading from a terminal that nobody holds ends with an error.
+    // On Linux, reading from a terminal whose other side is closed ends with an error.
     _ = std::fs::File::from(terminal.master).read_to_end(&mut text);
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -1,4 +1,4 @@
-//! Command lines and what they print: `tests/cli/*.txt`.
+//! Tests of command lines and their output: `tests/cli/*.txt`. `main.rs` collects them as trials.
 //!
 //! A file is a transcript of one or more commands:
 //!
@@ -8,11 +8,10 @@
 //! exit: 66
 //! ```
 //!
-//! Lines of the standard output stand as they are, those of the standard error output behind
-//! `err: `, both in the order of their stream. `exit:` is left out for 0. A line `< text` behind
-//! the command is a line of its input. `{scratch}` stands for a folder that is empty at first, and
-//! what lasts a while is compared as `{time}`, and a place in the library as `{place}`. `BLESS=1`
-//! rewrites the files.
+//! Lines of the standard output are written unchanged, lines of the standard error output after `err: `, each in the
+//! order of their stream. `exit:` is omitted if the exit code is 0. A line `< text` after the command is a line of its
+//! standard input. `{scratch}` stands for a folder that is empty at first. Durations are compared as `{time}`, and
+//! places in the library as `{place}`. `BLESS=1` rewrites the files.
 
 use std::path::Path;
 
@@ -101,7 +100,7 @@ impl Recorded {
     }
 }
 
-/// The text with `{time}` for durations.
+/// The text with `{time}` in place of durations.
 fn without_times(text: &str) -> String {
     let line = |line: &str| {
         let words = line.split(' ').collect::<Vec<_>>();
@@ -115,7 +114,7 @@ fn without_times(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// The text with `{place}` for lines and columns of the library.
+/// The text with `{place}` in place of lines and columns of the library.
 fn without_places(text: &str) -> String {
     let mut pieces = text.split("(lib/");
     let mut shown = pieces.next().unwrap_or_default().to_owned();

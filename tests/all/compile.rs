@@ -1,7 +1,7 @@
-//! What the compiler makes of modules: `tests/compile`.
+//! Tests of the compiler's output for modules: `tests/compile`. `main.rs` collects them as trials.
 //!
-//! Beside each `.ns` file is what it leads to: the bytecode, in a file with the extension `.sqasm`,
-//! or for what is wrong the diagnostics, in a file with the extension `.txt`. `BLESS=1` writes them.
+//! Beside each `.ns` file is the expected output: the bytecode, in a file with the extension `.sqasm`, or the
+//! diagnostics of a wrong module, in a file with the extension `.txt`. `BLESS=1` writes these files.
 
 use std::path::Path;
 

@@ -1,13 +1,13 @@
-//! What the documentation shows: `README.md` and `docs`.
+//! Tests of the examples in the documentation: `README.md` and `docs`. `main.rs` collects them as trials.
 //!
-//! A block marked `console` is a transcript: lines that begin with `$ ` go to a shell in the
-//! project's folder, the others are what both outputs said. `BLESS=1` rewrites them.
+//! A block marked `console` is a transcript. Lines that begin with `$ ` go to a shell in the project's folder; the
+//! other lines are the output, standard and error. `BLESS=1` rewrites them.
 //!
-//! A block marked `newspeak` that contains an `expect:` comment is run; see [`crate::language`]. It
-//! is a program, a test module, or classes, methods and statements, which [`program_around`]
-//! completes as the guide tells its readers to.
+//! A block marked `newspeak` that contains an `expect:` comment is run as [`crate::language`] describes. It is a
+//! program, a test module, or classes, methods and statements, which [`program_around`] completes as the guide tells
+//! its readers.
 //!
-//! A block marked `report` is a command and what it writes, of which some may be left out: see [`report`].
+//! A block marked `report` is a command and its output, parts of which may be omitted: see [`report`].
 
 mod report;
 
@@ -39,7 +39,7 @@ pub fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The blocks in this language, with the lines on which they begin.
+/// The blocks in a language, with the lines on which they begin.
 fn blocks<'t>(text: &'t str, language: &str) -> impl Iterator<Item = (usize, &'t str)> {
     let fence = format!("```{language}\n");
     let starts: Vec<usize> =
@@ -70,7 +70,7 @@ fn replay(path: &Path, text: &str) -> Result<(), String> {
     compare_with_file(path, &actual)
 }
 
-/// What a command in a folder writes, to either output.
+/// The output of a command in a folder, standard and error.
 fn in_shell(command: &str, folder: &Path) -> Result<String, String> {
     let squall = Path::new(env!("CARGO_BIN_EXE_squall"));
     let folders = squall.parent().into_iter().map(Path::to_owned);
@@ -102,7 +102,7 @@ impl Program {
         }
     }
 
-    /// The name of a whole program's file, and its text.
+    /// The file name and the text of a complete program.
     fn file(self) -> Option<(String, String)> {
         let Program::Whole(text) = self else { return None };
         let header = text.lines().find_map(|line| line.strip_prefix("class "))?;
@@ -128,7 +128,7 @@ impl Program {
     }
 }
 
-/// The names that snippets use without saying where they come from.
+/// The names that snippets use without a definition.
 const NAMES: &str = "
     system = platform system. actors = platform actors. files = platform files.
     Array = kernel Array. Vector = kernel Vector. ValueArray = kernel ValueArray.
@@ -139,8 +139,8 @@ const NAMES: &str = "
     FilePath = platform files FilePath.
     ObjectMirror = platform mirrors ObjectMirror. ClassMirror = platform mirrors ClassMirror.";
 
-/// A program that consists of a snippet: its classes and methods as members, its statements as the
-/// beginning of `main:`. It ends when all turns that they lead to have had time to run.
+/// A program that contains a snippet: its classes and methods are members, and its statements begin `main:`. The
+/// program ends when the snippet's turns have had time to run.
 fn program_around(snippet: &str) -> String {
     let (members, statements) = parts(snippet);
     let main = match members.contains("public main:") {
@@ -170,8 +170,8 @@ public rest: turns then: end = (
     )
 }
 
-/// Splits a snippet into classes and methods, and statements. A class or method begins in the
-/// first column and ends with the line that closes all its parentheses.
+/// Splits a snippet into classes and methods, and statements. A class or method begins in the first column and ends
+/// with the line that closes all its parentheses.
 fn parts(snippet: &str) -> (String, String) {
     let (mut members, mut statements) = (String::new(), String::new());
     let mut open = 0;

@@ -1,8 +1,9 @@
-//! Programs that call C of our own: `tests/foreign/*.ns`, which are judged as those in `tests/language`.
+//! Tests of programs that call the project's own C code: `tests/foreign/*.ns`, which have the same comments as
+//! `tests/language`. `main.rs` collects them as trials.
 //!
-//! `{library}` stands for a shared library of `crates/foreign/tests/all/library.c` and the C here. It is
-//! made by the platform's C compiler, or by `CC`; without one, these tests say so and pass. Options for
-//! the compiler are in `SQUALL_FOREIGN_CFLAGS`.
+//! `{library}` stands for a shared library of `crates/foreign/tests/all/library.c` and the C files here. The platform's
+//! C compiler, or `CC`, makes it. Without a compiler, these tests say so and pass. `SQUALL_FOREIGN_CFLAGS` contains
+//! options for the compiler.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,7 +31,7 @@ fn run(path: &Path) -> Result<(), String> {
     language::run_program(&text, &crate::shown(path))
 }
 
-/// The library, made once; none without a compiler.
+/// The path of the library, which is made once; nothing without a compiler.
 fn library() -> Result<Option<PathBuf>, String> {
     static LIBRARY: OnceLock<Result<Option<PathBuf>, String>> = OnceLock::new();
     LIBRARY.get_or_init(build).clone()

@@ -1,14 +1,13 @@
-//! Modules from a stranger: programs damaged at choices.
+//! Tests with hostile modules: correct programs that are damaged at random. `main.rs` collects them as trials.
 //!
-//! Each is refused with a located error, or runs to an end of its own, whichever that is: no crash,
-//! no panic. Refusing is tried in this process, since decoder and verifier are safe code; what they
-//! accept is run in a process of its own with little memory, and stopped if it takes long, as an
-//! endless loop is no mistake of the machine.
+//! The machine must refuse a damaged module with a located error, or run it to any end without a crash or a panic. This
+//! process tests the refusal, since decoder and verifier are safe code. A module that they accept runs in its own
+//! process with little memory. A long run is stopped, because an endless loop is not the machine's mistake.
 //!
-//! The seeds of the fuzz targets, `fuzz/seeds`, are tried as well, though not run: what once made
-//! a fuzzer stop stays tried.
+//! The seeds of the fuzz targets, `fuzz/seeds`, are tested as well, but not run. They contain inputs at which a fuzzer
+//! once stopped.
 //!
-//! `SQUALL_HOSTILE=N` tries N times as much, with other seeds.
+//! `SQUALL_HOSTILE=N` tests N times as many modules, with other seeds.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -26,11 +25,11 @@ use squall_system::{http, url};
 
 use crate::process::Run;
 
-/// Damaged modules per program, and how many of them run.
+/// The number of damaged modules per program, and the number of those that run.
 const TRIED: u64 = 120;
 const RUN: usize = 6;
 
-/// Longer than this, no damaged program runs.
+/// The most time that a damaged program may run.
 const PATIENCE: Duration = Duration::from_millis(1000);
 
 pub fn trials() -> Vec<Trial> {
@@ -44,10 +43,10 @@ pub fn trials() -> Vec<Trial> {
         .collect()
 }
 
-/// What to do with a file; a panic is a failure.
+/// The use of a file of seeds. A panic is a failure.
 type Attempt = fn(&[u8]);
 
-/// Folders of seeds, their extensions, and what to do with them.
+/// Folders of seeds, their extensions, and the use of their files.
 const SEEDS: [(&str, &str, Attempt); 4] = [
     ("fuzz/seeds/modules", "sqb", |bytes| {
         let mut bytes = bytes.to_vec();
@@ -153,7 +152,7 @@ impl Program {
     }
 }
 
-/// Whether decoder and verifier accept these bytes; wrong is only how they refuse.
+/// Whether decoder and verifier accept these bytes. A refusal without a location is an error.
 fn is_accepted(bytes: &[u8]) -> Result<bool, String> {
     let judge = || match format::decode(bytes) {
         Ok(module) => verify(&module, Trust::Untrusted).map_err(|errors| errors.len()),
@@ -188,7 +187,7 @@ fn run(seed: u64, bytes: &[u8]) -> Result<(), String> {
     Err(report(&format!("{how}{}\noptions: {options}", result.error), seed, bytes))
 }
 
-/// Keeps the module, so that somebody can look at it.
+/// Keeps the module for inspection.
 fn report(problem: &str, seed: u64, bytes: &[u8]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{seed}.sqb"));
     match std::fs::write(&path, bytes) {

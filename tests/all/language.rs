@@ -1,4 +1,5 @@
-//! Programs that say in comments what they do: `tests/language`, `examples`.
+//! Tests of guest programs whose comments state their behaviour: `tests/language`, `examples`. `main.rs` collects them
+//! as trials; other tests run programs with the functions here.
 //!
 //! | comment | meaning |
 //! |---|---|
@@ -9,13 +10,13 @@
 //! | `(* arguments: a b *)` | arguments of the program |
 //! | `(* environment: NAME=value *)` | a variable of the environment |
 //! | `(* input: text *)` | a line of the standard input |
-//! | `(* stress: N *)` | under stress, collect at one of N allocations only: there are very many |
-//! | `(* stress: none *)` | it does something else under stress, which is not looked at |
-//! | `(* seeds: N *)` | it does the same with each of the seeds 1 to N |
-//! | `(* only seeds: N *)` | so it does, but not without a seed: it counts on simulated time |
+//! | `(* stress: N *)` | under stress, collect at one of N allocations only: the program allocates very often |
+//! | `(* stress: none *)` | do not check the program under stress, where it behaves differently |
+//! | `(* seeds: N *)` | the program behaves the same with each of the seeds 1 to N |
+//! | `(* only seeds: N *)` | the same, but the program is not run without a seed: it relies on simulated time |
 //!
-//! `{scratch}` stands for a new folder. The standard output is compared line by line if there is
-//! any `expect:`, or no other expectation.
+//! `{scratch}` stands for a new folder. The standard output is compared line by line if there is an `expect:` comment,
+//! or no comment about the exit code and the errors.
 
 use std::path::Path;
 
@@ -34,14 +35,13 @@ fn run(path: &Path) -> Result<(), String> {
     run_program(&text, &crate::shown(path))
 }
 
-/// Runs a program with this text, once for each of its schedules, and compares what it does with
-/// what its comments say.
+/// Runs a program once for each of its schedules, and compares its behaviour with its comments.
 pub fn run_program(text: &str, path: &str) -> Result<(), String> {
     Expectations::of(text).judge_all(path)
 }
 
-/// Runs a program with this text under a scheduler, and compares what it does with what its comments say. What
-/// is about seeds only is left out.
+/// Runs a program under a scheduler, and compares its behaviour with its comments. It does nothing if the program runs
+/// with seeds only.
 pub fn run_under(text: &str, path: &str, scheduler: &str) -> Result<(), String> {
     let mut expectations = Expectations::of(text);
     expectations.seeds = 0;
@@ -49,7 +49,7 @@ pub fn run_under(text: &str, path: &str, scheduler: &str) -> Result<(), String> 
     expectations.judge_all(path)
 }
 
-/// Runs a program with this text under stress.
+/// Runs a program under stress.
 pub fn run_under_stress(text: &str, path: &str) -> Result<(), String> {
     let mut expectations = Expectations::of(text);
     expectations.environment.push(("SQUALL_STRESS".to_owned(), "1".to_owned()));
@@ -57,17 +57,17 @@ pub fn run_under_stress(text: &str, path: &str) -> Result<(), String> {
     expectations.judge_all(path)
 }
 
-/// Whether a program with this text does the same with every seed.
+/// Whether a program behaves the same with every seed.
 pub fn has_seeds(text: &str) -> bool {
     Expectations::of(text).seeds > 0
 }
 
-/// Runs a program with this text once with a seed.
+/// Runs a program once with a seed.
 pub fn run_with_seed(text: &str, path: &str, seed: u64) -> Result<(), String> {
     Expectations::of(text).judge_with(path, Some(seed))
 }
 
-/// How many seeds are enough for a machine under stress, which is slow.
+/// The number of seeds for a machine under stress, which is slow.
 const SEEDS_UNDER_STRESS: u64 = 2;
 
 #[derive(Default)]
@@ -121,7 +121,7 @@ impl Expectations {
         expectations
     }
 
-    /// The seeds to run with; `None` is a run on several workers.
+    /// The seeds to run with. `None` stands for a run on several workers.
     fn schedules(&self) -> impl Iterator<Item = Option<u64>> {
         let most = if self.is_under_stress { SEEDS_UNDER_STRESS } else { u64::MAX };
         let without_seed = (!self.needs_seed).then_some(None);
@@ -151,7 +151,7 @@ impl Expectations {
         self.judge(&run)
     }
 
-    /// Runs the program, and says how to repeat it if it does something else.
+    /// Runs the program. If its behaviour differs, the error says how to repeat the run.
     fn judge(&self, run: &Run) -> Result<(), String> {
         let result = run.execute();
         self.check(run, &result).map_err(|problem| {

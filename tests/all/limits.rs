@@ -1,7 +1,8 @@
-//! The limits of bytecode, each from both sides: the table in `docs/bytecode.md`.
+//! Tests of the limits of bytecode, each from both sides: the table in `docs/bytecode.md`. `main.rs` collects them as
+//! trials.
 //!
-//! Programs are generated that are as large as can be, and run; one step beyond, they are refused with a located
-//! error, or end with an exception that they can catch.
+//! A generated program of the greatest allowed size must run. One of the next size must be refused with a located
+//! error, or end with an exception that it can catch.
 
 use std::fmt::Write;
 
@@ -9,7 +10,7 @@ use libtest_mimic::Trial;
 
 use crate::process::{Run, is_under_stress};
 
-/// A limit: the program of a size, the largest size, and what is said about the next one.
+/// A limit: a function that makes the program of a size, the greatest size, and the message about the next size.
 struct Limit {
     name: &'static str,
     program: fn(usize) -> String,
@@ -17,10 +18,10 @@ struct Limit {
     beyond: &'static str,
 }
 
-/// A check of a limit that is not of that form.
+/// A check of a limit that has no such form.
 type Check = fn() -> Result<(), String>;
 
-/// Limits of the text and of what the verifier accepts. The programs answer 7.
+/// Limits of the text and of the verifier. The programs answer 7.
 const LIMITS: [Limit; 12] = [
     Limit {
         name: "registers",
@@ -81,7 +82,7 @@ const LIMITS: [Limit; 12] = [
     Limit {
         name: "forks",
         program: forks,
-        // Each fork takes two: itself, and its branch.
+        // Each fork takes two levels: its own, and that of its branch.
         most: 32,
         beyond: "this is nested more than 64 deep",
     },
@@ -133,12 +134,12 @@ impl Limit {
         run(&(self.program)(self.most), &[], 7, "")?;
         let text = (self.program)(self.most + 1);
         run(&text, &[], 65, self.beyond)?;
-        // Whoever only reads the text finds the same.
+        // A tool that only reads the text finds the same mistake.
         squall("verify", &text, &[], 65, self.beyond)
     }
 }
 
-/// Runs a program: its exit code, and something that it says.
+/// Runs a program. Compares its exit code, and looks for a text in its output.
 fn run(text: &str, options: &[&str], exit: i32, said: &str) -> Result<(), String> {
     squall("run", text, options, exit, said)
 }
@@ -170,7 +171,7 @@ fn main(body: &str) -> String {
     format!("export \"main\" $main\nfunction $main \"main\" (0) -> i64 {{\n{body}\n}}\n")
 }
 
-/// A program that has such types.
+/// A program with these types.
 fn typed(types: &str) -> String {
     let answer = main("registers i64\nload_raw r0, i64 7\nreturn r0");
     format!("type $t0 = list<u8>\n{types}\n{answer}")
@@ -209,7 +210,7 @@ fn tuple(count: usize) -> String {
     format!("type $t = tuple<{}>\n{}", commas("i64", parts), main(&body))
 }
 
-/// As many types as this, each of which contains the one before.
+/// A number of types, each of which contains the one before.
 fn types(count: usize) -> String {
     let mut types = String::new();
     for row in 1..count {
@@ -238,7 +239,7 @@ fn forks(depth: usize) -> String {
     main(&(body + "return r0"))
 }
 
-/// A function that calls itself so often, and answers 7; 9 if the stack may not grow any more.
+/// A function that calls itself `depth` times, and answers 7; 9 if the stack cannot grow any more.
 fn deep(depth: &str) -> String {
     let body = format!(
         "registers i64, any, i64
@@ -274,7 +275,7 @@ fn recursion() -> Result<(), String> {
     run(&uncaught, &["--max-stack=1M"], 1, "StackOverflow")
 }
 
-/// A million branches at the same time, each of which waits in its own way; 9 if the memory does not suffice.
+/// A million concurrent branches, each of which waits; the program answers 9 if the memory does not suffice.
 fn million(wait: &str) -> String {
     main(&format!(
         "registers i64*2, barrier, any, i64
@@ -304,13 +305,13 @@ fn branches() -> Result<(), String> {
         run(&million(wait), &options, exit, said)
     };
     of("sync r2", &[], 7, "")?;
-    // With a seed, an hour is over as soon as nobody does anything else.
+    // With a seed, simulated time passes an hour as soon as no strand can run.
     of("sleep r4", &["--seed=1", "--max-heap=64M"], 9, "")?;
-    // Here those that there are wait for those that there cannot be.
+    // Here the existing branches wait for branches that cannot be made.
     of("sync r2", &["--max-heap=64M"], 1, "branches of its par, to signal OutOfMemory")
 }
 
-/// Each with a line of its own: who verifies them looks at pairs of them only where they meet.
+/// Many branches with their own lines of code. The verifier compares pairs of branches only at common synchronisations.
 fn written_branches() -> Result<(), String> {
     const BRANCHES: usize = 50_000;
     let mut body = String::from("registers i64*4\npar after\n");
@@ -334,11 +335,11 @@ fn written_branches() -> Result<(), String> {
     run(&main(&(body + "after:\nload_raw r0, i64 7\nreturn r0")), &[], 7, "")
 }
 
-/// How deep values are nested, and how many levels a function adds.
+/// The depth of nested values, and the number of levels that a function adds.
 const DEPTH: usize = 30_000;
 const LEVELS: usize = 50;
 
-/// Two values are made that differ in their innermost element only, and compared, copied, boxed and unboxed.
+/// Makes two values that differ in their innermost element only; compares, copies, boxes and unboxes them.
 fn nested_values() -> Result<(), String> {
     let mut text = String::from("type $t0 = list<i64>\n");
     for row in 1..=DEPTH {
@@ -365,7 +366,7 @@ fn nested_values() -> Result<(), String> {
     run(&text, &["--max-stack=2M"], 7, "")
 }
 
-/// A function that wraps its two arguments some levels deeper, and hands them on.
+/// A function that wraps its two arguments in some levels, and passes them on.
 fn wrapping(first: usize) -> String {
     let mut text = format!("function $wrap{first} \"wrap\" (2) -> i64 {{\nregisters ");
     for level in 0..=LEVELS {
@@ -387,7 +388,7 @@ fn wrapping(first: usize) -> String {
     text
 }
 
-/// What is done with the values: r0 is less than r1.
+/// The function that uses the values: r0 is less than r1.
 fn using() -> String {
     format!(
         "function $use \"use\" (2) -> i64 {{
@@ -416,7 +417,8 @@ fn using() -> String {
     )
 }
 
-/// Nothing recurses over types: they are assembled, encoded, decoded, verified, disassembled and laid out.
+/// The tools do not recurse over types: deep types are assembled, encoded, decoded, verified, disassembled and laid
+/// out.
 fn tools() -> Result<(), String> {
     let first = Run::new(["asm", "{scratch}/program.sqasm"]);
     let [text, again] =

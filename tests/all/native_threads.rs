@@ -1,5 +1,5 @@
-//! What programs cannot check themselves: that `NativeThread main` is the process's main thread, and what reports
-//! say about native threads.
+//! Tests of native threads that programs cannot make themselves: `NativeThread main` is the process's main thread, and
+//! dumps name native threads. `main.rs` collects them as trials.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ class MainThread usingPlatform: platform = Value (
 )
 ";
 
-/// The number of the main thread is that of the process.
+/// The number of the main native thread equals that of the process.
 fn main_thread() -> std::io::Result<()> {
     for flags in [&[][..], &["--seed=1"], &["--workers=1"]] {
         let file = program(MAIN)?;
@@ -41,7 +41,8 @@ fn main_thread() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Two strands spin on the main thread, one at a time, and a third one waits on another one.
+/// A program in which two strands on the main native thread spin in turn, and a third strand waits on another native
+/// thread.
 const BUSY: &str = "\
 class Busy usingPlatform: platform = Value (
 | private NativeThread = platform threading NativeThread.
@@ -82,7 +83,7 @@ fn dump() -> std::io::Result<()> {
         "bound to native thread main, is ready",
         "bound to native thread aside, waits for a channel",
     ];
-    // Everybody needs some time to get where the report finds him.
+    // The strands need some time to reach the places that the dump names.
     for _ in 0..20 {
         let mut command = Command::new(env!("CARGO_BIN_EXE_squall"));
         assert!(command.arg("dump").arg(child.id().to_string()).status()?.success());
@@ -97,7 +98,8 @@ fn dump() -> std::io::Result<()> {
     Ok(())
 }
 
-/// More calls block at a time than there may be native threads: they wait for each other, and all return.
+/// A program with more blocking calls at a time than there may be native threads: the calls wait for each other, and
+/// all return.
 const MANY: &str = "\
 class Many usingPlatform: platform = Value (
 | private NativeThread = platform threading NativeThread.

@@ -1,5 +1,5 @@
-//! `squall dump` has a program that runs say what its strands do; the program goes on: one that spins, and one
-//! that waits for others outside.
+//! Tests of `squall dump`, which makes a running program print the states of its strands, and leaves it running. The
+//! programs here spin, or wait for external events. `main.rs` collects the tests as trials.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -20,8 +20,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Says that it is about to spin, and does so for ever, while another strand waits, which it has let run
-/// that far.
+/// A program that announces that it will spin, and spins. Another strand waits; the program has given it time to do so.
 const SPINNING: &str = "\
 class Spinning usingPlatform: platform = Value (
 | private scheduling = platform scheduling.
@@ -37,7 +36,8 @@ class Spinning usingPlatform: platform = Value (
 )
 ";
 
-/// Waits for everything that there is outside. It keeps both sides of its connection, which would end with a collection.
+/// A program that waits for every kind of external event. It refers to both sides of its connection, which a collection
+/// would close otherwise.
 const WAITING: &str = "\
 class Waiting usingPlatform: platform = Value (
 | private net        = platform net.
@@ -83,7 +83,7 @@ fn waiting() -> std::io::Result<()> {
     describe(WAITING, &flags, &parts)
 }
 
-/// Runs a program with this text, and looks for parts of what it says about itself, in this order.
+/// Runs a program, and searches its dump for these parts, in this order.
 fn describe(text: &str, flags: &[&str], parts: &[&str]) -> std::io::Result<()> {
     let mut file = tempfile::Builder::new().suffix(".ns").tempfile()?;
     file.write_all(text.as_bytes())?;
@@ -101,10 +101,11 @@ fn describe(text: &str, flags: &[&str], parts: &[&str]) -> std::io::Result<()> {
     result
 }
 
-/// How often a program is asked that does not say what it is to say.
+/// The most dumps of a program whose dump lacks a part.
 const MOST: usize = 300;
 
-/// Asks again until all has been said twice, since the program may not wait yet, and is to go on after the first time.
+/// Dumps the program until two dumps contained all parts: the program may not wait yet at first, and must survive a
+/// dump.
 fn observe(program: &mut Child, parts: &[&str]) -> std::io::Result<()> {
     let mut output = BufReader::new(program.stdout.take().expect("it is piped")).lines();
     let error = BufReader::new(program.stderr.take().expect("it is piped")).lines();
@@ -113,13 +114,13 @@ fn observe(program: &mut Child, parts: &[&str]) -> std::io::Result<()> {
     std::thread::scope(|scope| {
         scope.spawn(move || tell.send(find(error, &[parts, parts].concat())));
         let asked = ask(program.id(), &told);
-        // What it says ends with it, and so does the search.
+        // The dump's stream ends with the program, and so does the search.
         program.kill()?;
         asked?.map_or_else(|| told.recv().map_err(std::io::Error::other)?, Ok)
     })
 }
 
-/// Asks the program until it is known what it has said, if that is soon.
+/// Dumps the program until the search has a result, for a short time at most.
 fn ask(program: u32, told: &Receiver<std::io::Result<()>>) -> std::io::Result<Option<()>> {
     for _ in 0..MOST {
         let dump = squall().arg("dump").arg(program.to_string()).status()?;
@@ -133,7 +134,7 @@ fn ask(program: u32, told: &Receiver<std::io::Result<()>>) -> std::io::Result<Op
     Ok(None)
 }
 
-/// Looks for parts of lines, in this order.
+/// Searches lines for these parts, in this order.
 fn find(
     mut lines: impl Iterator<Item = std::io::Result<String>>,
     parts: &[&str],
@@ -145,7 +146,7 @@ fn find(
     Ok(())
 }
 
-/// Other programs are left alone.
+/// `squall dump` refuses processes of other programs.
 fn another() -> std::io::Result<()> {
     let output = squall().args(["dump", &std::process::id().to_string()]).output()?;
     let error = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,5 @@
-//! What a program has written comes through a pipe: soon, though the program never has a rest, and before a
-//! signal ends it, which then has its usual effect.
+//! Tests of a program's output into a pipe: it arrives soon, even if the program is always busy, and before a signal
+//! ends the program. `main.rs` collects them as trials.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -10,7 +10,7 @@ use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Writes a line, and is busy for ever.
+/// A program that writes a line, and is busy for ever.
 const BUSY: &str = "\
 class Busy usingPlatform: platform = Value ()(
   public main: args = (
@@ -20,7 +20,7 @@ class Busy usingPlatform: platform = Value ()(
 )
 ";
 
-/// Writes lines, sends itself the signal that is its argument, and is busy for ever.
+/// A program that writes lines, sends itself the signal in its argument, and is busy for ever.
 const SIGNALLED: &str = "\
 class Signalled usingPlatform: platform = Value (
 | private library = platform ffi Library process.
@@ -47,11 +47,11 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// Somebody who reads has the line while the program goes on.
+/// A reader gets the line while the program goes on.
 fn while_busy() -> Result<(), Failed> {
     let (mut program, _file) = start(squall(), BUSY, &[])?;
     let mut line = String::new();
-    // Without the line, this ends with the program, when that is stopped.
+    // If the line does not arrive, reading ends when the program is stopped.
     stop_later(&program);
     BufReader::new(program.stdout.take().expect("it is piped")).read_line(&mut line)?;
     let goes_on = program.try_wait()?.is_none();
@@ -63,7 +63,7 @@ fn while_busy() -> Result<(), Failed> {
     }
 }
 
-/// A program that this signal ends has written everything, and ends as others do.
+/// A program that a signal ends has written all its output, and ends by this signal.
 fn ends_by(signal: Signal) -> Result<(), Failed> {
     let number = (signal as i32).to_string();
     let (program, _file) = start(squall(), SIGNALLED, &[&number])?;
@@ -80,7 +80,7 @@ fn ends_by(signal: Signal) -> Result<(), Failed> {
     }
 }
 
-/// A process that was started to ignore a signal does so.
+/// A process that was started with a signal ignored ignores it.
 fn ignored() -> Result<(), Failed> {
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' INT; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_squall")]);
@@ -101,7 +101,7 @@ fn squall() -> Command {
     Command::new(env!("CARGO_BIN_EXE_squall"))
 }
 
-/// Runs a program with this text, and these arguments. The file is there as long as the program needs it.
+/// Starts a program with these arguments. Its file exists as long as the returned value.
 fn start(
     mut command: Command,
     text: &str,
@@ -114,10 +114,10 @@ fn start(
     Ok((command.spawn()?, file))
 }
 
-/// How long a program may take to do what is expected of it.
+/// The most time for the expected behaviour.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Kills a program that is there for too long.
+/// Kills a program that runs for too long.
 fn stop_later(program: &Child) {
     let process = Pid::from_raw(program.id() as i32);
     let begin = Instant::now();

@@ -1,8 +1,9 @@
-//! Programs that need a server of PostgreSQL: `tests/postgres/*.ns`, which are judged as those in `tests/language`.
+//! Tests of programs that use a server of PostgreSQL: `tests/postgres/*.ns`, which have the same comments as
+//! `tests/language`. `main.rs` collects them as trials.
 //!
 //! `{server}` stands for the settings of a connection in `SQUALL_POSTGRES`, such as `host=/tmp/s dbname=postgres`. The
-//! programs make tables there. `cargo xtask postgres` starts a server for them; without one, these tests say so and
-//! pass.
+//! programs make tables there. `cargo xtask postgres` starts a server for them. Without a server, these tests say so
+//! and pass.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Running `squall`, and comparing what came out.
+//! Runs `squall` in a process and compares its output. All tests use this module.
 
 use std::fmt::Write;
 use std::io::{Read, Write as _};
@@ -7,41 +7,41 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a process did.
+/// The result of a process.
 #[derive(Debug)]
 pub struct Result {
     /// Its standard output.
     pub output: String,
     /// Its standard error output.
     pub error: String,
-    /// Its exit code; 128 and more for one that was killed.
+    /// Its exit code; if a signal killed it, 128 plus the signal's number.
     pub exit: i32,
     /// The signal that killed it.
     pub signal: Option<i32>,
-    /// Whether that was sent here, since it took too long.
+    /// Whether the test sent the signal, because the process took too long.
     pub was_stopped: bool,
 }
 
-/// A run of `squall` to be made.
+/// The command line and the surroundings of a run of `squall`.
 pub struct Run {
-    /// What follows the command's name.
+    /// The arguments after the command's name.
     pub arguments: Vec<String>,
     /// The standard input.
     pub input: String,
-    /// Variables of its environment.
+    /// Variables to set in its environment.
     pub environment: Vec<(String, String)>,
-    /// A folder that is removed afterwards; `{scratch}` in arguments stands for it.
+    /// A folder that is removed after the run. `{scratch}` in arguments stands for it.
     pub scratch: Scratch,
-    /// How long it may take.
+    /// The most time for the run.
     pub patience: Duration,
 }
 
-/// Whether the machines under test are made to suffer.
+/// Whether the machines under test run under stress.
 pub fn is_under_stress() -> bool {
     std::env::var_os("SQUALL_STRESS").is_some()
 }
 
-/// Longer than this, no process runs: machines under stress are slow.
+/// The most time for a process. Machines under stress are slow.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Run {
@@ -61,7 +61,7 @@ impl Run {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("squall can be started");
         let mut input = child.stdin.take().expect("it is piped");
-        // A process that does not read its input is no mistake.
+        // The process may end without reading its input.
         _ = input.write_all(self.input.as_bytes());
         drop(input);
         let output = reader(child.stdout.take().expect("it is piped"));
@@ -93,7 +93,7 @@ fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u
     })
 }
 
-/// How the process ended, and whether it was killed for taking too long.
+/// Waits for the process. Answers how it ended, and whether it was killed because it took too long.
 fn wait(child: &mut Child, patience: Duration) -> (ExitStatus, bool) {
     let begin = Instant::now();
     let mut was_stopped = false;
@@ -109,7 +109,7 @@ fn wait(child: &mut Child, patience: Duration) -> (ExitStatus, bool) {
     }
 }
 
-/// An argument as one writes it in a shell.
+/// An argument in the notation of a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "-_=./:,{}".contains(character);
     match argument.chars().all(is_plain) && !argument.is_empty() {
@@ -131,12 +131,12 @@ impl Scratch {
         self.0.as_ref().map_or_else(PathBuf::new, |folder| folder.path().to_owned())
     }
 
-    /// The text with the folder's path for `{scratch}`.
+    /// The text with the folder's path in place of `{scratch}`.
     pub fn substitute(&self, text: &str) -> String {
         text.replace("{scratch}", &self.path().display().to_string())
     }
 
-    /// The text with `{scratch}` for the folder's path.
+    /// The text with `{scratch}` in place of the folder's path.
     pub fn conceal(&self, text: &str) -> String {
         match self.path() {
             path if path == Path::new("") => text.to_owned(),
@@ -145,7 +145,7 @@ impl Scratch {
     }
 }
 
-/// Compares texts; the difference shows the lines between equal beginnings and ends.
+/// Compares texts. The error shows the lines between the equal beginnings and ends.
 pub fn compare(what: &str, expected: &str, actual: &str) -> std::result::Result<(), String> {
     if expected == actual {
         return Ok(());

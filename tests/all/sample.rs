@@ -1,4 +1,5 @@
-//! A sample of the long commands, in every run of the tests: programs under stress, and programs with seeds.
+//! Tests of a sample of the long commands in every run: programs under stress, and programs with seeds. `main.rs`
+//! collects them as trials.
 //!
 //! Some programs always run under stress: at least one for each part of the runtime that holds references across
 //! collections. If the environment has a number in `SQUALL_SAMPLE`, this number draws more programs to run under
@@ -13,7 +14,7 @@ use squall_fuzzing::choices::Choices;
 use crate::language;
 use crate::process::is_under_stress;
 
-/// Programs that always run under stress.
+/// The programs that always run under stress.
 const SELECTION: [&str; 28] = [
     "actors/basics",
     "actors/ordering",
@@ -45,10 +46,10 @@ const SELECTION: [&str; 28] = [
     "vectors/sorting",
 ];
 
-/// How many programs are drawn to run under stress, and how many to run with a seed.
+/// The number of programs that are drawn to run under stress, and the number to run with a seed.
 const DRAWN: [usize; 2] = [30, 60];
 
-/// Seeds are drawn below this number.
+/// The limit of the seeds that are drawn.
 const SEEDS: usize = 1_000_000;
 
 pub fn trials() -> Vec<Trial> {
@@ -78,7 +79,7 @@ fn drawn(number: u64) -> Vec<Trial> {
     trials
 }
 
-/// So many of the programs, each at most once.
+/// A number of different programs.
 fn take<'p>(
     choices: &mut Choices<'_>,
     mut programs: Vec<&'p PathBuf>,
@@ -112,7 +113,7 @@ fn name_of(path: &Path) -> String {
     name.strip_prefix("tests/").unwrap_or(&name).to_owned()
 }
 
-/// The text of a program; nothing if it cannot be read, which does not fulfil any expectation.
+/// The text of a program; empty if the file cannot be read, in which case the test fails.
 fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

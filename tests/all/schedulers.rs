@@ -1,7 +1,7 @@
-//! Programs under each scheduler: what they do does not depend on it.
+//! Tests of programs under each scheduler, on which their behaviour must not depend. `main.rs` collects them as trials.
 //!
-//! A small selection runs always, once for each policy but the default one; `cargo xtask schedulers` has all
-//! programs run under each. With a seed there is no policy, so nothing runs with one here.
+//! A small selection of programs always runs, once for each policy except the default one; `cargo xtask schedulers`
+//! runs all programs under each. Runs with a seed have no policy, so none of these programs runs with a seed here.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use squall::SchedulingPolicy;
 
 use crate::language;
 
-/// Programs in which much depends on who runs when: what waits, who helps, what a stall is, and who blocks.
+/// Programs that depend much on the scheduling: waiting, helping, stalls, and blocking calls.
 const SELECTION: [&str; 15] = [
     "actors/mailboxes",
     "actors/timers",

@@ -1,9 +1,10 @@
-//! Random well-typed programs with processes, run by the machine and by a plain evaluator, which must agree.
+//! Tests of random well-typed programs with processes: the machine and a plain evaluator must compute the same results.
+//! `main.rs` collects them as trials.
 //!
-//! A module of many programs is verified and run several times: as it is, with collections all the time and
-//! tiny stacks, with several workers under one scheduler or another, and with a seed. What the programs answer
-//! does not depend on that. The module survives its other forms, too. `SQUALL_TYPED=N` tries N times as many,
-//! with other seeds; the fuzz target `programs` makes the same programs of bytes.
+//! A module with many programs is verified and run several times: without options, with collections at every allocation
+//! and tiny stacks, with several workers under one of the schedulers, and with a seed. The results depend on none of
+//! this. The module must also survive the translation to its other forms. `SQUALL_TYPED=N` tests N times as many
+//! modules, with other seeds; the fuzz target `programs` makes such programs of bytes.
 
 use libtest_mimic::Trial;
 use squall_bytecode::assembler::assemble;
@@ -15,14 +16,14 @@ use squall_fuzzing::programs::{Program, generate};
 
 use crate::process::{Run, compare};
 
-/// Modules, and programs in each.
+/// The number of modules, and of programs in each.
 const MODULES: u64 = 6;
 const PROGRAMS: usize = 40;
 
-/// Steps of a program on its highest level, at most.
+/// The most steps of a program on its highest level.
 const STEPS: usize = 30;
 
-/// The schedulers that take turns.
+/// The schedulers, which the modules use in turn.
 const SCHEDULERS: [&str; 7] =
     ["stealing", "interleaving", "threads", "hierarchical", "peered", "dictated", "balanced"];
 
@@ -35,7 +36,7 @@ pub fn trials() -> Vec<Trial> {
     seeds.map(trial).collect()
 }
 
-/// Programs that are not too much, and what they print.
+/// Programs that do not take too long, and their output.
 fn programs(seed: u64) -> (Vec<Program>, String) {
     let mut choices = Choices::Seed(seed);
     let (mut programs, mut expected) = (Vec::new(), String::new());

@@ -1,17 +1,16 @@
 //! `cargo xtask bench [GROUP…]`: measures Squall beside other systems, in one run on one machine.
 //!
-//! What is measured is data: each folder of `benchmarks/` with a `group.toml` is a group. From it
-//! comes a plan, a list of programs to build and to run; from their output come samples, and from
-//! those tables. All programs of a group take turns, so that what disturbs the machine disturbs
-//! them all.
+//! Each folder of `benchmarks/` with a `group.toml` is a group of measurements. The command turns it into a plan, a
+//! list of programs to build and to run. The programs' output contains samples, and tables are made from the samples.
+//! All programs of a group run in turns, so a disturbance of the machine affects all of them.
 //!
 //! ```text
 //! manifest ──plan──▶ programs ──measure──▶ output ──report──▶ samples ──table──▶ Markdown
 //!   peers ─────┘
 //! ```
 //!
-//! A program whose system is not installed is *left out*, and named with the reason. One that ends
-//! with an error, answers something wrong or takes too long has *failed*, and so has the command.
+//! A program whose system is not installed is *left out*, and listed with the reason. A program that ends with an
+//! error, answers a wrong result or takes too long has *failed*; then the command fails, too.
 
 mod idle;
 mod machine;
@@ -76,7 +75,7 @@ pub struct Arguments {
     wait: bool,
 }
 
-/// Measures; answers whether nothing failed.
+/// Measures. Answers whether nothing failed.
 pub fn run(arguments: &Arguments) -> bool {
     let result = match &arguments.readme {
         Some(path) => readme::write(path).map(|()| true),
@@ -144,7 +143,7 @@ fn build_squall() -> Result<PathBuf, String> {
     is_built.then(|| target.join("release/squall")).ok_or("squall could not be built".to_owned())
 }
 
-/// Builds what has to be built, each thing once; answers the programs that can run.
+/// Runs each build command once. Answers the programs that can run.
 fn built(programs: Vec<Program>, results: &mut Results) -> Vec<Program> {
     let mut outcomes: BTreeMap<Vec<String>, Result<(), String>> = BTreeMap::new();
     let mut build = |program: &Program| {
@@ -168,7 +167,7 @@ fn built(programs: Vec<Program>, results: &mut Results) -> Vec<Program> {
 
 const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs all programs once, then all again, and so on. A program that failed is not repeated.
+/// Runs all programs once, then again, and so on. A program that failed is not repeated.
 fn take_turns(programs: &[Program], wait: bool, results: &mut Results) {
     let mut failed = vec![false; programs.len()];
     let turns = programs.iter().map(|program| program.repetitions).max().unwrap_or(0);
@@ -203,7 +202,7 @@ fn in_file(path: &Path, error: impl std::fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// A temporary folder for what is built; removed at the end.
+/// A temporary folder for build results. It is removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,4 +1,4 @@
-//! `cargo xtask checks`: the checks that take too long for every change, one after the other.
+//! `cargo xtask checks`: runs the checks that take too long for every change, one after the other.
 //!
 //! | part | what runs |
 //! |---|---|
@@ -9,10 +9,10 @@
 //! | `stress` | `cargo xtask stress` |
 //! | `schedulers` | `cargo xtask schedulers` |
 //!
-//! Miri and the sanitizers need a nightly toolchain; a part whose tools are not installed is skipped, with the command
-//! that installs them. The sanitizer for data races leaves no addresses for the collector, so no machine runs with it;
-//! it has to know all synchronisation, so Rust's standard library is built with it. The sanitizer for addresses watches
-//! native memory only: objects lie in the collector's own pages.
+//! Miri and the sanitizers need a nightly toolchain. A part whose tools are not installed is skipped, and the command
+//! that installs them is printed. The sanitizer for data races reserves the addresses that the collector needs, so no
+//! machine runs with it; and it must know all synchronisation, so Rust's standard library is built with it. The
+//! sanitizer for addresses watches native memory only: objects are in the collector's own pages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,7 +48,7 @@ enum Part {
 enum Verdict {
     Passed,
     Failed,
-    /// Tools are missing; the command that installs them.
+    /// Tools are missing; this command installs them.
     Skipped(String),
 }
 
@@ -100,13 +100,14 @@ fn models() -> bool {
     succeeds(command.arg("model"))
 }
 
-/// The crates whose unit tests Miri runs, but for those of [`WITH_HEAP`]: they contain `unsafe`, or what it relies on.
+/// The crates whose unit tests Miri runs, except the tests in [`WITH_HEAP`]: these crates contain `unsafe`, or code on
+/// which `unsafe` code relies.
 const INTERPRETED: [&str; 3] = ["heap", "runtime", "transactions"];
 
-/// The crates whose unit tests need no heap, but for those of [`WITH_HEAP`].
+/// The crates whose unit tests need no heap, except the tests in [`WITH_HEAP`].
 const WITHOUT_HEAP: [&str; 3] = ["runtime", "scheduler", "transactions"];
 
-/// Unit tests of these crates that make a heap.
+/// Unit tests of these crates that need a heap.
 const WITH_HEAP: [&str; 1] = ["primitives::tests"];
 
 /// The tools of a toolchain.
@@ -120,9 +121,9 @@ impl Tools<'_> {
             return self.missing("miri rust-src");
         }
         let mut command = self.cargo("miri", &["miri", "test", "--quiet", "--lib"]);
-        // Powers of two are exact, as on the machine.
+        // Without this, results of powers would vary; powers of two are exact on the machine.
         command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-deterministic-floats");
-        // A few random cases are enough to reach all code, and take minutes.
+        // A few random cases reach all code, and take minutes.
         command.env("PROPTEST_CASES", "4").args(packages(&INTERPRETED)).arg("--");
         succeeds(command.args(WITH_HEAP.iter().flat_map(|name| ["--skip", name]))).into()
     }
@@ -148,24 +149,24 @@ impl Tools<'_> {
         (succeeds(&mut units) && succeeds(&mut programs)).into()
     }
 
-    /// Tests with a sanitizer, and with these options of Cargo.
+    /// A command that runs tests with a sanitizer, with these options of Cargo.
     fn sanitized(&self, sanitizer: &str, options: &[&str]) -> Command {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let mut command = self.cargo(sanitizer, &["test", "--quiet"]);
-        // With a target, build scripts and procedural macros are not watched.
+        // With a target, build scripts and procedural macros are built without the sanitizer.
         command.args(options).args(["--target", &target]);
         command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
-        // Objects alone lead to some native memory, and workers end when the process does.
+        // Some native memory is reachable from objects only, and workers end with the process; neither is a leak.
         command.env("ASAN_OPTIONS", "detect_leaks=0");
         let suppressions = root().join("xtask/thread-sanitizer.txt");
         let options = format!("report_thread_leaks=0 suppressions={}", suppressions.display());
         command.env("TSAN_OPTIONS", options);
-        // Tables of all variables would take gigabytes.
+        // Debug information about all variables would take gigabytes.
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
         command
     }
 
-    /// Cargo with these arguments, and with a folder of its own for what it builds.
+    /// A command of Cargo with its own target folder.
     fn cargo(&self, folder: &str, arguments: &[&str]) -> Command {
         let folder = root().join("target/sanitizers").join(folder);
         let mut command = self.rustup();

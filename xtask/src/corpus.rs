@@ -1,10 +1,9 @@
-//! `cargo xtask corpus PATH`: runs programs that were not written for Squall, and prints a table
-//! of what passes.
+//! `cargo xtask corpus PATH`: runs programs that were not written for Squall, and prints a table of those that pass.
 //!
-//! PATH is a checkout of SOMns, whose programs are run as they are; `--dev` adds what is different
-//! in a checkout of its branch `dev`, and `--awfy` the benchmarks of a checkout of are-we-fast-yet.
-//! `--transactions` runs what is about transactions, on many threads, and nothing else.
-//! Which programs there are is in [`programs`], and what each must do in [`mod@rows`].
+//! PATH is a checkout of SOMns, whose programs are run unchanged. `--dev` adds the programs that differ in a checkout
+//! of its branch `dev`, and `--awfy` adds the benchmarks of a checkout of are-we-fast-yet. With `--transactions`, only
+//! the programs about transactions run, on many threads. The module [`programs`] lists the programs, and [`mod@rows`]
+//! states their expected results.
 
 mod basic;
 pub mod programs;
@@ -66,7 +65,7 @@ pub struct Arguments {
     options: Vec<String>,
 }
 
-/// Runs the corpus; answers whether all passed.
+/// Runs the corpus. Answers whether all programs passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(build) else { return false };
     let mut rows = rows(arguments);
@@ -78,7 +77,7 @@ pub fn run(arguments: &Arguments) -> bool {
     report(&rows, &verdicts)
 }
 
-/// All rows of the checkouts that are named.
+/// The rows of all checkouts on the command line.
 fn rows(arguments: &Arguments) -> Vec<Row> {
     let standard_sizes = arguments.standard_sizes;
     let scope = Scope { workers: &arguments.workers, standard_sizes };
@@ -102,7 +101,7 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
     rows
 }
 
-/// Builds the command for release, and answers where it is.
+/// Builds the command for release, and answers its path.
 pub fn build() -> Option<PathBuf> {
     let arguments = ["build", "--release", "--package", "squall-cli", "--quiet"];
     let is_built = cargo().args(arguments).status().is_ok_and(|status| status.success());
@@ -122,7 +121,7 @@ fn judge(rows: &[Row], squall: &Path, options: &[String], patience: Duration) ->
     })
 }
 
-/// The results of so many pieces of work, as many at once as there are cores.
+/// Does `count` pieces of work, as many at a time as there are cores. Answers their results.
 pub fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let queue: Mutex<VecDeque<usize>> = Mutex::new((0..count).collect());
     let results: Mutex<Vec<Option<T>>> = Mutex::new((0..count).map(|_| None).collect());
@@ -140,7 +139,7 @@ pub fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> V
     results.into_inner().expect("no worker panics").into_iter().flatten().collect()
 }
 
-/// The rows of one group together.
+/// The rows of one group, summed up.
 struct Group {
     name: &'static str,
     passed: usize,
@@ -168,7 +167,7 @@ impl Group {
     }
 }
 
-/// Prints what failed and a line per group; answers whether all passed.
+/// Prints the failures and a line for each group. Answers whether all rows passed.
 fn report(rows: &[Row], verdicts: &[Verdict]) -> bool {
     let mut groups: Vec<Group> = Vec::new();
     for (row, verdict) in rows.iter().zip(verdicts) {

@@ -1,4 +1,4 @@
-//! `cargo xtask dist FOLDER`: what programs in C and C++ need to embed the machine.
+//! `cargo xtask dist FOLDER`: makes the folder that programs in C and C++ need to embed the machine.
 //!
 //! ```text
 //! lib/libsquall.so.X.Y.Z       the shared library; its soname is libsquall.so.X.Y, as long as X is 0
@@ -30,7 +30,7 @@ pub struct Arguments {
     folder: PathBuf,
 }
 
-/// Builds everything and puts it into the folder; answers whether that worked.
+/// Builds everything and writes the folder. Answers whether that succeeded.
 pub fn run(arguments: &Arguments) -> bool {
     match make(&arguments.folder, arguments.debug) {
         Ok(()) => true,
@@ -43,7 +43,8 @@ pub fn run(arguments: &Arguments) -> bool {
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What interfaces of this version are compatible with: versions below 1.0 with the same second number.
+/// The part of the version that decides about compatibility: below 1.0, versions with the same second number are
+/// compatible.
 fn interface_version() -> &'static str {
     let patch = VERSION.rfind('.').unwrap_or(VERSION.len());
     &VERSION[..patch]
@@ -72,12 +73,13 @@ fn make(folder: &Path, is_debug: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the libraries; answers the folder that they are in.
+/// Builds the libraries. Answers their folder.
 fn build(is_debug: bool) -> Result<PathBuf, String> {
     let mut command = cargo();
     command.args(["build", "--quiet", "--package", "squall-capi"]);
     match is_debug {
-        // Together with the command, so that what it consists of need not be built once more.
+        // The command is built, too: then Cargo uses the same features for the common crates, and does not build them
+        // twice.
         true => command.args(["--package", "squall-cli"]),
         false => command.arg("--release"),
     };
@@ -99,13 +101,13 @@ fn target_folder() -> Result<PathBuf, String> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    // A program may be running with the library that is there: it keeps its file.
+    // A running program may use the existing library. It keeps its file if that is removed, not if it is overwritten.
     _ = std::fs::remove_file(to);
     let copied = std::fs::copy(from, to);
     copied.map(drop).map_err(|error| format!("{} to {}: {error}", from.display(), to.display()))
 }
 
-/// The description for pkg-config.
+/// The text of `squall.pc`.
 fn package() -> String {
     format!(
         "prefix=${{pcfiledir}}/../..\n\
@@ -126,7 +128,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// What a command prints.
+    /// The standard output of a command.
     fn output(command: &mut Command) -> String {
         let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -138,7 +140,7 @@ mod tests {
         Command::new(tool).arg("--version").output().is_ok()
     }
 
-    /// The example in C, compiled and run with what is in the folder.
+    /// Compiles and runs the example in C with the folder's content.
     fn run_example(folder: &Path, options: &[&str]) -> String {
         let mut package = Command::new("pkg-config");
         package.env("PKG_CONFIG_PATH", folder.join("lib/pkgconfig"));

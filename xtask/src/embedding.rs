@@ -1,16 +1,17 @@
-//! `cargo xtask embedding`: the library for C under sanitizers.
+//! `cargo xtask embedding`: tests the library for C under sanitizers.
 //!
-//! The examples in C and C++ and the tests of `crates/capi` are compiled with the sanitizers for addresses and for undefined
-//! behaviour, and run with the library as it always is: all native memory comes from the sanitizer then, so what is freed twice, or not as a
-//! whole, is found on both sides, and wrong accesses are in C and C++. With `--toolchain nightly` the library is built with the
-//! sanitizer for addresses as well, which finds wrong accesses in Rust. Objects of guests lie in the collector's own pages, which no sanitizer
-//! knows; these are clear of where the sanitizer for addresses has its shadow.
+//! The command compiles the examples in C and C++ and the tests of `crates/capi` with the sanitizers for addresses and
+//! for undefined behaviour, and runs them with the usual library. All native memory comes from the sanitizer then, so
+//! memory that is freed twice or in part is found on both sides; wrong accesses are found in C and C++.
+//! With `--toolchain nightly`, the library is built with the sanitizer for addresses, too, which also finds wrong
+//! accesses in Rust. Guest objects are in the collector's own pages, which no sanitizer watches. These pages do not
+//! overlap with the shadow memory of the sanitizer for addresses.
 //!
-//! The sanitizer for data races wants all other addresses for itself, so a machine does not start with it: that is for what is done without
-//! one, values, lists, errors and options, by many native threads at once. It would want Rust's standard library to be built with it, too, so
-//! the library is never.
+//! The sanitizer for data races reserves all addresses outside of its own, so a machine does not start with it. It runs
+//! the tests that need no machine: values, lists, errors and options, used by many native threads. The library is never
+//! built with this sanitizer, because Rust's standard library would have to be built with it, too.
 //!
-//! Each program runs several times, since native threads differ from run to run.
+//! Each program runs several times, because the interleaving of native threads differs from run to run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -31,7 +32,7 @@ pub struct Arguments {
     toolchain: Option<String>,
 }
 
-/// A program in C or C++, and what it prints if all is right.
+/// A program in C or C++, and the output that it must have.
 struct Program {
     source: &'static str,
     /// The last line of its output.
@@ -42,15 +43,15 @@ const fn program(source: &'static str, last: &'static str) -> Program {
     Program { source, last }
 }
 
-/// A sanitizer, and what is run with it.
+/// A sanitizer, and the programs that run with it.
 struct Sanitizer {
-    /// What the compilers call it.
+    /// The compilers' name for it.
     name: &'static str,
-    /// Whether it can watch the library while Rust's standard library is as it always is.
+    /// Whether it can watch a library that contains the usual build of Rust's standard library.
     watches_library: bool,
-    /// What those for C get beside it.
+    /// Further sanitizers for code in C.
     others: &'static str,
-    /// Its options, in the environment.
+    /// Its options: a variable of the environment and the value.
     options: (&'static str, &'static str),
     programs: &'static [Program],
 }
@@ -60,7 +61,7 @@ const SANITIZERS: [Sanitizer; 2] = [
         name: "address",
         watches_library: true,
         others: ",undefined",
-        // What only guests' objects lead to is no leak.
+        // Native memory that only guest objects refer to is not a leak.
         options: ("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0"),
         programs: &[
             program("crates/capi/tests/border.c", "done"),
@@ -74,13 +75,13 @@ const SANITIZERS: [Sanitizer; 2] = [
         name: "thread",
         watches_library: false,
         others: "",
-        // Rust's own means of synchronisation are unknown to it.
+        // The sanitizer does not know Rust's means of synchronisation.
         options: ("TSAN_OPTIONS", "ignore_noninstrumented_modules=1"),
         programs: &[program("crates/capi/tests/border.c", "done")],
     },
 ];
 
-/// Builds and runs them all; answers whether nothing was found.
+/// Builds and runs all programs. Answers whether no sanitizer has found a mistake.
 pub fn run(arguments: &Arguments) -> bool {
     let results = SANITIZERS.map(|sanitizer| {
         sanitizer.run(arguments).inspect_err(|problem| println!("FAILED: {problem}")).is_ok()
@@ -102,7 +103,7 @@ impl Sanitizer {
         Ok(())
     }
 
-    /// Builds the library; answers the folder in which it is.
+    /// Builds the library. Answers its folder.
     fn build_library(&self, arguments: &Arguments) -> Result<PathBuf, String> {
         let folder = match arguments.toolchain.as_ref().filter(|_| self.watches_library) {
             Some(toolchain) => self.build_watched(toolchain)?,
@@ -115,22 +116,22 @@ impl Sanitizer {
         Ok(folder)
     }
 
-    /// Builds a library that the sanitizer watches; answers the folder in which it is.
+    /// Builds the library with the sanitizer. Answers its folder.
     fn build_watched(&self, toolchain: &str) -> Result<PathBuf, String> {
         let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let folder = target_folder().join("sanitizers").join(self.name);
         let mut command = Command::new("rustup");
         command.args(["run", toolchain, "cargo", "build", "--quiet", "--package", "squall-capi"]);
-        // With a target, what runs while the library is built is not watched.
+        // With a target, build scripts and procedural macros are built without the sanitizer.
         command.args(["--target", &target, "--target-dir"]).arg(&folder).current_dir(root());
         command.env("RUSTFLAGS", format!("-Zsanitizer={}", self.name));
-        // Tables of all variables would take gigabytes.
+        // Debug information about all variables would take gigabytes.
         command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
         succeed(&mut command)?;
         Ok(folder.join(target).join("debug"))
     }
 
-    /// Compiles a program; answers where it is.
+    /// Compiles a program. Answers its path.
     fn build(&self, program: &Program, library: &Path) -> Result<PathBuf, String> {
         let source = Path::new(program.source);
         let name = source.file_name().unwrap_or_default().to_string_lossy().replace('.', "_");
@@ -164,7 +165,7 @@ impl Sanitizer {
     }
 }
 
-/// Builds the library as it always is; answers the folder in which it is.
+/// Builds the usual library. Answers its folder.
 fn build_plain() -> Result<PathBuf, String> {
     let mut command = cargo();
     command.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);

@@ -1,13 +1,13 @@
-//! `cargo xtask foreign`: a million random calls of C, and callbacks from threads of a library's own.
+//! `cargo xtask foreign`: tests a million random calls of C, and callbacks from native threads that a library starts.
 //!
-//! The program checks itself what it computes (`tests/foreign/soak.ns`); a run fails if it says that something was
-//! wrong, if it crashes, does not end, or if its memory grows. There is a run with each of some seeds for the program's
-//! choices on real threads, the same with a seed for the machine's, and one more with a library that the C compiler's
-//! sanitizer for undefined behaviour watches: mistakes in what C is given would show there.
+//! The program `tests/foreign/soak.ns` checks its own results. A run fails if the program reports a wrong result,
+//! crashes or does not end, or if its memory grows. There are runs on real threads with several seeds for the program's
+//! choices, the same runs with a seed for the machine, and one run with a library that is compiled with the sanitizer
+//! for undefined behaviour, which would report wrong arguments for C.
 //!
-//! The sanitizer for data races leaves no addresses for the collector, and the one for addresses would not know its
-//! pages. So with these the tests of `crates/foreign` run, which need no heap. Of data races, those within the
-//! C library count: Rust's own means of synchronisation are unknown to the sanitizer.
+//! The sanitizer for data races reserves the addresses that the collector needs, and the sanitizer for addresses would
+//! not know the collector's pages. So these two run the tests of `crates/foreign`, which need no heap. Only data races
+//! within the C library count, because the sanitizer does not know Rust's means of synchronisation.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ const PROGRAM: &str = "tests/foreign/soak.ns";
 const SOURCES: [&str; 3] =
     ["crates/foreign/tests/all/library.c", "tests/foreign/threads.c", "tests/foreign/names.c"];
 
-/// What the program prints if all was right.
+/// The output of the program if all results are right.
 const RIGHT: &str = "true\ntrue\n";
 
 /// The options of `cargo xtask foreign`.
@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1_000_000)]
     calls: u64,
 
-    /// With how many seeds the program chooses its calls, and the machine its schedules
+    /// The number of seeds for the program's choices, and for the machine's schedules
     #[arg(long, default_value_t = 3)]
     seeds: u64,
 
@@ -48,7 +48,7 @@ pub struct Arguments {
     squall: Option<PathBuf>,
 }
 
-/// Runs the program in all ways; answers whether nothing went wrong.
+/// Runs the program in all ways. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
     let squall = corpus::absolute(&squall);
@@ -137,7 +137,7 @@ fn build(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
     }
 }
 
-/// Where the compiler has a runtime library of its own.
+/// The path of a runtime library that belongs to the compiler.
 fn runtime_library(name: &str) -> Option<PathBuf> {
     let output = Command::new(compiler()).arg(format!("-print-file-name={name}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
@@ -151,18 +151,18 @@ struct Soak<'a> {
     library: &'a Path,
     calls: u64,
     seed: u64,
-    /// Whether the machine's schedule has the seed, too.
+    /// Whether the seed decides about the machine's schedule, too.
     has_schedule: bool,
-    /// A library to be loaded first.
+    /// A library to preload.
     runtime: Option<&'a Path>,
     limit: Duration,
 }
 
-/// The most memory that the program's heap may take, in MiB: little, so that it is collected often.
+/// The limit of the program's heap, in MiB. It is small, so that collections are frequent.
 const HEAP: u64 = 32;
 
-/// How much more memory there may be in the last third of the time than in the one before, in KiB: what a heap of
-/// that size does by itself.
+/// The allowed growth of the memory from the second to the last third of the time, in KiB. A heap of that size grows by
+/// as much without a leak.
 const GROWTH: u64 = 10 << 10;
 
 impl Soak<'_> {
@@ -205,7 +205,7 @@ impl Soak<'_> {
         command
     }
 
-    /// The memory of the process, in KiB, as time passes; it is killed if that is too much time.
+    /// The memory of the process in KiB, as a series of samples. A process that runs too long is killed.
     fn watch(&self, process: &mut Child, begin: Instant) -> Vec<u64> {
         let mut samples = Vec::new();
         while matches!(process.try_wait(), Ok(None)) {
@@ -219,7 +219,7 @@ impl Soak<'_> {
     }
 }
 
-/// The greatest number in each third.
+/// The greatest sample of each third.
 fn thirds(samples: &[u64]) -> [u64; 3] {
     let greatest = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
     let third = samples.len() / 3;

@@ -1,12 +1,12 @@
-//! `cargo xtask fuzz`: runs the fuzz targets one after the other, for so many minutes in all.
+//! `cargo xtask fuzz`: runs the fuzz targets one after the other, for a number of minutes in all.
 //!
-//! Each target gets its share of the time. Those that run code have one machine per process, in which modules
-//! and their names stay for ever; so they run in rounds, each in a new process, and with other options for the
-//! machine: workers, schedulers, seeds, collections all the time. They run without
-//! AddressSanitizer, which does not know the collector's pages, and would only make them slower. What a fuzzer learns is kept in `fuzz/corpus`, what it stops at is written to
-//! `fuzz/artifacts`.
+//! Each target gets its share of the time. A target that runs code has one machine per process, and a machine never
+//! forgets modules and their names. Such a target runs in rounds, each in a new process, and with other options for the
+//! machine: workers, schedulers, seeds, a collection at every allocation. These targets run without AddressSanitizer,
+//! which does not know the collector's pages and would make them slower. The inputs that a fuzzer has learned are kept
+//! in `fuzz/corpus`, and the inputs at which it stopped in `fuzz/artifacts`.
 //!
-//! This needs a nightly toolchain and cargo-fuzz; `fuzz/README.md` says more.
+//! The command needs a nightly toolchain and cargo-fuzz; see `fuzz/README.md`.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     target: Vec<String>,
 
-    /// What watches the memory of targets without a machine: address or none
+    /// The sanitizer for targets without a machine: address or none
     #[arg(long, value_name = "NAME", default_value = "none")]
     sanitizer: String,
 
@@ -36,11 +36,11 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "nightly")]
     toolchain: String,
 
-    /// Where it is built
+    /// The folder for builds
     #[arg(long, value_name = "FOLDER", default_value = "fuzz/target")]
     target_dir: PathBuf,
 
-    /// Options for the machine, in place of those that take turns
+    /// Options for the machine, instead of the usual series of options
     #[arg(long, value_name = "WORDS")]
     machine: Option<String>,
 }
@@ -48,7 +48,7 @@ pub struct Arguments {
 /// A fuzz target.
 struct Target {
     name: &'static str,
-    /// Folders with inputs to begin with; where an input is a series of choices, any will do.
+    /// Folders of initial inputs. A target whose input is a series of choices accepts any file.
     seeds: &'static [&'static str],
     dictionary: Option<&'static str>,
     /// The most bytes of an input.
@@ -130,7 +130,7 @@ const TARGETS: &[Target] = &[
 const PLAIN: Target =
     Target { name: "", seeds: &[], dictionary: None, longest: 4096, share: 1, has_machine: false };
 
-/// Options of the machine, which take turns.
+/// Options of the machine; the rounds use them in turn.
 const MACHINES: [&str; 8] = [
     "",
     "seed=1",
@@ -142,24 +142,24 @@ const MACHINES: [&str; 8] = [
     "scheduler=dictated workers=3",
 ];
 
-/// How long a process with a machine runs.
+/// The duration of a round: the life of a process with a machine.
 const ROUND: Duration = Duration::from_secs(60);
 
-/// After so many failures, a target is left alone.
+/// A target with this many failures is not run again.
 const MOST_FAILURES: usize = 5;
 
-/// What came of a target.
+/// The results of a target.
 #[derive(Default)]
 struct Report {
     time: Duration,
     executions: u64,
     coverage: u64,
     inputs: u64,
-    /// What it stopped at.
+    /// For each failure, the file of the input, or a message if there is none.
     failures: Vec<String>,
 }
 
-/// Runs the targets; answers whether nothing was found.
+/// Runs the targets. Answers whether none has found a mistake.
 pub fn run(arguments: &Arguments) -> bool {
     let is_wanted = |target: &&Target| {
         arguments.target.is_empty() || arguments.target.iter().any(|name| name == target.name)
@@ -187,7 +187,7 @@ pub fn run(arguments: &Arguments) -> bool {
 fn cargo_fuzz(arguments: &Arguments) -> Command {
     let mut command = Command::new("cargo");
     command.arg(format!("+{}", arguments.toolchain)).arg("fuzz").current_dir(root());
-    // The variables of the Cargo that runs this are those of another toolchain.
+    // The variables of the current Cargo belong to another toolchain.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if (name.starts_with("CARGO") && name != "CARGO_HOME") || name.starts_with("RUST") {
@@ -210,12 +210,13 @@ fn sanitizer<'a>(arguments: &'a Arguments, target: &Target) -> &'a str {
     if target.has_machine { "none" } else { &arguments.sanitizer }
 }
 
-/// Where a target is built: what has another sanitizer has other flags for everything.
+/// The target folder of a build. Builds with another sanitizer differ in the flags of all crates, so they have their
+/// own.
 fn folder(arguments: &Arguments, target: &Target) -> PathBuf {
     root().join(&arguments.target_dir).join(sanitizer(arguments, target))
 }
 
-/// The file that a target was built as.
+/// The executable of a target.
 fn binary(arguments: &Arguments, target: &Target) -> Option<PathBuf> {
     let platforms = std::fs::read_dir(folder(arguments, target)).ok()?;
     let files = platforms.filter_map(|entry| {
@@ -225,7 +226,7 @@ fn binary(arguments: &Arguments, target: &Target) -> Option<PathBuf> {
     files.max_by_key(|file| file.metadata().and_then(|data| data.modified()).ok())
 }
 
-/// Runs a target for that time, in one process or in several.
+/// Runs a target for a time, in one process or in several.
 fn fuzz(arguments: &Arguments, target: &Target, time: Duration) -> Report {
     let mut report = Report::default();
     let Some(binary) = binary(arguments, target) else {
@@ -249,7 +250,7 @@ fn fuzz(arguments: &Arguments, target: &Target, time: Duration) -> Report {
     report
 }
 
-/// Runs a process, and reads what it says.
+/// Runs a process, and reads its messages.
 fn round_of(binary: &Path, target: &Target, words: &str, time: Duration, report: &mut Report) {
     let corpus = root().join("fuzz/corpus").join(target.name);
     let artifacts = root().join("fuzz/artifacts").join(target.name);
@@ -286,11 +287,11 @@ fn round_of(binary: &Path, target: &Target, words: &str, time: Duration, report:
     }
 }
 
-/// How many of the last lines of a fuzzer that has stopped are shown.
+/// How many of the last lines are shown of a fuzzer that stopped.
 const SHOWN: usize = 60;
 
 impl Report {
-    /// Takes numbers from a line of a fuzzer.
+    /// Reads the numbers in a line of a fuzzer.
     fn read(&mut self, line: &str) {
         if let Some(number) = line.strip_prefix("stat::number_of_executed_units:") {
             self.executions += number.trim().parse::<u64>().unwrap_or(0);

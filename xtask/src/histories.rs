@@ -1,9 +1,9 @@
-//! `cargo xtask histories`: runs random histories of transactions under very many schedules, and on real threads.
+//! `cargo xtask histories`: runs random histories of transactions under many schedules, and on real threads.
 //!
-//! The programs run transactions on cells, collections and accounts, and check themselves that all that was seen is
-//! as if one transaction had come after the other; or they are litmus programs, which count what must not be seen. Each
-//! runs with the seeds 1 to N, which decide what runs when, and M times without a seed, on several native threads.
-//! Each failure is shown with the command that repeats it; without a seed, that may take more than one attempt.
+//! Some programs run transactions on cells, collections and accounts, and check that the results equal those of some
+//! serial order of the transactions. The others are litmus programs, which count results that must not occur. Each
+//! program runs with the seeds 1 to N, which decide about the schedule, and M times without a seed, on several native
+//! threads. The command that repeats a failure is printed; without a seed, it may take several attempts.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::corpus::row::{Expectation, Row};
 use crate::seeds::{Schedules, Table};
 use crate::{corpus, root};
 
-/// A program, the argument that makes it short, and the line that it ends with.
+/// A program, the argument that makes it short, and the last line of its output.
 type Program = (&'static str, &'static str, &'static str);
 
 const PROGRAMS: [Program; 3] = [
@@ -26,7 +26,7 @@ const PROGRAMS: [Program; 3] = [
 /// The options of `cargo xtask histories`.
 #[derive(Args)]
 pub struct Arguments {
-    /// How many seeds there are
+    /// The number of seeds
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     seeds: u64,
 
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     from: u64,
 
-    /// How many runs without a seed
+    /// The number of runs without a seed
     #[arg(long, value_name = "M", default_value_t = 1000)]
     runs: u64,
 
@@ -43,7 +43,7 @@ pub struct Arguments {
     squall: Option<std::path::PathBuf>,
 }
 
-/// Runs them all; answers whether all passed.
+/// Runs all programs. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
     let seeds = arguments.from..arguments.from + arguments.seeds;

@@ -1,12 +1,13 @@
-//! `cargo xtask load`: puts the shop on the web under load.
+//! `cargo xtask load`: puts load on the web shop of the examples, and measures it.
 //!
-//! Starts `examples/webshop.ns`, in memory, with `--database` or with `--postgres`, and drives it over connections that are kept: one in ten requests asks for
-//! the report, which keeps the store busy for a fifth of a second (in a database: as long as it takes), the others buy or look. More
-//! connections may be opened that do nothing. Prints requests per second, latencies of both kinds, failures
-//! and memory. If `wrk` is installed, it is run as well, on quick requests only.
+//! The command starts `examples/webshop.ns` with the goods in memory, with `--database` or with `--postgres`, and sends
+//! requests over persistent connections. One request in ten asks for the report, which keeps the store busy for a fifth
+//! of a second (with a database, for the time of its query); the others buy or look. More connections may be open
+//! without any request. The command prints requests per second, latencies of both kinds, failures and memory. If `wrk`
+//! is installed, it runs as well, with quick requests only.
 //!
-//! A database of PostgreSQL is killed and started again in the end, which only those requests may notice that need it
-//! meanwhile (`load/outage.rs`).
+//! At the end, a database of PostgreSQL is killed and started again. Only requests that need it in the meantime may
+//! fail ([`outage`]).
 //!
 //! The run fails if a request fails, if a quick request waits for a report, or if memory grows.
 
@@ -31,23 +32,23 @@ use request::exchange;
 /// The options of `cargo xtask load`.
 #[derive(Args)]
 pub struct Arguments {
-    /// How long it takes
+    /// The duration in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
 
-    /// How many connections send requests
+    /// The number of connections that send requests
     #[arg(long, default_value_t = 100)]
     connections: usize,
 
-    /// How many connections are open besides, and send nothing
+    /// The number of further connections, which send nothing
     #[arg(long, default_value_t = 0)]
     idle: usize,
 
-    /// A file for the shop's database, which is made anew; without it, the goods are in memory
+    /// A new file for the shop's database; without it, the goods are in memory
     #[arg(long, value_name = "FILE")]
     database: Option<PathBuf>,
 
-    /// Whether the goods are in a database of PostgreSQL, which is killed and started again in the end
+    /// Keep the goods in a database of PostgreSQL, which is killed and started again at the end
     #[arg(long, conflicts_with = "database")]
     postgres: bool,
 
@@ -60,20 +61,20 @@ pub struct Arguments {
     options: Vec<String>,
 }
 
-/// One in so many requests is slow.
+/// One request in this number is slow.
 const SLOW: usize = 10;
 
-/// How long the slow ones take at least, as the shop has it.
+/// The least duration of a slow request, as the shop defines it.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// How much more memory there may be at the end than after a third of the time, or than it was with idle
-/// connections only and a full heap.
+/// The allowed growth of memory: from the first third of the time to the end, and beyond a full heap with idle
+/// connections.
 const GROWTH: f64 = 1.2;
 
-/// The most memory that the shop's heap may take, in MiB: little, so that it is collected often.
+/// The limit of the shop's heap, in MiB. It is small, so that collections are frequent.
 const HEAP: u64 = 24;
 
-/// Puts the shop under load; answers whether nothing went wrong.
+/// Puts load on the shop. Answers whether all went well.
 pub fn run(arguments: &Arguments) -> bool {
     let mut server = match arguments.postgres.then(Server::start).transpose() {
         Ok(Some(None)) => {
@@ -99,7 +100,7 @@ pub fn run(arguments: &Arguments) -> bool {
     is_well && survives && ended
 }
 
-/// Puts a shop under load; whether nothing went wrong.
+/// Puts load on a running shop. Answers whether all went well.
 fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
     raise_limit(arguments.idle);
     let before = shop.memory();
@@ -128,7 +129,7 @@ fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
     is_right && is_flat && are_there
 }
 
-/// Lets this process have so many connections, if it may.
+/// Raises this process's limit of open files for a number of connections, if that is allowed.
 fn raise_limit(connections: usize) {
     let (Ok((soft, hard)), needed) =
         (getrlimit(Resource::RLIMIT_NOFILE), connections as u64 + 1024)
@@ -161,12 +162,12 @@ impl Shop {
         Some(Shop { process, address })
     }
 
-    /// The memory that it occupies, in KiB.
+    /// The memory that the process occupies, in KiB.
     fn memory(&self) -> u64 {
         crate::memory_of(self.process.id())
     }
 
-    /// The same, when it does not change any more: the shop may be busy with new connections.
+    /// The same, once it does not change any more: the shop may be busy with new connections.
     fn settled_memory(&self) -> u64 {
         let mut memory = self.memory();
         for _ in 0..50 {
@@ -179,7 +180,7 @@ impl Shop {
         memory
     }
 
-    /// Asks it to end; whether it does so with success.
+    /// Asks the shop to end. Answers whether it ends with success.
     fn end(&mut self) -> bool {
         let id = self.process.id().to_string();
         _ = Command::new("kill").args(["-TERM", &id]).status();
@@ -196,7 +197,7 @@ impl Shop {
     }
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Default)]
 struct Samples {
     quick: Vec<Duration>,
@@ -211,7 +212,7 @@ impl Samples {
         self.failures += other.failures;
     }
 
-    /// Prints what was measured; whether it is as it should be.
+    /// Prints the measurements. Answers whether they are as they should be.
     fn report(mut self, seconds: u64) -> bool {
         let count = self.quick.len() + self.slow.len();
         println!(
@@ -229,7 +230,7 @@ impl Samples {
     }
 }
 
-/// Prints latencies in milliseconds; answers that of which nine in ten are less.
+/// Prints latencies in milliseconds. Answers the 90th percentile.
 fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
     latencies.sort_unstable();
     let at = |part: f64| {
@@ -248,7 +249,7 @@ fn print_latencies(kind: &str, latencies: &mut [Duration]) -> Duration {
     at(0.9)
 }
 
-/// Sends requests over all connections, for the time; answers also the memory after a third of it.
+/// Sends requests over all connections for a time. Answers the samples, and the memory after a third of the time.
 fn drive(shop: &Shop, arguments: &Arguments) -> (Samples, u64) {
     let is_over = AtomicBool::new(false);
     let time = Duration::from_secs(arguments.seconds);
@@ -270,7 +271,7 @@ fn drive(shop: &Shop, arguments: &Arguments) -> (Samples, u64) {
     })
 }
 
-/// One client: a request after the other, on a connection that is kept.
+/// A client: it sends one request after the other on a persistent connection.
 fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Samples {
     let mut samples = Samples::default();
     let Ok(stream) = TcpStream::connect(address) else {
@@ -299,7 +300,7 @@ fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Samples 
     samples
 }
 
-/// Runs `wrk` for some seconds, if there is one.
+/// Runs `wrk` for some seconds, if it is installed.
 fn run_wrk(address: &str, arguments: &Arguments) {
     let seconds = arguments.seconds.min(10);
     let wrk = Command::new("wrk")

@@ -1,11 +1,11 @@
-//! The project's own commands: `cargo xtask …`.
+//! `cargo xtask …`: the project's own commands. This file parses the command line and calls the module of the command.
 //!
 //! | command | what it does |
 //! |---|---|
 //! | `check` | formatting, lints, architecture, quick tests: before every commit |
 //! | `ci` | everything that must pass before a change lands |
 //! | `checks` | what takes longer: all models, Miri, sanitizers, everything under stress and under each scheduler |
-//! | `tidy` | what `tidy` checks about the sources; also runs as a test of this crate |
+//! | `tidy` | checks the rules of the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `generate` | writes anew what is made from the instruction table |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
@@ -13,7 +13,7 @@
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
 //! | `histories` | runs random histories of transactions under ten thousand schedules |
 //! | `soak` | runs a program of mixed load for minutes, and watches its memory |
-//! | `load` | puts the shop on the web under load, and prints what it does |
+//! | `load` | puts load on the web shop of the examples, and measures it |
 //! | `postgres` | the tests that need a server of PostgreSQL, with one of their own |
 //! | `foreign` | a million random calls of C, also with the C compiler's sanitizers |
 //! | `fuzz` | runs the fuzz targets, for so many minutes in all |
@@ -121,14 +121,14 @@ fn root() -> PathBuf {
     folder.parent().expect("this crate is in the project's folder").to_owned()
 }
 
-/// The Cargo that runs this.
+/// The Cargo that runs this program.
 fn cargo() -> std::process::Command {
     let mut command = std::process::Command::new(env!("CARGO"));
     command.current_dir(root());
     command
 }
 
-/// The memory that a process occupies, in KiB; 0 if nobody knows.
+/// The memory that a process occupies, in KiB; 0 if it cannot be read.
 fn memory_of(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

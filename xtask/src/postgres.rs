@@ -1,7 +1,8 @@
-//! `cargo xtask postgres`: the tests that need a server of PostgreSQL, with one of their own.
+//! `cargo xtask postgres`: runs the tests that need a server of PostgreSQL, with a server of their own.
 //!
-//! The server is in a temporary folder, listens at a socket there and nowhere else, and is gone afterwards. Since it
-//! refuses to run as root, it is somebody else's then. Where none is installed, nothing is tested, and that is said.
+//! The server's files are in a temporary folder, and it listens at a socket in this folder only. Its program refuses to
+//! run as root; if the command runs as root, another user owns the server. If PostgreSQL is not installed, the command
+//! says so and tests nothing.
 
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::cargo;
 
-/// Runs the tests; answers whether they pass.
+/// Runs the tests. Answers whether they passed.
 pub fn run() -> bool {
     let server = match Server::start() {
         Ok(Some(server)) => server,
@@ -31,24 +32,24 @@ pub fn run() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// How long the server may take to begin or to end.
+/// The most time for the server's start or end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where packages put the server's programs, which are not on everybody's path.
+/// Folders in which packages install the server's programs. They are usually not in the path.
 const FOLDERS: &[&str] =
     &["/usr/lib/postgresql", "/usr/pgsql", "/opt/homebrew/opt", "/usr/local/opt"];
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     folder: PathBuf,
     programs: PathBuf,
-    /// As whom it runs, if not as we do.
+    /// The user and group that the server runs as, if they are not those of this process.
     user: Option<(u32, u32)>,
     process: Child,
 }
 
 impl Server {
-    /// Makes a database in a temporary folder, and starts a server for it; none if there is none to be started.
+    /// Makes a database in a temporary folder, and starts a server for it; nothing if PostgreSQL is not installed.
     pub fn start() -> Result<Option<Server>, String> {
         let Some(programs) = programs() else { return Ok(None) };
         let user = other_user()?;
@@ -77,24 +78,24 @@ impl Server {
         Ok(Some(server))
     }
 
-    /// What a program connects with.
+    /// The URL with which programs connect.
     pub fn url(&self) -> String {
         format!("postgresql://postgres@/postgres?host={}", self.folder.display())
     }
 
     /// Kills the server and all processes that work for it, without a warning.
     pub fn kill(&mut self) {
-        // The first of them would start others in place of the dead.
+        // The first process is killed first: it would start others in the place of dead ones.
         let mut ids = vec![self.process.id()];
         ids.extend(children(self.process.id()));
         let mut kill = Command::new("kill");
         kill.arg("-KILL").args(ids.iter().map(u32::to_string));
-        // Some see for themselves that it is over.
+        // Some processes end by themselves when the first one is dead.
         _ = kill.stderr(Stdio::null()).status();
         _ = self.process.wait();
     }
 
-    /// Starts it again after that, and waits until it accepts connections.
+    /// Starts the server again after [`Server::kill`], and waits until it accepts connections.
     pub fn restart(&mut self) -> Result<(), String> {
         self.process = launch(&self.programs, &self.folder, self.user)?;
         self.await_connections()
@@ -116,7 +117,7 @@ impl Server {
 }
 
 impl Drop for Server {
-    /// Ends it in good order, so that the system gets back what it shares.
+    /// Ends the server in order, so that it releases shared memory.
     fn drop(&mut self) {
         _ = Command::new("kill").args(["-INT", &self.process.id().to_string()]).status();
         let deadline = Instant::now() + PATIENCE;
@@ -130,11 +131,11 @@ impl Drop for Server {
     }
 }
 
-/// Starts the server. What it says goes to a file.
+/// Starts the server. Its messages go to a file.
 fn launch(programs: &Path, folder: &Path, user: Option<(u32, u32)>) -> Result<Child, String> {
     let mut server = program(programs, "postgres", folder, user);
     server.args(["-D", "data", "-c", "listen_addresses=", "-c", "max_connections=150"]);
-    // What the system has accepted survives the death of the server.
+    // Data that the operating system has accepted survives the death of the server.
     server.args(["-c", "fsync=off", "-k"]).arg(folder);
     let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log"));
     let log = log.map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -142,7 +143,7 @@ fn launch(programs: &Path, folder: &Path, user: Option<(u32, u32)>) -> Result<Ch
     server.spawn().map_err(|error| format!("{server:?}: {error}"))
 }
 
-/// One of the server's programs, to be run in the folder by that user.
+/// A command that runs one of the server's programs in the folder, as that user.
 fn program(programs: &Path, name: &str, folder: &Path, user: Option<(u32, u32)>) -> Command {
     let mut command = Command::new(programs.join(name));
     command.current_dir(folder);
@@ -152,7 +153,7 @@ fn program(programs: &Path, name: &str, folder: &Path, user: Option<(u32, u32)>)
     command
 }
 
-/// The folder with the server's programs.
+/// The folder of the server's programs.
 fn programs() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let below = |folder: &&str| {
@@ -166,7 +167,7 @@ fn programs() -> Option<PathBuf> {
     })
 }
 
-/// Who the server runs as: nobody else, unless we are root.
+/// The user that the server runs as, if this process runs as root.
 fn other_user() -> Result<Option<(u32, u32)>, String> {
     if std::fs::metadata("/proc/self").map_or(true, |me| me.uid() != 0) {
         return Ok(None);
@@ -182,7 +183,7 @@ fn other_user() -> Result<Option<(u32, u32)>, String> {
         .ok_or_else(|| "the server does not run as root, and there is nobody else".to_owned())
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 fn children(process: u32) -> Vec<u32> {
     let listed = Command::new("ps").args(["-o", "pid=", "--ppid", &process.to_string()]).output();
     let text = listed.map(|listed| listed.stdout).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! `cargo xtask schedulers`: all tests that run guest programs, under each scheduler.
+//! `cargo xtask schedulers`: runs the tests of guest programs under each scheduler.
 //!
-//! What a program means does not depend on who gets which strand, so all of them have to pass under each. These
-//! are the integration tests, but for those about damaged modules, which are about the compiler and the verifier, and the selection
-//! of programs that the integration tests run under all schedulers themselves; and the machine inside of another
-//! program. Runs with a seed have no scheduler.
+//! The result of a program does not depend on the scheduler, so all programs must pass under each. The command runs the
+//! integration tests and the tests of `crates/squall`. It leaves out the tests about damaged modules, which concern the
+//! compiler and the verifier, and the selection of programs that the integration tests themselves run under all
+//! schedulers. Runs with a seed have no scheduler.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::cargo;
 const SCHEDULERS: [&str; 7] =
     ["stealing", "interleaving", "threads", "hierarchical", "peered", "dictated", "balanced"];
 
-/// Which integration tests are left out, by what their names begin with. One of them prints which worker runs what.
+/// The integration tests that are left out, by the beginnings of their names.
 const OTHERS: [&str; 3] = ["hostile/", "schedulers/", "cli/testing"];
 
 /// The options of `cargo xtask schedulers`.
@@ -30,13 +30,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// All tests under all schedulers.
+    /// The arguments that run all tests under all schedulers.
     pub const fn all() -> Arguments {
         Arguments { schedulers: Vec::new(), filter: None }
     }
 }
 
-/// Runs them all; answers whether all passed.
+/// Runs all tests. Answers whether all passed.
 pub fn run(arguments: &Arguments) -> bool {
     let schedulers: Vec<&str> = match arguments.schedulers.is_empty() {
         true => SCHEDULERS.to_vec(),

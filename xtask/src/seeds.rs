@@ -1,9 +1,9 @@
-//! `cargo xtask seeds PATH`: runs what SOMns tests of actors, threads and processes under many
-//! schedules, and prints how many passed.
+//! `cargo xtask seeds PATH`: runs SOMns's tests of actors, threads and processes under many schedules, and prints how
+//! many runs passed.
 //!
-//! PATH is a checkout of SOMns. Each test module runs with the seeds 1 to N, which decide what runs
-//! when, and M times without a seed, when it is up to several native threads. Each failure is shown
-//! with the command that repeats it; without a seed, that may take more than one attempt.
+//! PATH is a checkout of SOMns. Each test module runs with the seeds 1 to N, which decide about the schedule, and M
+//! times without a seed, on several native threads. The command that repeats a failure is printed; without a seed, it
+//! may take several attempts.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::corpus::row::{Row, Verdict};
 use crate::corpus::rows::Scope;
 use crate::corpus::{self, rows};
 
-/// The test modules that are about concurrency.
+/// The test modules about concurrency.
 const SUITES: [&str; 4] = ["ActorTests", "TransferObjectTests", "ThreadingTests", "ProcessTests"];
 
-/// How many failures of a module are shown, of either kind.
+/// How many failures of a module are shown, with a seed and without.
 const SHOWN: usize = 5;
 
 /// The options of `cargo xtask seeds`.
@@ -44,7 +44,7 @@ pub struct Arguments {
     squall: Option<PathBuf>,
 }
 
-/// Runs them all; answers whether all passed.
+/// Runs all test modules. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
     let squall = corpus::absolute(&squall);
@@ -62,21 +62,21 @@ pub struct Schedules {
     pub seeds: Range<u64>,
     /// How many runs without a seed.
     pub runs: u64,
-    /// How long one may take.
+    /// The most time for a run.
     pub patience: Duration,
 }
 
-/// The table of how many passed.
+/// The printed table.
 pub struct Table;
 
 impl Table {
-    /// A table whose first column is about this.
+    /// Prints the head of a table. `what` is the title of the first column.
     pub fn new(what: &str) -> Table {
         println!("{what:<36} {:>13} {:>13} {:>9}", "seeds", "runs", "seconds");
         Table
     }
 
-    /// Runs all programs; answers whether all passed.
+    /// Runs all programs. Answers whether all runs passed.
     pub fn judge<'r>(
         self,
         rows: impl Iterator<Item = &'r Row>,
@@ -87,7 +87,7 @@ impl Table {
     }
 }
 
-/// Runs a program under all schedules, and prints how that went; answers whether all passed.
+/// Runs a program under all schedules, and prints its row. Answers whether all runs passed.
 fn judge(row: &Row, squall: &Path, schedules: &Schedules) -> bool {
     let verdicts = |options: Vec<Vec<String>>| {
         corpus::in_parallel(options.len(), |index| {

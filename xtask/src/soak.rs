@@ -1,13 +1,12 @@
-//! `cargo xtask soak`: runs a program of mixed load for minutes, and watches it.
+//! `cargo xtask soak`: runs a program of mixed load for minutes, and watches its progress and its memory.
 //!
-//! The program checks itself whether everything that happened was right, and prints a line every few
-//! seconds. The run fails
+//! The program checks its own results, and prints a line every few seconds. The run fails
 //!
 //! - if the program ends with an error,
-//! - if it *stalls*: no line for a minute. Then it is asked what its strands do, and ended;
-//! - if it *grows*: in the last third of the time, the most memory that it occupied is more than a tenth
-//!   above that of the second third. The first third is for the heap to find its size. The heap is
-//!   small, so that everything is collected every few seconds.
+//! - if it *stalls*: it prints no line for a minute. Then its strands are dumped, and the process is ended;
+//! - if it *grows*: its peak memory in the last third of the time is more than a tenth above that in the second third.
+//!   In the first third, the heap finds its size. The limit of the heap is small, so that all generations are collected
+//!   every few seconds.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -21,22 +20,22 @@ use clap::Args;
 
 use crate::{corpus, root};
 
-/// The program, which runs rounds of all loads.
+/// The program. It runs rounds of all loads.
 const PROGRAM: &str = "tests/language/soak/mixed_load.ns";
 
-/// The most memory that its heap may take.
+/// The limit of its heap.
 const HEAP: &str = "--max-heap=512M";
 
-/// How long a program that is not stalled may say nothing.
+/// The most time between two lines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often memory is looked at.
+/// The time between two samples of the memory.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How much more memory there may be at the end.
+/// The allowed growth of the memory from the second third to the last.
 const GROWTH: f64 = 1.1;
 
-/// How many of the last lines of its errors are shown.
+/// How many of the last lines of the standard error are shown.
 const SHOWN: usize = 200;
 
 /// The options of `cargo xtask soak`.
@@ -55,7 +54,7 @@ pub struct Arguments {
     options: Vec<String>,
 }
 
-/// Runs the program; answers whether nothing went wrong.
+/// Runs the program. Answers whether it passed.
 pub fn run(arguments: &Arguments) -> bool {
     let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
     let squall = corpus::absolute(&squall);
@@ -70,7 +69,7 @@ pub fn run(arguments: &Arguments) -> bool {
     outcome.is_ok()
 }
 
-/// Runs the command to its end; answers what is to be said about it.
+/// Runs the command to its end. Answers a summary.
 fn soak(command: &mut Command, squall: &Path) -> Result<String, String> {
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
@@ -90,16 +89,16 @@ fn soak(command: &mut Command, squall: &Path) -> Result<String, String> {
     }
 }
 
-/// Nothing was heard of a program for a long time.
+/// The program printed no line for a long time.
 struct Stall;
 
-/// The memory of a process at some time after its start.
+/// A sample of the process's memory, with its time.
 struct Look {
     time: Duration,
     mebibytes: f64,
 }
 
-/// Shows the lines of a process, and looks at its memory until it ends.
+/// Prints the lines of a process, and samples its memory, until it ends.
 fn watch(child: &Child, lines: &Receiver<String>) -> Result<Vec<Look>, Stall> {
     let begin = Instant::now();
     let mut heard = begin;
@@ -121,7 +120,7 @@ fn watch(child: &Child, lines: &Receiver<String>) -> Result<Vec<Look>, Stall> {
     }
 }
 
-/// The memory that a process occupies, in MiB; none if it has ended.
+/// The memory that the process occupies, in MiB; nothing if it has ended.
 fn resident(child: &Child) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -129,7 +128,7 @@ fn resident(child: &Child) -> Option<f64> {
     Some(kibibytes / 1024.0)
 }
 
-/// Compares the last third of the time with the one before.
+/// Compares the last third of the time with the second.
 fn judge(looks: &[Look]) -> Result<String, String> {
     let Some(last) = looks.last() else { return Ok("it was too short to see memory".to_owned()) };
     let most_between = |from: f64, to: f64| {
@@ -144,13 +143,13 @@ fn judge(looks: &[Look]) -> Result<String, String> {
     if third > second * GROWTH { Err(format!("it grows: {summary}")) } else { Ok(summary) }
 }
 
-/// Has the program say what its strands do, among its errors.
+/// Asks the program to dump its strands to its standard error.
 fn ask_what_it_does(squall: &Path, child: &Child) {
     _ = Command::new(squall).args(["dump", &child.id().to_string()]).status();
     thread::sleep(Duration::from_secs(2));
 }
 
-/// The lines of a pipe as they come.
+/// A channel that receives the lines of a pipe.
 fn lines_of(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -160,7 +159,7 @@ fn lines_of(pipe: Option<impl Read + Send + 'static>) -> Receiver<String> {
     receiver
 }
 
-/// What came last out of a pipe, when that has ended.
+/// A native thread that reads a pipe to its end, and answers the last lines.
 fn last_lines_of(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     let lines = lines_of(pipe);
     thread::spawn(move || {

@@ -1,10 +1,11 @@
-//! `check`, `ci`, `stress`: commands one after the other, up to the first that fails.
+//! `check`, `ci`, `stress` and `generate`: series of Cargo commands, which stop at the first failure. The command line
+//! in `main.rs` calls them.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::{cargo, postgres, tidy};
 
-/// A command of Cargo: its arguments, and what is set in its environment.
+/// A command of Cargo: its arguments, and variables to set in its environment.
 struct Step {
     arguments: &'static [&'static str],
     environment: &'static [(&'static str, &'static str)],
@@ -18,10 +19,11 @@ const DOCUMENTATION: Step = Step {
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
 };
 const QUICK_TESTS: Step = Step::new(&["test", "--quiet", "--workspace", "--lib", "--bins"]);
-// Of the whole workspace: for some of its packages, Cargo would build libraries again, with fewer features.
+// The tests of the whole workspace: for some of its packages, Cargo would build libraries again, with fewer features.
 const LANGUAGE_TESTS: Step = Step::new(&["test", "--quiet", "--workspace", "--test", "all"]);
 const ALL_TESTS: Step = Step::new(&["test", "--workspace"]);
-/// The models that need no other crate of the project, which takes a few seconds: `cargo xtask checks models` runs all.
+/// The models of crates that need no other crate of the project. They take a few seconds; `cargo xtask checks models`
+/// runs all models.
 const MODELS: Step = Step::new(&[
     "test",
     "--quiet",
@@ -41,12 +43,13 @@ const HOSTILE_TESTS: Step = Step {
     environment: &[("SQUALL_HOSTILE", "10")],
 };
 
-/// Before every commit.
+/// Runs the checks before a commit.
 pub fn check() -> bool {
     FORMAT.run() && LINT.run() && tidy::run() && QUICK_TESTS.run() && LANGUAGE_TESTS.run()
 }
 
-/// Before a change lands. The tests contain a sample that is drawn anew each time; the printed command repeats it.
+/// Runs the checks before a change lands. The tests contain a sample that is drawn anew each time; the printed command
+/// repeats it.
 pub fn ci() -> bool {
     let sample = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     have_components()
@@ -58,19 +61,19 @@ pub fn ci() -> bool {
         && postgres::run()
 }
 
-/// The integration tests with collections at every allocation and tiny stacks, and more damaged
-/// modules than usual.
+/// Runs the integration tests with collections at every allocation and tiny stacks, and with more damaged modules than
+/// usual.
 pub fn stress() -> bool {
     STRESS_TESTS.run() && HOSTILE_TESTS.run()
 }
 
-/// What is made from the instruction table: the reference, and what editors know of it.
+/// Generates the files that are made of the instruction table: the reference, and the editors' word lists.
 const GENERATION: Step = Step {
     arguments: &["test", "--quiet", "--package", "squall-bytecode", "--", "the_committed_"],
     environment: &[("BLESS", "1")],
 };
 
-/// Writes anew what is made from the instruction table.
+/// Rewrites the files that are made of the instruction table.
 pub fn generate() -> bool {
     GENERATION.run()
 }
@@ -103,7 +106,7 @@ impl Step {
     }
 }
 
-/// Sees to it that formatter and lints are there, which a minimal toolchain lacks.
+/// Installs formatter and lints, which a minimal toolchain lacks.
 fn have_components() -> bool {
     let has = |tool: &str| {
         cargo().args([tool, "--version"]).output().is_ok_and(|output| output.status.success())

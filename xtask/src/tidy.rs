@@ -1,17 +1,19 @@
-//! The rules that the sources keep, as far as a program can tell.
+//! `cargo xtask tidy`: checks the rules of the sources that a program can check. `check` and `ci` run it
+//! ([`crate::steps`]).
 //!
-//! - Crates depend on each other in one direction only, and some libraries belong to one crate.
-//! - `unsafe` is in the crates that are meant to have it.
+//! - Crates depend on each other in one direction only, and some libraries may be used by one crate only.
+//! - Imports within a crate go one way.
+//! - `unsafe` is only in the crates that ARCHITECTURE.md names.
 //! - Only the command prints and opens source files.
 //! - No word of an object is used across a call at which the collector may run.
-//! - Functions and files stay small; the few long ones are listed and may only become shorter.
-//! - Every source file says first what it is.
-//! - Nothing unfinished is committed.
-//! - Examples in the documentation of crates are run.
-//! - ARCHITECTURE.md names the crates there are.
-//! - README.md has the results that are committed.
+//! - Functions and files are short. The few longer functions are listed, and may only become shorter.
+//! - Every source file begins with its description.
+//! - No unfinished work is committed.
+//! - The examples in the documentation of crates are run.
+//! - ARCHITECTURE.md names exactly the crates that exist.
+//! - README.md shows the results that are committed.
 //!
-//! Each rule answers the places where it is broken.
+//! Each rule answers a message for each place that breaks it.
 
 mod architecture;
 mod gc_points;
@@ -24,10 +26,10 @@ use std::process::Command;
 
 use crate::root;
 
-/// A rule broken at a place.
+/// A message about a place that breaks a rule.
 type Finding = String;
 
-/// Checks all rules, prints what is wrong, and answers whether nothing is.
+/// Checks all rules and prints the findings. Answers whether there are none.
 pub fn run() -> bool {
     let findings = findings();
     for finding in &findings {
@@ -69,13 +71,13 @@ impl File {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
-    /// Whether it is part of what is delivered, rather than of a test, example or build.
+    /// Whether the file is part of the product, not of a test, an example or a build.
     fn is_product(&self) -> bool {
         let parts = self.path.strip_prefix("crates/").unwrap_or("");
         parts.split('/').nth(1) == Some("src") && !self.is_test()
     }
 
-    /// Whether it holds tests, or what only tests use.
+    /// Whether the file contains tests, or code that only tests use.
     fn is_test(&self) -> bool {
         self.path.split('/').any(|part| ["tests", "tests.rs", "testing"].contains(&part))
     }
@@ -87,7 +89,7 @@ impl File {
     }
 }
 
-/// The files under version control, and those that are about to be.
+/// The files under version control, and new files that are not ignored.
 fn files() -> Vec<File> {
     let mut command = Command::new("git");
     command.args(["ls-files", "--cached", "--others", "--exclude-standard"]).current_dir(root());

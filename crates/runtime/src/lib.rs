@@ -1,7 +1,8 @@
-//! Squall's runtime: everything a tier needs to execute bytecode, except the execution.
+//! Squall's runtime: everything that a tier needs to execute bytecode, except the execution. Tiers use it through
+//! [`tiers`]; the crate `squall` makes a machine of it.
 //!
-//! It has layers. A module imports modules of its own layer and of those below, and `cargo xtask tidy` refuses anything
-//! else.
+//! The runtime has layers. A module imports modules of its own layer and of the layers below, and `cargo xtask tidy`
+//! refuses all other imports.
 //!
 //! | layer | what it is about |
 //! |---|---|
@@ -12,8 +13,8 @@
 //! | [`state`] | the VM, threads, strands, vats, stacks |
 //! | [`model`] | symbols, functions, behaviors, modules, lookup |
 //!
-//! Invariants: primitives never re-enter a tier; guest objects are reached through roots after
-//! every GC point; what inline caches point at is immortal and immutable.
+//! Invariants: primitives never call a tier; guest objects are reached through roots after every GC point; inline
+//! caches point only at immortal and immutable data.
 
 pub mod concurrency;
 pub mod execution;

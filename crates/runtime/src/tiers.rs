@@ -1,5 +1,5 @@
-//! What a tier may use of the runtime: the contract between the two. The interpreter imports this module and nothing else
-//! of the crate, and `cargo xtask tidy` holds it to that; so will each further tier.
+//! The contract between the runtime and a tier: the only part of the runtime that a tier may use. The interpreter
+//! imports this module and no other of the crate; `cargo xtask tidy` checks this.
 //!
 //! # What a tier owes
 //!

@@ -1,9 +1,9 @@
-//! Blocks marked `report`: a command, and what it writes to either output.
+//! Tests of blocks marked `report`: a command, and its output. [`super::replay`] rewrites them as part of the document.
 //!
 //! The first line is the command, after `$ `. It runs in a folder with the examples and with the programs that the
-//! document shows before; the file of class `Crossing` is `crossing.ns`. In the other lines, a number of seconds stands
-//! for any other, a line `…` for any lines, and `…` at the end of a line for the rest of it. `BLESS=1` rewrites them and
-//! leaves out the same lines, if the output differs in its numbers only.
+//! document shows before it; the file of class `Crossing` is `crossing.ns`. In the other lines, a number of seconds
+//! matches any other, a line `…` matches any lines, and `…` at the end of a line matches the rest of it. `BLESS=1`
+//! rewrites the lines. If only numbers differ, it omits the same lines.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::{Program, blocks, in_shell};
 use crate::process::is_under_stress;
 
-/// The document as it should be: each report as its command writes it now.
+/// The document in which each report is the current output of its command.
 pub fn repeated(text: &str) -> Result<String, String> {
     let mut document = String::new();
     let mut end = 0;
@@ -24,7 +24,7 @@ pub fn repeated(text: &str) -> Result<String, String> {
 }
 
 struct Report<'t> {
-    /// The names and texts of the files of the programs before it.
+    /// The names and texts of the programs before it.
     programs: Vec<(String, String)>,
     text: &'t str,
 }
@@ -42,7 +42,7 @@ fn reports(text: &str) -> impl Iterator<Item = (Range<usize>, Report<'_>)> {
 
 impl Report<'_> {
     fn repeated(&self) -> Result<String, String> {
-        // Under stress, strands are interrupted elsewhere.
+        // Under stress, strands are interrupted in other places.
         if is_under_stress() && self.text.contains("--seed") {
             return Ok(self.text.to_owned());
         }
@@ -62,7 +62,7 @@ impl Report<'_> {
         Ok(report)
     }
 
-    /// What a command writes.
+    /// The output of a command.
     fn output(&self, command: &str) -> Result<String, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let examples = folder.path().join("examples");
@@ -75,8 +75,8 @@ impl Report<'_> {
     }
 }
 
-/// The lines in the form of a report, with the same ones left out; nothing if they have another form. Lines are
-/// compared by what a function leaves of them.
+/// The lines in the form of a report, with the same lines omitted; nothing if they have another form. `essence` answers
+/// the part of a line that is compared.
 fn fitted(form: &[&str], lines: &[&str], essence: fn(&str) -> String) -> Option<Vec<String>> {
     let Some((expected, rest)) = form.split_first() else {
         return lines.is_empty().then(Vec::new);
@@ -89,7 +89,7 @@ fn fitted(form: &[&str], lines: &[&str], essence: fn(&str) -> String) -> Option<
     let (line, lines) = lines.split_first()?;
     let shown = match expected.strip_suffix('…') {
         Some(beginning) => {
-            // As many words as are shown.
+            // The same number of words as the report shows.
             let words = beginning.split_inclusive(' ').count();
             let shown: String = line.split_inclusive(' ').take(words).collect();
             (essence(&shown) == essence(beginning)).then(|| shown + "…")
@@ -99,7 +99,7 @@ fn fitted(form: &[&str], lines: &[&str], essence: fn(&str) -> String) -> Option<
     Some([vec![shown?], fitted(rest, lines, essence)?].concat())
 }
 
-/// The line with zeros for all numbers that have a point.
+/// The line with zeros in place of all numbers with a decimal point.
 fn without_times(line: &str) -> String {
     let is_time = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
     let words = line.split(' ').map(|word| if is_time(word) { "0.0" } else { word });

@@ -1,8 +1,7 @@
-//! How much an idle program uses.
+//! Measures the processor time that an idle program uses. [`super::report`] calls it for reports of the kind `idle`.
 //!
-//! The program prints a line when it has nothing left to do, and would then wait for a long time. After
-//! a moment to calm down, the clock of its processor time is read twice, as many seconds apart as the
-//! workload's size says. Then the program is ended.
+//! The program prints a line when it has nothing left to do, and waits after that. After a pause, the program's
+//! processor time is read twice, with as many seconds between as the workload's size says. Then the program is killed.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -26,10 +25,10 @@ pub fn samples(program: &Program) -> Result<Vec<Sample>, String> {
     Ok(vec![Sample { key, value: share? * 100.0 }])
 }
 
-/// The time in which a program may still do something after its line.
+/// The pause: the time after the line in which the program may still be active.
 const CALMING_DOWN: Duration = Duration::from_secs(1);
 
-/// The share of a core that the process uses during the time after a pause.
+/// The share of a core that the process uses during `time`, which begins after a pause.
 fn watch(child: &mut Child, pause: Duration, time: Duration) -> Result<f64, String> {
     wait_for_a_line(child)?;
     std::thread::sleep(pause);

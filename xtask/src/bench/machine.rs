@@ -1,4 +1,5 @@
-//! The machine that measures: what it is, and whether it is idle.
+//! The machine on which the benchmarks run: its description for the tables, and whether it is idle. [`super::run`]
+//! calls it before and during the measurements.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::peers::{first_line, on_path};
 use crate::root;
 
-/// What a reader must know about the machine.
+/// The description of the machine.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub struct Machine {
     /// The processor's name.
@@ -23,7 +24,7 @@ pub struct Machine {
     pub date: String,
     /// The version of Squall's sources.
     pub commit: String,
-    /// How many processes wanted to run, on average over the minute before.
+    /// The number of processes that wanted to run, on average over the last minute before the measurement.
     pub load: String,
 }
 
@@ -55,7 +56,7 @@ impl Machine {
     }
 }
 
-/// What follows a name in a file of names and values.
+/// The text after a name in a file of names and values.
 fn field(file: &str, name: &str, separator: char) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let fields = text.lines().filter_map(|line| line.split_once(separator));
@@ -68,7 +69,7 @@ fn answer(command: &str, arguments: &[&str]) -> String {
     line.unwrap_or(UNKNOWN.to_owned())
 }
 
-/// How many processes wanted to run, on average over the last minute.
+/// The number of processes that wanted to run, on average over the last minute.
 pub fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().filter(|word| !word.is_empty()).unwrap_or(UNKNOWN).to_owned()
@@ -76,7 +77,7 @@ pub fn load() -> String {
 
 const UNKNOWN: &str = "unknown";
 
-/// Returns when the machine does nothing else, or after 20 seconds.
+/// Waits until the machine is idle, for 20 seconds at most.
 pub fn wait_until_idle() {
     const PATIENCE: Duration = Duration::from_secs(20);
     const IDLE: f64 = 0.06;
@@ -89,7 +90,7 @@ pub fn wait_until_idle() {
     }
 }
 
-/// Which part of all cores' time was used during a moment.
+/// The share of all cores' time that was used during a moment.
 fn busy_share() -> f64 {
     let before = processor_times();
     std::thread::sleep(Duration::from_millis(300));
@@ -98,8 +99,8 @@ fn busy_share() -> f64 {
     1.0 - idle / all.max(1.0)
 }
 
-/// The time since the start of the machine, and how much of it nothing ran. What runs with a lower
-/// priority counts as nothing: it gives way to what is measured.
+/// The time since the start of the machine, and the part of it that was idle, summed over all cores. Processes of low
+/// priority count as idle: they give way to the measured program.
 fn processor_times() -> (f64, f64) {
     let text = std::fs::read_to_string(Path::new("/proc/stat")).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();

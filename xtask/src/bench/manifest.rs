@@ -1,4 +1,5 @@
-//! What a group is, as its `group.toml` says; `benchmarks/README.md` explains the keys.
+//! The description of a benchmark group: the types that a `group.toml` is read into. [`super::plan`] makes programs of
+//! it; `benchmarks/README.md` explains the keys.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,139 +8,139 @@ use serde::Deserialize;
 
 use super::in_file;
 
-/// Workloads and the systems that run them.
+/// A group: workloads, and the systems that run them.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Group {
-    /// The name of its folder.
+    /// The name of the group's folder.
     #[serde(skip)]
     pub name: String,
-    /// Its folder.
+    /// The group's folder.
     #[serde(skip)]
     pub folder: PathBuf,
     /// The heading of its table.
     pub title: String,
-    /// The system that the others are divided by.
+    /// The system that the ratios of the others refer to.
     pub baseline: Option<String>,
-    /// Columns of another table of ratios: of the first to the second, for systems that are not compared with
-    /// each other but with themselves.
+    /// Pairs of systems for another table of ratios, of the first to the second. They serve systems that are compared
+    /// with a variant of themselves.
     #[serde(default)]
     pub pairs: Vec<[String; 2]>,
-    /// Whether there is another table of how much faster more threads are, by details that end with `th=N`.
+    /// Whether there is a table of speedups by threads. It needs details that end with `th=N`.
     #[serde(default)]
     pub speedups: bool,
     /// What the rows of its table are.
     #[serde(default)]
     pub rows: Rows,
-    /// Whether the ratios end with their geometric mean.
+    /// Whether the table of ratios ends with their geometric mean.
     #[serde(default)]
     pub geomean: bool,
-    /// How often each program is run.
+    /// The number of runs of each program.
     #[serde(default = "once")]
     pub repetitions: usize,
-    /// The same for `--quick`.
+    /// The number of runs with `--quick`.
     #[serde(default = "once")]
     pub quick_repetitions: usize,
-    /// What is to be done; without any, one of the group's name.
+    /// The workloads; by default, one with the group's name.
     #[serde(default, rename = "workload")]
     pub workloads: Vec<Workload>,
-    /// Who does it.
+    /// The systems that run the workloads.
     #[serde(rename = "system")]
     pub systems: Vec<System>,
 }
 
-/// What the rows of a table are; the columns are the other.
+/// The rows of a group's table. The columns are the other dimension.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rows {
-    /// Workloads, with one table of times and one of ratios.
+    /// A row for each workload; one table of times and one of ratios.
     #[default]
     Workloads,
-    /// Systems, with a column of times and one of ratios for each workload.
+    /// A row for each system; a column of times and a column of ratios for each workload.
     Systems,
 }
 
-/// Something to be done.
+/// A workload.
 #[derive(Deserialize, Clone, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Workload {
-    /// `{workload}` in commands.
+    /// The text for `{workload}` in commands.
     pub name: String,
-    /// `{size}` in commands.
+    /// The number for `{size}` in commands.
     #[serde(default)]
     pub size: u64,
-    /// The same for `--quick`.
+    /// The size with `--quick`.
     pub quick_size: Option<u64>,
 }
 
-/// How a system does the workloads.
+/// A system, and how it runs the workloads.
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct System {
     /// The heading of its column.
     pub name: String,
-    /// Commands to run once before.
+    /// Commands to run once before the measurements.
     #[serde(default)]
     pub build: Vec<Vec<String>>,
     /// The command that is measured.
     pub command: Vec<String>,
-    /// Where it runs; by default, the group's folder.
+    /// The folder in which the command runs; by default, the group's folder.
     pub folder: Option<String>,
-    /// How it tells the results.
+    /// The format of its results.
     pub report: Report,
-    /// What is set in its environment.
+    /// Variables to set in its environment.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// The workloads that it does; by default, all.
+    /// The workloads that it runs; by default, all.
     #[serde(default)]
     pub workloads: Vec<String>,
     /// The processors that it may use; by default, all.
     #[serde(default)]
     pub cores: Cores,
-    /// `{iterations}` in commands.
+    /// The number for `{iterations}` in commands.
     #[serde(default = "once")]
     pub iterations: usize,
-    /// Other numbers of iterations for some workloads.
+    /// Other numbers of iterations, by workload.
     #[serde(default)]
     pub fewer: BTreeMap<String, usize>,
-    /// How many iterations of each run do not count.
+    /// The number of iterations at the beginning of each run that do not count.
     #[serde(default)]
     pub warm_up: usize,
-    /// How often it is run, if not as often as the others.
+    /// The number of runs of each program, if it is not the group's.
     pub repetitions: Option<usize>,
-    /// The most seconds that one run may take.
+    /// The most seconds that a run may take.
     #[serde(default = "five_minutes")]
     pub limit: u64,
 }
 
-/// Sets of processors, as `taskset -c` takes them: none, one, or several to be compared.
+/// Sets of processors in the notation of `taskset -c`: none, one, or several that are compared.
 #[derive(Deserialize, Clone, Default, Debug)]
 #[serde(untagged)]
 pub enum Cores {
-    /// It runs wherever the operating system lets it.
+    /// The operating system chooses the processors.
     #[default]
     All,
-    /// It runs on these processors.
+    /// The program runs on these processors.
     Some(String),
-    /// It runs once on these, once on those, and so on.
+    /// The program runs on each of these sets in turn.
     Each(Vec<String>),
 }
 
-/// How a program tells its results.
+/// The format of a program's results.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Report {
-    /// Lines of `RESULT`, workload, system, detail, value and unit, with tabs between.
+    /// Lines that consist of `RESULT`, workload, system, detail, value and unit, separated by tabs.
     Lines,
-    /// The same, and the process's memory at its peak.
+    /// The same lines; the process's peak memory is measured, too.
     LinesAndPeak,
-    /// The lines of are-we-fast-yet's harnesses, one for each iteration.
+    /// The lines of are-we-fast-yet's harness, one for each iteration.
     Harness,
-    /// Nothing: the process itself is measured.
+    /// No results: the time of the process is measured.
     Process,
-    /// A line when it has nothing left to do: what it uses from then on is measured.
+    /// A line when the program has nothing left to do: its use of the processor is measured from then on.
     Idle,
-    /// A text of its own, which is shown as it is.
+    /// A text, which is shown unchanged.
     Text,
 }
 
@@ -155,7 +156,7 @@ fn five_minutes() -> u64 {
 }
 
 impl Cores {
-    /// The sets, of which `None` stands for all processors.
+    /// The sets of processors; `None` stands for all processors.
     pub fn sets(&self) -> Vec<Option<&str>> {
         match self {
             Cores::All => vec![None],
@@ -166,12 +167,12 @@ impl Cores {
 }
 
 impl System {
-    /// Whether it does a workload.
+    /// Whether the system runs a workload.
     pub fn does(&self, workload: &str) -> bool {
         self.workloads.is_empty() || self.workloads.iter().any(|name| name == workload)
     }
 
-    /// How many iterations it does of a workload, and how many of them do not count.
+    /// The number of iterations of a workload, and how many of them do not count.
     pub fn iterations_of(&self, workload: &str, quick: bool) -> (usize, usize) {
         let standard = self.fewer.get(workload).copied().unwrap_or(self.iterations);
         let iterations = if quick { standard.min(QUICK_ITERATIONS) } else { standard };
@@ -205,7 +206,7 @@ fn load(folder: &Path) -> Result<Group, String> {
     Ok(group)
 }
 
-/// The group that a text describes, without name and folder.
+/// Parses a `group.toml`. The group has no name and folder yet.
 pub fn parse(text: &str) -> Result<Group, String> {
     toml::from_str(text).map_err(|error| error.to_string())
 }

@@ -1,4 +1,5 @@
-//! Runs a command and measures it from outside.
+//! Runs a command and measures it from outside: its time and its output. [`super::report`] and the builds of a plan
+//! call it.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -6,18 +7,18 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a process that ended well left behind.
+/// The result of a process that succeeded.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// Its standard output.
     pub output: String,
     /// Its standard error output.
     pub error: String,
-    /// From its start until its end.
+    /// The time from the process's start to its end.
     pub time: Duration,
 }
 
-/// Runs a command to its end. An exit code other than 0 is an error, and so is too long a time.
+/// Runs a command to its end. An exit code other than 0 is an error, and so is a run longer than `limit`.
 pub fn run(command: &mut Command, limit: Duration) -> Result<Run, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
@@ -28,7 +29,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Run, String> {
         let (is_running, has_ended) = mpsc::channel::<()>();
         let error = scope.spawn(|| text_of(error));
         let guard = scope.spawn(|| end_after(limit, &child, has_ended));
-        // Waiting for the end of the output costs nothing, unlike asking for the end of the process.
+        // Waiting for the end of the output costs no processor time; polling for the end of the process does.
         let output = text_of(output);
         let error = error.join().unwrap_or_default();
         let status = child.lock().unwrap_or_else(PoisonError::into_inner).wait();
@@ -44,7 +45,7 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Run, String> {
     })
 }
 
-/// Kills the process if nobody says in time that it has ended; answers whether that was so.
+/// Kills the process if it has not ended in time. Answers whether it did so.
 fn end_after(limit: Duration, child: &Mutex<Child>, has_ended: mpsc::Receiver<()>) -> bool {
     let is_too_late = has_ended.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
     if is_too_late {
@@ -55,12 +56,12 @@ fn end_after(limit: Duration, child: &Mutex<Child>, has_ended: mpsc::Receiver<()
 
 fn text_of(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
-    // A pipe that breaks ends the text; how the process ended is what counts.
+    // A broken pipe ends the text. The result depends on how the process ended.
     _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The end of what a process said, most of all of what it complained about.
+/// The last lines of a process's output, the standard error first.
 fn last_lines(output: &str, error: &str) -> String {
     let text = if error.trim().is_empty() { output } else { error };
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -1,8 +1,9 @@
-//! The tools that groups need, and which of them are installed.
+//! The tools that groups need, and their files if they are installed. [`super::plan`] looks the tools up that commands
+//! mention.
 //!
-//! A tool has a name, by which commands in a `group.toml` mention it in braces, and a file. The
-//! newest Java is taken, unless `JAVA_HOME` names one. Version managers put a script in the place
-//! of Python, which would be measured; so Python is asked for its file.
+//! Commands in a `group.toml` mention a tool by its name, in braces. The newest Java is taken, unless `JAVA_HOME` names
+//! one. Version managers install a script in the place of Python, and the script would be measured, too; so Python
+//! itself is asked for its file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,11 @@ use std::process::Command;
 
 /// A tool that may be installed.
 struct Tool {
-    /// Its name in manifests.
+    /// The tool's name in manifests.
     name: &'static str,
-    /// The names that its file may have.
+    /// The possible names of its file.
     files: &'static [&'static str],
-    /// What makes it tell its version.
+    /// The arguments that make the tool print its version.
     version: &'static [&'static str],
 }
 
@@ -40,14 +41,14 @@ const TOOLS: &[Tool] = &[
 const ERLANG_VERSION: &str =
     "io:format(\"Erlang/OTP ~s~n\", [erlang:system_info(otp_release)]), halt().";
 
-/// Where the installed tools are.
+/// The files of the installed tools.
 #[derive(Debug)]
 pub struct Peers {
     files: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Peers {
-    /// Looks for all of them.
+    /// Looks for all tools.
     pub fn find(squall: &Path) -> Peers {
         let java = java_folder();
         let mut files = BTreeMap::from([
@@ -74,12 +75,12 @@ impl Peers {
         self.files.get(name).map(PathBuf::as_path)
     }
 
-    /// Whether there is such a tool, installed or not.
+    /// Whether a tool of this name is known, installed or not.
     pub fn is_known(&self, name: &str) -> bool {
         self.files.contains_key(name) || TOOLS.iter().any(|tool| tool.name == name)
     }
 
-    /// The first line of what a tool says about its version; nothing for tools that say none.
+    /// The first line of the tool's message about its version; nothing for a tool without such a message.
     pub fn version(&self, name: &str) -> Option<String> {
         let arguments = TOOLS.iter().find(|tool| tool.name == name)?.version;
         if arguments.is_empty() {
@@ -89,7 +90,7 @@ impl Peers {
     }
 }
 
-/// The folder of the Java to use, if it is not the one on the path.
+/// The folder of the Java to use, if that is not the Java on the path.
 fn java_folder() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("JAVA_HOME") {
         return Some(PathBuf::from(folder));

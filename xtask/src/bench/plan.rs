@@ -1,5 +1,5 @@
-//! From a group to programs: each workload by each system on each of its sets of processors, with
-//! everything in braces filled in.
+//! Makes programs of a group: one for each workload, system and set of processors. [`super::run`] calls [`programs`];
+//! in the commands, it replaces the words in braces:
 //!
 //! | in braces | |
 //! |---|---|
@@ -21,21 +21,21 @@ use super::peers::{Peers, on_path};
 use super::results::Omission;
 use crate::root;
 
-/// What the command line says about all groups.
+/// Settings from the command line, for all groups.
 pub struct Settings {
-    /// A folder for what is built.
+    /// A folder for build results.
     pub scratch: PathBuf,
     /// The checkout of are-we-fast-yet.
     pub awfy: Option<PathBuf>,
-    /// Whether small sizes will do.
+    /// Whether to use small sizes.
     pub quick: bool,
-    /// How often each program is run, if not as often as its group says.
+    /// The number of runs of each program, if the command line says one.
     pub repetitions: Option<usize>,
     /// The systems to run; if empty, all.
     pub only: Vec<String>,
 }
 
-/// One workload by one system.
+/// A program: one workload on one system.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The group's name.
@@ -44,36 +44,36 @@ pub struct Program {
     pub workload: String,
     /// The system's name.
     pub system: String,
-    /// Commands to run once before.
+    /// Commands to run once before the measurements.
     pub builds: Vec<Vec<String>>,
     /// The command to measure.
     pub line: Vec<String>,
-    /// Where it runs.
+    /// The folder in which the command runs.
     pub folder: PathBuf,
-    /// What is set in its environment.
+    /// Variables to set in its environment.
     pub environment: BTreeMap<String, String>,
-    /// How many processors it may use.
+    /// The number of processors that the program may use.
     pub cores: usize,
-    /// Whether it runs on other numbers of processors, too.
+    /// Whether the program also runs on other numbers of processors.
     pub is_one_of_several: bool,
-    /// How it tells its results.
+    /// The format of its results.
     pub report: Report,
     /// The workload's size.
     pub size: u64,
-    /// How many iterations it does.
+    /// The number of iterations.
     pub iterations: usize,
-    /// How many of them do not count.
+    /// The number of iterations that do not count.
     pub warm_up: usize,
-    /// How often it is run.
+    /// The number of runs.
     pub repetitions: usize,
     /// The longest time that a run may take.
     pub limit: Duration,
-    /// The tools that it needs.
+    /// The names of the tools that it needs.
     pub peers: BTreeSet<String>,
 }
 
 impl Program {
-    /// For messages.
+    /// The program's name in messages.
     pub fn name(&self) -> String {
         let name = format!("{}: {} by {}", self.group, self.workload, self.system);
         match self.is_one_of_several {
@@ -87,7 +87,8 @@ impl Program {
         self.in_place(&self.line)
     }
 
-    /// The same, with a last line of errors by GNU time; none if that is not installed.
+    /// The same command under GNU time, which appends a line to the standard error; nothing if GNU time is not
+    /// installed.
     pub fn command_with_usage(&self, format: &str) -> Option<Command> {
         let time = on_path("time")?.to_string_lossy().into_owned();
         let options = ["--format".to_owned(), format.to_owned()];
@@ -95,7 +96,7 @@ impl Program {
         Some(self.in_place(&line))
     }
 
-    /// One of the commands to run before.
+    /// One of the build commands.
     pub fn build_command(&self, line: &[String]) -> Command {
         self.in_place(line)
     }
@@ -107,12 +108,12 @@ impl Program {
     }
 }
 
-/// So many cores, as people say it.
+/// A number of cores in words.
 pub fn cores_in_words(count: usize) -> String {
     if count == 1 { "1 core".to_owned() } else { format!("{count} cores") }
 }
 
-/// The programs of a group, workload by workload, and what is left out.
+/// The programs of a group, in the order of its workloads, and the systems that are left out.
 pub fn programs(
     group: &Group,
     peers: &Peers,
@@ -146,16 +147,16 @@ pub fn programs(
     Ok((programs, omissions))
 }
 
-/// Why a command cannot be written down.
+/// The reason why a command cannot be made.
 #[derive(PartialEq, Eq, Debug)]
 enum Gap {
-    /// Something is not on this machine, or not wanted.
+    /// A tool is not installed, or the system is not selected.
     LeftOut(String),
     /// The manifest is wrong.
     Unknown(String),
 }
 
-/// What the words in braces stand for.
+/// The texts for the words in braces.
 struct Words<'p> {
     group: &'p Group,
     workload: &'p Workload,
@@ -207,14 +208,14 @@ impl Words<'_> {
         })
     }
 
-    /// The command, restricted to its processors if the machine has a tool for that.
+    /// The command, restricted to its processors if `taskset` is installed.
     fn pinned(&self, line: Vec<String>) -> Vec<String> {
         let (Some(set), Some(taskset)) = (self.set, on_path("taskset")) else { return line };
         let taskset = taskset.to_string_lossy().into_owned();
         [taskset, "-c".to_owned(), set.to_owned()].into_iter().chain(line).collect()
     }
 
-    /// How many processors the program may use.
+    /// The number of processors that the program may use.
     fn cores(&self) -> usize {
         let count_of = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -240,7 +241,7 @@ impl Words<'_> {
         words.iter().map(|word| self.fill(word)).collect()
     }
 
-    /// The text with every `{name}` replaced.
+    /// Replaces every `{name}` in a text.
     fn fill(&self, text: &str) -> Result<String, Gap> {
         let mut parts = text.split('{');
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -275,7 +276,7 @@ impl Words<'_> {
     }
 }
 
-/// How many processors there are.
+/// The number of processors of this machine.
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,11 +1,12 @@
-//! The README's results: figures of runs, which are committed, in tables between two marks. All rows of the groups
-//! that it shows are there, whoever is ahead in them, and `cargo xtask tidy` sees to it that nobody writes others.
+//! The results in README.md: the committed figures as tables between two marks. `cargo xtask bench --readme` calls
+//! [`write`], and `cargo xtask tidy` calls [`findings`], so README.md shows exactly the committed figures, and all rows
+//! of each group, whichever system is fastest.
 //!
 //! ```text
 //! results of a run ──publish──▶ benchmarks/results.json ──section──▶ README.md
 //! ```
 //!
-//! A run replaces the figures of the groups that it has measured.
+//! [`write`] replaces the figures of those groups that the run has measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,27 +21,27 @@ use super::results::{Key, Results};
 use super::table::{NOTHING, Table, figure, geometric_mean};
 use crate::root;
 
-/// Where the figures are.
+/// The file of the committed figures.
 const FILE: &str = "benchmarks/results.json";
 
-/// Where they are shown.
+/// The file that shows them.
 const README: &str = "README.md";
 
-/// The groups that are shown, in this order.
+/// The groups that README.md shows, in this order.
 const GROUPS: [&str; 5] = ["awfy", "startup", "processes", "spawning", "actors"];
 
 const BEGIN: &str = "<!-- results: written by `cargo xtask bench --readme` -->\n";
 const END: &str = "<!-- end of the results -->\n";
 
-/// What is committed of results.
+/// The committed figures.
 #[derive(Serialize, Deserialize, Default)]
 struct Published {
-    /// For each group, on which machine, when, and with which sources it was measured.
+    /// For each group: the machine, the date and the commit of its measurement.
     measured: BTreeMap<String, String>,
     figures: Vec<Figure>,
 }
 
-/// What is committed of a series.
+/// The committed part of a series.
 #[derive(Serialize, Deserialize, Clone)]
 struct Figure {
     group: String,
@@ -50,7 +51,7 @@ struct Figure {
     minimum: f64,
 }
 
-/// Writes the README's section, with the results in this file: those of a run, or the committed ones.
+/// Writes the section of README.md. The results come from a file: that of a run, or the committed one.
 pub fn write(path: &Path) -> Result<(), String> {
     let text = read(path)?;
     let mut published = parse(&read(&root().join(FILE))?)?;
@@ -65,7 +66,7 @@ pub fn write(path: &Path) -> Result<(), String> {
     write_file(README, &format!("{before}{BEGIN}{}{END}{after}", section(&published)?))
 }
 
-/// Whether the README has what the committed figures make; for `tidy`.
+/// Checks that README.md shows the committed figures; for `tidy`.
 pub fn findings() -> Vec<String> {
     check().err().map(|problem| format!("{README}: {problem}")).into_iter().collect()
 }
@@ -82,7 +83,7 @@ fn check() -> Result<(), String> {
     }
 }
 
-/// What comes before the section, the section, and what comes after it.
+/// The text before the section, the section, and the text after it.
 fn parts(readme: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = readme.split_once(BEGIN)?;
     let (section, after) = rest.split_once(END)?;
@@ -90,7 +91,7 @@ fn parts(readme: &str) -> Option<(&str, &str, &str)> {
 }
 
 impl Published {
-    /// Replaces the figures of the groups that were measured.
+    /// Replaces the figures of the measured groups.
     fn take(&mut self, results: &Results) {
         let new: Vec<Figure> = results
             .series
@@ -109,7 +110,7 @@ impl Published {
         self.figures.sort_by_key(|figure| GROUPS.iter().position(|name| *name == figure.group));
     }
 
-    /// A line for each figure, so that changes are seen.
+    /// The figures as JSON with one line for each, so that differences are easy to read.
     fn json(&self) -> String {
         let measured = serde_json::to_string_pretty(&self.measured).expect("texts");
         let lines = self.figures.iter().map(|it| serde_json::to_string(it).expect("numbers"));
@@ -136,7 +137,8 @@ fn section(published: &Published) -> Result<String, String> {
     Ok(text + "\n")
 }
 
-/// A row for each workload, a column for each system: medians; and the mean of the ratios, if the group has one.
+/// A table with a row for each workload and a column for each system. It shows medians, and the mean of the ratios if
+/// the group has one.
 fn table(group: &Group, figures: &[&Figure]) -> String {
     let (mut rows, mut systems) = (Vec::new(), Vec::new());
     for figure in figures {

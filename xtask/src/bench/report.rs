@@ -1,8 +1,9 @@
-//! Runs a program and reads its results: one reader for each kind of report.
+//! Runs a program and reads its results, with one reader for each format. [`super::take_turns`] calls [`tell`] for each
+//! run.
 //!
-//! A program that has one core and always something to do should get all of its core's time. On a
-//! machine with other users it gets a share: its processor time divided by its time. A run with too
-//! small a share says little, so it is repeated a few times, and the least disturbed one counts.
+//! A program on one core that always has work to do should get the whole time of its core. On a machine with other
+//! users it gets a share: its processor time divided by the elapsed time. A run with a small share is not
+//! representative, so the program runs again, a few times at most, and the run with the greatest share counts.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +13,16 @@ use super::measure::{self, Run};
 use super::plan::Program;
 use super::results::{Key, Sample};
 
-/// What a run has told.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Told {
-    /// The samples that count.
+    /// The samples.
     pub samples: Vec<Sample>,
-    /// The share of its core that the program got, if that is known.
+    /// The share of its core that the program got, if it is known.
     pub share: Option<f64>,
 }
 
-/// The least disturbed run of a few; of one, if that was not disturbed.
+/// Runs the program until a run is undisturbed, a few times at most. Answers the least disturbed run.
 pub fn tell(program: &Program) -> Result<Told, String> {
     let mut best = tell_once(program)?;
     for _ in 1..ATTEMPTS {
@@ -38,7 +39,7 @@ pub fn tell(program: &Program) -> Result<Told, String> {
 
 const ATTEMPTS: usize = 4;
 
-/// The share of a core that will do.
+/// The share of a core from which on a run counts as undisturbed.
 const UNDISTURBED: f64 = 0.95;
 
 fn tell_once(program: &Program) -> Result<Told, String> {
@@ -56,11 +57,11 @@ fn tell_once(program: &Program) -> Result<Told, String> {
     Ok(Told { samples, share: share_of_core(&run.error) })
 }
 
-/// Processor time in user and system mode, and time, in seconds; memory at the peak, in KiB.
+/// The format for GNU time: processor time in user and system mode and elapsed time, in seconds; peak memory in KiB.
 const USAGE: &str = "usage %U %S %e %M";
 
-/// Which share of the time of one core a program got. Runs too short for the clock of GNU time, which
-/// ticks every 10 ms, do not tell.
+/// The share of a core that a program got. A run that is too short for the clock of GNU time, which ticks every 10 ms,
+/// has no share.
 fn share_of_core(error: &str) -> Option<f64> {
     let [user, system, all, _] = usage(error)?;
     (all >= 0.2).then(|| ((user + system) / all).min(1.0))
@@ -114,7 +115,7 @@ fn from_lines(output: &str) -> Result<Vec<Sample>, String> {
     if samples.is_empty() { Err("it printed no results".to_owned()) } else { Ok(samples) }
 }
 
-/// The lines of a harness, which ends with a total unless a result was wrong.
+/// Reads the lines of a harness. The last one is a total, unless a result was wrong.
 fn from_harness(output: &str, program: &Program) -> Result<Vec<Sample>, String> {
     let times: Vec<f64> = output
         .lines()
@@ -129,7 +130,7 @@ fn from_harness(output: &str, program: &Program) -> Result<Vec<Sample>, String> 
     Ok(times.into_iter().map(|time| Sample { key: key.clone(), value: time / 1000.0 }).collect())
 }
 
-/// The time of the run, and the memory of another one. The process must have printed something.
+/// The time of the run; the peak memory of another run. The process must have printed something.
 fn from_process(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
     if run.output.trim().is_empty() {
         return Err("it printed nothing".to_owned());
@@ -148,7 +149,7 @@ fn from_process(run: &Run, program: &Program) -> Result<Vec<Sample>, String> {
     Ok(samples)
 }
 
-/// Without the first so many samples of each key.
+/// The samples without the first `count` of each key.
 fn without_warm_up(samples: Vec<Sample>, count: usize) -> Vec<Sample> {
     let mut seen: BTreeMap<Key, usize> = BTreeMap::new();
     let counts = |sample: &Sample| {

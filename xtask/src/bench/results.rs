@@ -1,4 +1,5 @@
-//! What was measured: samples by key, and what could not be measured.
+//! The results of the measurements: samples by key, and the programs that were not measured. [`super::run`] collects
+//! them; the tables, the JSON file and README.md are made of them.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +9,35 @@ use super::machine::Machine;
 use super::plan::{Program, cores_in_words};
 use super::report::Told;
 
-/// What a sample is a sample of.
+/// The identity of a series of samples.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
-    /// What was done.
+    /// The workload's name.
     pub workload: String,
-    /// Who did it.
+    /// The system's name.
     pub system: String,
-    /// What else distinguishes it.
+    /// A further distinction, from the program's report.
     pub detail: String,
-    /// What the value counts; less is better.
+    /// The unit of the values. Smaller values are better.
     pub unit: String,
-    /// How many cores it had, if the system is measured on several numbers of them.
+    /// The number of cores, if the system is measured on several numbers of cores.
     pub cores: Option<usize>,
 }
 
 impl Key {
-    /// A key of these parts.
+    /// A key that does not depend on the number of cores.
     pub fn new(workload: &str, system: &str, detail: &str, unit: &str) -> Key {
         let [workload, system, detail, unit] = [workload, system, detail, unit].map(str::to_owned);
         Key { workload, system, detail, unit, cores: None }
     }
 }
 
-/// One value.
+/// One measured value.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it is a sample of.
+    /// The identity of its series.
     pub key: Key,
-    /// How much it is.
+    /// The value, in the key's unit.
     pub value: f64,
 }
 
@@ -45,15 +46,15 @@ pub struct Sample {
 pub struct Series {
     /// The group's name.
     pub group: String,
-    /// What these are samples of.
+    /// The identity of the series.
     #[serde(flatten)]
     pub key: Key,
-    /// The values.
+    /// The values, in the order of their measurement.
     pub samples: Vec<f64>,
 }
 
 impl Series {
-    /// The value in the middle.
+    /// The median.
     pub fn median(&self) -> f64 {
         let mut sorted = self.samples.clone();
         sorted.sort_by(f64::total_cmp);
@@ -70,27 +71,27 @@ impl Series {
     }
 }
 
-/// Something that was not measured.
+/// A program or system that was not measured.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct Omission {
     /// The group's name.
     pub group: String,
-    /// The system, for a failure with its workload.
+    /// The system's name; for a failure, the workload's name, too.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub reason: String,
-    /// Whether it should have worked.
+    /// Whether this is a failure.
     pub is_failure: bool,
 }
 
 impl Omission {
-    /// A system that is not on this machine.
+    /// A system that is not installed on this machine.
     pub fn left_out(group: &str, system: &str, reason: String) -> Omission {
         let [group, what] = [group, system].map(str::to_owned);
         Omission { group, what, reason, is_failure: false }
     }
 
-    /// A program that went wrong.
+    /// A program that failed.
     pub fn failure(program: &Program, reason: String) -> Omission {
         let Program { group, workload, system, .. } = program;
         let what = match program.is_one_of_several {
@@ -101,32 +102,32 @@ impl Omission {
     }
 }
 
-/// Everything that one run of the command has found out.
+/// All results of one run of the command.
 #[derive(Serialize, Deserialize, Debug)]
 pub struct Results {
-    /// Where.
+    /// The machine on which the programs ran.
     pub machine: Machine,
-    /// Whether sizes were small, so that the values say nothing.
+    /// Whether the sizes were small, so that the values are meaningless.
     pub quick: bool,
-    /// What the tools say about their versions.
+    /// The versions of the tools.
     pub versions: BTreeMap<String, String>,
     /// The samples.
     pub series: Vec<Series>,
-    /// For each run that counts, of a program with one core: the group, and the share of the core that
-    /// it got.
+    /// For each undisturbed or least disturbed run of a program on one core: the group, and the share of the core that
+    /// the program got.
     pub shares: Vec<(String, f64)>,
-    /// What was left out, and what failed.
+    /// The systems that were left out, and the programs that failed.
     pub omissions: Vec<Omission>,
 }
 
 impl Results {
-    /// Nothing yet.
+    /// Results without any sample.
     pub fn new(machine: Machine, quick: bool) -> Results {
         let (versions, series, shares, omissions) = Default::default();
         Results { machine, quick, versions, series, shares, omissions }
     }
 
-    /// Remembers the versions that are known.
+    /// Adds the versions of those tools that tell theirs.
     pub fn note_versions(&mut self, versions: impl Iterator<Item = (String, Option<String>)>) {
         self.versions.extend(versions.filter_map(|(name, version)| Some((name, version?))));
     }
@@ -146,7 +147,7 @@ impl Results {
         }
     }
 
-    /// Removes what a program has reported that failed later.
+    /// Removes the samples of a program that failed in a later run.
     pub fn forget(&mut self, program: &Program) {
         self.series.retain(|Series { group, key, .. }| {
             *group != program.group
@@ -161,7 +162,7 @@ impl Results {
         self.series.iter().filter(move |series| series.group == group)
     }
 
-    /// Everything, for other programs.
+    /// All results as JSON.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("texts and numbers") + "\n"
     }

@@ -1,5 +1,5 @@
-//! Results as Markdown: tables of medians (and minima), of ratios to the baseline and to fewer cores, and
-//! what is missing.
+//! Markdown tables of the results: medians and minima, ratios to the baseline and to fewer cores, and the list of what
+//! was left out. [`super::run`] prints them, and [`super::readme`] uses the parts for README.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use super::manifest::{Group, Rows};
 use super::plan::cores_in_words;
 use super::results::{Results, Series};
 
-/// The tables of a group; nothing but its heading if nothing was measured.
+/// The heading and the tables of a group. Without results, there is only the heading.
 pub fn of_group(group: &Group, results: &Results) -> String {
     let grid = Grid::new(group, results);
     let mut text = format!("\n## {}\n", group.title);
@@ -32,7 +32,7 @@ pub fn of_group(group: &Group, results: &Results) -> String {
     text + &note_on_shares(group, results)
 }
 
-/// How much of their cores the programs of a group got.
+/// A line about the shares of their cores that the programs of a group got.
 fn note_on_shares(group: &Group, results: &Results) -> String {
     let shares = results.shares.iter().filter(|(name, _)| *name == group.name);
     let mut shares: Vec<f64> = shares.map(|(_, share)| share * 100.0).collect();
@@ -42,7 +42,7 @@ fn note_on_shares(group: &Group, results: &Results) -> String {
     format!("\nShare of its core that a program got: median {median:.0} %, least {least:.0} %\n")
 }
 
-/// The versions of what was run.
+/// The list of the tools' versions.
 pub fn of_versions(results: &Results) -> String {
     let mut text = "\nVersions:\n\n".to_owned();
     for (name, version) in &results.versions {
@@ -51,7 +51,7 @@ pub fn of_versions(results: &Results) -> String {
     text
 }
 
-/// What was left out and what failed, with the reasons. One reason is told once.
+/// The list of systems that were left out and of programs that failed. Equal reasons share a line.
 pub fn of_omissions(results: &Results) -> String {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for omission in &results.omissions {
@@ -70,17 +70,17 @@ pub fn of_omissions(results: &Results) -> String {
     text
 }
 
-/// What a row of workloads is about.
+/// The identity of a row of workloads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Line<'r> {
     workload: &'r str,
     detail: &'r str,
     unit: &'r str,
-    /// How many cores, if there are rows for several numbers of them.
+    /// The number of cores, if there are rows for several numbers of cores.
     cores: Option<usize>,
 }
 
-/// The series of a group by what they are about and by system.
+/// The series of a group, by line and by system.
 struct Grid<'r> {
     lines: Vec<Line<'r>>,
     systems: Vec<&'r str>,
@@ -89,7 +89,7 @@ struct Grid<'r> {
 }
 
 impl<'r> Grid<'r> {
-    /// Systems come in the order of the manifest, then those that only programs know.
+    /// Arranges the results. The systems have the order of the manifest; systems that only the programs name follow.
     fn new(group: &'r Group, results: &'r Results) -> Grid<'r> {
         let mut lines = Vec::new();
         let mut systems: Vec<&str> =
@@ -121,7 +121,7 @@ impl<'r> Grid<'r> {
         self.cells.get(&(line, system)).map(|series| series.minimum())
     }
 
-    /// None if one of the two is missing, or too small to be told from nothing.
+    /// The ratio of the medians; nothing if one of them is missing or zero.
     fn ratio(&self, line: Line<'r>, system: &'r str, baseline: &'r str) -> Option<f64> {
         quotient(self.median(line, system), self.median(line, baseline))
     }
@@ -140,9 +140,8 @@ impl<'r> Grid<'r> {
     fn ratios(&self, baseline: &'r str, has_mean: bool) -> String {
         let mut table = Table::new(&format!("ratio to {baseline}"), &self.systems);
         for &line in &self.lines {
-            let ratios = self.systems.iter().map(|&system| {
-                self.ratio(line, system, baseline).map_or(NOTHING.to_owned(), figure)
-            });
+            let ratios =
+                self.systems.iter().map(|&system| cell(self.ratio(line, system, baseline)));
             table.row(&self.label(line), ratios);
         }
         if has_mean {
@@ -152,8 +151,8 @@ impl<'r> Grid<'r> {
         table.text
     }
 
-    /// A row for each line that is about several threads: the median of one thread divided by theirs, and the
-    /// same of the minima, which is what the machine allows in its undisturbed moments.
+    /// A row for each line with several threads: the time of one thread divided by the line's time. It shows the ratio
+    /// of the medians, and that of the minima, which are the least disturbed runs.
     fn speedups(&self) -> String {
         let mut table = Table::new("times as fast as one thread (by minima)", &self.systems);
         for &line in &self.lines {
@@ -178,7 +177,8 @@ impl<'r> Grid<'r> {
         table.text
     }
 
-    /// A row for each line: the ratios of pairs of systems that were both measured. Nothing if there are none.
+    /// A row for each line: the ratios of those pairs of systems that were both measured. Without such pairs, there is
+    /// no table.
     fn ratios_of_pairs(&self, pairs: &'r [[String; 2]]) -> String {
         let is_measured =
             |pair: &&[String; 2]| pair.iter().all(|name| self.systems.contains(&name.as_str()));
@@ -193,13 +193,13 @@ impl<'r> Grid<'r> {
         for &line in &self.lines {
             let ratio = |[one, other]: &&'r [String; 2]| self.ratio(line, one, other);
             let ratios = pairs.iter().map(ratio);
-            table.row(&self.label(line), ratios.map(|it| it.map_or(NOTHING.to_owned(), figure)));
+            table.row(&self.label(line), ratios.map(cell));
         }
         table.text
     }
 
-    /// A row for each line that is about more cores than another one: medians divided by those of the
-    /// fewest cores. Nothing if there is no such line.
+    /// A row for each line with more than the fewest cores: its medians divided by those of the fewest cores. If no
+    /// program was measured on several numbers of cores, there is no table.
     fn ratios_of_cores(&self) -> String {
         let Some(fewest) = self.lines.iter().filter_map(|line| line.cores).min() else {
             return String::new();
@@ -210,19 +210,18 @@ impl<'r> Grid<'r> {
         {
             let baseline = Line { cores: Some(fewest), ..line };
             let ratios = self.systems.iter().map(|&system| {
-                let ratio = quotient(self.median(line, system), self.median(baseline, system));
-                ratio.map_or(NOTHING.to_owned(), figure)
+                cell(quotient(self.median(line, system), self.median(baseline, system)))
             });
             table.row(&self.label(line), ratios);
         }
         table.text
     }
 
-    /// The geometric mean of the ratios; tells how many there are if some are missing.
+    /// The geometric mean of the ratios, with their number if some are missing.
     fn mean(&self, system: &'r str, baseline: &'r str) -> String {
         let ratios = self.lines.iter().filter_map(|&line| self.ratio(line, system, baseline));
         let ratios: Vec<f64> = ratios.collect();
-        let mean = geometric_mean(&ratios).map_or(NOTHING.to_owned(), figure);
+        let mean = cell(geometric_mean(&ratios));
         match ratios.len() {
             count if count == self.lines.len() => format!("**{mean}**"),
             count => format!("{mean} (of {count})"),
@@ -238,9 +237,7 @@ impl<'r> Grid<'r> {
         let mut table = Table::new("median (minimum)", &heads);
         for &system in &self.systems {
             let cells = self.lines.iter().flat_map(|&line| {
-                let ratio = self.baseline.map(|baseline| {
-                    self.ratio(line, system, baseline).map_or(NOTHING.to_owned(), figure)
-                });
+                let ratio = self.baseline.map(|baseline| cell(self.ratio(line, system, baseline)));
                 [Some(self.figures(line, system)), ratio]
             });
             table.row(system, cells.flatten());
@@ -248,7 +245,7 @@ impl<'r> Grid<'r> {
         table.text
     }
 
-    /// What a line is about, without what all of them have in common.
+    /// The name of a row. It omits the workload if all rows have the same.
     fn label(&self, Line { workload, detail, unit, cores }: Line<'r>) -> String {
         let is_only = self.lines.iter().all(|line| line.workload == workload);
         let cores = cores.map_or(String::new(), |cores| format!(", {}", cores_in_words(cores)));
@@ -268,7 +265,7 @@ impl<'r> Grid<'r> {
 
 pub(super) const NOTHING: &str = "–";
 
-/// Before the number of threads in a detail.
+/// The text before the number of threads in a detail.
 const THREADS: &str = " th=";
 
 /// A Markdown table.
@@ -290,7 +287,12 @@ impl Table {
     }
 }
 
-/// A number with three digits that mean something.
+/// The text of a figure that may be missing.
+fn cell(value: Option<f64>) -> String {
+    value.map_or(NOTHING.to_owned(), figure)
+}
+
+/// A number with three significant digits.
 pub(super) fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,
@@ -301,12 +303,12 @@ pub(super) fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// None if one of the two is missing, or too small to be told from nothing.
+/// The quotient; nothing if one of the numbers is missing or not positive.
 fn quotient(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one.filter(|&time| time > 0.0)? / other.filter(|&time| time > 0.0)?)
 }
 
-/// The n-th root of the product of n numbers; none of none.
+/// The n-th root of the product of n numbers; nothing if there are no numbers.
 pub(super) fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())

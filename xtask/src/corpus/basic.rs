@@ -1,7 +1,7 @@
-//! The rows of SOMns's basic interpreter tests: a class-side message to a module's class, and the
-//! class and text of the answer.
+//! The rows of SOMns's basic interpreter tests: a message to the class of a module, with the class and text of the
+//! expected answer. [`super::rows`] makes commands of them.
 
-/// File, selector, answer.
+/// File, selector, expected answer.
 pub const ROWS: &[(&str, &str, &str)] = &[
     ("MethodCall", "test", "Integer 42"),
     ("MethodCall", "test2", "Integer 42"),

@@ -1,9 +1,9 @@
-//! Which programs there are, and at which sizes they are run.
+//! The programs of the corpus and their sizes. [`super::rows`] makes commands of them.
 //!
-//! Sizes are those for which the programs know their results. The standard ones are those of the
-//! projects' own measurements.
+//! The sizes are those for which the programs know their results. The standard sizes are those of the projects' own
+//! measurements.
 
-/// A test module, and how many tests it has in both versions.
+/// A test module, and its number of tests in both versions of SOMns.
 pub type Suite = (&'static str, [usize; 2]);
 
 pub const SUITES: &[Suite] = &[
@@ -30,10 +30,10 @@ pub const SUITES: &[Suite] = &[
     ("ProcessTests", [4, 4]),
 ];
 
-/// A program and how much it is to do: a size, and for some a number of threads behind it.
+/// A program and its size; for some programs, a number of threads follows the size.
 pub type Sized = (&'static str, &'static str);
 
-/// A program, a small size, and the standard size.
+/// A program, its small size, and its standard size.
 pub type Scaled = (&'static str, &'static str, &'static str);
 
 pub const BENCHMARKS: &[Sized] = &[
@@ -94,7 +94,7 @@ pub const LANGUAGE_FEATURES: &[&str] = &[
     "FileReadWrite",
 ];
 
-/// Each in four forms: without tasks, and with them in three manners.
+/// Each program exists in four forms: without tasks, and with tasks in three styles.
 pub const FORK_JOIN: &[Scaled] = &[
     ("CilkSort", "1", "20"),
     ("Fib", "15", "23"),
@@ -108,8 +108,8 @@ pub const FORK_JOIN: &[Scaled] = &[
 /// The forms with tasks.
 pub const FORK_JOIN_FORMS: &[&str] = &["Opt", "Nai", "One"];
 
-/// The actors of the Savina suite (Imam and Sarkar, AGERE 2014). SOMns has these sizes for its
-/// interpreter and for its compiler.
+/// The actors of the Savina suite (Imam and Sarkar, AGERE 2014). The sizes are those of SOMns for its interpreter and
+/// for its compiler.
 pub const SAVINA: &[Scaled] = &[
     ("PingPong", "40000", "40000"),
     ("Counting", "300000", "200000"),
@@ -145,13 +145,13 @@ pub const ASYNC_FEATURES: &[Sized] = &[
     ("SplitAsyncMethod", "1000"),
 ];
 
-/// Programs that have a fault on purpose: how often it shows depends on the schedule. Behind the
-/// size may be the milliseconds after which an iteration is given up.
+/// Programs that have a fault on purpose, which shows under some schedules only. The size may be followed by the
+/// milliseconds after which an iteration is given up.
 pub const VALIDATION: &[Sized] =
     &[("Messages", "1000"), ("DeadLock", "4:2:3"), ("Philosophers", "5:5 25")];
 
-/// Those of them whose fault cannot show here: what disturbs `Counting` fails by itself, and timers
-/// expire in the order of their deadlines.
+/// Programs of [`VALIDATION`] whose fault cannot show here: the message that disturbs `Counting` fails by itself, and
+/// timers expire in the order of their deadlines.
 pub const VALIDATION_WITHOUT_FAULT: &[Sized] = &[("Counting", "1000"), ("Sequence", "100")];
 
 /// Threads and mutexes.
@@ -180,13 +180,13 @@ pub const TRANSACTIONS: &[Sized] =
 /// The number of threads for transactions.
 pub const THREADS_OF_TRANSACTIONS: &[u32] = &[4];
 
-/// The numbers of threads when it is about transactions.
+/// The numbers of threads with `--transactions`.
 pub const MANY_THREADS_OF_TRANSACTIONS: &[u32] = &[1, 2, 4, 8, 16];
 
 /// Several models at once, in the development version only.
 pub const DEVELOPMENT_MIXED: &[Sized] = &[("KomposBench", "100"), ("MultiParadigmBench", "100")];
 
-/// Those of are-we-fast-yet.
+/// The programs of are-we-fast-yet.
 pub const AWFY: &[Scaled] = &[
     ("Bounce", "1", "1500"),
     ("CD", "10", "250"),

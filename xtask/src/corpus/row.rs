@@ -1,4 +1,5 @@
-//! A row of the table: a program, and what it must do.
+//! A row of the corpus: a program, and its expected output. [`super::rows`] makes the rows; [`super::run`] and `cargo
+//! xtask seeds` judge them.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,40 +8,41 @@ use std::time::{Duration, Instant};
 
 use super::line_of;
 
-/// A program and what it must do.
+/// A program and its expected output.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The group it is counted in.
+    /// The group in which the row is counted.
     pub group: &'static str,
-    /// Its name in the group.
+    /// The row's name in its group.
     pub name: String,
-    /// Where it runs.
+    /// The folder in which the program runs.
     pub folder: PathBuf,
     /// Options of `squall run`, the program, and its arguments.
     pub arguments: Vec<String>,
-    /// What it must print.
+    /// The expected output.
     pub expectation: Expectation,
 }
 
-/// What a program that ends with exit code 0 must print.
+/// The output of a program that passes. Its exit code must be 0, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Expectation {
     /// This line, among others.
     Line(String),
-    /// This line, once or several times, and nothing else.
+    /// This line, once or several times, and no other lines.
     AllLines(String),
-    /// A line that begins like this, among others.
+    /// A line that begins with this text, among others.
     Beginning(String),
-    /// So many lines that begin and end like this, no more that begin so, and any others.
+    /// A number of lines with this beginning and this ending, no other lines with the same beginning, and any further
+    /// lines.
     Lines { beginning: String, ending: &'static str, count: usize },
-    /// The two lines of a test runner: so many tests, all successful.
+    /// The two lines of a test runner: this number of tests, all successful.
     Tests(usize),
 }
 
-/// How a row went.
+/// The result of a row.
 #[derive(Clone, Debug)]
 pub struct Verdict {
-    /// What is wrong, if something is.
+    /// The first difference from the expected output.
     pub problem: Option<String>,
     /// The shell command that repeats it.
     pub line: String,
@@ -61,7 +63,7 @@ impl Row {
         command
     }
 
-    /// Runs the command and compares.
+    /// Runs the command and compares its output with the expected one.
     pub fn judge(&self, mut command: Command, patience: Duration) -> Verdict {
         let begin = Instant::now();
         let line = line_of(&command);
@@ -74,7 +76,7 @@ impl Row {
     }
 }
 
-/// The exit code and the output, the standard error's first.
+/// Runs a command. Answers its exit code and its output, the standard error first.
 fn run(command: &mut Command, patience: Duration) -> Result<(i32, String), String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| error.to_string())?;
@@ -108,7 +110,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
 }
 
 impl Expectation {
-    /// How many tests must be successful, if it is about tests.
+    /// The number of tests that must be successful; 0 for other programs.
     pub fn tests(&self) -> usize {
         if let Expectation::Tests(count) = self { *count } else { 0 }
     }

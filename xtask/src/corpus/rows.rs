@@ -1,9 +1,9 @@
-//! The rows: how the programs are run, and what they must print.
+//! The rows of the corpus: for each program its command and its expected output. [`super::run`] and the other commands
+//! that use SOMns take their rows from here.
 //!
-//! SOMns's benchmarks are run by a harness, which repeats them and verifies what they answer. It
-//! prints a line for each iteration whose result was right; at a wrong one it ends with exit code 1.
-//! An exception in an actor, though, ends the iterations without any other trace, and the harness
-//! with exit code 0. So the lines are counted.
+//! A harness runs SOMns's benchmarks. It repeats them, verifies their results, and prints a line for each iteration
+//! with a right result; at a wrong result it ends with exit code 1. However, an exception in an actor ends the
+//! iterations without a message, and the harness ends with exit code 0. So a row counts the lines.
 
 use std::path::Path;
 
@@ -11,12 +11,12 @@ use super::basic;
 use super::programs::{self, Scaled, Sized};
 use super::row::{Expectation, Row};
 
-/// How much is to be run.
+/// The part of the corpus to run.
 pub struct Scope<'a> {
-    /// The numbers of workers that programs of actors, processes, threads and tasks are run with,
-    /// one after the other.
+    /// The numbers of workers for programs of actors, processes, threads and tasks. Each program runs once with each
+    /// number.
     pub workers: &'a [u32],
-    /// Whether programs run at the sizes of their projects' own measurements.
+    /// Whether the programs run at their standard sizes.
     pub standard_sizes: bool,
 }
 
@@ -25,7 +25,7 @@ impl Scope<'_> {
         (name, if self.standard_sizes { standard } else { small })
     }
 
-    /// Each row once for each number of workers.
+    /// Each row, once for each number of workers.
     fn with_workers(&self, rows: impl IntoIterator<Item = Row>) -> Vec<Row> {
         let with = |row: Row| {
             self.workers.iter().map(move |workers| {
@@ -39,8 +39,7 @@ impl Scope<'_> {
     }
 }
 
-/// The two versions of SOMns that are known: they differ in how many tests there are, and in some
-/// benchmarks.
+/// The two known versions of SOMns. They differ in the numbers of tests, and in some benchmarks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
     Released,
@@ -56,7 +55,7 @@ impl Version {
     }
 }
 
-/// The programs of SOMns, in either version.
+/// The programs of SOMns, in the given version.
 pub fn somns(checkout: &Path, scope: &Scope) -> Vec<Row> {
     let version = Version::of(checkout);
     let mut rows = main_programs(checkout);
@@ -71,13 +70,13 @@ pub fn somns(checkout: &Path, scope: &Scope) -> Vec<Row> {
     rows
 }
 
-/// What is different in the development version of SOMns, or only there.
+/// The programs that differ in the development version of SOMns, and those that only this version has.
 pub fn development(checkout: &Path, scope: &Scope) -> Vec<Row> {
     let tests = suites(checkout, Version::Development);
     tests.chain(scope.with_workers(developed(checkout))).collect()
 }
 
-/// A harness of SOMns, and how it is used for a group of programs.
+/// A harness of SOMns, as it is used for a group of programs.
 #[derive(Clone, Copy)]
 struct Harness<'a> {
     checkout: &'a Path,
@@ -85,7 +84,7 @@ struct Harness<'a> {
     /// Its file, without folder and suffix.
     file: &'static str,
     iterations: usize,
-    /// How its line for an iteration must end.
+    /// The ending of its line for an iteration.
     ending: &'static str,
 }
 
@@ -94,7 +93,7 @@ impl<'a> Harness<'a> {
         Harness { checkout, group, file, iterations: 2, ending: "us" }
     }
 
-    /// The row of the program which the harness knows by this name.
+    /// The row of the program that the harness knows by this name.
     fn row(&self, program: &str, work: &str) -> Row {
         let file = format!("core-lib/Benchmarks/{}.ns", self.file);
         let iterations = self.iterations.to_string();
@@ -109,13 +108,13 @@ impl<'a> Harness<'a> {
         row(self.checkout, self.group, name, &arguments, expectation)
     }
 
-    /// The rows of programs in the same file, or in files of their own.
+    /// The rows of several programs, which are in the harness's file or in files of their own.
     fn rows(&self, prefix: &str, programs: &[Sized]) -> Vec<Row> {
         programs.iter().map(|(name, work)| self.row(&format!("{prefix}{name}"), work)).collect()
     }
 }
 
-/// Benchmarks of a single line of execution.
+/// Benchmarks with a single strand.
 fn sequential(checkout: &Path, scope: &Scope) -> Vec<Row> {
     let harness = |group| Harness::new(checkout, group, "Harness");
     let mut rows = harness("SOMns: Benchmarks").rows("", programs::BENCHMARKS);
@@ -144,7 +143,7 @@ fn concurrent(checkout: &Path, scope: &Scope) -> Vec<Row> {
     rows
 }
 
-/// Benchmarks that only the released version has in this form.
+/// Benchmarks that have this form in the released version only.
 fn released(checkout: &Path) -> Vec<Row> {
     let harness = |group| Harness::new(checkout, group, "Harness");
     let mut rows = harness("SOMns: threads").rows("", programs::RELEASED_THREADS);
@@ -152,7 +151,7 @@ fn released(checkout: &Path) -> Vec<Row> {
     rows
 }
 
-/// Benchmarks that only the development version has in this form.
+/// Benchmarks that have this form in the development version only.
 fn developed(checkout: &Path) -> Vec<Row> {
     let harness = |file| Harness::new(checkout, "SOMns dev: Benchmarks", file);
     let mut rows = harness("Harness").rows("", programs::DEVELOPMENT);
@@ -161,7 +160,7 @@ fn developed(checkout: &Path) -> Vec<Row> {
     rows
 }
 
-/// What is about transactions, in either version, on many numbers of threads.
+/// The programs about transactions, in either version, on many numbers of threads.
 pub fn transactions(checkout: &Path, scope: &Scope) -> Vec<Row> {
     let version = Version::of(checkout);
     let tests = suites(checkout, version).filter(|row| row.name == "TransactionTests");
@@ -219,7 +218,7 @@ fn main_programs(checkout: &Path) -> Vec<Row> {
     vec![
         program("core-lib/Hello.ns", &[], line("Hello World!")),
         program("core-lib/Benchmarks/TinyBenchmarks.ns", &["1"], line("1 times")),
-        // What it counts to depends: it does not wait for the thread that it starts.
+        // The number that it prints varies, because it does not wait for the thread that it starts.
         program("core-lib/demos/STMDemo.ns", &[], line("STM example")),
     ]
 }

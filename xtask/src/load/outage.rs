@@ -1,7 +1,8 @@
-//! The death of the shop's database under load.
+//! The last part of `cargo xtask load --postgres`: the shop's database dies under load. [`super::load`] calls
+//! [`survive`].
 //!
-//! While clients send requests, the database is killed without a warning, stays away for some time, and is started again.
-//! Every request has to be answered: 503 where the database is needed and not there, otherwise 200.
+//! While clients send requests, the database is killed without a warning, stays away for some time, and is started
+//! again. Each request must be answered: with 503 if it needs the database while that is away, otherwise with 200.
 //!
 //! | a request that | is answered with |
 //! |---|---|
@@ -22,13 +23,13 @@ use crate::postgres::Server;
 /// How many connections send requests.
 const CLIENTS: usize = 50;
 
-/// How long the load lasts before the database dies, while it is dead, and after it is back.
+/// The duration of each phase: before the database dies, while it is away, and after it is back.
 const PHASE: Duration = Duration::from_secs(3);
 
-/// What a client does after a refusal, rather than ask again at once.
+/// The pause of a client after a refusal.
 const REST: Duration = Duration::from_millis(5);
 
-/// The requests that clients send in turn, and whether these need the database.
+/// The requests that clients send in turn, and whether each needs the database.
 const REQUESTS: &[(&str, bool)] = &[
     ("GET /report", true),
     ("GET /goods", true),
@@ -45,11 +46,11 @@ struct Sample {
     needs_database: bool,
     begin: Instant,
     end: Instant,
-    /// None if there was no answer.
+    /// The answer's status; nothing if there was no answer.
     status: Option<u16>,
 }
 
-/// When the database was killed, was dead, was started, and was back.
+/// The times at which the kill began, the database was dead, its start began, and it was back.
 struct Times {
     killed: Instant,
     dead: Instant,
@@ -57,8 +58,8 @@ struct Times {
     back: Instant,
 }
 
-/// Kills the database of the shop at this address under load, and starts it again; whether every request was
-/// answered as it should be.
+/// Kills the database of the shop at this address under load, and starts it again. Answers whether every request had an
+/// allowed answer.
 pub fn survive(address: &str, server: &mut Server) -> bool {
     let is_over = AtomicBool::new(false);
     let (samples, times) = thread::scope(|scope| {
@@ -93,7 +94,7 @@ fn kill_and_restart(server: &mut Server) -> Result<Times, String> {
     Ok(Times { killed, dead, started, back: Instant::now() })
 }
 
-/// One client: a request after the other, on a connection that is kept.
+/// A client: it sends one request after the other on a persistent connection.
 fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Vec<Sample> {
     let mut samples = Vec::new();
     let mut stream = TcpStream::connect(address).ok().map(BufReader::new);
@@ -115,7 +116,7 @@ fn send_requests(address: &str, number: usize, is_over: &AtomicBool) -> Vec<Samp
     samples
 }
 
-/// Prints what came of the requests; whether each was answered as it should be.
+/// Prints a summary of the requests. Answers whether each had an allowed answer.
 fn report(samples: &[Sample], times: &Times) -> bool {
     let count = |status| samples.iter().filter(|sample| sample.status == Some(status)).count();
     let away = times.back - times.killed;
@@ -153,7 +154,7 @@ fn report(samples: &[Sample], times: &Times) -> bool {
 }
 
 impl Times {
-    /// Whether a request may be answered as it was.
+    /// Whether the answer to a request is allowed.
     fn allow(&self, sample: &Sample) -> bool {
         let is_untouched = sample.end < self.killed || sample.begin >= self.back;
         let is_hit = sample.begin >= self.dead && sample.end < self.started;

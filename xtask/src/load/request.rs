@@ -1,9 +1,9 @@
-//! One request of HTTP, and its answer.
+//! Sends one HTTP request and reads its answer. The clients of `cargo xtask load` use it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-/// Sends a request and reads the answer to its end; its status, if there is one.
+/// Sends a request and reads the whole answer. Answers its status, if there is one.
 pub fn exchange(stream: &mut BufReader<TcpStream>, start: &str, host: &str) -> Option<u16> {
     let request = format!("{start} HTTP/1.1\r\nHost: {host}\r\n\r\n");
     stream.get_mut().write_all(request.as_bytes()).ok()?;

@@ -1,4 +1,5 @@
-//! What belongs where: dependencies, `unsafe`, printing.
+//! The rules about the place of things: dependencies between crates, `unsafe`, printing, opening files. [`super::run`]
+//! calls each check.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::{File, Finding, text_of};
 use crate::cargo;
 
-/// The crates of the project that each crate may depend on.
+/// For each crate, the crates of the project that it may depend on.
 const LAYERS: &[(&str, &[&str])] = &[
     ("squall-bytecode", &[]),
     ("squall-newspeak", &["squall-bytecode"]),
@@ -49,7 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Libraries whose types appear in one crate only.
+/// Libraries that one crate only may use.
 const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
     ("libffi-sys", "squall-foreign"),
@@ -68,14 +69,14 @@ const CONFINED: &[(&str, &str)] = &[
 /// Crates that may contain `unsafe`; all others forbid it.
 const UNSAFE: &[&str] = &["capi", "foreign", "heap", "runtime", "interpreter", "jit", "sqlite"];
 
-/// What only the command does.
+/// Calls that only the command may contain.
 const PRINTING: &[&str] =
     &["println!", "print!(", "eprintln!", "eprint!(", "io::stdout", "io::stderr"];
 
-/// What only the command and the primitives for files do.
+/// Calls that only the command and the primitives for files may contain.
 const OPENING: &[&str] = &["std::fs", "File::open"];
 
-/// Where programs get at files, or a process that cannot go on says why.
+/// Exceptions: files of programs, and messages of a process that cannot go on.
 const EXCUSED: &[(&str, &str)] = &[
     ("crates/capi/src/machine_options.rs", "std::fs"),
     ("crates/runtime/src/library/primitives/", "std::fs"),
@@ -120,8 +121,8 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().cloned().unwrap_or_default()
 }
 
-/// Examples in documentation are run: a crate whose manifest says `doctest = false`, which saves the time to look for
-/// them, has none.
+/// A crate whose manifest says `doctest = false` has no examples in its documentation. (The setting saves the time to
+/// look for them.)
 pub fn untested_examples(files: &[File]) -> Vec<Finding> {
     let packages = packages();
     let untested: Vec<&str> = packages
@@ -232,7 +233,7 @@ fn past_the_contract(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Methods of the interpreter's machine that are not inlined, for which it would have to be in memory.
+/// Methods of the interpreter's machine that are not inlined. To call one, the machine would have to be in memory.
 fn called_methods(file: &File) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut previous = "";

@@ -1,29 +1,31 @@
-//! No word of an object lives across a GC point.
+//! The rule of `tidy` that no word of an object is used across a GC point. [`super::run`] calls [`check`] with all
+//! files of the project.
 //!
-//! A *GC point* is a call at which the collector may run and move objects; a word that was read before it is
-//! stale after it, unless a root holds it and it is read again. The rule goes over all functions of the
-//! crates that know objects, and finds out, until nothing new turns up:
+//! A *GC point* is a call at which the collector may run and move objects. A word that was read before the GC point is
+//! stale after it, unless a root holds the word and the code reads it again. The rule analyses all functions of the
+//! crates that know objects, until a fixed point is reached. It finds
 //!
-//! - which functions reach a GC point: the collector's own, and all that call one that does ([`summaries`]).
-//!   Some do only if they answer `Err`, `None` or `false`, which their callers may rely on;
-//! - which values hold words: those of the types `Word` and `Object`, and what is made of them; not what shows
-//!   its words to the collector by a method `visit` ([`signatures`]);
-//! - which locals and intermediate values are used after a GC point that comes after they got their value
-//!   ([`mod@evaluate`]). Branches are followed, loops and closures gone through until they teach nothing new.
+//! - the functions that reach a GC point: the collector's own functions, and all functions that call one of them
+//!   ([`summaries`]). Some functions reach one only if they answer `Err`, `None` or `false`; their callers may rely on
+//!   this;
+//! - the values that hold words: values of the types `Word` and `Object`, and values that are made of them. A type with
+//!   a method `visit`, which shows its words to the collector, holds no words in this sense ([`signatures`]);
+//! - the locals and intermediate values that are used after a GC point which comes after their assignment
+//!   ([`mod@evaluate`]). The analysis follows all branches, and repeats loops and closures until their state is stable.
 //!
-//! Types are inferred as far as signatures and declarations say; what is not known holds words if something
-//! in it does, and a method of an unknown receiver may be any that would take the arguments.
+//! Types are inferred from signatures and declarations. A value of unknown type holds words if one of its parts does. A
+//! call of a method on a receiver of unknown type may reach any method of this name that accepts the arguments.
 //!
 //! # Marks
 //!
-//! Who takes `&mut Thread` or `&mut Mutator` may collect: the signature says it. *No GC point.* in the
-//! documentation says the contrary, and must be true. Who collects without taking one says *GC point.*, and
-//! is believed by nobody else: that must be true as well.
+//! The signature is the mark of a function that takes `&mut Thread` or `&mut Mutator`: such a function may collect. *No
+//! GC point.* in its documentation says that it never does. A function that collects without taking one of them must
+//! say *GC point.* in its documentation. The rule verifies both sentences against the code ([`marks`]).
 //!
 //! # Exceptions
 //!
-//! `// STAYS: name: why` inside of a function says that a local's word is no address of an object. One that
-//! is not needed is a finding.
+//! The comment `// STAYS: name: why` inside of a function says that the word in a local is not the address of an
+//! object. An exception that is not needed is a finding.
 
 mod calls;
 mod closures;
@@ -51,18 +53,19 @@ use evaluate::evaluate;
 use program::{FunctionId, Program};
 use summaries::Summary;
 
-/// The crates that know objects.
+/// The crates that know objects; the rule checks their functions.
 const CRATES: &[&str] = &["heap", "interpreter", "runtime", "squall"];
 
-/// Crates that know none, whose types and functions those use.
-const STRANGERS: &[&str] = &["bytecode", "foreign", "scheduler", "system", "transactions"];
+/// Crates that know no objects. The others use their types and functions, so their signatures are read, but not the
+/// bodies of their functions.
+const SIGNATURES_ONLY: &[&str] = &["bytecode", "foreign", "scheduler", "system", "transactions"];
 
-/// How an exception begins.
+/// The beginning of an exception.
 const STAYS: &str = "// STAYS: ";
 
-/// Checks all files.
+/// Checks all files; answers the findings.
 pub fn check(files: &[File]) -> Vec<Finding> {
-    let all = [CRATES, STRANGERS].concat();
+    let all = [CRATES, SIGNATURES_ONLY].concat();
     let belongs = |file: &&File| file.crate_name().is_some_and(|name| all.contains(&name));
     let sources = files.iter().filter(|file| file.is_rust() && file.is_product()).filter(belongs);
     let sources: Vec<(&str, &str)> =
@@ -70,9 +73,9 @@ pub fn check(files: &[File]) -> Vec<Finding> {
     findings(&sources)
 }
 
-/// Checks sources: their paths and texts.
+/// Checks sources, which are pairs of path and text.
 fn findings(sources: &[(&str, &str)]) -> Vec<Finding> {
-    let program = match program::read(sources, STRANGERS) {
+    let program = match program::read(sources, SIGNATURES_ONLY) {
         Ok(program) => program,
         Err(error) => return vec![error],
     };
@@ -84,7 +87,8 @@ fn findings(sources: &[(&str, &str)]) -> Vec<Finding> {
     findings
 }
 
-/// Words that are used after a GC point, in the functions of one file.
+/// The words that are used after a GC point, in the functions of one file; and the exceptions in it that are not
+/// needed.
 fn stale_words(program: &Program, summaries: &[Summary], path: &str, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let lines: Vec<&str> = text.lines().collect();
@@ -115,7 +119,7 @@ fn stale_words(program: &Program, summaries: &[Summary], path: &str, text: &str)
     findings
 }
 
-/// The exceptions in a text: where they are, and for which names.
+/// The exceptions in a text: their lines and the names that they excuse.
 fn exceptions<'t>(lines: &[&'t str]) -> impl Iterator<Item = (usize, &'t str)> {
     lines.iter().enumerate().filter_map(|(index, line)| {
         let name = line.trim_start().strip_prefix(STAYS)?.split(':').next()?;

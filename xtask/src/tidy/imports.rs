@@ -1,14 +1,15 @@
-//! Imports within a crate go one way.
+//! The rule that imports within a crate go one way. [`super::run`] calls [`check`] with all files of the project.
 //!
-//! A *module* is a file or folder in a crate's `src`; the files of a folder may know each other. The module of a crate's
-//! root file counts as one, too: what it defines may be used by the others only if it uses none of them. A name that the
-//! root only passes on (`pub use`) belongs to the module that defines it.
+//! A *module* is a file or folder in a crate's `src`; the files of one folder may import each other. The crate's root
+//! file counts as a module, too: the others may use its definitions only if it uses none of theirs. A name that the
+//! root re-exports (`pub use`) belongs to the module that defines it.
 //!
-//! A crate may have *layers*: its top modules, in an order. A module imports those below its own layer only, even if the
-//! layer above imports nothing of it.
+//! A crate may have *layers*: its top modules, in an order. A module imports only from its own layer and the layers
+//! below it, even if the layer above imports nothing from it.
 //!
-//! The rule reads each file's paths (`use`, expressions, types, and those within macros), resolves those that begin with
-//! `crate`, `self` or `super`, and refuses a cycle between modules. Tests are exempt: they may look at everything.
+//! The rule reads each file's paths (`use`, expressions, types, and paths within macros), resolves the paths that begin
+//! with `crate`, `self` or `super`, and reports each cycle between modules. Tests are exempt: they may import
+//! everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,17 +19,17 @@ use syn::{Attribute, Item, ItemMod, ItemUse, Macro, Path, UseTree, Visibility};
 
 use super::{File, Finding};
 
-/// The name under which the root file is a module.
+/// The name of the root file's module.
 const ROOT: &str = "lib";
 
-/// An import: the place where it is written.
+/// An import, and the place where it is written.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Import {
     path: String,
     line: usize,
 }
 
-/// For each module of a crate, the modules that it imports, and one place for each.
+/// For each module of a crate, the modules that it imports, with one place for each.
 type Graph = BTreeMap<String, BTreeMap<String, Import>>;
 
 /// The layers of crates, the lowest first.
@@ -102,7 +103,7 @@ fn test_modules(source: &Source) -> Vec<Vec<String>> {
     modules.map(|module| path(module.ident.to_string())).collect()
 }
 
-/// The module that a file holds, as names from the crate's root; nothing for programs and build scripts.
+/// The module in a file, as names from the crate's root; nothing for programs and build scripts.
 fn module_path(folder: &str, path: &str) -> Option<Vec<String>> {
     let path = path.strip_prefix(folder)?.strip_prefix("/src/")?.strip_suffix(".rs")?;
     if path.starts_with("bin/") {
@@ -142,7 +143,7 @@ fn graph_of(sources: &[Source]) -> Graph {
     graph
 }
 
-/// The names that a root file passes on, and the modules they come from.
+/// The names that a root file re-exports, and the modules that define them.
 fn passed_on(root: &syn::File, modules: &BTreeSet<&str>) -> Vec<(String, String)> {
     let mut names = Vec::new();
     for item in &root.items {
@@ -165,7 +166,7 @@ fn passed_on(root: &syn::File, modules: &BTreeSet<&str>) -> Vec<(String, String)
     names
 }
 
-/// Every path of a `use`; that of a renamed name ends with the new one.
+/// All paths of a `use`. The path of a renamed name ends with the new name.
 fn leaves(tree: &UseTree) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut waiting = vec![(Vec::new(), tree)];
@@ -213,7 +214,7 @@ impl Reader {
         self.paths.push((base, line));
     }
 
-    /// Paths in a macro's tokens: a name, then two colons and a name, and so on.
+    /// Reads paths in a macro's tokens: a name, two colons, a name, and so on.
     fn read_tokens(&mut self, tokens: TokenStream) {
         let mut names: Vec<String> = Vec::new();
         let (mut line, mut colons) = (0, 0);
@@ -284,7 +285,7 @@ fn attributes_of(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether this is `#[cfg(test)]` or the like.
+/// Whether this attribute is `#[cfg(test)]` or contains it.
 fn is_for_tests(attribute: &Attribute) -> bool {
     let list = attribute.meta.require_list();
     attribute.path().is_ident("cfg") && list.is_ok_and(|list| names_test(list.tokens.clone()))
@@ -298,7 +299,7 @@ fn names_test(tokens: TokenStream) -> bool {
     })
 }
 
-/// The modules that reach each other, in groups.
+/// The groups of modules that reach each other.
 fn cycles(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> =
         graph.keys().map(|module| (module, reachable(graph, module))).collect();

@@ -1,17 +1,17 @@
-//! How long functions are. A ratchet: longer ones than [`LONGEST`] are listed with their length,
-//! and the list may only shrink.
+//! The rule about the length of functions. [`super::run`] calls [`check`] with all files.
 //!
-//! Tests are exempt: a table of cases is as long as it has cases.
+//! The rule is a ratchet: functions longer than [`LONGEST`] are listed with their length, and the list may only shrink.
+//! Tests are exempt, because a table of cases is as long as the number of its cases.
 //!
-//! The formatter puts a function's last bracket below its first word, which is all that is needed
-//! to measure it.
+//! The formatter puts a function's closing brace in the column of its first word. The rule relies on that to find the
+//! end of a function.
 
 use super::{File, Finding};
 
-/// Longer functions are listed.
+/// Functions with more lines than this must be listed.
 const LONGEST: usize = 60;
 
-/// Functions that are longer, and how long: tables, most of them.
+/// The longer functions and their lengths. Most of them are tables.
 const LISTED: &[(&str, &str, usize)] = &[("crates/interpreter/src/dispatch.rs", "run", 229)];
 
 /// A function's name, place and length.
@@ -61,7 +61,7 @@ fn functions(text: &str) -> impl Iterator<Item = Function<'_>> {
     })
 }
 
-/// The name behind `fn`, if a function begins on this line.
+/// The name after `fn`, if a function begins on this line.
 fn function_name(line: &str) -> Option<&str> {
     let before_name = line.trim_start().split_once("fn ")?;
     let qualifiers =
@@ -75,7 +75,7 @@ fn function_name(line: &str) -> Option<&str> {
         .filter(|name| !name.is_empty())
 }
 
-/// Whether a declaration ends on this line, or the whole function.
+/// Whether a declaration or a whole function ends on this line.
 fn ends_without_body(line: &str) -> bool {
     function_name(line).is_some() && (line.ends_with(';') || line.ends_with('}'))
 }

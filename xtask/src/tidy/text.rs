@@ -1,11 +1,12 @@
-//! What every text looks like.
+//! The rules about the text of each file: its description, its lines, and its length. [`super::run`] calls [`check`]
+//! for each file.
 
 use super::{File, Finding};
 
 /// Signs of unfinished work.
 const UNFINISHED: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
-/// Sources longer than this are two.
+/// The most lines of a source file.
 const LONGEST_FILE: usize = 1000;
 
 /// The longest line of hand-written text that is not a table.
@@ -41,7 +42,7 @@ pub fn check(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// A row of a table in documentation, which cannot be broken.
+/// Whether this line is a row of a table in documentation, which cannot be broken.
 fn is_table_row(line: &str) -> bool {
     line.trim_start().starts_with("//! |")
 }

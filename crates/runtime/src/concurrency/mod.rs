@@ -1,4 +1,4 @@
-//! Strands, vats and all that they do with each other. Workers, primitives and tiers call it.
+//! Strands, vats, and all operations that concern several strands. Workers, primitives and tiers call it.
 //!
 //! | part | modules |
 //! |---|---|

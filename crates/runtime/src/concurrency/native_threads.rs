@@ -1,5 +1,5 @@
-//! Native threads that the program has made, and the main thread that the embedder lends. Primitives start them; each runs
-//! a bound worker ([`crate::state::affinity`] explains their use).
+//! Native threads that the program has made, and the main thread that the embedder lends. Primitives start them; each
+//! runs a bound worker. Their use is in [`crate::state::affinity`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The concurrency layer's part of the VM.
+//! The concurrency layer's part of the VM. The modules of this layer get it by [`Vm::concurrency`].
 
 use std::sync::LazyLock;
 

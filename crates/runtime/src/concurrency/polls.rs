@@ -1,4 +1,4 @@
-//! The slow path of polls: a tier calls it before an instruction when the thread was asked for something.
+//! The slow path of polls. A tier calls it before an instruction if another thread has made a request of its thread.
 
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::worker;

@@ -1,5 +1,5 @@
-//! The collector's view of the VM: it asks for roots through this. The boot registers it with the heap;
-//! [`crate::state::roots`] says what the roots are.
+//! The collector's view of the VM: the heap asks for roots through this trait implementation. The boot registers it
+//! with the heap; the roots themselves are in [`crate::state::roots`].
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Stalls: strands that wait in vain, and the report about them. The worker that finds no more work calls it, and so
-//! does the collector for lost strands.
+//! Stalls: strands that wait in vain, and the report about them. A worker that finds no more work calls it, and the
+//! collector calls it for lost strands.
 //!
 //! When no item is ready and none is expected from outside, every remaining strand waits for another one: a *deadlock*,
 //! which ends the program. A strand that no root reaches can never be woken: the collector finds it, and frees it. It

@@ -1,4 +1,5 @@
-//! Values: which objects are deeply immutable, so that vats may share them.
+//! Values: the objects that are deeply immutable, so that vats may share them. The end of an initializer checks here
+//! whether an instance is a value; isolation and the primitives ask for the result.
 //!
 //! Objects lead to others through their slots and elements, and through their classes: methods reach the object around
 //! their text, which may be that of a superclass or of a mixin. So a class leads to the object around it, its superclass

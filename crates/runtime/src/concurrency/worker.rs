@@ -1,4 +1,5 @@
-//! Workers: the loop in which a native thread takes ready items and runs them. The scheduler and `squall` start it.
+//! Workers: the loop in which a native thread takes ready items and runs them. The scheduler starts it on each native
+//! thread, and `squall` on the calling one.
 //!
 //! A worker runs one item at a time: a vat that it then owns, or a strand that needs no owner. It continues until the
 //! program ends, or until the event that its caller waits for has come.

@@ -1,4 +1,5 @@
-//! Calls: all parts of sends beyond a hit in an inline cache, for all tiers. The interpreter calls them as slow paths.
+//! Calls: all parts of sends beyond a hit in an inline cache. Tiers call these functions as the slow paths of their
+//! instructions for sends, calls and returns.
 //!
 //! These functions work on [`Thread::state`]. On entry it stands at the instruction in progress; on exit it stands
 //! where execution continues: in a callee, after the instruction, or in a handler. A tier saves its registers, calls,

@@ -1,5 +1,5 @@
-//! Faults: the names by which typed code knows exceptions. Unwinding asks whether an exception is one;
-//! [`crate::concurrency::processes::faults`] raises and boxes them for typed code.
+//! Faults: the names by which typed code knows exceptions. [`super::unwind`] asks whether an exception belongs to a
+//! fault; [`crate::concurrency::processes::faults`] raises and boxes exceptions for typed code.
 
 use squall_bytecode::module::Fault;
 

@@ -1,5 +1,5 @@
-//! The change from bare to guarded accesses while a strand runs: the tier has a loop for each, and goes on in the other
-//! one. Calls and polls ask whether it is time ([`crate::concurrency::transactions::guarding`] says why).
+//! The change from bare to guarded accesses while a strand runs. Calls, polls and workers ask here whether the tier must
+//! go on in its loop for guarded accesses ([`crate::concurrency::transactions::guarding`] gives the reason).
 
 use crate::execution::calls;
 use crate::state::thread::{Stop, Thread};

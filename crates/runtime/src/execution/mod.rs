@@ -1,4 +1,4 @@
-//! Running guest code: calls, returns, unwinding and traces. The tiers call it for everything that is not in their own
+//! Running guest code: calls, returns, unwinding and traces. The tiers call it for all work that is not on their own
 //! fast paths.
 //!
 //! The layer above serves the requests of calls to other strands, transactions and sandboxes, through the

@@ -1,13 +1,14 @@
 //! Stack traces: the active activations, innermost first, with file, line and column. Exceptions record one when they
 //! are signalled.
 //!
-//! A trace ends with where the strand comes from: the call that started it, or that sent the message.
+//! A trace ends with the origin of the strand: the call that started it, or that sent its message.
 //!
-//! A signalled exception remembers the active activations, in a slot that only the VM knows: an array of functions and
-//! pcs, two elements for each activation. Functions are immortal, and their addresses read as small integers. They
-//! become text on request only.
+//! A signalled exception refers to the record in a slot that only the VM knows: an array of functions and pcs, two
+//! elements for each activation. Functions are immortal, and their addresses read as small integers. The record becomes
+//! text on request only.
 //!
-//! Of a deep stack, both ends are kept: the inner one shows the mistake, the outer one the way to it.
+//! Of a deep stack, both ends are recorded: the inner end shows the mistake, the outer end shows how the program came
+//! there.
 
 use std::fmt::Write;
 

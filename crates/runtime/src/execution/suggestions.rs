@@ -1,12 +1,13 @@
-//! Suggestions: the intended message for one that was not understood, as a line before the trace of the exception.
+//! Suggestions: the message that a misspelt one may have meant, as a line before the trace of an exception.
+//! [`super::stack_traces`] asks for it.
 //!
-//! In this order:
+//! The first of these cases that applies gives the suggestion:
 //!
 //! 1. there is a member of this name, but it is private or protected;
 //! 2. the message assigns a slot that is immutable;
 //! 3. a member of the receiver, or of the objects around it, has nearly this name.
 //!
-//! All of it is found in the receiver's class, which never changes, so exceptions of other vats may be explained as well.
+//! All facts are in the receiver's class, which never changes, so exceptions of other vats may be explained as well.
 
 use squall_bytecode::module::Visibility;
 use squall_heap::Word;

@@ -1,5 +1,5 @@
-//! Leaving activations otherwise than by a return: exceptions, returns from closures, and the
-//! `ensure:` blocks on the way.
+//! Unwinding: leaves activations other than by a return, for exceptions and returns from closures, and runs the
+//! `ensure:` blocks on the way. Tiers, calls and the primitives for exceptions call it.
 //!
 //! Exceptions of the dialect unwind before their handler runs and are never resumed. So a signal first *searches* the
 //! stack, with no guest code running, for a catch region whose class matches; if there is none the stack is still whole

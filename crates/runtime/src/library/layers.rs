@@ -1,4 +1,5 @@
-//! Putting the layers together: `squall` and tests make a VM here.
+//! Puts the layers together: makes a VM in which the upper layers have registered themselves with the lower ones.
+//! `squall` and tests call it.
 
 use squall_heap::HeapError;
 use squall_scheduler::Scheduler;

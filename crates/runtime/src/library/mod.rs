@@ -1,5 +1,5 @@
-//! The library's floor: the primitives that kernel modules call, and the boot that makes the VM and the kernel. `squall`
-//! and the kernel's modules call it.
+//! The top layer: the primitives that the library's modules call, and the boot that makes the VM and the kernel.
+//! `squall` starts the boot; tiers call the primitives through the functions that name them.
 //!
 //! | module | what it is about |
 //! |---|---|

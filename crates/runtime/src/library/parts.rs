@@ -1,4 +1,4 @@
-//! The library's part of the VM.
+//! The library layer's part of the VM: data that primitives share. They get it by [`Vm::library`].
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,4 @@
-//! The classes and layouts that the VM itself knows. The boot makes them, and all parts of the runtime compare with
-//! them.
+//! The classes and layouts that the VM itself knows. The boot makes them, and all layers compare with them.
 //!
 //! Immediate objects have no header, and strings, arrays and closures are made by the VM, so their
 //! layouts are constants. Each belongs to a class that the kernel library declares under the same

@@ -1,8 +1,7 @@
-//! Typed instructions specialised by the types of their registers, when a function is linked.
+//! Specialises typed instructions by the types of their registers. [`super::module`] calls it when it links a function.
 //!
-//! The forms are in [`squall_bytecode::codes::typed_forms`].
-//!
-//! One form is no matter of speed: `move` of a list has to mark it, see [`crate::objects::typed`].
+//! The forms are in [`squall_bytecode::codes::typed_forms`]. One form is needed for correctness: `move` of a list has
+//! to mark the list, see [`crate::objects::typed`].
 
 use squall_bytecode::codes::typed_forms::*;
 use squall_bytecode::decode::{Instruction, instructions};

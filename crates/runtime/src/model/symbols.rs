@@ -1,4 +1,4 @@
-//! Interned names: selectors, slot names, class names.
+//! Interned names: selectors, slot names, class names. The loader, lookups and reflection intern names here.
 //!
 //! A [`Symbol`] is an index; equal texts have equal symbols for the life of the process, so the
 //! lookup machinery compares and hashes numbers. The guest's symbol objects are made on demand and

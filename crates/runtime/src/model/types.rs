@@ -1,5 +1,5 @@
-//! Types at run time: interned once for the whole process, so that two types are the same if their
-//! addresses are, whichever modules they come from.
+//! Types at run time. The loader interns them once for the whole process, so two types are the same if their addresses
+//! are, whichever modules they come from; typed instructions and boxing read them.
 //!
 //! A module's type table is interned row by row when the module is loaded; each row refers to
 //! earlier ones, so a look-up compares addresses only and nothing here follows a type to its depth.

@@ -1,5 +1,5 @@
-//! Arrays: objects in array format with a size and elements, indexed from 1. The primitives for arrays and the machine
-//! itself access them here.
+//! Arrays: objects in array format with a size and elements, indexed from 1. The primitives for arrays, and the parts
+//! of the VM that make arrays, access them here.
 //!
 //! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
 //! Arrays of values can be read by every vat and are never written.

@@ -1,4 +1,5 @@
-//! Closures, contexts, and the markers of activations that closures return from.
+//! Closures, contexts, and the markers of activations that closures return from. Tiers make them, and calls and
+//! unwinding read them.
 //!
 //! A closure is an array: first the address of its function, which is aligned and so reads as a
 //! small integer, then the captured values. A context is an array of variables. A home marker has

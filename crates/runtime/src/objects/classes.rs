@@ -1,4 +1,5 @@
-//! Class objects: makes and instantiates them. The interpreter and the primitives call it.
+//! Class objects: makes and instantiates them. The tiers' instructions for classes, the boot and the primitives call
+//! it.
 //!
 //! A class object is an ordinary object with five slots. The first holds its behavior's address,
 //! which is aligned and so reads as a small integer to the collector.

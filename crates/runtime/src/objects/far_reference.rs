@@ -1,4 +1,4 @@
-//! Far references as objects: how to tell one, and where it leads. Messages, isolation and traces read them.
+//! Far references: the test for one, and its target. Messages, isolation and traces call these functions.
 
 use squall_heap::{Object, Word};
 

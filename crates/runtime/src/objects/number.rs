@@ -1,4 +1,5 @@
-//! Numbers: integers of any size, and doubles, behind one word each.
+//! Numbers: integers of any size, and doubles, behind one word each. Tiers and the primitives for numbers read and make
+//! them here.
 //!
 //! Integers of 61 bits are immediate, larger ones are byte objects: the two's complement digits,
 //! least significant byte first, as few as possible. Doubles are immediate unless their exponent

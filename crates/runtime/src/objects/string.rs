@@ -1,4 +1,5 @@
-//! Strings and symbols: immutable sequences of Unicode code points.
+//! Strings and symbols: immutable sequences of Unicode code points. The primitives for strings, and the parts of the VM
+//! that make texts, use it.
 //!
 //! The code points of one string all take the same space, one, two or four bytes, as the largest one needs (as in
 //! Python, PEP 393). So most strings take a byte per character, and indexing is constant-time and counts code points.

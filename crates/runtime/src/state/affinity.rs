@@ -1,4 +1,5 @@
-//! Affinity: strands and vats that run on one native thread only.
+//! Affinity: strands and vats that run on one native thread only. Workers ask here whether a strand is at home, and the
+//! primitives of native threads bind strands here.
 //!
 //! A strand's *home* is one native thread, a bound worker of the scheduler; without a home the strand may run on all
 //! ordinary workers. The home is the first of these three that is set:
@@ -10,13 +11,13 @@
 //! | its vat has a home | the strand that made the actor | good |
 //!
 //! Any thread may change a strand's binding at any time. A worker that is about to run a strand checks whether the
-//! strand is at home, and otherwise sends it there (`vat.rs`, `worker.rs`).
+//! strand is at home, and otherwise sends it home (`vat.rs`, `worker.rs`).
 //!
 //! The process's *main* thread is one of the native threads if the embedder lends it
-//! ([`lend_main_thread`](crate::concurrency::native_threads::lend_main_thread)): libraries for user interfaces insist on
-//! it. It attaches itself when it is first needed. The program makes the others, which start at once, and end when the
-//! collector has found that nothing refers to the guest's object for them; a strand or vat whose home they are counts
-//! as a reference.
+//! ([`lend_main_thread`](crate::concurrency::native_threads::lend_main_thread)): libraries for user interfaces need it.
+//! It attaches itself when it is first needed. The program makes the others, which start at once. A native thread ends
+//! when the collector has found that nothing refers to its guest object; a strand or vat at home on it counts as a
+//! reference.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

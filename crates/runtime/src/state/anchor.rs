@@ -1,5 +1,5 @@
-//! Anchors as state: a strand that C has called refers to the place where its native thread waits. How they are used is
-//! in [`crate::concurrency::foreign::anchor`].
+//! Anchors as state: a strand that C has called refers to the place where its native thread waits. Callbacks and
+//! workers use anchors through [`crate::concurrency::foreign::anchor`], which describes the protocol.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;

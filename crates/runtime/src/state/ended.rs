@@ -1,4 +1,5 @@
-//! The end of the program, as every native thread sees it: polls and workers look at it.
+//! The end of the program, and its exit code. The primitives and the main turn set it; polls and workers on every
+//! native thread read it.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 

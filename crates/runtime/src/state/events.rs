@@ -1,11 +1,11 @@
-//! Events: conditions that a native thread blocks for when it cannot run another strand meanwhile. `guarding` and
-//! `memory` use them.
+//! Events: conditions that a native thread blocks for when it cannot run another strand meanwhile. Guarding and the
+//! memories of transactions use them.
 //!
-//! Waits are rare, and the events frequent: so one load tells that no thread waits.
+//! Waits are rare and events are frequent, so one load tells a frequent event that no thread waits.
 //!
-//! Protocol: a thread that [waits](Event::wait_until) counts itself and then checks the condition; a thread that makes
-//! the condition true [tells](Event::tell) afterwards, which checks the count. The fences in between ensure that one of
-//! the two finds the other ([`crate::state::fences`]).
+//! Protocol: a thread that [waits](Event::wait_until) counts itself and then checks the condition. A thread that makes
+//! the condition true calls [`Event::tell`] afterwards, which checks the count. The fences in between ensure that one
+//! of the two sees the other ([`crate::state::fences`]).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,5 +1,5 @@
-//! Fences of which one side is nearly free. The status of strands, the limit of threads and the events of transactions
-//! use them.
+//! Fences of which one side costs nearly nothing. The status of strands, the limit of threads and the events of
+//! transactions use them.
 //!
 //! Two threads that each store and then load the other's location need a fence between the two accesses, or neither may
 //! see the other's store. If one side does this often and the other one seldom, the frequent side uses [`light`], a

@@ -1,5 +1,5 @@
-//! Items of run queues, and keys of timers: the scheduler hands them to workers. Any layer makes items; the worker's loop
-//! ([`crate::concurrency::worker`]) runs them.
+//! Items of run queues, and keys of timers. Any layer makes items, the scheduler hands them to workers, and the
+//! worker's loop ([`crate::concurrency::worker`]) runs them.
 
 use std::num::NonZeroUsize;
 

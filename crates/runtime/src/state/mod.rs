@@ -1,8 +1,8 @@
 //! The state of a running VM: the VM, its native threads, strands, vats and stacks, with the protocols that say which
-//! thread may touch what. All layers above read and change it.
+//! thread may access which data. All layers above read and change it.
 //!
-//! Most of these types refer to each other, so they share a layer. Here are the data and its invariants; what is done with
-//! it is above.
+//! Most of these types refer to each other, so they share a layer. This layer has the data and its invariants; the
+//! layers above have the operations.
 //!
 //! | part | modules |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! The code of primitives: functions of a thread and a window. The model below stores their addresses; here they are made
-//! and called, so the type is right by construction.
+//! The code of primitives: functions of a thread and a window. The tables of primitives make it and tiers call it
+//! through this module; the model stores the address only, so the type is right by construction.
 
 use crate::model::outcome::Outcome;
 use crate::model::primitive::{Code, Primitive, Shape};

@@ -1,4 +1,5 @@
-//! The collector's view of the runtime: which words are roots.
+//! The collector's view of the runtime: the words that are roots. The heap asks [`crate::concurrency::root_source`] for
+//! roots at each collection, which visits them through this module.
 //!
 //! | root | visited |
 //! |---|---|
@@ -12,13 +13,13 @@
 //! | the objects of strands that wait because of a transaction | at every collection |
 //! | the objects of sandboxes | in nursery collections; in full ones, if something belongs to them |
 //! | the objects that native code of the embedder holds, the objects of the strands of its calls | at every collection |
-//!
-//! Parked strands are no roots: their possible wakers refer to their objects, and scanning the object visits the
-//! frames. Only the main strand is a root, so that reports can describe its wait. The frames and the young object of a
-//! strand can change only while the strand runs, so a nursery collection skips a strand that has not run since the last
+//! Parked strands are not roots: the objects that can wake them refer to their objects, and scanning a strand object
+//! visits the frames. The main strand alone is a root, so that reports can describe its wait. The frames and the young
+//! object of a strand change only while the strand runs, so a nursery collection skips a strand that has not run since
+//! the last collection.
 //! collection.
-//!
-//! Constants never change once made, and everything that survives a collection is old, which is
+//! Constants never change once made, and every object that survives a collection is old, so a nursery collection needs
+//! only the new constants.
 //! why a nursery collection needs only the new ones.
 
 use std::collections::HashMap;

@@ -1,7 +1,8 @@
-//! What the lower layers ask of the concurrency layer, which registers it when the VM is made.
+//! The services of the concurrency layer for the layers below it. Calls and unwinding use them;
+//! [`crate::concurrency::services`] implements them and registers itself when the VM is made.
 //!
-//! Execution runs one strand. Where a call concerns other strands, a transaction or a sandbox, it calls a method here.
-//! None of them is on a tier's fast path.
+//! Execution runs one strand. If a call concerns other strands, a transaction or a sandbox, it calls a method here. No
+//! service is on a tier's fast path.
 
 use squall_heap::{Object, Word};
 

@@ -1,5 +1,5 @@
-//! The primitives of the modelled protocols: the standard library's atomics, or loom's when the interleavings are
-//! explored.
+//! The primitives of the modelled protocols: the standard library's atomics, or loom's in the models. The modules with
+//! such protocols (`status`, `ownership`) import them from here.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::atomic::AtomicU64;

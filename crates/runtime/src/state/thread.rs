@@ -1,9 +1,8 @@
 //! A thread: one native thread's context for running guest code.
 //!
-//! While a tier runs, it keeps pc, frame and function in its own variables. Before it calls
-//! anything that can look at the stack or reach a GC point it saves them in [`Thread::state`]; the
-//! collector, traces and unwinding read them there. A primitive's arguments are no part of a frame
-//! yet: [`Thread::window`] names them.
+//! While a tier runs, it keeps pc, frame and function in its own variables. Before it calls anything that can look at
+//! the stack or reach a GC point, it saves them in [`Thread::state`]; the collector, traces and unwinding read them
+//! there. The arguments of a primitive are not part of a frame yet: [`Thread::window`] has their place.
 //!
 //! Protocol: all fields belong to the thread itself, except [`Thread::limit`], by which other threads make it come to
 //! its next poll, and [`Thread::requests`], which has their requests.

@@ -1,9 +1,10 @@
-//! Reports of events while a program runs: messages, inline caches, collections. `--trace` switches them on.
+//! Reports of events while a program runs: messages, inline caches, collections. The option `--trace` selects them, and
+//! slow paths write them.
 //!
-//! They cost nothing unless they are wanted: only slow paths look at the choice. For a report of
+//! Reports cost nothing unless they are selected, because only slow paths look at the selection. For a report of
 //! every message, inline caches are not filled, so that every message takes the slow path.
 //!
-//! Nothing is reported before the platform exists: the boot is the machine's own business.
+//! There are no reports before the platform exists: the boot is not a part of the program.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
-//! Calls: which functions they reach, and what these answer.
+//! Calls: the functions that a call reaches, and the value of the call. [`super::expressions`] evaluates calls with
+//! this module.
 //!
-//! A call whose receiver has an unknown type reaches all methods of that name that would take the
-//! arguments. A function that nobody knows is believed to let the collector run if it gets the right to.
+//! A call on a receiver of unknown type reaches all methods of its name that accept the arguments. A call of an unknown
+//! function is a GC point if an argument gives the right to collect.
 
 use std::rc::Rc;
 
@@ -15,17 +16,17 @@ use super::summaries::Bearing;
 use super::types::Type;
 use super::values::{Callable, Value};
 
-/// What a path calls.
+/// What a path in a call stands for.
 pub enum Callee {
     /// One of these functions.
     Functions(Vec<FunctionId>),
-    /// A struct or an enum's variant is made.
+    /// The constructor of a struct or of an enum's variant.
     Constructor(Type),
-    /// Something of a library: the type, if there is one, and the name.
+    /// A function of a library: its type, if it has one, and its name.
     Foreign(Option<Type>, String),
 }
 
-/// What makes words that are no pointers.
+/// Functions of `Word` whose results are not pointers.
 const IMMEDIATE: &[&str] =
     &["from_bool", "from_double", "from_small_integer", "from_small_integer_unchecked", "special"];
 
@@ -67,7 +68,7 @@ impl<'p> Evaluator<'p> {
         value
     }
 
-    /// What a path calls.
+    /// Resolves the path of a call.
     pub fn callee(&self, path: &syn::ExprPath) -> Callee {
         let all = names(&path.path);
         let (name, of) = all.split_last().expect("a path has a name");
@@ -123,7 +124,8 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// The methods of a type with this name: its own, or those of what it leads to.
+    /// The methods of this name that belong to a type: its own, those of its traits, or those of the type that it
+    /// dereferences to.
     pub fn methods_of(&self, ty: &Type, name: &str) -> Vec<FunctionId> {
         let mut ty = ty.peeled().clone();
         loop {
@@ -166,7 +168,8 @@ impl<'p> Evaluator<'p> {
         let is_open = !all.iter().any(|argument| argument.bears);
         let pending = match is_open {
             true => pending,
-            // The arguments are words when the receiver is a failure, too.
+            // The arguments are evaluated before the receiver's result is tested, so they are there if it is a failure,
+            // too.
             false => self.settled(Value { pending, ..Value::unknown() }).pending,
         };
         let receiver = self.still_valid(receiver, epoch, line_of(&call.receiver));
@@ -201,7 +204,8 @@ impl<'p> Evaluator<'p> {
         self.call_functions(&candidates, all, explicit, line)
     }
 
-    /// What a method is called on; whether it is a failure is left open by some methods.
+    /// The receiver of a method. Some methods do not test whether the receiver is a failure: these leave the GC point
+    /// of that case pending, as the second result.
     fn receiver(&mut self, mut value: Value<'p>, name: &str) -> (Value<'p>, Option<Point>) {
         const LEAVING_OPEN: &[&str] = &[
             "map",
@@ -225,7 +229,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// The methods of this name that would take these arguments.
+    /// The methods of this name that accept these arguments.
     fn fitting(&self, name: &str, arguments: &[Value<'p>]) -> Vec<FunctionId> {
         let fits = |id: &FunctionId| {
             let inputs = &self.program.functions[id.0].inputs[1..];
@@ -241,7 +245,7 @@ impl<'p> Evaluator<'p> {
         self.by_name(name).into_iter().filter(fits).collect()
     }
 
-    /// Calls what a value is.
+    /// Calls a value, such as a closure or a function pointer.
     pub fn call_value(
         &mut self,
         callee: &Value<'p>,
@@ -264,7 +268,7 @@ impl<'p> Evaluator<'p> {
             Some(Callable::Parameter(index)) => {
                 self.calls_parameter(*index, false);
                 if self.summaries[self.id.0].collecting[*index] {
-                    self.collect(line, "what it is given", false);
+                    self.collect(line, "its function parameter", false);
                 }
                 let Some(declared) = declared else { return Value::unknown() };
                 let bears = self.program.bears(&declared.output);
@@ -273,29 +277,30 @@ impl<'p> Evaluator<'p> {
             None => match declared {
                 Some(declared) => {
                     if declared.collects {
-                        self.collect(line, "a function that it gets", true);
+                        self.collect(line, "a function that is passed to it", true);
                     }
                     let bears = self.program.bears(&declared.output);
                     self.value(declared.output, bears)
                 }
                 None => {
-                    self.call_stranger(&arguments, "a function that nobody knows", line);
+                    self.call_unknown(&arguments, "an unknown function", line);
                     self.value(Type::Unknown, bears)
                 }
             },
         }
     }
 
-    /// The function that is looked at calls one of its parameters, now or after the collector has run.
+    /// The function under analysis calls one of its parameters. `after` says that the collector may have run before the
+    /// call.
     fn calls_parameter(&mut self, index: usize, after: bool) {
         if self.epoch() > 0 || after {
             self.summary.calls_after[index] = true;
         }
     }
 
-    /// A function that nobody knows may let the collector run if it gets the right to.
-    fn call_stranger(&mut self, arguments: &[Value<'p>], name: &str, line: usize) {
-        // What only moves what it gets.
+    /// An unknown function may let the collector run if an argument gives the right to collect.
+    fn call_unknown(&mut self, arguments: &[Value<'p>], name: &str, line: usize) {
+        // Functions that only move their arguments.
         const HARMLESS: &[&str] = &["from", "from_mut", "from_ref", "new", "write"];
         if HARMLESS.contains(&name) {
             return;
@@ -305,7 +310,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Calls one of these functions.
+    /// Calls one of these functions. The result covers all of them.
     pub fn call_functions(
         &mut self,
         found: &[FunctionId],
@@ -363,7 +368,7 @@ impl<'p> Evaluator<'p> {
         Value { pending, ..self.value(function.output.with(&bindings), bears) }
     }
 
-    /// Gives what can be called among the arguments to the function; whether one answers words.
+    /// Passes the callable arguments to the function. Answers whether one of them answers words.
     fn lend_all(
         &mut self,
         id: FunctionId,
@@ -391,7 +396,7 @@ impl<'p> Evaluator<'p> {
                 self.lends.push((id, index));
             }
             if let Type::Function(formal) = formal.peeled() {
-                // What is not known, but was made of no words, is something without words.
+                // A value of unknown type that was made of no words gets a type that holds none.
                 let ty = if value.ty == Type::Unknown && !value.bears {
                     Type::foreign("_")
                 } else {
@@ -415,7 +420,7 @@ impl<'p> Evaluator<'p> {
         parameters.map(|parameter| parameter.ident.to_string()).zip(types).collect()
     }
 
-    /// Gives something that can be called to a function, which calls it.
+    /// Passes a callable argument to a function, which calls it.
     fn lend(
         &mut self,
         callable: &Callable<'p>,
@@ -451,7 +456,7 @@ impl<'p> Evaluator<'p> {
         self.run(callable, &inputs, line, formal.is_once)
     }
 
-    /// Calls something of a library.
+    /// Calls a function of a library.
     fn call_foreign(
         &mut self,
         of: Option<Type>,
@@ -476,7 +481,7 @@ impl<'p> Evaluator<'p> {
                 return self.call_functions(&found, arguments, None, line);
             }
             "take" | "replace" => {
-                // What is taken out of a place that the collector knows is a word.
+                // The place is not a local, so it is a root: the value that is taken out of it may be a word.
                 let takes = bears || arguments.first().is_some_and(|from| from.place.is_none());
                 return self.value(first().peeled().clone(), takes);
             }
@@ -493,7 +498,7 @@ impl<'p> Evaluator<'p> {
             }
             .bears;
         }
-        self.call_stranger(&arguments, name, line);
+        self.call_unknown(&arguments, name, line);
         let ty = match (of, name) {
             (Some(ty), "new" | "from" | "with_capacity" | "default" | "empty") => ty,
             (_, "from_ref" | "from_mut" | "identity") => first(),
@@ -506,7 +511,7 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// Whether a value of one type could be passed as the other.
+/// Whether a value of the type `actual` could be passed as `formal`.
 fn could_be(formal: &Type, actual: &Type) -> bool {
     match (formal.peeled(), actual.peeled()) {
         (Type::Own(formal, _), Type::Own(actual, _)) => formal == actual,

@@ -1,4 +1,5 @@
-//! Closures: their bodies are looked at where they are run, with what is known there.
+//! Calls of closures. A closure's body is evaluated at the call, with the state there; [`super::calls`] calls this
+//! module for each argument or local that is callable.
 
 use std::rc::Rc;
 
@@ -8,7 +9,7 @@ use super::types::Type;
 use super::values::{Callable, LocalId, Value};
 
 impl<'p> Evaluator<'p> {
-    /// Runs what can be called, once or any number of times.
+    /// Runs a callable once, or any number of times.
     pub fn run(
         &mut self,
         callable: &Callable<'p>,
@@ -34,7 +35,7 @@ impl<'p> Evaluator<'p> {
         value
     }
 
-    /// Runs what can be called at another time, when the collector has run.
+    /// Runs a callable that is stored and called later: the collector may have run before the call.
     pub fn run_later(
         &mut self,
         callable: &Callable<'p>,
@@ -50,7 +51,7 @@ impl<'p> Evaluator<'p> {
         Value::unknown()
     }
 
-    /// Runs a closure's body here.
+    /// Evaluates a closure's body in the current state.
     pub fn run_closure(
         &mut self,
         closure: &'p syn::ExprClosure,
@@ -94,7 +95,7 @@ impl<'p> Evaluator<'p> {
         Value { ty, bears, place: None, pending, ..value }
     }
 
-    /// Reports that words were made one after the other, while making one may move those before it.
+    /// Reports a series of words in which making one word may move the objects of the words before it.
     pub fn gathered(&mut self, line: usize) {
         let callee = Rc::from("making the next one");
         let name = "elements that are gathered".to_owned();

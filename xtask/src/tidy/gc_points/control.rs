@@ -1,4 +1,5 @@
-//! Branches and loops.
+//! Branches and loops: the part of the evaluator that copies the state at a branch, joins the states where branches
+//! meet, and repeats loops. [`super::expressions`] evaluates control structures with it.
 
 use syn::Expr;
 
@@ -7,12 +8,12 @@ use super::flow::{Flow, join};
 use super::types::Type;
 use super::values::Value;
 
-/// Loops are gone through so often at most.
+/// The most rounds that a loop is evaluated.
 const ROUNDS: usize = 4;
 
 impl<'p> Evaluator<'p> {
-    /// Looks at a condition. What is known if it holds is in `flow` then; if it does not, in the answer.
-    /// What patterns in it bind is defined in the current scope.
+    /// Evaluates a condition. Afterwards `flow` is the state if the condition holds; the result is the state if it does
+    /// not. The names that patterns in the condition bind are defined in the current scope.
     fn condition(&mut self, condition: &'p Expr) -> Option<Flow> {
         match condition {
             Expr::Let(binding) => {
@@ -50,7 +51,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// A branch whose value is the answer of the function or closure.
+    /// An `if` in tail position: its value is the result of the function or closure.
     pub fn tail_branch(&mut self, branch: &'p syn::ExprIf) {
         let start = self.locals.len();
         let fails = self.scoped(|this| {
@@ -81,7 +82,7 @@ impl<'p> Evaluator<'p> {
         self.meet(after_then, then, otherwise)
     }
 
-    /// Joins a way with the current one; each has a value.
+    /// Joins another branch's state and value with the current ones.
     fn meet(&mut self, flow: Option<Flow>, value: Value<'p>, own: Value<'p>) -> Value<'p> {
         let value = match (&flow, &self.flow) {
             (Some(_), Some(_)) => value.or(own),
@@ -92,7 +93,7 @@ impl<'p> Evaluator<'p> {
         value
     }
 
-    /// Looks at the cases of a `match`.
+    /// Evaluates the cases of a `match`; `case` evaluates each body.
     fn cases(&mut self, choice: &'p syn::ExprMatch, mut case: impl FnMut(&mut Self, &'p Expr)) {
         let subject = self.open(&choice.expr);
         let mut next = self.flow.clone();
@@ -115,7 +116,7 @@ impl<'p> Evaluator<'p> {
         self.flow = None;
     }
 
-    /// A `match` whose value is the answer of the function or closure.
+    /// A `match` in tail position: its value is the result of the function or closure.
     pub fn tail_choice(&mut self, choice: &'p syn::ExprMatch) {
         self.cases(choice, |this, body| this.tail(body));
     }
@@ -177,8 +178,8 @@ impl<'p> Evaluator<'p> {
         })
     }
 
-    /// Goes through a loop until nothing new is learned. One round answers what is known if the loop ends at
-    /// its head.
+    /// Evaluates a loop until its state is stable. `round` evaluates the loop once, and answers the state in which the
+    /// loop ends at its head.
     fn repeat(
         &mut self,
         label: Option<&syn::Label>,
@@ -240,7 +241,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// A block with a label, which `break` leaves.
+    /// A block with a label, which `break` may leave.
     pub fn labelled(&mut self, block: &'p syn::ExprBlock) -> Value<'p> {
         let label = block.label.as_ref().map(|label| label.name.ident.to_string());
         if label.is_none() {
@@ -252,7 +253,7 @@ impl<'p> Evaluator<'p> {
         self.meet(own.breaks, own.value.unwrap_or_else(Value::unit), value)
     }
 
-    /// What `?` lets through.
+    /// The operator `?`: leaves the function with the failure, and answers the value of the success.
     pub fn attempt(&mut self, attempt: &'p syn::ExprTry) -> Value<'p> {
         let mut value = self.open(&attempt.expr);
         let failure = match value.ty.peeled() {

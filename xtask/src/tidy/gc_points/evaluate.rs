@@ -1,10 +1,10 @@
-//! Goes through the body of a function in the order in which it runs, and keeps account of the words
-//! that its locals and intermediate values hold.
+//! The evaluator of one function: it walks through the body in the order of execution and tracks which locals and
+//! intermediate values hold words. [`super::summaries`] runs it until the summaries of all functions are stable;
+//! [`super::findings`] runs it once more for the findings.
 //!
-//! Protocol: `flow` is what is known at the point that is being looked at, nothing if that cannot be
-//! reached. A branch copies it, and where ways meet they are joined; loops are gone through until
-//! nothing new is learned. A local's index counts from the outermost scope; scopes that end give their
-//! indices back.
+//! Protocol: `flow` is the state at the point under evaluation, and `None` if this point cannot be reached. A branch
+//! copies the state, and states are joined where branches meet. Loops are repeated until their state is stable. The
+//! index of a local counts from the outermost scope; the end of a scope releases the indices of its locals.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use super::summaries::{Bearing, Summary};
 use super::types::Type;
 use super::values::{Callable, LocalId, Value};
 
-/// Goes through one function.
+/// The state of the evaluation of one function.
 pub struct Evaluator<'p> {
     pub program: &'p Program,
     pub summaries: &'p [Summary],
@@ -28,51 +28,52 @@ pub struct Evaluator<'p> {
     pub locals: Vec<Local<'p>>,
     pub scopes: Vec<Vec<(String, LocalId)>>,
     pub loops: Vec<Loop<'p>>,
-    /// The function, and the closures inside of it that run.
+    /// The function, and the closures in it that are being evaluated, innermost last.
     pub frames: Vec<Frame<'p>>,
-    /// What was found out about the function.
+    /// The results about the function.
     pub summary: Summary,
-    /// Words that are used although they may be stale: by line and name.
+    /// Uses of words that may be stale, by line and name.
     pub findings: BTreeMap<(usize, String), Point>,
-    /// How many calls may have collected so far.
+    /// The number of evaluated calls that may collect.
     pub collections: usize,
-    /// Parameters of others that are given functions which may let the collector run.
+    /// Parameters of called functions that are given a function which may let the collector run.
     pub lends: Vec<(FunctionId, usize)>,
-    /// Whether a closure that was run uses words of what is around it.
+    /// Whether an evaluated closure uses words of the scopes around it.
     pub captured: bool,
 }
 
-/// A local.
+/// A local variable.
 pub struct Local<'p> {
     pub name: String,
     pub ty: Type,
     pub callable: Option<Callable<'p>>,
-    /// Whether getting its elements may collect.
+    /// Whether getting an element of it may collect.
     pub collects: bool,
 }
 
-/// What was learned at the ends of a function or closure.
+/// The states and values at the exits of a function or closure.
 pub struct Frame<'p> {
     pub exits: Option<Flow>,
-    /// The same where it answers `Err` or `None`.
+    /// The state at the exits that answer `Err` or `None`.
     pub failures: Option<Flow>,
     pub value: Option<Value<'p>>,
-    /// Locals before this one belong to what is around the closure.
+    /// Locals before this one belong to the scopes around the closure.
     pub first_local: LocalId,
-    /// Whether it uses words of what is around it.
+    /// Whether the closure uses words of the scopes around it.
     pub captures: bool,
 }
 
-/// A loop that is gone through.
+/// A loop under evaluation.
 pub struct Loop<'p> {
     pub label: Option<String>,
     pub breaks: Option<Flow>,
     pub value: Option<Value<'p>>,
-    /// What is known where it begins anew.
+    /// The state where the loop begins anew.
     pub again: Option<Flow>,
 }
 
-/// What is found out about a function, if its parameters hold words or do not.
+/// Evaluates a function. `parameters_bear` says whether its parameters hold words. Answers nothing for a function
+/// without a body.
 pub fn evaluate<'p>(
     program: &'p Program,
     summaries: &'p [Summary],
@@ -140,7 +141,7 @@ impl<'p> Evaluator<'p> {
         });
     }
 
-    /// The function or closure ends here with a value.
+    /// The function or closure ends here with this value.
     pub fn leave_by(&mut self, value: Value<'p>) {
         let Some(flow) = self.flow.take() else { return };
         let frame = self.frames.last_mut().expect("a body is in a frame");
@@ -161,7 +162,7 @@ impl<'p> Evaluator<'p> {
         });
     }
 
-    /// A value of a type, if it can hold words at all.
+    /// A value of a type. It bears words only if values of the type can.
     pub fn value(&self, ty: Type, bears: bool) -> Value<'p> {
         let bears = bears && self.program.may_bear(&ty);
         Value { bears, ..Value::plain(ty) }
@@ -180,7 +181,7 @@ impl<'p> Evaluator<'p> {
         id
     }
 
-    /// The local of this name, and its value.
+    /// The value of the local of this name.
     pub fn local(&mut self, name: &str, line: usize) -> Option<Value<'p>> {
         let mut scopes = self.scopes.iter().rev();
         let id = scopes
@@ -191,7 +192,7 @@ impl<'p> Evaluator<'p> {
         let name = local.name.clone();
         let state = self.flow.as_mut().and_then(|flow| flow.locals.get_mut(id));
         let bears = state.as_ref().is_some_and(|state| state.bears);
-        // One finding is enough for each local.
+        // One finding for each local is enough.
         let stale = state.and_then(|state| state.stale.take());
         if let Some(point) = stale {
             self.findings.entry((line, name)).or_insert(point);
@@ -203,8 +204,8 @@ impl<'p> Evaluator<'p> {
         Some(Value { bears, collects, callable, place: Some(id), ..Value::plain(ty) })
     }
 
-    /// A call at which the collector may run. It is this function's if it does not depend on what the
-    /// function is given.
+    /// A call at which the collector may run. `is_own` says that this does not depend on the functions that are given
+    /// as parameters.
     pub fn collect(&mut self, line: usize, callee: &str, is_own: bool) {
         let Some(flow) = &mut self.flow else { return };
         let point = Point { line, callee: Rc::from(callee) };
@@ -216,13 +217,13 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Evaluates an expression, and looks at its value at once.
+    /// Evaluates an expression whose result is tested at once: a pending GC point takes place.
     pub fn expression(&mut self, expression: &'p Expr) -> Value<'p> {
         let value = self.open(expression);
         self.settled(value)
     }
 
-    /// A value that is looked at without regard to whether it is a failure.
+    /// The same value without its pending GC point, which takes place here whether the value is a failure or not.
     pub fn settled(&mut self, mut value: Value<'p>) -> Value<'p> {
         if let Some(point) = value.pending.take() {
             self.collect(point.line, &point.callee, true);
@@ -230,7 +231,7 @@ impl<'p> Evaluator<'p> {
         value
     }
 
-    /// The body of a function or closure, whose value is its answer.
+    /// An expression in tail position of a function or closure.
     pub fn tail(&mut self, expression: &'p Expr) {
         match expression {
             Expr::Block(block) if block.label.is_none() => self.tail_block(&block.block),
@@ -258,12 +259,12 @@ impl<'p> Evaluator<'p> {
         });
     }
 
-    /// How many calls may have collected on the way here.
+    /// The number of calls that may have collected on the way to this point.
     pub fn epoch(&self) -> usize {
         self.flow.as_ref().map_or(0, |flow| flow.epoch)
     }
 
-    /// The values of operands, which must all be valid when the last one is there.
+    /// The values of operands. All of them must be valid when the last one has been evaluated.
     pub fn operands(&mut self, operands: impl IntoIterator<Item = &'p Expr>) -> Vec<Value<'p>> {
         let mut values = Vec::new();
         for operand in operands {
@@ -276,7 +277,7 @@ impl<'p> Evaluator<'p> {
             .collect()
     }
 
-    /// Reports a value that was there before the collector may have run.
+    /// Reports a value that is used although the collector may have run since it was evaluated.
     pub fn still_valid(&mut self, value: Value<'p>, epoch: usize, line: usize) -> Value<'p> {
         if value.bears
             && let Some(flow) = &self.flow
@@ -292,7 +293,7 @@ impl<'p> Evaluator<'p> {
         value
     }
 
-    /// Runs something in a scope of its own.
+    /// Does something in a new scope.
     pub fn scoped<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
         let start = self.locals.len();
         self.scopes.push(Vec::new());
@@ -351,7 +352,7 @@ impl<'p> Evaluator<'p> {
     }
 }
 
-/// Whether a pattern stands for what is no failure.
+/// Whether a pattern matches a success only.
 pub fn is_success(pattern: &Pat) -> bool {
     match pattern {
         Pat::TupleStruct(inner) => inner.path.is_ident("Some") || inner.path.is_ident("Ok"),
@@ -359,7 +360,7 @@ pub fn is_success(pattern: &Pat) -> bool {
     }
 }
 
-/// The line on which something begins.
+/// The line on which a piece of syntax begins.
 pub fn line_of(node: &impl Spanned) -> usize {
     node.span().start().line
 }

@@ -1,4 +1,5 @@
-//! Expressions, in the order in which their parts are evaluated.
+//! Expressions: the part of the evaluator that has a case for each kind of expression, and evaluates the parts in the
+//! order of execution. [`super::evaluate`] calls it for statements and tail expressions.
 
 use std::rc::Rc;
 
@@ -11,7 +12,7 @@ use super::types::Type;
 use super::values::{Callable, Value};
 
 impl<'p> Evaluator<'p> {
-    /// Evaluates an expression, whose value may not have been looked at.
+    /// Evaluates an expression. A GC point may be pending in the value, since its result is not tested yet.
     pub fn open(&mut self, expression: &'p Expr) -> Value<'p> {
         if self.flow.is_none() {
             return Value::unknown();
@@ -57,7 +58,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Evaluates an expression that neither branches nor calls.
+    /// Evaluates an expression that is neither a branch nor a call.
     fn simple(&mut self, expression: &'p Expr) -> Value<'p> {
         match expression {
             Expr::Array(_) | Expr::Repeat(_) | Expr::Tuple(_) => self.aggregate(expression),
@@ -146,14 +147,14 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// Puts a value into a place.
+    /// Assigns a value to a place.
     fn assign(&mut self, place: &'p Expr, value: Value<'p>) {
         match place {
             Expr::Path(path) if path.path.get_ident().is_some() => {
                 let name = path.path.segments[0].ident.to_string();
                 let before = self.findings.clone();
                 let known = self.local(&name, line_of(path)).and_then(|local| local.place);
-                // The old value is not used.
+                // An assignment does not use the old value.
                 self.findings = before;
                 let Some(id) = known else { return };
                 let ty = std::mem::replace(&mut self.locals[id].ty, Type::Unknown);
@@ -179,7 +180,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// A local may hold a word from now on.
+    /// A local may hold a word from now on, if `bears` says so and its type allows that.
     pub fn absorb(&mut self, id: usize, bears: bool) {
         let can = self.locals.get(id).is_some_and(|local| self.program.may_bear(&local.ty));
         if let Some(state) = self.flow.as_mut().and_then(|flow| flow.locals.get_mut(id)) {
@@ -226,15 +227,14 @@ impl<'p> Evaluator<'p> {
         if let (Expr::Path(_), false) = (&*field.base, self.program.may_bear(&ty))
             && let Some((flow, findings)) = before
         {
-            // The words beside it are not used.
+            // An access to one field does not use the words in the others.
             (self.flow, self.findings) = (Some(flow), findings);
         }
         let bears = base.bears || self.is_in_root(&base.ty, &ty);
         Value { place: base.place, ..self.value(ty, bears) }
     }
 
-    /// Whether something of this type, in something of the other type, is a word that is read from a place
-    /// which the collector knows.
+    /// Whether a part of type `part` in a value of type `whole` is a word that is read from a root.
     pub fn is_in_root(&self, whole: &Type, part: &Type) -> bool {
         !self.program.may_bear(whole) && self.program.bears(part)
     }
@@ -307,7 +307,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// A name: of a local, a constant, a function or a variant.
+    /// The value of a path: a local, a constant, a function or a variant.
     fn path(&mut self, path: &'p syn::ExprPath) -> Value<'p> {
         if let Some(name) = path.path.get_ident()
             && let Some(value) = self.local(&name.to_string(), line_of(path))
@@ -339,7 +339,7 @@ impl<'p> Evaluator<'p> {
         }
     }
 
-    /// The type of a constant that belongs to a type.
+    /// The type of an associated constant.
     fn constant_of_type(&self, path: &[String]) -> Type {
         let Some((name, of)) = path.split_last() else { return Type::Unknown };
         let own = || self.function.self_type.clone();

@@ -1,4 +1,5 @@
-//! What is known at a point of a function's body: which locals hold words, and which of these are stale.
+//! The state at a point of a function's body: which locals hold words, and which of these words are stale. The
+//! evaluator ([`super::evaluate`]) copies it at branches and joins it where they meet.
 
 use std::rc::Rc;
 
@@ -9,28 +10,28 @@ pub struct Point {
     pub callee: Rc<str>,
 }
 
-/// What is known about a local.
+/// The state of a local.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct LocalFlow {
-    /// Whether it holds a word, or what was made of one.
+    /// Whether the local holds a word, or a value that was made of one.
     pub bears: bool,
-    /// Where the collector may have run since it got its value.
+    /// The GC point since the last assignment, if there is one.
     pub stale: Option<Point>,
 }
 
-/// What is known at a point. Points that cannot be reached have none.
+/// The state at a point that can be reached.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Flow {
     pub locals: Vec<LocalFlow>,
-    /// Counts the calls that may collect on the longest way here, and names the last one.
+    /// The number of calls that may collect on the longest way to this point; the last one is in `last`.
     pub epoch: usize,
     pub last: Option<Point>,
-    /// Whether one of them was the function's own, and none of what it was given.
+    /// Whether one of these calls collects whatever functions the parameters are.
     pub is_own: bool,
 }
 
 impl Flow {
-    /// The collector may run here.
+    /// A GC point: all words become stale.
     pub fn collect(&mut self, point: &Point) {
         self.epoch += 1;
         self.last = Some(point.clone());
@@ -40,7 +41,7 @@ impl Flow {
     }
 }
 
-/// What is known where two ways meet, of which either may be impossible.
+/// The state where two ways meet, of which one or both may be unreachable.
 pub fn join(one: Option<Flow>, other: Option<Flow>) -> Option<Flow> {
     let (mut one, other) = match (one, other) {
         (Some(one), Some(other)) => (one, other),

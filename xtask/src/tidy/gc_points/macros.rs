@@ -1,4 +1,5 @@
-//! Calls of macros, as the expressions that they stand for.
+//! Replaces calls of macros by expressions that evaluate the same arguments. [`super::program`] expands each body when
+//! it reads the sources.
 
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;

@@ -1,16 +1,17 @@
-//! What documentation says about GC points must be true, and what does not show in a signature must be said.
+//! Checks the marks in documentation: *GC point* and *No GC point* must be true, and a GC point that the signature does
+//! not show must be marked. [`super::findings`] calls [`check`] with the summaries of all functions.
 
 use super::super::Finding;
 use super::program::{Function, Program};
 use super::summaries::Summary;
 
-/// Says that a function reaches a GC point.
+/// The mark of a function that reaches a GC point.
 const MARK: &str = "*GC point";
 
-/// Says that a function that could reach one does not.
+/// The mark of a function that has the right to collect, but does not.
 const CONTRARY: &str = "*No GC point";
 
-/// The heap's own functions below the mutator collect for it.
+/// In this crate, functions below the mutator collect on its behalf. They need no mark.
 const HEAP: &str = "crates/heap/";
 
 /// Checks the documentation of all functions.

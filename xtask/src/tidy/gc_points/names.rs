@@ -1,30 +1,32 @@
-//! What names stand for: paths, through modules and `use` declarations.
+//! Resolves paths to items of the program, through modules and `use` declarations. The evaluator and the types' syntax
+//! ([`super::signatures`]) look names up here.
 
 use super::program::{FunctionId, ModuleId, Program, TypeId, TypeKey, TypeKind};
 use super::types::Type;
 
-/// What a path leads to.
+/// The item that a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meaning {
     Module(ModuleId),
     Type(TypeId),
     Function(FunctionId),
-    /// A constant or static of this module.
+    /// A constant or static in this module.
     Constant(ModuleId),
 }
 
-/// Whether a type or a value is looked for.
+/// The name space to look a name up in: types or values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Space {
     Types,
     Values,
 }
 
-/// So many `use` declarations lead to others at most.
+/// The longest chain of `use` declarations that is followed.
 const DEPTH: usize = 12;
 
 impl Program {
-    /// What the longest part of a path means that means something, and how many names that takes.
+    /// Resolves the longest prefix of a path that names an item. Answers the item and the number of names in the
+    /// prefix.
     pub fn resolve(
         &self,
         from: ModuleId,
@@ -65,7 +67,7 @@ impl Program {
         Some((meaning, path.len()))
     }
 
-    /// What a name means in a module.
+    /// The item that a name stands for in a module.
     fn named(&self, module: ModuleId, name: &str, space: Space, depth: usize) -> Option<Meaning> {
         let depth = depth.checked_sub(1)?;
         let own = &self.modules[module.0];
@@ -102,7 +104,7 @@ impl Program {
         found.or_else(imported).or_else(brought)
     }
 
-    /// The enum and variant that a path names: through the enum, or through a `use` of it.
+    /// The enum and variant that a path names, through the enum or through a `use` of it.
     pub fn variant(&self, module: ModuleId, path: &[String]) -> Option<(TypeId, usize)> {
         let (name, of) = path.split_last()?;
         let named = |id: TypeId, name: &str| {
@@ -140,7 +142,7 @@ impl Program {
         }
     }
 
-    /// The type that a path names, if it is one of the program.
+    /// The type of the program that a path names, if there is one.
     pub fn type_at(&self, module: ModuleId, path: &syn::Path) -> Option<TypeId> {
         let names: Vec<String> = names(path);
         match self.resolve(module, &names, Space::Types)? {
@@ -149,7 +151,7 @@ impl Program {
         }
     }
 
-    /// How the methods of a type are found.
+    /// The key under which the methods of a type are stored.
     pub fn key(&self, ty: &Type) -> Option<TypeKey> {
         match ty.peeled() {
             Type::Own(id, _) => Some(TypeKey::Own(*id)),

@@ -1,4 +1,5 @@
-//! Patterns: what they bind to which part of a value.
+//! Patterns: which part of a value each name in a pattern is bound to, and what a successful test says about a local.
+//! The evaluator calls this module for parameters, `let`, `match` and closures.
 
 use syn::{Expr, Pat};
 
@@ -8,7 +9,7 @@ use super::types::Type;
 use super::values::Value;
 
 impl<'p> Evaluator<'p> {
-    /// Binds the names of a pattern to parts of a value.
+    /// Binds the names in a pattern to parts of a value.
     pub fn bind(&mut self, pattern: &'p Pat, value: Value<'p>) {
         match pattern {
             Pat::Ident(name) => {
@@ -16,7 +17,7 @@ impl<'p> Evaluator<'p> {
                     self.bind(inner, value.clone());
                 }
                 let text = name.ident.to_string();
-                // A name alone may also be that of a constant or variant.
+                // A single name may also be a constant or a variant.
                 if !text.starts_with(char::is_uppercase) {
                     self.define(&text, value);
                 }
@@ -54,7 +55,7 @@ impl<'p> Evaluator<'p> {
             }
             Pat::Reference(inner) => self.bind(&inner.pat, value),
             Pat::Paren(inner) => self.bind(&inner.pat, value),
-            // The cases of a pattern bind the same names.
+            // All cases of a pattern bind the same names.
             Pat::Or(cases) => cases.cases.iter().take(1).for_each(|case| {
                 self.bind(case, value.clone());
             }),
@@ -64,7 +65,7 @@ impl<'p> Evaluator<'p> {
 
     /// A part of a value.
     fn part(&self, whole: &Value<'p>, ty: Type) -> Value<'p> {
-        // Of a thread, it is a reference to a root.
+        // A part of a thread is a reference to a root.
         let is_reference = self.program.collects(whole.ty.peeled());
         let bears = whole.bears || !is_reference && self.is_in_root(&whole.ty, &ty);
         self.value(ty, bears)
@@ -103,53 +104,52 @@ impl<'p> Evaluator<'p> {
         fields.names.iter().cloned().zip(types).collect()
     }
 
-    /// What a test says about the words it looks at, if it has succeeded or failed.
+    /// A test of a local succeeded or failed (`truth`): the local may be known to hold no pointer now.
     pub fn refine(&mut self, test: &'p Expr, pattern: Option<&'p Pat>, truth: bool) {
-        let (subject, is_pointer) = match (test, pattern) {
-            (Expr::MethodCall(call), pattern) => {
-                let name = call.method.to_string();
-                let is_some = match pattern {
-                    Some(Pat::TupleStruct(inner)) => inner.path.is_ident("Some") && truth,
-                    Some(_) => return,
-                    None => truth,
-                };
-                let fails = pattern.is_some() && !truth;
-                match name.as_str() {
-                    "is_pointer" | "as_object" if !is_some || fails => (&*call.receiver, false),
-                    "is_nil" | "is_small_integer" | "is_double" | "as_small_integer"
-                    | "as_double" | "as_bool"
-                        if is_some =>
-                    {
-                        (&*call.receiver, false)
-                    }
-                    _ => return,
-                }
-            }
-            (Expr::Binary(comparison), None) => {
-                let is_equality = matches!(comparison.op, syn::BinOp::Eq(_));
-                let is_inequality = matches!(comparison.op, syn::BinOp::Ne(_));
-                let is_constant = |side: &Expr| match side {
-                    Expr::Path(path) => {
-                        let names = names(&path.path);
-                        names.last().is_some_and(|name| !name.contains(char::is_lowercase))
-                    }
-                    _ => false,
-                };
-                let is_same = is_equality && truth || is_inequality && !truth;
-                match is_same && is_constant(&comparison.right) {
-                    true => (&*comparison.left, false),
-                    false => return,
-                }
-            }
-            _ => return,
-        };
+        let Some(subject) = without_pointer(test, pattern, truth) else { return };
         let Expr::Path(path) = subject else { return };
         let Some(name) = path.path.get_ident() else { return };
         let before = self.findings.clone();
         let Some(value) = self.local(&name.to_string(), line_of(path)) else { return };
         self.findings = before;
         if let (Some(flow), Some(id)) = (&mut self.flow, value.place) {
-            flow.locals[id].bears &= is_pointer;
+            flow.locals[id].bears = false;
         }
     }
+}
+
+/// The expression that holds no pointer if a test has succeeded or failed (`truth`). The test is an expression, or a
+/// match of the expression with a pattern.
+fn without_pointer<'p>(test: &'p Expr, pattern: Option<&Pat>, truth: bool) -> Option<&'p Expr> {
+    match (test, pattern) {
+        (Expr::MethodCall(call), pattern) => {
+            let is_some = match pattern {
+                Some(Pat::TupleStruct(inner)) => inner.path.is_ident("Some") && truth,
+                Some(_) => return None,
+                None => truth,
+            };
+            let is_without = match call.method.to_string().as_str() {
+                "is_pointer" | "as_object" => !is_some,
+                "is_nil" | "is_small_integer" | "is_double" | "as_small_integer" | "as_double"
+                | "as_bool" => is_some,
+                _ => false,
+            };
+            is_without.then_some(&*call.receiver)
+        }
+        (Expr::Binary(comparison), None) => {
+            let is_same = match comparison.op {
+                syn::BinOp::Eq(_) => truth,
+                syn::BinOp::Ne(_) => !truth,
+                _ => false,
+            };
+            (is_same && is_constant(&comparison.right)).then_some(&*comparison.left)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an expression is the name of a constant.
+fn is_constant(expression: &Expr) -> bool {
+    let Expr::Path(path) = expression else { return false };
+    names(&path.path).last().is_some_and(|name| !name.contains(char::is_lowercase))
 }

@@ -1,6 +1,7 @@
-//! The program that is looked at: modules, types and functions of some crates, as their sources say.
+//! The program under analysis: modules, types and functions of some crates, as their sources declare them.
+//! [`super::findings`] reads it once with [`read`]; all other modules look things up in it.
 //!
-//! Tests are left out. Items inside of function bodies count as the module's.
+//! Tests are left out. An item inside of a function's body counts as an item of the module.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ pub struct TypeId(pub usize);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct FunctionId(pub usize);
 
-/// All that was read.
+/// Everything that was read from the sources.
 #[derive(Default)]
 pub struct Program {
     pub modules: Vec<Module>,
@@ -34,20 +35,20 @@ pub struct Program {
     pub methods: HashMap<(TypeKey, String), Vec<FunctionId>>,
     /// Associated constants.
     pub constants: HashMap<(TypeKey, String), Type>,
-    /// Everything with a receiver, by name.
+    /// All functions with a receiver, by name.
     pub by_name: HashMap<String, Vec<FunctionId>>,
-    /// What a type dereferences to.
+    /// The type that a type dereferences to.
     pub targets: HashMap<TypeId, Type>,
     /// The traits that a type implements.
     pub traits: HashMap<TypeKey, Vec<TypeId>>,
 }
 
-/// How a type is found that has methods.
+/// The key by which the methods of a type are found.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TypeKey {
-    /// One of the program.
+    /// A type of the program.
     Own(TypeId),
-    /// One of a library.
+    /// A type of a library.
     Foreign(String),
 }
 
@@ -59,33 +60,33 @@ pub struct Module {
     pub modules: HashMap<String, ModuleId>,
     pub types: HashMap<String, TypeId>,
     pub functions: HashMap<String, FunctionId>,
-    /// Constants and statics.
+    /// The types of constants and statics.
     pub constants: HashMap<String, syn::Type>,
-    /// What `use` brings in: the name here, and the path.
+    /// Names that `use` imports: the name in this module, and the path.
     pub imports: Vec<(String, Vec<String>)>,
-    /// The paths of which everything is brought in.
+    /// The paths of `use` declarations with `*`.
     pub globs: Vec<Vec<String>>,
     /// The path of the source file.
     pub path: String,
 }
 
-/// A type.
+/// A type of the program.
 pub struct TypeItem {
     pub name: String,
     pub module: ModuleId,
     pub generics: syn::Generics,
     pub kind: TypeKind,
-    /// The fields' types; of an enum, variant by variant.
+    /// The fields of the struct, or of each variant of the enum.
     pub fields: Vec<Fields>,
-    /// Whether its values hold words that the collector does not update.
+    /// Whether values of this type hold words that the collector does not update.
     pub bears: bool,
-    /// Whether the collector updates what it holds.
+    /// Whether the collector updates the words in values of this type.
     pub is_rooted: bool,
-    /// Whether whoever has it for himself can let the collector run.
+    /// Whether exclusive access to a value of this type gives the right to let the collector run.
     pub collects: bool,
 }
 
-/// What kind of a type it is.
+/// The kind of a type.
 pub enum TypeKind {
     Struct,
     Enum,
@@ -96,14 +97,14 @@ pub enum TypeKind {
 /// The fields of a struct or of an enum's variant.
 #[derive(Default)]
 pub struct Fields {
-    /// The variant's name; of a struct, empty.
+    /// The variant's name; empty for a struct.
     pub variant: String,
     pub names: Vec<String>,
     pub syntax: Vec<syn::Type>,
     pub types: Vec<Type>,
 }
 
-/// A function.
+/// A function or method.
 pub struct Function {
     pub name: String,
     pub module: ModuleId,
@@ -112,13 +113,13 @@ pub struct Function {
     pub signature: syn::Signature,
     /// The generics of the `impl` or trait around it.
     pub outer: syn::Generics,
-    /// What `Self` is.
+    /// The type that `Self` stands for.
     pub self_syntax: Option<syn::Type>,
-    /// The trait that declares it.
+    /// The trait that declares the function.
     pub declared_in: Option<TypeId>,
     pub body: Option<Rc<syn::Block>>,
     pub documentation: String,
-    /// Parameters, the receiver first.
+    /// The parameters' types, the receiver first.
     pub inputs: Vec<Type>,
     pub output: Type,
     pub self_type: Option<Type>,
@@ -131,17 +132,16 @@ impl Function {
     }
 }
 
-/// An `impl` to be looked at when all names are known.
+/// An `impl` block, which is read when all names are known.
 struct Implementation {
     module: ModuleId,
     item: syn::ItemImpl,
-    /// Whether what its functions do is not looked at.
-    is_stranger: bool,
+    /// Whether only the signatures of its functions are of interest.
+    is_bodiless: bool,
 }
 
-/// Reads source files: their paths and texts.
-/// In these crates, what the functions do is not looked at.
-pub fn read(files: &[(&str, &str)], strangers: &[&str]) -> Result<Program, String> {
+/// Reads source files, which are pairs of path and text. In the crates in `signatures_only`, it reads signatures only.
+pub fn read(files: &[(&str, &str)], signatures_only: &[&str]) -> Result<Program, String> {
     let mut reader = Reader::default();
     for (path, text) in files {
         let file = syn::parse_file(text)
@@ -150,7 +150,7 @@ pub fn read(files: &[(&str, &str)], strangers: &[&str]) -> Result<Program, Strin
         let first = reader.program.functions.len();
         let first_implementation = reader.implementations.len();
         reader.items(module, &file.items);
-        if strangers.iter().any(|name| path.starts_with(&format!("crates/{name}/"))) {
+        if signatures_only.iter().any(|name| path.starts_with(&format!("crates/{name}/"))) {
             reader.forget_bodies(first, first_implementation);
         }
     }
@@ -184,11 +184,11 @@ impl Reader {
         module
     }
 
-    /// Forgets what the functions do that were read last.
+    /// Removes the bodies of the functions that were read last.
     fn forget_bodies(&mut self, first: usize, first_implementation: usize) {
         self.program.functions[first..].iter_mut().for_each(|function| function.body = None);
         let implementations = &mut self.implementations[first_implementation..];
-        implementations.iter_mut().for_each(|implementation| implementation.is_stranger = true);
+        implementations.iter_mut().for_each(|implementation| implementation.is_bodiless = true);
     }
 
     fn add_module(&mut self, parent: Option<ModuleId>, path: &str) -> ModuleId {
@@ -260,14 +260,14 @@ impl Reader {
                 self.implementations.push(Implementation {
                     module,
                     item: item.clone(),
-                    is_stranger: false,
+                    is_bodiless: false,
                 });
             }
             _ => {}
         }
     }
 
-    /// Items inside of a function's body.
+    /// Adds the items inside of a function's body.
     fn items_inside(&mut self, module: ModuleId, block: &syn::Block) {
         struct Inner(Vec<syn::Item>);
         impl<'a> Visit<'a> for Inner {
@@ -370,7 +370,7 @@ impl Reader {
         while let Some(implementation) = self.implementations.pop() {
             let first = self.program.functions.len();
             self.implementation(implementation.module, &implementation.item);
-            if implementation.is_stranger {
+            if implementation.is_bodiless {
                 self.forget_bodies(first, self.implementations.len());
             }
         }
@@ -398,7 +398,7 @@ impl Reader {
                         ..function
                     };
                     let id = self.add_function(function);
-                    // A method of a trait is also one of all that implement the trait.
+                    // A method of a trait is also a method of all types that implement the trait.
                     of_trait.into_iter().for_each(|of| self.add_method(TypeKey::Own(of), id));
                     key.iter().for_each(|key| self.add_method(key.clone(), id));
                     self.items_inside(module, &method.block);

@@ -1,4 +1,5 @@
-//! From the syntax of types to types, and which types hold words.
+//! Translates the syntax of types into types, and finds the types whose values hold words. [`super::program::read`]
+//! completes the program with it; the evaluator translates the types in bodies.
 
 use super::names::{Meaning, Space, names};
 use super::program::{ModuleId, Program, TypeId, TypeKey, TypeKind};
@@ -7,17 +8,17 @@ use super::types::{FunctionType, Type};
 /// The types of the heap that are words.
 const WORDS: &[&str] = &["Word", "Object"];
 
-/// The right to let the collector run.
+/// The type that gives the right to let the collector run.
 const MUTATOR: &str = "Mutator";
 
-/// Where these are.
+/// The crate that defines these types.
 const HEAP: &str = "squall_heap";
 
-/// A type whose methods of this name show its words to the collector is a root.
+/// A type with a method of one of these names shows its words to the collector: it is a root.
 const VISITING: &[&str] =
     &["visit", "visit_roots", "visit_frames", "visit_objects", "visit_shared"];
 
-/// What is around the syntax of a type.
+/// The context of a type's syntax.
 #[derive(Clone, Copy)]
 struct Surroundings<'s> {
     module: ModuleId,
@@ -26,7 +27,7 @@ struct Surroundings<'s> {
 }
 
 impl Program {
-    /// The type that a text in an item with these parameters means.
+    /// Translates the syntax of a type in an item with these generics.
     pub fn lower_in(
         &self,
         module: ModuleId,
@@ -37,7 +38,7 @@ impl Program {
         self.lower(ty, Surroundings { module, generics: &[generics], self_type })
     }
 
-    /// The type that a text in the body of a function means.
+    /// Translates the syntax of a type in the body of a function.
     pub fn lower_in_function(&self, function: &super::program::Function, ty: &syn::Type) -> Type {
         let generics = [&function.signature.generics, &function.outer];
         let self_type = function.self_type.as_ref();
@@ -95,7 +96,7 @@ impl Program {
         }
     }
 
-    /// What is known of something by the traits it has.
+    /// The type that the bounds of a parameter or of an `impl Trait` tell.
     fn lower_bounds<'b>(
         &self,
         bounds: impl IntoIterator<Item = &'b syn::TypeParamBound> + Clone,
@@ -139,7 +140,7 @@ impl Program {
                 }
             }
             syn::PathArguments::None => match last.ident.to_string().as_str() {
-                // What every type has says nothing.
+                // Traits that nearly every type has tell nothing.
                 "Copy" | "Clone" | "Send" | "Sync" | "Sized" | "Default" => Type::Unknown,
                 _ => self.lower_path(&bound.path, false, around),
             },
@@ -190,7 +191,7 @@ impl Program {
         types.collect()
     }
 
-    /// A type of the program; of an alias, what it stands for.
+    /// A type of the program; for an alias, the type that it stands for.
     pub fn own_type(&self, id: TypeId, arguments: Vec<Type>) -> Type {
         let item = &self.types[id.0];
         let TypeKind::Alias(ty) = &item.kind else { return Type::Own(id, arguments) };
@@ -198,7 +199,7 @@ impl Program {
         lowered.with(&self.bindings(id, &arguments))
     }
 
-    /// What the parameters of a type are bound to by its arguments.
+    /// The arguments to which the parameters of a type are bound.
     pub fn bindings(&self, id: TypeId, arguments: &[Type]) -> Vec<(String, Type)> {
         let parameters = self.types[id.0].generics.type_params();
         let names = parameters.map(|parameter| parameter.ident.to_string());
@@ -227,7 +228,7 @@ impl Program {
         })
     }
 
-    /// Whether whoever has a value of this type for himself can let the collector run.
+    /// Whether exclusive access to a value of this type gives the right to let the collector run.
     pub fn collects(&self, ty: &Type) -> bool {
         match ty {
             Type::Own(id, _) => self.types[id.0].collects,
@@ -235,7 +236,7 @@ impl Program {
         }
     }
 
-    /// Whether values of this type can hold words that the collector does not update.
+    /// Whether values of this type can hold words that the collector does not update. Unknown types can.
     pub fn may_bear(&self, ty: &Type) -> bool {
         match ty {
             Type::Unknown | Type::Parameter(_) | Type::Iterator(_) => true,
@@ -252,7 +253,7 @@ impl Program {
         }
     }
 
-    /// Whether values of a declared type hold such words for all that is known.
+    /// Whether values of a declared type hold words that the collector does not update. Unknown types do not.
     pub fn bears(&self, ty: &Type) -> bool {
         match ty {
             Type::Unknown | Type::Parameter(_) => false,
@@ -269,7 +270,7 @@ impl Program {
         }
     }
 
-    /// Whether a type is the word or the object of the heap.
+    /// Whether a type is the heap's `Word` or `Object`.
     pub fn is_word(&self, id: TypeId) -> bool {
         self.is_of_heap(id) && WORDS.contains(&self.types[id.0].name.as_str())
     }
@@ -279,13 +280,13 @@ impl Program {
     }
 }
 
-/// Types of the standard library that hold others.
+/// Types of the standard library that contain values of other types.
 const GENERIC: &[&str] = &[
     "BTreeMap", "BTreeSet", "Cell", "HashMap", "HashSet", "Mutex", "OnceLock", "Option", "RefCell",
     "Result", "SmallVec", "Vec", "VecDeque",
 ];
 
-/// A type of a library; owning pointers and guards are what they lead to.
+/// A type of a library. Owning pointers and lock guards count as the type that they dereference to.
 fn foreign_type(name: String, mut arguments: Vec<Type>) -> Type {
     const TRANSPARENT: &[&str] = &[
         "Box",
@@ -307,7 +308,7 @@ fn foreign_type(name: String, mut arguments: Vec<Type>) -> Type {
         transparent if TRANSPARENT.contains(&transparent) => {
             arguments.into_iter().next().unwrap_or(Type::Unknown)
         }
-        // What they hold is not written down where they are made.
+        // The element type is not written where such a value is made.
         generic if GENERIC.contains(&generic) && arguments.is_empty() => {
             Type::Foreign(name, vec![Type::Unknown, Type::Unknown])
         }
@@ -315,11 +316,11 @@ fn foreign_type(name: String, mut arguments: Vec<Type>) -> Type {
     }
 }
 
-/// Gives all fields and functions their types.
+/// Translates the types of all fields and functions, and finds the types that hold words.
 pub fn complete(program: &mut Program) {
     lower_fields(program);
     find_collectors(program);
-    // Types of functions say whether these can collect, which is known now.
+    // A function type contains whether its parameters collect, which is known only now.
     lower_fields(program);
     find_bearers(program);
     lower_functions(program);
@@ -363,8 +364,8 @@ fn find_collectors(program: &mut Program) {
     }
 }
 
-/// Finds the types that hold words. What shows them to the collector is a root, and so is what can collect:
-/// the collector finds its words through it.
+/// Finds the types that hold words. A type that shows its words to the collector is a root. A type that gives the right
+/// to collect is a root, too: the collector finds its words through it.
 fn find_bearers(program: &mut Program) {
     for index in 0..program.types.len() {
         let id = TypeId(index);

@@ -1,6 +1,7 @@
-//! Methods of the standard library: what they answer, and what they do with closures.
+//! Models of the standard library's methods: the type of the answer, whether it holds words, and how the closures among
+//! the arguments are called. [`super::calls`] uses them for receivers whose type the program does not define.
 //!
-//! What is not listed is believed to answer something made of all that it gets.
+//! The answer of a method that is not listed is taken to be made of the receiver and of all arguments.
 
 use syn::ExprMethodCall;
 
@@ -8,7 +9,7 @@ use super::evaluate::Evaluator;
 use super::types::Type;
 use super::values::Value;
 
-/// The kinds of types that have methods of the same names.
+/// Kinds of types that share methods of the same names.
 #[derive(Clone, Copy, PartialEq)]
 enum Family {
     Option,
@@ -19,7 +20,7 @@ enum Family {
     Other,
 }
 
-/// What answers something about a value that is none of its words.
+/// Methods whose answer contains none of the receiver's words.
 const MEASURES: &[&str] = &[
     "len",
     "is_empty",
@@ -75,7 +76,7 @@ const MEASURES: &[&str] = &[
     "push_front",
 ];
 
-/// What puts its arguments into the receiver.
+/// Methods that store their arguments in the receiver.
 const FILLING: &[&str] = &[
     "push",
     "push_back",
@@ -152,7 +153,7 @@ impl<'p> Evaluator<'p> {
         Value { collects, place, pending, ..value }
     }
 
-    /// Runs the closures among the arguments.
+    /// Runs the closures among the arguments. Answers their results.
     fn run_arguments(
         &mut self,
         family: Family,
@@ -186,7 +187,7 @@ impl<'p> Evaluator<'p> {
         results
     }
 
-    /// The type of the answer.
+    /// The type of the method's answer.
     fn answer(
         &self,
         family: Family,

@@ -1,4 +1,5 @@
-//! What is known about functions, and how that is found out: again and again, until nothing new turns up.
+//! Summaries of functions: whether a function reaches a GC point, and whether its result holds words.
+//! [`super::findings`] computes them for the whole program, by evaluating all functions until a fixed point is reached.
 
 use super::evaluate::{Evaluator, evaluate};
 use super::flow::Point;
@@ -8,30 +9,30 @@ use super::types::Type;
 /// Whether a function's result holds words that may move.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Bearing {
-    /// It never does.
+    /// The result never does.
     #[default]
     Never,
-    /// If its arguments do.
+    /// The result does if an argument does.
     FromArguments,
-    /// It always may.
+    /// The result may do so in any case.
     Always,
 }
 
-/// What is known about a function.
+/// The summary of a function.
 #[derive(Clone, Default, Debug)]
 pub struct Summary {
-    /// A call in it at which the collector may run.
+    /// A call in the function at which the collector may run.
     pub reaches: Option<Point>,
-    /// Whether the collector may also run if it answers neither `Err` nor `None` nor `false`.
+    /// Whether the collector may also run when the function answers neither `Err` nor `None` nor `false`.
     pub succeeds: bool,
     pub bears: Bearing,
-    /// Which parameters are called when the collector may have run.
+    /// For each parameter, whether the function calls it after a GC point.
     pub calls_after: Vec<bool>,
-    /// Which parameters are given functions that may let the collector run.
+    /// For each parameter, whether a caller passes a function that may let the collector run.
     pub collecting: Vec<bool>,
 }
 
-/// What the heap does when it lets the collector run.
+/// The heap's functions that let the collector run, with their types.
 const PRIMITIVE: &[(&str, &str)] = &[
     ("Safepoints", "stop_here"),
     ("Safepoints", "enter_native"),
@@ -41,13 +42,13 @@ const PRIMITIVE: &[(&str, &str)] = &[
 ];
 
 impl Summary {
-    /// What is known at first.
+    /// The summary of a function before its first evaluation.
     pub fn of(function: &Function) -> Summary {
         let none = vec![false; function.inputs.len()];
         Summary { calls_after: none.clone(), collecting: none, ..Summary::default() }
     }
 
-    /// Takes over what is new; whether anything is.
+    /// Merges another summary into this one. Answers whether that changed anything.
     fn learn(&mut self, other: Summary) -> bool {
         let calls = self.calls_after.iter().zip(&other.calls_after);
         let is_new = self.reaches.is_none() && other.reaches.is_some()
@@ -63,7 +64,7 @@ impl Summary {
     }
 }
 
-/// What is known about all functions.
+/// The summaries of all functions.
 pub fn summaries(program: &Program) -> Vec<Summary> {
     let mut summaries: Vec<Summary> =
         program.functions.iter().map(|function| known_from_outside(program, function)).collect();
@@ -87,7 +88,7 @@ pub fn summaries(program: &Program) -> Vec<Summary> {
     }
 }
 
-/// What a function's text does not show.
+/// The first summary of a function, with the facts that its text does not show.
 fn known_from_outside(program: &Program, function: &Function) -> Summary {
     let mut summary = Summary::of(function);
     if function.body.is_none() {

@@ -1,8 +1,9 @@
-//! Small programs with and without words across GC points, and what is found in them.
+//! Tests of the rule: small programs with and without words across GC points, and the names that the rule finds in
+//! each.
 
 use super::findings;
 
-/// A heap that is as small as the rule lets it be.
+/// The smallest heap that the rule accepts.
 const HEAP: &str = "
 pub struct Word(u64);
 pub struct Object(usize);
@@ -38,7 +39,7 @@ impl Object {
 }
 ";
 
-/// What the programs begin with.
+/// The beginning of all programs.
 const OPENING: &str = "
 use squall_heap::{Mutator, Object, Word};
 pub struct Failure { pub reason: &'static str, pub first: Word }
@@ -57,7 +58,7 @@ fn make(thread: &mut Thread) -> Result<Object, Failure> {
     thread.mutator.allocate().ok_or(Failure::new(\"full\"))
 }
 fn use_word(word: Word) {}
-/// Collects only if it fails.
+/// A function that collects only if it fails.
 fn checked(thread: &mut Thread, fine: bool) -> Result<(), Failure> {
     if fine { return Ok(()); }
     make(thread)?;
@@ -291,7 +292,7 @@ const BODIES: &[(&str, &[&str], &str)] = &[
     ("in a macro", &["word"], "_ = make(thread); assert!(matches!(word, Word::NIL));"),
 ];
 
-/// What the bodies call.
+/// The functions that the bodies call.
 const HELPERS: &str = "
 fn c() -> i64 { 0 }
 fn made(thread: &mut Thread) -> Word { Word::from_bits(thread.mutator.allocate().unwrap().0 as u64) }

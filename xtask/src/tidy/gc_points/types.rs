@@ -1,28 +1,29 @@
-//! Types, as far as they matter: which words a value holds, and which methods it has.
+//! Types, as far as the rule needs them: which values hold words, and which methods a value has. The module
+//! [`super::signatures`] makes them from syntax, and the evaluator infers them for expressions.
 //!
-//! References are what they lead to, for a reference to a local that holds a word is as stale as the
-//! word. Owning pointers are what they own.
+//! A reference counts as the type that it refers to, because a reference to a local that holds a word becomes stale
+//! with the word. An owning pointer counts as the type that it owns.
 
 use super::program::TypeId;
 
 /// The type of a value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Type {
-    /// Nobody knows.
+    /// The type is not known.
     Unknown,
-    /// One of the program, with its arguments.
+    /// A type of the program, with its arguments.
     Own(TypeId, Vec<Type>),
-    /// One of a library, by its last name: `Option`, `Vec`, `u64`. Slices and arrays are `[]`.
+    /// A type of a library, by the last name of its path: `Option`, `Vec`, `u64`. Slices and arrays are `[]`.
     Foreign(String, Vec<Type>),
     Tuple(Vec<Type>),
-    /// Behind a reference through which nothing can be changed.
+    /// A shared reference: nothing can be changed through it.
     Shared(Box<Type>),
-    /// Behind a reference for good: what is immortal.
+    /// A reference with the lifetime `'static`: the target is immortal.
     Immortal(Box<Type>),
-    /// Behind a raw pointer: a place that somebody else looks after.
+    /// A raw pointer. Other code is responsible for the words at the target.
     Pointer(Box<Type>),
     Function(Box<FunctionType>),
-    /// What yields elements of a type.
+    /// An iterator over elements of a type.
     Iterator(Box<Type>),
     /// A parameter of a generic function or type.
     Parameter(String),
@@ -33,11 +34,11 @@ pub enum Type {
 pub struct FunctionType {
     pub inputs: Vec<Type>,
     pub output: Type,
-    /// Whether it is called once at most.
+    /// Whether the function is called at most once.
     pub is_once: bool,
-    /// Whether it gets what is needed to let the collector run.
+    /// Whether a parameter gives the function the right to let the collector run.
     pub collects: bool,
-    /// Whether it may be called later than by the function that gets it.
+    /// Whether the function may be called after the function that takes it has returned.
     pub is_deferred: bool,
 }
 
@@ -57,7 +58,7 @@ impl Type {
         Type::Iterator(Box::new(item))
     }
 
-    /// What is behind references.
+    /// The type behind references.
     pub fn peeled(&self) -> &Type {
         match self {
             Type::Shared(inner) | Type::Immortal(inner) => inner.peeled(),
@@ -65,12 +66,12 @@ impl Type {
         }
     }
 
-    /// Whether it is the library's type of this name.
+    /// Whether this is the library's type of this name.
     pub fn is_foreign(&self, name: &str) -> bool {
         matches!(self.peeled(), Type::Foreign(own, _) if own == name)
     }
 
-    /// The argument of a type with arguments.
+    /// The type argument at an index.
     pub fn argument(&self, index: usize) -> Type {
         match self.peeled() {
             Type::Foreign(_, arguments) | Type::Own(_, arguments) | Type::Tuple(arguments) => {
@@ -80,7 +81,7 @@ impl Type {
         }
     }
 
-    /// What is yielded by a loop over it.
+    /// The element type of a loop over a value of this type.
     pub fn item(&self) -> Type {
         match self.peeled() {
             Type::Iterator(item) => (**item).clone(),
@@ -92,7 +93,7 @@ impl Type {
         }
     }
 
-    /// The same with parameters replaced by what is known about them.
+    /// The type with its parameters replaced.
     pub fn with(&self, bindings: &[(String, Type)]) -> Type {
         let all = |types: &[Type]| types.iter().map(|ty| ty.with(bindings)).collect();
         match self {
@@ -116,7 +117,7 @@ impl Type {
         }
     }
 
-    /// Learns what the parameters in this type are from the type of an argument.
+    /// Infers the parameters in this type from the type of an argument.
     pub fn learn(&self, actual: &Type, bindings: &mut Vec<(String, Type)>) {
         let formal = self.peeled();
         if let Type::Parameter(name) = formal {
@@ -142,7 +143,7 @@ impl Type {
         }
     }
 
-    /// The more telling one of two types of the same value.
+    /// The more precise one of two types of the same value.
     pub fn or(self, other: Type) -> Type {
         match (self, other) {
             (Type::Unknown, other) => other,

@@ -1,4 +1,5 @@
-//! What is known about the value of an expression.
+//! Values: what the evaluator knows about the result of an expression. [`super::evaluate`] and its parts make and
+//! combine them.
 
 use std::rc::Rc;
 
@@ -6,35 +7,35 @@ use super::flow::Point;
 use super::program::FunctionId;
 use super::types::Type;
 
-/// A local, by its index.
+/// The index of a local.
 pub type LocalId = usize;
 
 /// The value of an expression.
 #[derive(Clone)]
 pub struct Value<'p> {
     pub ty: Type,
-    /// Whether it holds a word that may move, or was made of one.
+    /// Whether the value holds a word that may move, or was made of one.
     pub bears: bool,
-    /// Whether getting its elements may collect.
+    /// Whether getting an element of the value may collect.
     pub collects: bool,
-    /// What is run when it is called.
+    /// The function that a call of the value runs.
     pub callable: Option<Callable<'p>>,
-    /// The local that it is, or refers to.
+    /// The local that the value is read from, or that it refers to.
     pub place: Option<LocalId>,
-    /// Whether it is `Err` or `None`.
+    /// Whether the value is `Err` or `None`.
     pub fails: bool,
-    /// The collector may have run here, but only if this is `Err` or `None`.
+    /// A GC point that took place only if this value is `Err` or `None`, and which counts when the value is tested.
     pub pending: Option<Point>,
 }
 
-/// What can be called.
+/// A callable value.
 #[derive(Clone)]
 pub enum Callable<'p> {
-    /// A closure, and the names where it is written.
+    /// A closure, and the names in scope where it is written.
     Literal(&'p syn::ExprClosure, Rc<Vec<Vec<(String, LocalId)>>>),
     /// One of these functions.
     Functions(Rc<Vec<FunctionId>>),
-    /// A parameter of the function that is looked at.
+    /// A parameter of the function under analysis.
     Parameter(usize),
     /// A constructor of a type.
     Constructor(Type),
@@ -54,7 +55,7 @@ impl<'p> Value<'p> {
         }
     }
 
-    /// A value of which nothing is known.
+    /// A value of unknown type without words.
     pub fn unknown() -> Value<'p> {
         Value::plain(Type::Unknown)
     }
@@ -64,7 +65,7 @@ impl<'p> Value<'p> {
         Value::plain(Type::Tuple(Vec::new()))
     }
 
-    /// One of two values.
+    /// A value that may be either of two values.
     pub fn or(self, other: Value<'p>) -> Value<'p> {
         Value {
             ty: self.ty.or(other.ty),

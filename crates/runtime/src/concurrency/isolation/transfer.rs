@@ -1,4 +1,5 @@
-//! Transfer objects: deep copies that preserve sharing and cycles.
+//! Transfer objects: makes deep copies that preserve sharing and cycles. Isolation calls it when such an object goes to
+//! another vat.
 //!
 //! A copy starts with the words of its original. One after the other, the copies get their words wrapped: a word that
 //! is a transfer object itself is replaced by its copy, which joins the queue if it is new. So deep structures do not

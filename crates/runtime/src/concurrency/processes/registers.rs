@@ -1,4 +1,5 @@
-//! Registers of the activation in the state, and their contents as words of any register.
+//! The registers of the activation in the saved state, and the conversion between a register's content and a word. The
+//! instructions of typed code that communicate use it.
 
 use std::ops::Range;
 

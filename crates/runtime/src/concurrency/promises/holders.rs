@@ -1,4 +1,5 @@
-//! Resolvers, and the strands that can use them. For reports, of a machine that stands.
+//! The search for resolvers, and for the strands that can use them. Reports about a stalled machine
+//! ([`super::unsettled`]) call it.
 //!
 //! A walk from all blocked strands and waiting messages, along objects' slots and elements, finds the resolvers. It goes
 //! through the callbacks of unsettled promises, too: a resolver that is found there is used when that promise is settled.

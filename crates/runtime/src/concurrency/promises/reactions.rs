@@ -1,4 +1,5 @@
-//! Reactions: adds them to a promise, and makes messages of them when the promise is settled.
+//! Reactions: adds them to a promise, and makes messages of them when the promise is settled. Sends add reactions, and
+//! [`super::settling`] runs them.
 
 use squall_heap::{Object, RootHandle, Word};
 

@@ -1,5 +1,5 @@
-//! The reasons why a promise is not settled, for reports: the promises that it waits for, their origins, and the strand
-//! that is to settle the last of them.
+//! The reasons why a promise is not settled: the promises that it waits for, their origins, and the strand that must
+//! settle the last of them. Reports about stalls call this module.
 //!
 //! A promise that follows another one, or is for the answer of a reaction to another one, refers to that promise in the
 //! slot of its outcome until it is settled itself (`add_reaction` and [`note_awaited`](super::note_awaited) ensure that).

@@ -1,4 +1,5 @@
-//! Transactions that several strands execute.
+//! Transactions that several strands execute. Workers give such a transaction to a strand that they run, and take it
+//! back when the strand stops.
 //!
 //! A strand that is started in a transaction, in the same vat, executes that transaction, too: it reads what the
 //! transaction has written, and its writes are the transaction's. If it were outside, a transaction that waits for a

@@ -1,4 +1,5 @@
-//! A transaction: begin, commit, conflict, marks to go back to.
+//! A transaction: begin, commit, conflict, marks to go back to. The primitives of `Transaction` call it, and guarded
+//! accesses when they meet a conflict.
 //!
 //! `atomic:` of the library begins with the primitive [`begin`] and always ends with [`commit`] in a `finally` block. A
 //! transaction within a transaction is part of it: the depth counts them. After a conflict, the stack is cut back to

@@ -1,4 +1,4 @@
-//! Arithmetic on numbers of every kind, as pure functions.
+//! Arithmetic on numbers of every kind, as pure functions. The primitives for numbers and tiers call them.
 //!
 //! Integers have no fixed size, but a largest one ([`MAX_INTEGER_BITS`]), so that no single
 //! operation runs for long or takes the memory of the process. Mixed operands are converted to

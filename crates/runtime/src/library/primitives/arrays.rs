@@ -1,4 +1,4 @@
-//! Arrays: objects in array format with a size and elements, indexed from 1.
+//! Arrays: the primitives for the arrays and value arrays of `lib/Kernel.ns`.
 //!
 //! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
 //! Values in array format can be read by all vats and are never written.

@@ -1,4 +1,4 @@
-//! Control: closures, exceptions, sending messages by name.
+//! Control: the primitives for closures, exceptions and messages by name, mostly for `lib/Kernel.ns`.
 
 use squall_heap::Word;
 

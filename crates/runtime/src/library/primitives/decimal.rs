@@ -1,4 +1,4 @@
-//! Numbers as decimal text, and back.
+//! Numbers as decimal text, and back. The primitives for numbers and strings call it.
 //!
 //! Doubles are written in the form of Java: the shortest digits that read back as the same number, with at least one
 //! digit after the point, and with an exponent below 0.001 and from ten million on.

@@ -1,11 +1,11 @@
-//! Files and directories.
+//! Files and directories: the primitives of `lib/Files.ns`.
 //!
 //! Each operation on a path first asks [`Permissions`](crate::model::permissions::Permissions). An operation that may
 //! wait for the operating system runs as a native section on plain data, so collections do not wait for it, and holds
 //! no lock.
 //!
-//! An open file is known to the library by a number that is never used twice, so a handle that was
-//! closed, or made up, finds nothing.
+//! The library knows an open file by a number that is never used twice, so the number of a closed file, or an invented
+//! number, finds nothing.
 //!
 //! Files whose owner, the object with the handle, is garbage are closed when the next file is opened;
 //! if the system refuses to open more, after a collection that looks for some.

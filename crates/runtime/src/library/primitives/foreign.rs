@@ -1,4 +1,4 @@
-//! C: libraries, functions, types, callbacks, and calls.
+//! C: the primitives for libraries, functions, types, callbacks and calls, for `lib/Foreign.ns`.
 //!
 //! The primitives take native handles (see [`crate::concurrency::foreign`]) or the library's wrappers around them.
 

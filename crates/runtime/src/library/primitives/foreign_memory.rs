@@ -1,4 +1,4 @@
-//! C: memory and pointers.
+//! C: the primitives for memory and pointers, for `lib/Foreign.ns`.
 //!
 //! Offsets count bytes from 0, indices of elements count from 1.
 

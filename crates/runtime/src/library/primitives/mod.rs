@@ -1,9 +1,8 @@
-//! Primitives: the operations that library code cannot express in Newspeak. `lib/PRIMITIVES.md` lists them.
+//! Primitives: the operations that library code cannot express in Newspeak. Library modules call them by a message to
+//! `vmMirror`; `lib/PRIMITIVES.md` lists them with their arguments, results and failures.
 //!
-//! A primitive is a Rust function named by the keyword message that library modules send to
-//! `vmMirror`; `lib/PRIMITIVES.md` lists them all with their arguments, results and failures. They
-//! get their arguments in a window, which the collector updates, and answer an
-//! [`Outcome`]. They never call guest code, block, or keep an object
+//! A primitive is a Rust function with the name of a keyword message. It gets its arguments in a window, which the
+//! collector updates, and answers an [`Outcome`]. It never calls guest code, never blocks, and never holds an object
 //! across a GC point.
 //!
 //! One table per file, one file per kind of receiver.

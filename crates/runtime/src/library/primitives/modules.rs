@@ -1,8 +1,8 @@
-//! Modules: loading them, and the kernel's registry of those of the library.
+//! Modules: the primitives that load them, and the kernel's registry of the library's modules.
 //!
-//! A module is compiled once, but each load answers a new class object. The accessor of the module's class makes it,
-//! which is guest code: the outcome is a call of that. So a program that does not trust the module has it compiled
-//! here, and the class made in a sandbox.
+//! A module is compiled once, but each load answers a new class object. The accessor of the module's class makes it;
+//! the accessor is guest code, so the outcome is a call of it. A program that does not trust a module compiles it here,
+//! and makes the class in a sandbox.
 
 use std::path::Path;
 

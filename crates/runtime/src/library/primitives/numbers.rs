@@ -1,4 +1,4 @@
-//! Numbers: arithmetic, comparison, bits, text.
+//! Numbers: the primitives for arithmetic, comparison, bits and text, for `lib/Kernel.ns`.
 //!
 //! Each operation tries immediate operands first, since inline caches call these functions on hot
 //! paths; everything else goes through [`arithmetic`].

@@ -1,4 +1,4 @@
-//! Primitives that all objects have: identity, class, and the question whether an object is a value.
+//! Objects: the primitives for identity, class, and the test for a value. Most library modules call them.
 
 use squall_heap::Word;
 

@@ -1,4 +1,4 @@
-//! Actors and promises.
+//! Actors and promises: the primitives of `lib/Actors.ns`.
 
 use squall_heap::{Object, Word};
 

@@ -1,7 +1,7 @@
-//! Reflection: class definitions, and messages by name.
+//! Reflection: the primitives for class definitions, and for messages by name, for `lib/Mirrors.ns`.
 //!
-//! A definition's handle is the number of its module and its own number there, in one integer. So
-//! a made-up handle names another definition at worst, and mostly fails.
+//! The handle of a definition is an integer that contains the number of its module and its number in the module. An
+//! invented handle names another definition at worst, and mostly fails.
 
 use squall_bytecode::entities::{ClassId, StringId};
 use squall_heap::Word;

@@ -1,4 +1,5 @@
-//! Turns, timers, and strands: the primitives that start, end, join and suspend them.
+//! Turns, timers, and strands: the primitives that start, end, join and suspend them, for `lib/Scheduling.ns` and
+//! `lib/Threading.ns`.
 
 use std::time::Duration;
 

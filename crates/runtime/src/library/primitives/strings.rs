@@ -1,8 +1,7 @@
-//! Strings and symbols: access, search, and how strings are made of others.
+//! Strings and symbols: the primitives for access, search and composition, for `lib/Kernel.ns`.
 //!
-//! Everything that makes a string measures first, allocates once and then copies, so that it takes
-//! time in proportion to the text. Between measuring and copying there is a GC point, after which
-//! all arguments are read again.
+//! A primitive that makes a string measures first, allocates once and then copies, so that it takes time in proportion
+//! to the text. Between measuring and copying there is a GC point, after which all arguments are read again.
 
 use std::cmp::Ordering;
 

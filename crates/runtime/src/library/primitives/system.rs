@@ -1,4 +1,5 @@
-//! The machine and its surroundings: output, arguments, time, memory, the end.
+//! The machine and its surroundings: the primitives for output, arguments, time, memory and the end of the program, for
+//! `lib/System.ns` and `lib/Platform.ns`.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

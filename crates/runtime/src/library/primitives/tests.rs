@@ -1,4 +1,4 @@
-//! The table of primitives, the library and its page of primitives agree.
+//! Tests that the table of primitives, the library and `lib/PRIMITIVES.md` agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

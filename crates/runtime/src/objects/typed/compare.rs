@@ -1,4 +1,5 @@
-//! Equality and order of values, derived from their types.
+//! Equality and order of typed values, derived from their types. Comparison instructions and the operations on maps
+//! call it.
 //!
 //! One comparison serves both. It is total on every type; for types that are not ordered (booleans, functions,
 //! communication primitives, maps) only its answer about equality is meaningful, and the verifier allows no other

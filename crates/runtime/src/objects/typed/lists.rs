@@ -1,4 +1,5 @@
-//! Lists: a length, and room for elements that grows by doubling.
+//! Lists of typed code: a length, and room for elements that grows by doubling. The tier's instructions for lists, and
+//! boxing, call this module.
 //!
 //! ```text
 //! list   [ length, a small integer | elements: nil, packed bytes or an array of words ]

@@ -1,4 +1,5 @@
-//! Maps: balanced binary trees that never change.
+//! Maps of typed code: balanced binary trees that never change. The tier's instructions for maps, and boxing, call this
+//! module.
 //!
 //! ```text
 //! map    nil, if it is empty | node

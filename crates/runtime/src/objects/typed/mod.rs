@@ -1,4 +1,5 @@
-//! Values of the types that modules define: tuples, lists and maps.
+//! Values of the types that modules define: tuples, lists and maps. The tiers' instructions for these types, and
+//! adapters, call this module.
 //!
 //! A register of a defined type holds a tagged word. The verifier has shown its type, so nothing here asks an object
 //! for its kind.

@@ -1,4 +1,5 @@
-//! Conversions between the contents of a register and the word in a container.
+//! Conversions between the contents of a register and the word in a container. The operations on lists, maps and
+//! tuples, and channels, convert here.
 //!
 //! A boolean or number becomes the object that stands for it; any other word is the same inside of
 //! a container, but a list is shared from then on.

@@ -1,4 +1,4 @@
-//! Tuples: arrays of values, made once.
+//! Tuples of typed code: arrays of values, made once. The tier's instructions for tuples call this module.
 
 use squall_heap::Word;
 

@@ -1,5 +1,5 @@
-//! The pending effects of a transaction: output, messages, settled promises. The layer above performs them at the commit
-//! ([`crate::concurrency::transactions::effects`]).
+//! The pending effects of a transaction: output, messages, settled promises. Primitives add them, and the layer above
+//! performs them at the commit ([`crate::concurrency::transactions::effects`]).
 
 use squall_heap::{Object, Word};
 

@@ -1,8 +1,9 @@
-//! The native memory of transactions, for their uncommitted reads and writes, and its limit.
+//! The native memory of transactions for their uncommitted reads and writes, and its limit. A transaction
+//! asks here before its lists grow.
 //!
-//! It is outside of the heap, and has a limit of its own, since a transaction that never ends would take all memory:
-//! half of the heap's maximum, for all transactions together. A transaction that needs more gets the exception
-//! OutOfMemory, like a strand that makes too many objects.
+//! This memory is outside of the heap. It has its own limit, since an endless transaction would take all memory
+//! otherwise: half of the heap's maximum, for all transactions together. A transaction that needs more gets the
+//! exception OutOfMemory, like a strand that makes too many objects.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,7 +1,8 @@
-//! The transactional memory of a vat: stripes, their writers, and the right to be inevitable.
+//! The transactional memory of a vat: stripes, their writers, and the right to be inevitable. Transactions and guarded
+//! accesses use the memory of their vat.
 //!
-//! Objects belong to one vat, so vats need no common clock: each has its own, with its own stripes. They
-//! are made when the vat's first transaction begins.
+//! An object belongs to one vat, so vats need no common clock: each has its own clock and stripes. They are made when
+//! the vat's first transaction begins.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

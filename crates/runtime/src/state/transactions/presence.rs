@@ -1,4 +1,4 @@
-//! Threads that have the memory of a vat for themselves, and need not lock. Transactions and guarded accesses ask this
+//! Threads that have the memory of a vat for themselves, and need no locks. Transactions and guarded accesses ask this
 //! module.
 //!
 //! The protocol is [`squall_transactions::sole`]. This module decides which thread claims a memory, and when: a thread

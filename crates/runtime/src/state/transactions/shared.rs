@@ -1,5 +1,6 @@
-//! What the strands share that execute one transaction: who has the transaction, and who waits for it. The layer above
-//! makes strands ready ([`crate::concurrency::transactions::shared`], which has the protocol).
+//! The data of a transaction that several strands execute: the strand that has the transaction, and the strands that
+//! wait for it. The layer above makes strands ready ([`crate::concurrency::transactions::shared`], which describes the
+//! protocol).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,11 +1,12 @@
-//! The list of the strands that wait because of a transaction. The layer above parks and wakes them
+//! The list of the strands that wait because of a transaction. The layer above adds and wakes them
 //! ([`crate::concurrency::transactions::sleepers`]).
 //!
-//! Very many may wait for a change, each of something else: they are found by the stripes that they have read. The others,
-//! and those that have read very much, are looked for among all of their kind.
+//! Many strands may wait for different changes, so a commit finds them by the stripes that they have read. All
+//! other strands are in one set, which is searched: those that wait for another event, and those that have read very
+//! many stripes.
 //!
-//! A strand that may wake the strands of the list is one that runs and can reach what they have read, which the collector
-//! cannot see; so they are roots.
+//! A strand in the list is woken by a strand that runs and can reach the objects that it has read. The collector cannot
+//! see this relation, so strands in the list are roots.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Statistics of transactions, and the lines of a program that were in conflict. The library's `Transaction` and
 //! `--report transactions` show them.
 //!
-//! Each thread has counters of its own, which only it writes, so counting costs a load and a store. Conflicts are noted
-//! in one table: losing costs more than that anyway.
+//! Each thread has its own counters, which only it writes, so counting costs a load and a store. Conflicts are recorded
+//! in one table: a lost attempt costs more than the record.
 
 use std::collections::HashMap;
 use std::fmt::Write;

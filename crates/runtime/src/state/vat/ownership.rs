@@ -1,4 +1,5 @@
-//! The ownership of a vat: one word, which is a lock as well, and the data under the lock.
+//! The ownership of a vat: one word, which is a lock as well, and the data under the lock. `vat.rs` and the workers
+//! make its transitions.
 //!
 //! ```text
 //!  63            32 31        5    4       3       2         1         0

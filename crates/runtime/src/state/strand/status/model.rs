@@ -1,5 +1,5 @@
-//! The status in all interleavings of small programs (loom): a wait ends once, suspension and termination are never
-//! missed, and no wish for one life reaches the next one.
+//! Models of a strand's status in all interleavings of small programs. The tests with loom run them: a wait ends once,
+//! no suspension and no termination is missed, and no wish for one life reaches the next one.
 
 use super::*;
 use loom::sync::Arc;

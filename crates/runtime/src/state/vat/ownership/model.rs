@@ -1,5 +1,5 @@
-//! Ownership in all interleavings of small programs (loom): the lock excludes, nothing is left behind, and one thread
-//! at a time runs the vat.
+//! Models of a vat's ownership in all interleavings of small programs. The tests with loom run them: the lock excludes,
+//! no work is left behind, and one thread at a time runs the vat.
 
 use super::*;
 use loom::cell::UnsafeCell as Watched;
