@@ -41,6 +41,9 @@ pub fn parse_request(bytes: &[u8], most_fields: usize) -> Parsed {
     let mut request = httparse::Request::new(&mut fields);
     let length = match request.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
+        Err(httparse::Error::Version) if !has_version(bytes) => {
+            return Parsed::Refused(BAD_REQUEST);
+        }
         other => return refused(other),
     };
     let (Some(method), Some(target)) = (request.method, request.path) else {
@@ -52,6 +55,15 @@ pub fn parse_request(bytes: &[u8], most_fields: usize) -> Parsed {
         fields: owned(request.headers),
         length,
     })
+}
+
+/// Whether the third word of a request's first line is the beginning of a version: `HTTP/` and a digit.
+fn has_version(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let version = line.splitn(3, |byte| *byte == b' ').nth(2);
+    let number = version.and_then(|version| version.strip_prefix(b"HTTP/"));
+    number.and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit)
 }
 
 /// Parses the head of a response with at most `most_fields` fields.
@@ -137,9 +149,13 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_refused() {
-        let cases: [(&[u8], u16); 6] = [
+        let cases: [(&[u8], u16); 10] = [
             (b"GET / HTTP/1.1\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n", 431),
             (b"GET / HTTP/2.0\r\n\r\n", 505),
+            (b"\r\nGET / HTTP/1.2\r\n\r\n", 505),
+            (b"GET /a b HTTP/1.1\r\n\r\n", 400),
+            (b"GET / http/1.1\r\n\r\n", 400),
+            (b"rest of it", 400),
             (b"GET /\r\n\r\n", 400),
             (b"\x16\x03\x01\x02\x00", 400),
             (b"GET / HTTP/1.1\r\nName : x\r\n\r\n", 400),
