@@ -10,8 +10,8 @@
 //!
 //! Lines of the standard output are written unchanged, lines of the standard error output after `err: `, each in the
 //! order of their stream. `exit:` is omitted if the exit code is 0. A line `< text` after the command is a line of its
-//! standard input. `{scratch}` stands for a folder that is empty at first. Durations are compared as `{time}`, and
-//! places in the library as `{place}`. `BLESS=1` rewrites the files.
+//! standard input. `{scratch}` stands for a folder that is empty at first. Durations are compared as `{time}`,
+//! places in the library as `{place}`, and the numbers of workers as `{worker}`. `BLESS=1` rewrites the files.
 
 use std::path::Path;
 
@@ -89,7 +89,9 @@ impl Recorded {
         for line in &self.input {
             text += &format!("< {line}\n").replace("<  \n", "<\n");
         }
-        let stable = |stream: &str| without_places(&without_times(&run.scratch.conceal(stream)));
+        let stable = |stream: &str| {
+            without_workers(&without_places(&without_times(&run.scratch.conceal(stream))))
+        };
         text += &stable(&result.output);
         text +=
             &stable(&result.error).lines().map(|line| format!("err: {line}\n")).collect::<String>();
@@ -124,6 +126,17 @@ fn without_places(text: &str) -> String {
         shown += &format!("(lib/{file}:{{place}}){rest}");
     }
     shown
+}
+
+/// The text with `{worker}` in place of the numbers of workers, which depend on the load of the machine.
+fn without_workers(text: &str) -> String {
+    const KEY: &str = " runs on worker ";
+    let mut pieces = text.split(KEY);
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |shown, piece| {
+        let rest = piece.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        shown + KEY + "{worker}" + rest
+    })
 }
 
 fn without_microseconds(line: &str) -> String {

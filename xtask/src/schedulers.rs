@@ -16,7 +16,7 @@ const SCHEDULERS: [&str; 7] =
     ["stealing", "interleaving", "threads", "hierarchical", "peered", "dictated", "balanced"];
 
 /// The integration tests that are left out, by the beginnings of their names.
-const OTHERS: [&str; 3] = ["hostile/", "schedulers/", "cli/testing"];
+const OTHERS: [&str; 2] = ["hostile/", "schedulers/"];
 
 /// The options of `cargo xtask schedulers`.
 #[derive(Args)]
