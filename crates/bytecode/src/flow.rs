@@ -1,5 +1,5 @@
 //! The control flow of one function: basic blocks, their edges, and the tree of exception regions. The analyses
-//! `initialisation` and `liveness` walk over it.
+//! `initialisation` and `liveness` walk over it, and the optimising compiler builds its code along it.
 //!
 //! Both flow analyses, initialisation (forwards) and liveness (backwards), run on this graph.
 //!
@@ -37,15 +37,15 @@ use crate::types::RegisterType;
 
 /// A function's control flow.
 #[derive(Debug)]
-pub(crate) struct FlowGraph {
+pub struct FlowGraph {
     /// The instructions, up to the first word that starts none.
     pub instructions: Vec<Instruction>,
     /// The basic blocks, in the order of the code. The first is where the function starts.
     pub blocks: Vec<Block>,
     /// For each region of the function its place in the tree; empty if they are malformed.
-    pub regions: Vec<RegionNode>,
+    pub(crate) regions: Vec<RegionNode>,
     /// The forks, in the order of the code.
-    pub forks: Vec<ForkNode>,
+    pub(crate) forks: Vec<ForkNode>,
     /// By the blocks that end with a fork's instruction or with an `end_branch`.
     fork_at_end: HashMap<usize, usize>,
     scopes: Scopes,
@@ -94,7 +94,7 @@ impl ForkNode {
 
 /// A run of instructions that is entered at the first and left after the last, or by an exception.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub struct Block {
     /// The index of its first instruction.
     pub first: usize,
     /// The index after its last instruction.
@@ -149,12 +149,12 @@ impl FlowGraph {
     }
 
     /// The fork whose instruction, or the end of one of whose branches, is at the end of a block.
-    pub fn fork_at_end(&self, block: usize) -> Option<&ForkNode> {
+    pub(crate) fn fork_at_end(&self, block: usize) -> Option<&ForkNode> {
         self.fork_index_at_end(block).map(|fork| &self.forks[fork])
     }
 
     /// Its index.
-    pub fn fork_index_at_end(&self, block: usize) -> Option<usize> {
+    pub(crate) fn fork_index_at_end(&self, block: usize) -> Option<usize> {
         self.fork_at_end.get(&block).copied()
     }
 

@@ -12,6 +12,7 @@
 //! | [`module`] | functions, class definitions, sites, constants: a module in memory |
 //! | [`decode`] | a view of each instruction, and what it does to registers |
 //! | [`register_set`] | sets of registers |
+//! | [`flow`] | basic blocks and their edges |
 //! | [`scopes`] | branches of `par` and bodies of rendezvous: closed pieces of code |
 //! | [`liveness`] | which registers the collector traces at each instruction |
 //! | [`mod@format`] | the binary form of a module, decoded lazily |
@@ -30,7 +31,7 @@ pub mod codes;
 pub mod decode;
 pub mod disassembler;
 pub mod entities;
-mod flow;
+pub mod flow;
 pub mod format;
 mod initialisation;
 pub mod instructions;

@@ -12,6 +12,7 @@ use crate::cargo;
 const LAYERS: &[(&str, &[&str])] = &[
     ("squall-bytecode", &[]),
     ("squall-newspeak", &["squall-bytecode"]),
+    ("squall-compiler", &["squall-bytecode"]),
     ("squall-heap", &[]),
     ("squall-scheduler", &[]),
     ("squall-foreign", &[]),
@@ -53,6 +54,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// Libraries that one crate only may use.
 const CONFINED: &[(&str, &str)] = &[
     ("mmtk", "squall-heap"),
+    ("cranelift-codegen", "squall-compiler"),
+    ("cranelift-frontend", "squall-compiler"),
     ("libffi-sys", "squall-foreign"),
     ("libloading", "squall-foreign"),
     ("mio", "squall-system"),

@@ -1,0 +1,62 @@
+//! The decision to inline a function, and the inlined activation.
+//!
+//! An inlined activation's registers lie where its own frame would: at the window of the call. Its states are within the
+//! caller's state in the call.
+
+use squall_bytecode::decode::instructions;
+use squall_bytecode::entities::Register;
+use squall_bytecode::instructions::Opcode;
+
+use crate::build::body::Body;
+use crate::build::sends::Message;
+use crate::ir::entities::{FunctionRef, Value};
+
+/// How often a function may be among its own callers in the unit.
+const MOST_RECURSION: usize = 2;
+
+/// The unit's frame has at most this many words, so that its prologue's test is one comparison and a chunk holds many.
+const MOST_WORDS: u32 = 1024;
+
+impl Body<'_, '_> {
+    /// Whether a call of a function is replaced by its code.
+    pub fn should_inline(&self, function: FunctionRef, window: Register) -> bool {
+        let builder = &self.builder;
+        let limits = builder.limits;
+        let code = builder.facts.function(function);
+        if code.is_imported() || builder.chain.len() > limits.depth || !code.regions.is_empty() {
+            return false;
+        }
+        let recursion = builder.chain.iter().filter(|each| **each == function).count();
+        let words = self.place(window).0 + code.registers.len() as u32;
+        if recursion >= MOST_RECURSION || words > MOST_WORDS {
+            return false;
+        }
+        let pays = self.is_in_loop() || builder.facts.is_hot(function);
+        let most = if pays { limits.hot.max(limits.always) } else { limits.always };
+        let most = most.min(builder.left);
+        let count = instructions(&code.code).take(most + 1).count();
+        count <= most && instructions(&code.code).all(|each| is_plain(each.opcode))
+    }
+
+    /// Builds a function's code in place of a call of it.
+    pub fn inline(&mut self, function: FunctionRef, message: &Message) -> Option<Value> {
+        let parent = self.state_in();
+        let offset = self.place(message.window).0;
+        let activation = self.builder.add_activation(function, offset);
+        let block = self.current.take().expect("a block is being built");
+        let state = self.state;
+        let mut body = Body::new(self.builder, activation, Some(parent));
+        body.start_inlined(block, &message.operands, state);
+        body.run();
+        let returns = body.returns;
+        self.continue_after(returns)
+    }
+}
+
+/// Whether code with this instruction can be inlined: not, if it waits for its strand or ends it.
+fn is_plain(opcode: Opcode) -> bool {
+    !matches!(
+        opcode,
+        Opcode::Par | Opcode::ParFor | Opcode::Accept | Opcode::Alt | Opcode::AltPriority
+    )
+}

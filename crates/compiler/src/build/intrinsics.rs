@@ -1,0 +1,296 @@
+//! Primitives that are operations of the representation, by name.
+//!
+//! Numbers: small integers and immediate doubles are computed here, as the interpreter does without a send; all other
+//! operands and results leave the unit. A site whose feedback shows such operands sends.
+
+use crate::build::body::Body;
+use crate::build::sends::{Intrinsic, Message};
+use crate::facts::{Action, SiteFacts};
+use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::operations::Op;
+use crate::ir::types::{Layouts, Range, Type};
+use crate::ir::values::Condition;
+use crate::words::{self, layouts};
+
+/// Small integers below this magnitude convert to doubles exactly.
+const EXACT: i64 = 1 << 53;
+
+/// An operator on two numbers.
+#[derive(Clone, Copy)]
+enum Operator {
+    /// Integers by the first operation, doubles by the second.
+    Arithmetic(Op, Op),
+    /// On both kinds.
+    Comparison(Condition),
+    /// The double quotient.
+    Divide,
+    /// On integers, with a divisor that is not zero.
+    Division(Op),
+    /// On integers.
+    Bits(Op),
+}
+
+fn operator(name: &str) -> Option<Operator> {
+    use Operator::*;
+    Some(match name {
+        "number:add:" => Arithmetic(Op::AddSmall, Op::FloatAdd),
+        "number:subtract:" => Arithmetic(Op::SubtractSmall, Op::FloatSubtract),
+        "number:multiply:" => Arithmetic(Op::MultiplySmall, Op::FloatMultiply),
+        "number:dividedBy:" => Divide,
+        "integer:quotient:" => Division(Op::Quotient),
+        "integer:remainder:" => Division(Op::Remainder),
+        "number:modulo:" => Division(Op::Modulo),
+        "integer:and:" => Bits(Op::And),
+        "integer:or:" => Bits(Op::Or),
+        "integer:xor:" => Bits(Op::Xor),
+        "number:lessThan:" => Comparison(Condition::Less),
+        "number:atMost:" => Comparison(Condition::LessOrEqual),
+        "number:greaterThan:" => Comparison(Condition::Greater),
+        "number:atLeast:" => Comparison(Condition::GreaterOrEqual),
+        "number:equals:" => Comparison(Condition::Equal),
+        "number:differs:" => Comparison(Condition::NotEqual),
+        _ => return None,
+    })
+}
+
+/// Operators.
+impl Body<'_, '_> {
+    /// The result of a message that an operator on numbers answers.
+    pub fn operator(&mut self, message: &Message, facts: &SiteFacts) -> Option<Value> {
+        let names = facts.seen.iter().filter_map(|each| match each.action {
+            Action::Primitive(primitive) => Some(self.builder.facts.primitive(primitive)),
+            _ => None,
+        });
+        let name = names.into_iter().find(|name| operator(name).is_some())?.to_owned();
+        let numbers = [layouts::INTEGER, layouts::DOUBLE];
+        if facts.seen.iter().any(|each| !numbers.contains(&each.layout)) {
+            return None;
+        }
+        self.operator_named(&name, message, facts)
+    }
+
+    /// The result of the operator that a primitive of this name is.
+    pub fn operator_named(
+        &mut self,
+        name: &str,
+        message: &Message,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
+        let operator = operator(name)?;
+        let [left, right] = message.operands[..] else { return None };
+        let numbers = facts.numbers;
+        let known = |body: &Self, kind| [left, right].iter().all(|&v| body.kind(v).is(kind));
+        if known(self, Type::INTEGER) {
+            return self.integers(operator, left, right, facts);
+        }
+        let number = Type::INTEGER.join(Type::DOUBLE);
+        let is_known = known(self, number);
+        if numbers.others || facts.distrusts {
+            return None;
+        }
+        let saw_doubles = facts.seen.iter().any(|each| each.layout == layouts::DOUBLE);
+        let has_double = [left, right].iter().any(|&v| self.kind(v).is(Type::DOUBLE));
+        if numbers.doubles || numbers.mixed || saw_doubles || has_double {
+            let saw_integers = facts.seen.iter().any(|each| each.layout == layouts::INTEGER);
+            if (numbers.mixed || saw_integers) && !is_known {
+                return None;
+            }
+            return self.doubles(operator, left, right);
+        }
+        self.integers(operator, left, right, facts)
+    }
+
+    fn integers(
+        &mut self,
+        operator: Operator,
+        left: Value,
+        right: Value,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
+        if facts.numbers.overflow && !matches!(operator, Operator::Comparison(_)) {
+            return None;
+        }
+        let (a, b) = (self.raw_integer(left), self.raw_integer(right));
+        let result = match operator {
+            Operator::Arithmetic(op, _) => self.guard(op, &[a, b]),
+            Operator::Bits(op) => self.emit(op, &[a, b]),
+            Operator::Comparison(condition) => {
+                let result = self.emit(Op::Compare(condition), &[a, b]);
+                return Some(self.emit(Op::TagBoolean, &[result]));
+            }
+            Operator::Division(op) => {
+                self.check_divisor(b);
+                let result = self.emit(op, &[a, b]);
+                // The least small integer divided by minus one is no small integer.
+                let zero = self.integer(0);
+                self.guard(Op::AddSmall, &[result, zero])
+            }
+            Operator::Divide => {
+                self.check_divisor(b);
+                let (a, b) = (self.emit(Op::ToDouble, &[a]), self.emit(Op::ToDouble, &[b]));
+                let result = self.emit(Op::FloatDivide, &[a, b]);
+                return Some(self.guard(Op::TagDouble, &[result]));
+            }
+        };
+        Some(self.emit(Op::TagInteger, &[result]))
+    }
+
+    fn check_divisor(&mut self, divisor: Value) {
+        let zero = self.integer(0);
+        let is_zero = self.emit(Op::Compare(Condition::Equal), &[divisor, zero]);
+        self.check(Op::GuardNot, is_zero);
+    }
+
+    /// The raw integer of a word, which a guard shows to be one.
+    fn raw_integer(&mut self, value: Value) -> Value {
+        let guarded = self.guard(Op::GuardInteger, &[value]);
+        self.refine(value, guarded);
+        self.emit(Op::UntagInteger, &[guarded])
+    }
+
+    fn doubles(&mut self, operator: Operator, left: Value, right: Value) -> Option<Value> {
+        if let Operator::Comparison(condition) = operator {
+            if ![left, right].iter().all(|&value| self.is_exact(value)) {
+                return None;
+            }
+            let (a, b) = (self.raw_double(left), self.raw_double(right));
+            let result = self.emit(Op::FloatCompare(condition), &[a, b]);
+            return Some(self.emit(Op::TagBoolean, &[result]));
+        }
+        let op = match operator {
+            Operator::Arithmetic(_, op) => op,
+            Operator::Divide => Op::FloatDivide,
+            _ => return None,
+        };
+        let (a, b) = (self.raw_double(left), self.raw_double(right));
+        let result = self.emit(op, &[a, b]);
+        Some(self.guard(Op::TagDouble, &[result]))
+    }
+
+    /// Whether a number, if it is an integer, is the same as a double.
+    fn is_exact(&self, value: Value) -> bool {
+        let range = self.kind(value).range();
+        range.is_none_or(|range| Range::new(1 - EXACT, EXACT - 1).includes(range))
+    }
+
+    /// The raw double of a word: of an integer the nearest one, otherwise a guard shows that it is a double.
+    fn raw_double(&mut self, value: Value) -> Value {
+        if self.kind(value).is(Type::INTEGER) {
+            let raw = self.emit(Op::UntagInteger, &[value]);
+            return self.emit(Op::ToDouble, &[raw]);
+        }
+        let guarded = self.guard(Op::GuardDouble, &[value]);
+        self.refine(value, guarded);
+        self.emit(Op::UntagDouble, &[guarded])
+    }
+}
+
+/// Other primitives.
+impl Body<'_, '_> {
+    /// Makes operations of a primitive, on a receiver whose layout is known.
+    pub fn intrinsic(&mut self, name: &str, message: &Message, facts: &SiteFacts) -> Intrinsic {
+        let value = match name {
+            "identical:to:" => self.identical(message),
+            "array:at:" => self.array_at(message),
+            "array:at:put:" => self.array_at_put(message),
+            "arraySize:" => self.array_size(message),
+            "numberSquareRoot:" => self.square_root(message),
+            "blockValue:" | "block:value:" | "block:value:with:" => {
+                return self.evaluate(message, facts);
+            }
+            _ => None,
+        };
+        value.map_or(Intrinsic::Unknown, Intrinsic::Value)
+    }
+
+    /// Boxed numbers and far references are identical by contents; for all others, words compare.
+    fn identical(&mut self, message: &Message) -> Option<Value> {
+        let [left, right] = message.operands[..] else { return None };
+        let boxed = [layouts::LARGE_INTEGER, layouts::BOXED_DOUBLE, layouts::FAR_REFERENCE];
+        let compares = |kind: Type| {
+            let list = kind.object_layouts();
+            list.list().is_some_and(|list| list.iter().all(|layout| !boxed.contains(layout)))
+        };
+        if !compares(self.kind(left)) && !compares(self.kind(right)) {
+            return None;
+        }
+        let same = self.emit(Op::Same, &[left, right]);
+        Some(self.emit(Op::TagBoolean, &[same]))
+    }
+
+    /// The array of a message, if its layout is one of these.
+    fn array(&mut self, message: &Message, wanted: &[u32]) -> Option<Value> {
+        let array = message.operands[0];
+        let kind = self.kind(array);
+        let known = kind.layouts()?;
+        known.iter().all(|layout| wanted.contains(layout)).then_some(array)
+    }
+
+    /// The index of an element, counting from zero, which a guard shows to be in the array.
+    fn index(&mut self, array: Value, index: Value) -> Value {
+        let raw = self.raw_integer(index);
+        let one = self.integer(1);
+        let index = self.emit(Op::Subtract, &[raw, one]);
+        let length = self.emit(Op::Length, &[array]);
+        let within = self.emit(Op::Compare(Condition::UnsignedLess), &[index, length]);
+        self.check(Op::Guard, within);
+        index
+    }
+
+    fn array_at(&mut self, message: &Message) -> Option<Value> {
+        let array = self.array(message, &[layouts::ARRAY, layouts::VALUE_ARRAY])?;
+        let index = self.index(array, message.operands[1]);
+        Some(self.emit(Op::LoadElement, &[array, index]))
+    }
+
+    fn array_at_put(&mut self, message: &Message) -> Option<Value> {
+        let array = self.array(message, &[layouts::ARRAY])?;
+        let value = message.operands[2];
+        let index = self.index(array, message.operands[1]);
+        self.store(Op::StoreElement, &[array, index, value]);
+        self.barrier(array, value);
+        Some(value)
+    }
+
+    fn array_size(&mut self, message: &Message) -> Option<Value> {
+        let array = self.array(message, &[layouts::ARRAY, layouts::VALUE_ARRAY])?;
+        let length = self.emit(Op::Length, &[array]);
+        Some(self.emit(Op::TagInteger, &[length]))
+    }
+
+    fn square_root(&mut self, message: &Message) -> Option<Value> {
+        if !self.kind(message.operands[0]).is(Type::DOUBLE) {
+            return None;
+        }
+        let raw = self.raw_double(message.operands[0]);
+        let root = self.emit(Op::FloatSquareRoot, &[raw]);
+        Some(self.guard(Op::TagDouble, &[root]))
+    }
+
+    /// Runs a closure's function, if it is known or the site has seen just one.
+    fn evaluate(&mut self, message: &Message, facts: &SiteFacts) -> Intrinsic {
+        let closure = message.operands[0];
+        let Some(function) = self.function_of(closure).or(facts.closure) else {
+            return Intrinsic::Unknown;
+        };
+        if self.builder.facts.function(function).arguments() != message.operands.len() {
+            return Intrinsic::Unknown;
+        }
+        let block = Layouts::of(words::layouts::BLOCK);
+        let closure = self.guard(Op::GuardLayout(block), &[closure]);
+        let refined = self.guard(Op::GuardFunction(function), &[closure]);
+        match self.call_function(function, &message.with_receiver(refined)) {
+            Some(value) => Intrinsic::Value(value),
+            None => Intrinsic::Ended,
+        }
+    }
+
+    /// The function of a closure that the unit makes.
+    fn function_of(&self, closure: Value) -> Option<FunctionRef> {
+        let root = self.builder.unit.root(closure);
+        match self.builder.unit.definition(root)?.op {
+            Op::NewClosure(function) => Some(function),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Closures, contexts, slots and array literals.
+
+use squall_bytecode::entities::{FunctionId, Register};
+use squall_bytecode::instructions::Field;
+
+use crate::build::body::Body;
+use crate::facts::Action;
+use crate::ir::entities::Value;
+use crate::ir::operations::Op;
+use crate::ir::types::{Layouts, Type};
+use crate::ir::values::{Condition, Place};
+use crate::words::layouts;
+
+impl Body<'_, '_> {
+    /// Stores into a slot, with the write barrier.
+    pub fn store_slot(&mut self, object: Value, index: u32, value: Value) {
+        self.store(Op::StoreSlot(Place(index)), &[object, value]);
+        self.barrier(object, value);
+    }
+
+    /// The write barrier after a store, unless the value is known to be no object.
+    pub fn barrier(&mut self, object: Value, value: Value) {
+        if self.kind(value).may_be_object() {
+            self.store(Op::Barrier, &[object, value]);
+        }
+    }
+
+    pub fn load_captured(&mut self) {
+        let closure = self.get(Register(0));
+        let value = self.emit(Op::LoadCaptured(Place(self.field(Field::Bc))), &[closure]);
+        self.define(value);
+    }
+
+    /// The helper makes the object; what it is, is known.
+    fn allocate(&mut self, op: Op, arguments: &[Value]) {
+        let state = self.state_here();
+        let block = self.current.expect("a block is being built");
+        let value = self.builder.emit(block, op, arguments, Some(state));
+        self.state = None;
+        self.define(value.expect("it has a result"));
+    }
+
+    pub fn make_context(&mut self) {
+        self.allocate(Op::NewContext(Place(self.field(Field::Bc))), &[]);
+    }
+
+    pub fn make_closure(&mut self) {
+        let index = FunctionId(self.field(Field::X));
+        let function = self.builder.facts.callee(self.function_ref, index);
+        let (start, count) = (self.register(Field::B).0, self.instruction.count().unwrap_or(0));
+        let captured = (start..start + count as u8).map(|each| self.get(Register(each)));
+        let captured: Vec<Value> = captured.collect();
+        self.allocate(Op::NewClosure(function), &captured);
+    }
+
+    /// The context in a register, with a variable of this index.
+    fn context(&mut self, register: Register, index: u32) -> Value {
+        let value = self.get(register);
+        let context = self.guard(Op::GuardLayout(Layouts::of(layouts::CONTEXT)), &[value]);
+        self.refine(value, context);
+        let root = self.builder.unit.root(context);
+        let is_known = self
+            .builder
+            .unit
+            .definition(root)
+            .is_some_and(|inst| matches!(inst.op, Op::NewContext(size) if index < size.0));
+        if !is_known {
+            let length = self.emit(Op::Length, &[context]);
+            let index = self.integer(i64::from(index));
+            let within = self.emit(Op::Compare(Condition::Less), &[index, length]);
+            self.check(Op::Guard, within);
+        }
+        context
+    }
+
+    pub fn load_context(&mut self) {
+        let index = self.field(Field::C);
+        let context = self.context(self.register(Field::B), index);
+        let index = self.integer(i64::from(index));
+        let value = self.emit(Op::LoadElement, &[context, index]);
+        self.define(value);
+    }
+
+    pub fn store_context(&mut self) {
+        let index = self.field(Field::B);
+        let context = self.context(self.register(Field::A), index);
+        let value = self.operand(Field::C);
+        let index = self.integer(i64::from(index));
+        self.store(Op::StoreElement, &[context, index, value]);
+        self.barrier(context, value);
+    }
+
+    pub fn initialize_slot(&mut self) {
+        let facts = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
+        let [seen] = facts.seen[..] else { return self.generic() };
+        let Action::SlotIndex(index) = seen.action else { return self.generic() };
+        let (object, value) = (self.operand(Field::A), self.operand(Field::B));
+        if Type::of_layout(seen.layout).layouts().is_none() {
+            return self.generic();
+        }
+        let refined = self.guard_layouts(object, Layouts::of(seen.layout));
+        self.refine(object, refined);
+        self.store_slot(refined, index, value);
+    }
+
+    /// An element of an array literal.
+    pub fn store_element(&mut self) {
+        let (array, value) = (self.operand(Field::A), self.operand(Field::B));
+        let refined = self.guard(Op::GuardLayout(Layouts::of(layouts::ARRAY)), &[array]);
+        self.refine(array, refined);
+        let index = self.integer(i64::from(self.field(Field::X)));
+        let length = self.emit(Op::Length, &[refined]);
+        let within = self.emit(Op::Compare(Condition::Less), &[index, length]);
+        self.check(Op::Guard, within);
+        self.store(Op::StoreElement, &[refined, index, value]);
+        self.barrier(refined, value);
+    }
+}

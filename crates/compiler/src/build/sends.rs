@@ -1,0 +1,273 @@
+//! Messages and calls: the feedback of a site decides. One layout becomes a guard and the action; several become
+//! branches; a site that has seen nothing leaves the unit, and one that has seen too much sends through the runtime.
+
+use squall_bytecode::entities::{FunctionId, Register};
+use squall_bytecode::instructions::{Field, Opcode};
+
+use crate::build::body::{Body, representation};
+use crate::facts::{Action, Seen, SiteFacts};
+use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::operations::Op;
+use crate::ir::types::{Layouts, Representation, Type};
+use crate::ir::values::{Place, Target};
+use crate::ir::{End, Jump};
+use crate::words::{self, layouts};
+
+/// A message, or a call.
+pub(super) struct Message {
+    /// The receiver and the arguments.
+    pub operands: Vec<Value>,
+    /// Where the callee's frame begins.
+    pub window: Register,
+}
+
+impl Message {
+    /// The same with a receiver of which more is known.
+    pub fn with_receiver(&self, receiver: Value) -> Message {
+        let operands = std::iter::once(receiver).chain(self.operands[1..].iter().copied());
+        Message { operands: operands.collect(), window: self.window }
+    }
+}
+
+/// A site with more layouts sends through the runtime.
+const MOST_BRANCHES: usize = 4;
+
+impl Body<'_, '_> {
+    /// A `send` of any form.
+    pub fn send(&mut self) {
+        let message = self.message();
+        let facts = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
+        if facts.seen.is_empty() && !facts.is_megamorphic {
+            return self.exit();
+        }
+        let result = self.answer(&message, &facts);
+        self.finish_call(result);
+    }
+
+    /// The operands of the current instruction, and its window.
+    fn message(&self) -> Message {
+        let registers = match self.instruction.opcode {
+            Opcode::Send0 => vec![self.register(Field::B)],
+            Opcode::Send1 => vec![self.register(Field::B), self.register(Field::C)],
+            Opcode::Send2 => [Field::B, Field::C, Field::X2].map(|f| self.register(f)).to_vec(),
+            _ => {
+                let start = self.instruction.window().expect("the instruction has one").0;
+                let count = self.instruction.count().unwrap_or(0) as u8;
+                (start..start + count).map(Register).collect()
+            }
+        };
+        let window = self.instruction.window().expect("the instruction has one");
+        Message { operands: registers.into_iter().map(|each| self.get(each)).collect(), window }
+    }
+
+    fn finish_call(&mut self, result: Option<Value>) {
+        self.destroy();
+        if let Some(result) = result {
+            self.define(result);
+        }
+    }
+
+    /// The answer to a message, in the block that is current afterwards; none if no path goes on.
+    fn answer(&mut self, message: &Message, facts: &SiteFacts) -> Option<Value> {
+        if !facts.distrusts
+            && let Some(value) = self.operator(message, facts)
+        {
+            return Some(value);
+        }
+        let receiver = message.operands[0];
+        let known = self.known_layout(receiver);
+        let seen: Vec<Seen> = match known {
+            Some(layout) => {
+                facts.seen.iter().filter(|each| each.layout == layout).copied().collect()
+            }
+            None => facts.seen.clone(),
+        };
+        let is_certain = known.is_some() && seen.len() == 1;
+        let gives_up = facts.is_megamorphic || facts.distrusts || seen.len() > MOST_BRANCHES;
+        if seen.is_empty() || (gives_up && !is_certain) {
+            return self.send_generally(message);
+        }
+        match seen[..] {
+            [one] => {
+                let refined = self.guard_layouts(receiver, Layouts::of(one.layout));
+                self.refine(receiver, refined);
+                let narrowed = message.with_receiver(refined);
+                self.perform(one.action, &narrowed, refined, facts)
+            }
+            _ => self.switch(message, facts, &seen),
+        }
+    }
+
+    /// The layout that a value is known to have.
+    fn known_layout(&self, value: Value) -> Option<u32> {
+        let kind = self.kind(value);
+        if let Some([layout]) = kind.layouts() {
+            return Some(*layout);
+        }
+        let immediate =
+            [layouts::INTEGER, layouts::DOUBLE, layouts::NIL, layouts::TRUE, layouts::FALSE];
+        immediate.into_iter().find(|&layout| kind != Type::NONE && kind.is(Type::of_layout(layout)))
+    }
+
+    /// Leaves unless a value has one of these layouts.
+    pub fn guard_layouts(&mut self, value: Value, wanted: Layouts) -> Value {
+        match wanted.list() {
+            Some([layouts::INTEGER]) => self.guard(Op::GuardInteger, &[value]),
+            Some([layouts::DOUBLE]) => self.guard(Op::GuardDouble, &[value]),
+            Some([layouts::NIL]) => self.guard(Op::GuardNil, &[value]),
+            Some([layouts::TRUE]) | Some([layouts::FALSE]) => {
+                let word =
+                    if wanted == Layouts::of(layouts::TRUE) { words::TRUE } else { words::FALSE };
+                let constant = self.word(word);
+                let same = self.emit(Op::Same, &[value, constant]);
+                self.check(Op::Guard, same);
+                constant
+            }
+            _ => self.guard(Op::GuardLayout(wanted), &[value]),
+        }
+    }
+
+    /// Branches on the receiver's layout; the last of them is a guard.
+    fn switch(&mut self, message: &Message, facts: &SiteFacts, seen: &[Seen]) -> Option<Value> {
+        let receiver = message.operands[0];
+        let state = self.state_before();
+        let mut ends = Vec::new();
+        for (index, each) in seen.iter().enumerate() {
+            let wanted = Layouts::of(each.layout);
+            let mut others = None;
+            let refined = if index + 1 < seen.len() {
+                let fits = self.emit(Op::HasLayout(wanted), &[receiver]);
+                let (arm, other) = (self.builder.unit.add_block(), self.builder.unit.add_block());
+                self.end(End::Branch(fits, Jump::to(arm), Jump::to(other)));
+                others = Some(other);
+                self.current = Some(arm);
+                self.emit(Op::Assume(wanted), &[receiver])
+            } else {
+                self.guard_layouts(receiver, wanted)
+            };
+            let narrowed = message.with_receiver(refined);
+            let value = self.perform(each.action, &narrowed, refined, facts);
+            if let (Some(value), Some(end)) = (value, self.current) {
+                ends.push((end, value));
+            }
+            (self.current, self.state) = (others, Some(state));
+        }
+        self.continue_after(ends)
+    }
+
+    /// Goes on where several paths have ended with a value.
+    pub fn continue_after(
+        &mut self,
+        ends: Vec<(crate::ir::entities::Block, Value)>,
+    ) -> Option<Value> {
+        let joined = self.builder.join(ends);
+        self.current = joined.map(|(block, _)| block);
+        self.state = None;
+        joined.map(|(_, value)| value)
+    }
+
+    /// What a site does for a receiver whose layout is known.
+    fn perform(
+        &mut self,
+        action: Action,
+        message: &Message,
+        receiver: Value,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
+        match action {
+            Action::Method(function) => self.call_function(function, message),
+            Action::LoadSlot(index) => Some(self.emit(Op::LoadSlot(Place(index)), &[receiver])),
+            Action::LoadConstantSlot(index) => {
+                Some(self.emit(Op::LoadConstantSlot(Place(index)), &[receiver]))
+            }
+            Action::StoreSlot(index) => {
+                let value = message.operands[1];
+                self.store_slot(receiver, index, value);
+                Some(value)
+            }
+            Action::LoadClass(index) => {
+                let class = self.emit(Op::LoadSlot(Place(index)), &[receiver]);
+                Some(self.guard(Op::GuardNotNil, &[class]))
+            }
+            Action::Answer(word) => Some(self.word(word)),
+            Action::AnswerReceiver => Some(receiver),
+            Action::Primitive(primitive) => {
+                let name = self.builder.facts.primitive(primitive).to_owned();
+                match self.intrinsic(&name, message, facts) {
+                    Intrinsic::Value(value) => Some(value),
+                    Intrinsic::Ended => None,
+                    Intrinsic::Unknown => self.send_generally(message),
+                }
+            }
+            Action::SlotIndex(_) | Action::Other => self.send_generally(message),
+        }
+    }
+
+    /// Sends through the runtime, which finds the method.
+    pub fn send_generally(&mut self, message: &Message) -> Option<Value> {
+        let state = self.state_in();
+        let block = self.current.expect("a block is being built");
+        let op = Op::Send(self.place(message.window));
+        let repr = Some(Representation::Word);
+        let result = self.builder.emit_raw(block, op, &message.operands, Some(state), repr);
+        self.state = None;
+        result
+    }
+
+    /// A `call` of a function of the module.
+    pub fn call(&mut self) {
+        let index = FunctionId(self.field(Field::X));
+        let function = self.builder.facts.callee(self.function_ref, index);
+        if self.builder.facts.function(function).is_imported() {
+            return self.generic();
+        }
+        let message = self.message();
+        let result = self.call_function(function, &message);
+        self.finish_call(result);
+    }
+
+    /// Runs a function: inlined if that pays, or by a call.
+    pub fn call_function(&mut self, function: FunctionRef, message: &Message) -> Option<Value> {
+        if self.should_inline(function, message.window) {
+            return self.inline(function, message);
+        }
+        let state = self.state_in();
+        let block = self.current.expect("a block is being built");
+        let target = Target { function, window: self.place(message.window) };
+        let repr = Some(representation(self.builder.facts.function(function).result));
+        let result =
+            self.builder.emit_raw(block, Op::Call(target), &message.operands, Some(state), repr);
+        self.state = None;
+        result
+    }
+
+    /// A `primitive` instruction of the library.
+    pub fn primitive(&mut self) {
+        let site = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
+        let Some(Seen { action: Action::Primitive(primitive), .. }) = site.seen.first().copied()
+        else {
+            return self.generic();
+        };
+        let message = self.message();
+        let name = self.builder.facts.primitive(primitive).to_owned();
+        let value = match self.operator_named(&name, &message, &site) {
+            Some(value) => Intrinsic::Value(value),
+            None => self.intrinsic(&name, &message, &site),
+        };
+        match value {
+            Intrinsic::Value(value) => self.finish_call(Some(value)),
+            Intrinsic::Ended => {}
+            Intrinsic::Unknown => self.generic(),
+        }
+    }
+}
+
+/// What came of an attempt to make operations of a primitive.
+pub(super) enum Intrinsic {
+    /// Its result.
+    Value(Value),
+    /// No path goes on.
+    Ended,
+    /// The primitive has no operations, or not for these operands.
+    Unknown,
+}

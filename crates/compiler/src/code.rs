@@ -1,0 +1,137 @@
+//! The border towards the runtime, outwards: compiled code, and the conventions that it keeps. The tier that installs
+//! code reads [`CompiledCode`].
+//!
+//! # Machine conventions
+//!
+//! | what | x86-64 | aarch64 |
+//! |---|---|---|
+//! | thread, kept by all code | `r15` | `x21` |
+//! | frame of the callee | `rdi` | `x0` |
+//! | second argument of stubs and helpers | `rsi` | `x1` |
+//! | result | `rax` | `x0` |
+//!
+//! - A unit is `fn(frame) -> word` in Cranelift's *Tail* convention, which has the argument registers and callee-saved
+//!   registers of System V. So machine code of other tiers calls it as a C function. *Tail* is needed since the unit
+//!   leaves by jumps.
+//! - Helpers and stubs are called as `fn(argument, argument) -> word` in the System V convention, except `Exit` and
+//!   `Enter`, which the unit *jumps* to: its native frame is gone by then, and the return address of its caller is on
+//!   top of the native stack. `Log` keeps all registers (Cranelift's *PreserveAll*).
+//! - A word is in a general register, tagged; raw results of typed code are in the same register.
+//! - Nothing in the code depends on its place: addresses are 64-bit immediates, and calls are indirect.
+//!
+//! # Frame discipline
+//!
+//! The frame is an interpreter's frame wherever anybody else may look at it:
+//!
+//! - On entry the arguments are in their registers' places.
+//! - During a call, each live register that [`FrameMaps`](squall_bytecode::liveness::FrameMaps) lists for the
+//!   instruction holds its value, for inlined activations, too. Their registers lie where the interpreter would have put
+//!   them: an inlined callee's frame begins at the call's window. The word below each inlined frame holds the *ordinary*
+//!   site of its call, the word below the callee's frame the *native* site.
+//! - After a call, words that may be pointers are loaded again.
+//! - An exit stores all that the state needs, and then jumps to `Exit` with the number of the exit. The stub finds the
+//!   innermost activation's pc and frame in [`Exit`], and the activations around it by the sites in the frame.
+//! - A native site that stands for an *instruction* in progress ([`Helper::Instruction`](crate::facts::Helper)) has
+//!   its operands in the frame. The helper leaves the result in the destination register, and answers it.
+//!
+//! The unit checks its greatest extent once, on entry: no later store needs a new chunk. The same test is the poll.
+
+use std::fmt;
+
+use crate::ir::entities::FunctionRef;
+
+/// Machine code of a unit, not yet installed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CompiledCode {
+    /// The instructions; the first is the entry.
+    pub bytes: Vec<u8>,
+    /// The function.
+    pub function: FunctionRef,
+    /// Where execution starts in the function.
+    pub start: Start,
+    /// The words of the frame, with all inlined activations.
+    pub extent: u32,
+    /// The native sites, in the order in which the code refers to them.
+    pub native_sites: Vec<NativeSite>,
+    /// The exits, by their numbers.
+    pub exits: Vec<Exit>,
+    /// The functions whose code is part of the unit beside its own.
+    pub inlined: Vec<FunctionRef>,
+    /// Facts that the code relies on without a check.
+    pub assumptions: Vec<Assumption>,
+}
+
+/// Where a unit starts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Start {
+    /// At the function's first instruction.
+    Function,
+    /// At the head of a loop, with all live registers in the frame: a frame of a lower tier goes on here.
+    Loop(u32),
+}
+
+/// A call in machine code: the return address that walkers of the stack find below a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct NativeSite {
+    /// The function that calls.
+    pub function: FunctionRef,
+    /// Its instruction.
+    pub pc: u32,
+}
+
+/// A place where the unit can be left.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Exit {
+    /// The function of the innermost activation.
+    pub function: FunctionRef,
+    /// The instruction to go on with.
+    pub pc: u32,
+    /// The words between the unit's frame and that activation's.
+    pub offset: u32,
+    /// How many activations lie between the unit's own and the innermost one, which included.
+    pub depth: u32,
+    /// Why the unit is left.
+    pub reason: Reason,
+}
+
+/// Why a unit is left.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// The code behind was never executed, or is not compiled.
+    Cold,
+    /// A value was not of the kind that the feedback shows.
+    Kind,
+    /// A result was out of range.
+    Overflow,
+    /// The thread must poll.
+    Poll,
+    /// A condition did not hold, such as an index in its bounds.
+    Condition,
+}
+
+/// A fact that the code relies on without a check; if it ceases to hold, the code must not be entered any more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Assumption {
+    /// No debugger watches the function.
+    NotDebugged(FunctionRef),
+}
+
+/// Why a unit was not compiled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CompileError {
+    /// The function has code that units cannot begin in.
+    Unsupported(&'static str),
+    /// The backend refused the code: a mistake of this crate.
+    Backend(String),
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompileError::Unsupported(why) => write!(f, "cannot be compiled: {why}"),
+            CompileError::Backend(error) => write!(f, "the backend refused the code: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CompileError {}

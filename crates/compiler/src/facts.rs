@@ -1,0 +1,185 @@
+//! The border towards the runtime, inwards: all that the compiler knows of the program that runs. The tier that installs
+//! compiled code implements [`Facts`]; tests do so without a virtual machine.
+//!
+//! # Which answers may change
+//!
+//! Functions, live maps and callees never change. Feedback (sites, branches) may change while a unit is compiled: each
+//! answer is an advice that the code checks by guards. All addresses lead to immortal memory.
+//!
+//! # Never executed
+//!
+//! A site that has seen no receiver, and a side of a branch that was not taken, were never executed: the compiler leaves
+//! the unit there. So a tier that executes a site without recording it must not report the site as empty.
+
+use squall_bytecode::entities::{ConstantId, FunctionId};
+use squall_bytecode::liveness::FrameMaps;
+use squall_bytecode::module::Function;
+
+use crate::ir::entities::{FunctionRef, PrimitiveRef};
+use crate::ir::values::Cell;
+
+/// What the compiler may ask.
+pub trait Facts {
+    /// The bytecode of a function.
+    fn function(&self, function: FunctionRef) -> &Function;
+
+    /// Its live registers.
+    fn frame_maps(&self, function: FunctionRef) -> &FrameMaps;
+
+    /// The function that a function's code names by its index in the module.
+    fn callee(&self, caller: FunctionRef, function: FunctionId) -> FunctionRef;
+
+    /// What the site of the instruction at `pc` has seen.
+    fn site(&self, function: FunctionRef, pc: u32) -> SiteFacts;
+
+    /// Which ways the branch at `pc` has gone.
+    fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts;
+
+    /// The object of a constant.
+    fn constant(&self, function: FunctionRef, constant: ConstantId) -> ConstantFact;
+
+    /// The name of a primitive: the selector under which the library calls it.
+    fn primitive(&self, primitive: PrimitiveRef) -> &str;
+
+    /// Whether calls and back-edges of the function made it hot in its own right.
+    fn is_hot(&self, function: FunctionRef) -> bool;
+
+    /// Offsets and constants of the machine.
+    fn machine(&self) -> MachineFacts;
+
+    /// The address of a part of the runtime.
+    fn address(&self, symbol: Symbol) -> u64;
+}
+
+/// What a site has seen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SiteFacts {
+    /// For each layout of a receiver the action, the most frequent first if that is known.
+    pub seen: Vec<Seen>,
+    /// Whether there were more layouts than the site remembers.
+    pub is_megamorphic: bool,
+    /// The operands of an operator, beyond small integers.
+    pub numbers: Numbers,
+    /// The function of the closures that the site evaluated, if it was one.
+    pub closure: Option<FunctionRef>,
+    /// Whether code that relied on these facts has left its unit here too often.
+    pub distrusts: bool,
+}
+
+/// A layout of receivers, and what the site does for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// The 32 bits of the layout. Immediate values have layouts, too.
+    pub layout: u32,
+    /// The action.
+    pub action: Action,
+}
+
+/// The action of a site for receivers of one layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Runs a method.
+    Method(FunctionRef),
+    /// Answers a slot.
+    LoadSlot(u32),
+    /// Answers a slot that nothing assigns.
+    LoadConstantSlot(u32),
+    /// Stores the argument into a slot and answers it.
+    StoreSlot(u32),
+    /// Answers the class object in a slot, and makes it first if there is none.
+    LoadClass(u32),
+    /// Answers an immediate word.
+    Answer(u64),
+    /// Answers the receiver.
+    AnswerReceiver,
+    /// Runs a primitive on receiver and arguments.
+    Primitive(PrimitiveRef),
+    /// The index of the slot that the site names.
+    SlotIndex(u32),
+    /// Something that the compiler leaves to the runtime.
+    Other,
+}
+
+/// The operands that an operator has had, beyond small integers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Numbers {
+    /// Both were doubles.
+    pub doubles: bool,
+    /// One was a double, the other a small integer.
+    pub mixed: bool,
+    /// The result for small integers was no small integer.
+    pub overflow: bool,
+    /// Anything else, such as boxed numbers.
+    pub others: bool,
+}
+
+/// Which ways a branch has gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BranchFacts {
+    /// To its target.
+    pub taken: bool,
+    /// To the next instruction.
+    pub fell_through: bool,
+    /// To its second target, because the value was of an unexpected kind.
+    pub otherwise: bool,
+}
+
+/// The object of a constant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConstantFact {
+    /// An immediate word.
+    Word(u64),
+    /// The bits of a typed constant.
+    Raw(u64),
+    /// An object, in its cell.
+    Object,
+    /// No object yet: the code was never executed.
+    Unmade,
+}
+
+/// Offsets in the thread, which machine code has in a register, and constants of the heap.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MachineFacts {
+    /// Offset of the limit: the address that no frame may pass, or zero if the thread must poll.
+    pub limit: i32,
+    /// Offset of the address of the bits that say which objects are unlogged. Bit `n` of the byte at this address plus
+    /// `object >> 6` is for the object whose address has `n` in its bits 3 to 5.
+    pub unlogged: i32,
+    /// The value of `object >> 41` for objects of the nursery, which need no write barrier.
+    pub nursery: u64,
+    /// Offset of the entry for compiled code in the cells that [`Symbol::Entries`] names.
+    pub entry: i32,
+}
+
+/// Parts of the runtime with an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Symbol {
+    /// The cell of an object, which machine code loads.
+    Cell(Cell),
+    /// The `Function` that closures of it begin with.
+    Function(FunctionRef),
+    /// The cells with the entries of a function: a call loads its target there.
+    Entries(FunctionRef),
+    /// The ordinary site of an instruction, for inlined activations.
+    Site(FunctionRef, u32),
+    /// The first of this many native sites of the unit, 64 bytes each, in the order of
+    /// [`CompiledCode::native_sites`](crate::code::CompiledCode::native_sites).
+    NativeSites(u32),
+    /// A stub or helper.
+    Helper(Helper),
+}
+
+/// Stubs and helpers that machine code calls. The head of [`code`](crate::code) states how.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Helper {
+    /// Leaves the unit: `(frame, exit number)`; reached by a jump, with the caller's return address on top.
+    Exit,
+    /// The frame does not fit the chunk, or the thread must poll: `(frame, words)`; reached by a jump.
+    Enter,
+    /// Sends through a native site: `(callee's frame, native site)`; answers the result.
+    Send,
+    /// Executes the instruction with this opcode: `(frame, native site)`; answers the result, or whether it jumped.
+    Instruction(u8),
+    /// Logs an object whose unlogged bit is set: `(object)`; keeps all registers.
+    Log,
+}

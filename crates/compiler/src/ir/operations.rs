@@ -1,0 +1,332 @@
+//! The table of operations: the single source for printing, parsing, verifying and for the passes' questions about
+//! effects.
+//!
+//! | effect | meaning |
+//! |---|---|
+//! | `Pure` | depends on its arguments alone: may be removed, merged or moved to where its arguments are known |
+//! | `Guard` | leaves the unit through its state unless a condition holds: may be merged, and removed if the condition is known |
+//! | `Read` | reads memory that a `Write` or a `Call` may change |
+//! | `Write` | writes memory, and does nothing else |
+//! | `Call` | leaves machine code in a way that may reach a GC point, run guest code, and never return. Its state says what the frame holds meanwhile |
+//! | `Frame` | reads or writes the frame; `residence` inserts these |
+//!
+//! # Semantics
+//!
+//! Arguments of integer arithmetic are `i64`, those of `f…` are `f64`. `add`, `sub` and `mul` wrap around. The `…_small`
+//! forms are guards: they leave if the result is no small integer. `quotient`, `remainder` and `modulo` need a divisor
+//! that is not zero, which a guard before them shows; `modulo` has the divisor's sign.
+//!
+//! `assume` and `assume_small` are guards whose condition the branch to their block has shown; they must not be moved
+//! out of there. `retag_double` is `tag_double` of a double that is known to be immediate.
+//!
+//! A `call` has the callee's window in its operand, and the arguments as arguments. `send` does the same through its
+//! site. `instruction` executes the bytecode at its state's pc by a helper of the baseline tier: the state stands
+//! *before* that bytecode, the helper finds operands in the frame and leaves the result there, too. Its operand is the
+//! first place of the frame that holds nothing afterwards. `new_closure` and
+//! `new_context` are such instructions with a known meaning. `decide` executes an instruction that branches, and answers
+//! whether it jumped; `load_frame` reads the register that it left in the frame.
+
+use std::fmt;
+
+use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
+use crate::ir::types::Layouts;
+use crate::ir::values::{Bits, Cell, Condition, Place, Site, Target, Width, WordBits};
+
+/// The effect of an operation; the module's head explains them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "explained in the module's head")]
+pub enum Effect {
+    Pure,
+    Guard,
+    Read,
+    Write,
+    Call,
+    Frame,
+}
+
+/// The kind of result that an operation has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Results {
+    /// A tagged word.
+    Word,
+    /// A raw integer.
+    I64,
+    /// A raw double.
+    F64,
+    /// A truth value.
+    Bool,
+    /// A word, or raw bits, as the function's register has it.
+    Any,
+    /// Nothing.
+    None,
+}
+
+/// A value that an operation contains, in the text form.
+pub trait Operand: Copy {
+    /// Writes it.
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Reads it from one word of text.
+    fn read(text: &str) -> Option<Self>;
+}
+
+macro_rules! operations {
+    ($($mnemonic:literal $name:ident $(($operand:ty))? $arguments:ident $results:ident $effect:ident;)*) => {
+        /// An operation, without its arguments.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Op {
+            $(#[doc = concat!("`", $mnemonic, "`")] $name $(($operand))?,)*
+        }
+
+        impl Op {
+            /// The name in the text form.
+            pub fn mnemonic(self) -> &'static str {
+                match self { $(operations!(@pattern $name $(($operand))?) => $mnemonic,)* }
+            }
+
+            /// The effect.
+            pub fn effect(self) -> Effect {
+                match self { $(operations!(@pattern $name $(($operand))?) => Effect::$effect,)* }
+            }
+
+            /// The kind of result.
+            pub fn results(self) -> Results {
+                match self { $(operations!(@pattern $name $(($operand))?) => Results::$results,)* }
+            }
+
+            /// The representations of its arguments: a letter each; `*` for any number of words or raw values.
+            pub fn arguments(self) -> &'static str {
+                match self {
+                    $(operations!(@pattern $name $(($operand))?) => stringify!($arguments),)*
+                }
+            }
+
+            /// The operation of this name with the operand that the text gives.
+            pub fn read(mnemonic: &str, operand: Option<&str>) -> Option<Op> {
+                match mnemonic {
+                    $($mnemonic => operations!(@read operand $name $(($operand))?),)*
+                    _ => None,
+                }
+            }
+
+            /// Writes its operand, if it has one.
+            pub fn write_operand(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(operations!(@bind operand $name $(($operand))?) =>
+                    operations!(@write operand f $(($operand))?),)* }
+            }
+        }
+    };
+    (@pattern $name:ident) => { Op::$name };
+    (@pattern $name:ident ($operand:ty)) => { Op::$name(..) };
+    (@bind $operand:ident $name:ident) => { Op::$name };
+    (@bind $bound:ident $name:ident ($operand:ty)) => { Op::$name($bound) };
+    (@write $operand:ident $f:ident) => { Ok(()) };
+    (@write $bound:ident $f:ident ($operand:ty)) => {{ $f.write_str(" ")?; $bound.write($f) }};
+    (@read $operand:ident $name:ident) => { $operand.is_none().then_some(Op::$name) };
+    (@read $text:ident $name:ident ($operand:ty)) => {
+        Some(Op::$name(<$operand as Operand>::read($text?)?))
+    };
+}
+
+// The column after the name has a letter for each argument: w(ord), i(64), f(64), b(ool), `n` for none, and `any` for
+// any number of values of any representation.
+operations! {
+    // Constants.
+    "integer" Integer(i64) n I64 Pure;
+    "float" Float(Bits) n F64 Pure;
+    "boolean" Boolean(bool) n Bool Pure;
+    "word" Word(WordBits) n Word Pure;
+    "cell" Cell(Cell) n Word Pure;
+    "argument" Argument(Place) n Any Pure;
+
+    // Representations.
+    "tag_integer" TagInteger i Word Pure;
+    "untag_integer" UntagInteger w I64 Pure;
+    "tag_double" TagDouble f Word Guard;
+    "retag_double" RetagDouble f Word Pure;
+    "untag_double" UntagDouble w F64 Pure;
+    "tag_boolean" TagBoolean b Word Pure;
+    "untag_boolean" UntagBoolean w Bool Pure;
+    "extend" Extend b I64 Pure;
+    "test" Test i Bool Pure;
+    "bits_of" BitsOf f I64 Pure;
+    "from_bits" FromBits i F64 Pure;
+
+    // Guards.
+    "guard_integer" GuardInteger w Word Guard;
+    "guard_double" GuardDouble w Word Guard;
+    "guard_boolean" GuardBoolean w Word Guard;
+    "guard_layout" GuardLayout(Layouts) w Word Guard;
+    "guard_nil" GuardNil w Word Guard;
+    "guard_not_nil" GuardNotNil w Word Guard;
+    "guard_plain" GuardPlain w Word Guard;
+    "guard_function" GuardFunction(FunctionRef) w Word Guard;
+    "assume" Assume(Layouts) w Word Pure;
+    "assume_small" AssumeSmall i I64 Pure;
+    "guard" Guard b None Guard;
+    "guard_not" GuardNot b None Guard;
+    "poll" Poll n None Guard;
+
+    // Integers.
+    "add" Add ii I64 Pure;
+    "sub" Subtract ii I64 Pure;
+    "mul" Multiply ii I64 Pure;
+    "add_small" AddSmall ii I64 Guard;
+    "sub_small" SubtractSmall ii I64 Guard;
+    "mul_small" MultiplySmall ii I64 Guard;
+    "quotient" Quotient ii I64 Pure;
+    "remainder" Remainder ii I64 Pure;
+    "modulo" Modulo ii I64 Pure;
+    "and" And ii I64 Pure;
+    "or" Or ii I64 Pure;
+    "xor" Xor ii I64 Pure;
+    "shl" ShiftLeft ii I64 Pure;
+    "shr" ShiftRight ii I64 Pure;
+    "ushr" ShiftRightUnsigned ii I64 Pure;
+    "wrap" Wrap(Width) i I64 Pure;
+    "compare" Compare(Condition) ii Bool Pure;
+
+    // Doubles.
+    "fadd" FloatAdd ff F64 Pure;
+    "fsub" FloatSubtract ff F64 Pure;
+    "fmul" FloatMultiply ff F64 Pure;
+    "fdiv" FloatDivide ff F64 Pure;
+    "fneg" FloatNegate f F64 Pure;
+    "fsqrt" FloatSquareRoot f F64 Pure;
+    "fcompare" FloatCompare(Condition) ff Bool Pure;
+    "to_double" ToDouble i F64 Pure;
+
+    // Truth.
+    "not" Not b Bool Pure;
+    "same" Same ww Bool Pure;
+    "has_layout" HasLayout(Layouts) w Bool Pure;
+
+    // Memory.
+    "load_slot" LoadSlot(Place) w Word Read;
+    "load_constant_slot" LoadConstantSlot(Place) w Word Pure;
+    "store_slot" StoreSlot(Place) ww None Write;
+    "length" Length w I64 Pure;
+    "load_element" LoadElement wi Word Read;
+    "load_captured" LoadCaptured(Place) w Word Pure;
+    "store_element" StoreElement wiw None Write;
+    "barrier" Barrier ww None Write;
+
+    // Calls.
+    "call" Call(Target) any Any Call;
+    "send" Send(Place) any Any Call;
+    "instruction" Instruction(Place) n Any Call;
+    "new_closure" NewClosure(FunctionRef) any Word Call;
+    "new_context" NewContext(Place) n Word Call;
+    "decide" Decide n Bool Call;
+
+    // The frame.
+    "store_frame" StoreFrame(Place) any None Frame;
+    "store_site" StoreSite(Site) n None Frame;
+    "load_frame" LoadFrame(Place) n Any Frame;
+    "reload" Reload(Place) any None Frame;
+}
+
+impl Op {
+    /// Whether it can be merged with an equal one that dominates it, memory apart.
+    pub fn is_pure(self) -> bool {
+        self.effect() == Effect::Pure
+    }
+
+    /// Whether it may leave the unit, and so needs a state.
+    pub fn needs_state(self) -> bool {
+        matches!(self.effect(), Effect::Guard | Effect::Call)
+    }
+
+    /// Whether it is a constant, which the lowering makes anew wherever it is used.
+    pub fn is_constant(self) -> bool {
+        matches!(self, Op::Integer(_) | Op::Float(_) | Op::Boolean(_) | Op::Word(_) | Op::Cell(_))
+    }
+
+    /// Whether the operation is right only in its block, though it is pure.
+    pub fn is_pinned(self) -> bool {
+        matches!(self, Op::Assume(_) | Op::AssumeSmall | Op::Argument(_))
+    }
+
+    /// Whether it can be removed if nothing uses its result. Leaving the unit never changes what the program does, so
+    /// arithmetic that leaves for some results is not missed. Other guards are: the code behind them relies on them.
+    pub fn is_removable(self) -> bool {
+        let only_computes =
+            matches!(self, Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::TagDouble);
+        let only_reads = matches!(self.effect(), Effect::Pure | Effect::Read);
+        only_reads || only_computes || matches!(self, Op::LoadFrame(_))
+    }
+
+    /// Whether the result is its argument's word, of which more is known.
+    pub fn refines(self) -> bool {
+        matches!(
+            self,
+            Op::GuardInteger
+                | Op::GuardDouble
+                | Op::GuardBoolean
+                | Op::GuardLayout(_)
+                | Op::GuardNil
+                | Op::GuardNotNil
+                | Op::GuardPlain
+                | Op::GuardFunction(_)
+                | Op::Assume(_)
+        )
+    }
+
+    /// Whether the helper executes the bytecode at the state's pc, so that the state stands before it.
+    pub fn is_instruction(self) -> bool {
+        matches!(self, Op::Instruction(_) | Op::Decide | Op::NewClosure(_) | Op::NewContext(_))
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.mnemonic())?;
+        self.write_operand(f)
+    }
+}
+
+macro_rules! plain_operands {
+    ($($kind:ty),*) => {
+        $(impl Operand for $kind {
+            fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+
+            fn read(text: &str) -> Option<$kind> {
+                text.parse().ok()
+            }
+        })*
+    };
+}
+
+plain_operands!(i64, u32, bool, Bits, WordBits, Cell, Place, Target, Site, Width, Condition);
+
+impl Operand for Layouts {
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+
+    fn read(text: &str) -> Option<Layouts> {
+        if text == "*" {
+            return Some(Layouts::ALL);
+        }
+        text.split('|').try_fold(Layouts::NONE, |all, layout| {
+            Some(all.with(u32::from_str_radix(layout, 16).ok()?))
+        })
+    }
+}
+
+macro_rules! entity_operands {
+    ($($kind:ident),*) => {
+        $(impl Operand for $kind {
+            fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{self}")
+            }
+
+            fn read(text: &str) -> Option<$kind> {
+                text.strip_prefix($kind::PREFIX)?.parse().ok().map($kind)
+            }
+        })*
+    };
+}
+
+entity_operands!(FunctionRef, ActivationId, Block, StateId, Value);

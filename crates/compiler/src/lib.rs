@@ -1,0 +1,68 @@
+//! The compiler of the optimising tier: bytecode and its feedback in, machine code out.
+//!
+//! The crate knows no heap and no runtime, and has no `unsafe`: one can compile, print and test code without a virtual
+//! machine. The tier that installs the code describes functions, feedback and addresses through
+//! [`facts::Facts`], and gets [`code::CompiledCode`]. Both files together are the border.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`facts`] | the border, inwards: what the compiler asks of the runtime |
+//! | [`code`] | the border, outwards: compiled code, and the conventions it keeps |
+//! | [`ir`] | the typed representation: blocks, values, states; text form; verifier |
+//! | [`mod@build`] | bytecode and feedback to the representation |
+//! | [`passes`] | what changes the representation |
+//! | [`mod@lower`] | the representation to machine code, by Cranelift |
+//! | [`words`] | the encoding of guest values |
+#![forbid(unsafe_code)]
+
+pub mod build;
+pub mod code;
+pub mod facts;
+pub mod ir;
+pub mod lower;
+pub mod passes;
+pub mod words;
+
+use code::{CompileError, CompiledCode, Start};
+use facts::Facts;
+use ir::Unit;
+use ir::entities::FunctionRef;
+use passes::residence::{self, Residence};
+
+/// Compiles a function, from its beginning or from the head of a loop.
+pub fn compile(
+    backend: &mut lower::Backend,
+    facts: &dyn Facts,
+    function: FunctionRef,
+    start: Start,
+) -> Result<CompiledCode, CompileError> {
+    let mut unit = build::build(facts, function, start)?;
+    let residence = optimise(&mut unit)?;
+    backend.lower(&unit, &residence, facts, start)
+}
+
+/// Runs all passes in their order.
+pub fn optimise(unit: &mut Unit) -> Result<Residence, CompileError> {
+    for pass in PASSES {
+        (pass.run)(unit);
+        debug_assert_eq!(ir::verify::verify(unit), Ok(()), "after {}", pass.name);
+    }
+    residence::residence(unit).map_err(|_| CompileError::Unsupported("a value has no place"))
+}
+
+/// A pass that changes a unit.
+pub struct Pass {
+    /// The name in tests.
+    pub name: &'static str,
+    /// Runs it.
+    pub run: fn(&mut Unit),
+}
+
+/// The passes before `residence`, in their order.
+pub const PASSES: &[Pass] = &[
+    Pass { name: "simplify", run: passes::simplify::simplify },
+    Pass { name: "gvn", run: passes::gvn::gvn },
+    Pass { name: "representation", run: passes::representation::representation },
+    Pass { name: "gvn", run: passes::gvn::gvn },
+    Pass { name: "simplify", run: passes::simplify::simplify },
+];

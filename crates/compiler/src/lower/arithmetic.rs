@@ -1,0 +1,227 @@
+//! Constants, conversions, and arithmetic that does not leave the unit.
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::types::{F64, I8, I16, I32, I64};
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData};
+
+use crate::facts::Symbol;
+use crate::ir::entities::Inst;
+use crate::ir::operations::Op;
+use crate::ir::types::Layouts;
+use crate::ir::values::{Condition, Width};
+use crate::lower::function::{Lowering, trusted};
+use crate::words;
+
+impl Lowering<'_, '_> {
+    /// A constant, made where it is used.
+    pub fn constant(&mut self, op: Op) -> ir::Value {
+        match op {
+            Op::Integer(value) => self.b.ins().iconst(I64, value),
+            Op::Word(word) => self.b.ins().iconst(I64, word.0 as i64),
+            Op::Boolean(value) => self.b.ins().iconst(I8, i64::from(value)),
+            Op::Float(bits) => self.b.ins().f64const(f64::from_bits(bits.0)),
+            Op::Cell(cell) => {
+                let address = self.symbol(Symbol::Cell(cell));
+                self.b.ins().load(I64, trusted(), address, 0)
+            }
+            _ => unreachable!("{op} is no constant"),
+        }
+    }
+
+    /// An operation that depends on its arguments alone.
+    pub fn pure(&mut self, inst: Inst) -> ir::Value {
+        let data = self.unit.inst(inst);
+        let op = data.op;
+        match op {
+            Op::Argument(place) => {
+                let result = data.result.expect("an argument has a value");
+                self.load_frame(place, self.unit.representation(result))
+            }
+            Op::Same => {
+                let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+                self.b.ins().icmp(IntCC::Equal, left, right)
+            }
+            Op::HasLayout(layouts) => self.has_layout(inst, layouts),
+            Op::LoadConstantSlot(_) | Op::LoadCaptured(_) | Op::Length => self.constant_part(inst),
+            Op::Compare(condition) => {
+                let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+                self.b.ins().icmp(integer_condition(condition), left, right)
+            }
+            Op::FloatCompare(condition) => {
+                let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+                self.b.ins().fcmp(float_condition(condition), left, right)
+            }
+            _ if data.arguments.len() == 2 => self.binary(inst),
+            _ => {
+                let value = self.argument(inst, 0);
+                self.unary(op, value)
+            }
+        }
+    }
+
+    fn unary(&mut self, op: Op, value: ir::Value) -> ir::Value {
+        match op {
+            Op::AssumeSmall => value,
+            Op::TagInteger => self.b.ins().ishl_imm_u(value, i64::from(words::TAG_BITS)),
+            Op::UntagInteger => self.b.ins().sshr_imm_u(value, i64::from(words::TAG_BITS)),
+            Op::UntagDouble => self.untag_double(value),
+            Op::RetagDouble => self.double_word(value),
+            Op::TagBoolean => {
+                let wide = self.b.ins().uextend(I64, value);
+                let shifted = self.b.ins().ishl_imm_u(wide, i64::from(words::TAG_BITS));
+                self.b.ins().iadd_imm_s(shifted, words::FALSE as i64)
+            }
+            Op::UntagBoolean => self.b.ins().icmp_imm_s(IntCC::Equal, value, words::TRUE as i64),
+            Op::Extend => self.b.ins().uextend(I64, value),
+            Op::Test => self.b.ins().icmp_imm_s(IntCC::NotEqual, value, 0),
+            Op::BitsOf => self.b.ins().bitcast(I64, MemFlagsData::new(), value),
+            Op::FromBits => self.b.ins().bitcast(F64, MemFlagsData::new(), value),
+            Op::Not => self.b.ins().bxor_imm_u(value, 1),
+            Op::Wrap(width) => self.wrap(width, value),
+            Op::ToDouble => self.b.ins().fcvt_from_sint(F64, value),
+            Op::FloatNegate => self.b.ins().fneg(value),
+            Op::FloatSquareRoot => self.b.ins().sqrt(value),
+            _ => unreachable!("{op} has no lowering"),
+        }
+    }
+
+    fn wrap(&mut self, width: Width, value: ir::Value) -> ir::Value {
+        let narrow = match width.bits {
+            8 => I8,
+            16 => I16,
+            32 => I32,
+            _ => return value,
+        };
+        let low = self.b.ins().ireduce(narrow, value);
+        if width.is_signed {
+            self.b.ins().sextend(I64, low)
+        } else {
+            self.b.ins().uextend(I64, low)
+        }
+    }
+
+    fn binary(&mut self, inst: Inst) -> ir::Value {
+        let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+        let op = self.unit.inst(inst).op;
+        match op {
+            Op::Add => self.b.ins().iadd(left, right),
+            Op::Subtract => self.b.ins().isub(left, right),
+            Op::Multiply => self.b.ins().imul(left, right),
+            Op::Quotient => self.b.ins().sdiv(left, right),
+            Op::Remainder => self.b.ins().srem(left, right),
+            Op::Modulo => self.modulo(inst, left, right),
+            Op::And => self.b.ins().band(left, right),
+            Op::Or => self.b.ins().bor(left, right),
+            Op::Xor => self.b.ins().bxor(left, right),
+            Op::ShiftLeft => self.b.ins().ishl(left, right),
+            Op::ShiftRight => self.b.ins().sshr(left, right),
+            Op::ShiftRightUnsigned => self.b.ins().ushr(left, right),
+            Op::FloatAdd => self.b.ins().fadd(left, right),
+            Op::FloatSubtract => self.b.ins().fsub(left, right),
+            Op::FloatMultiply => self.b.ins().fmul(left, right),
+            Op::FloatDivide => self.b.ins().fdiv(left, right),
+            _ => unreachable!("{op} has no lowering"),
+        }
+    }
+
+    /// The remainder, moved to the divisor's side of zero. For a power of two that is a mask.
+    fn modulo(&mut self, inst: Inst, left: ir::Value, right: ir::Value) -> ir::Value {
+        let divisor = self.unit.integer(self.unit.inst(inst).arguments[1]);
+        if let Some(divisor) =
+            divisor.filter(|&divisor| divisor > 0 && divisor & (divisor - 1) == 0)
+        {
+            return self.b.ins().band_imm_s(left, divisor - 1);
+        }
+        let remainder = self.b.ins().srem(left, right);
+        let signs = self.b.ins().bxor(remainder, right);
+        let differ = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, signs, 0);
+        let is_some = self.b.ins().icmp_imm_s(IntCC::NotEqual, remainder, 0);
+        let wrong = self.b.ins().band(differ, is_some);
+        let moved = self.b.ins().iadd(remainder, right);
+        self.b.ins().select(wrong, moved, remainder)
+    }
+
+    /// The double of an immediate word: its bits are rotated back, and all but zeroes get their excess.
+    fn untag_double(&mut self, word: ir::Value) -> ir::Value {
+        let payload = self.b.ins().ushr_imm_u(word, i64::from(words::TAG_BITS));
+        let last_zero = words::LAST_ZERO as i64;
+        let has_excess = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, payload, last_zero);
+        let excess = self.b.ins().iconst(I64, words::DOUBLE_EXCESS as i64);
+        let with_excess = self.b.ins().iadd(payload, excess);
+        let rotated = self.b.ins().select(has_excess, with_excess, payload);
+        let bits = self.b.ins().rotr_imm_u(rotated, 1);
+        self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
+    }
+
+    /// The payload of a double's word: its bits, rotated, without the excess.
+    pub fn double_payload(&mut self, value: ir::Value) -> ir::Value {
+        let bits = self.b.ins().bitcast(I64, MemFlagsData::new(), value);
+        let rotated = self.b.ins().rotl_imm_u(bits, 1);
+        let last_zero = words::LAST_ZERO as i64;
+        let has_excess = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, rotated, last_zero);
+        let excess = self.b.ins().iconst(I64, words::DOUBLE_EXCESS as i64);
+        let without = self.b.ins().isub(rotated, excess);
+        // A payload that takes the place of a zero's belongs to a double that needs a box.
+        let is_taken = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, without, last_zero);
+        let none = self.b.ins().iconst(I64, -1);
+        let without = self.b.ins().select(is_taken, none, without);
+        self.b.ins().select(has_excess, without, rotated)
+    }
+
+    /// The word of a double that is known to be immediate.
+    fn double_word(&mut self, value: ir::Value) -> ir::Value {
+        let payload = self.double_payload(value);
+        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
+        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
+    }
+
+    fn has_layout(&mut self, inst: Inst, layouts: Layouts) -> ir::Value {
+        let word = self.argument(inst, 0);
+        let kind = self.unit.kind(self.unit.inst(inst).arguments[0]);
+        let list = layouts.list().expect("a test names its layouts");
+        let mut result = None;
+        let mut objects = Vec::new();
+        for &layout in list {
+            match self.has_immediate_layout(word, layout) {
+                Some(test) => result = Some(self.either(result, test)),
+                None => objects.push(layout),
+            }
+        }
+        if !objects.is_empty() {
+            let test = self.is_object_of(word, &objects, !kind.is(crate::ir::types::Type::OBJECT));
+            result = Some(self.either(result, test));
+        }
+        result.expect("a test names a layout")
+    }
+
+    fn either(&mut self, left: Option<ir::Value>, right: ir::Value) -> ir::Value {
+        match left {
+            Some(left) => self.b.ins().bor(left, right),
+            None => right,
+        }
+    }
+}
+
+fn integer_condition(condition: Condition) -> IntCC {
+    match condition {
+        Condition::Equal => IntCC::Equal,
+        Condition::NotEqual => IntCC::NotEqual,
+        Condition::Less => IntCC::SignedLessThan,
+        Condition::LessOrEqual => IntCC::SignedLessThanOrEqual,
+        Condition::Greater => IntCC::SignedGreaterThan,
+        Condition::GreaterOrEqual => IntCC::SignedGreaterThanOrEqual,
+        Condition::UnsignedLess => IntCC::UnsignedLessThan,
+        Condition::UnsignedLessOrEqual => IntCC::UnsignedLessThanOrEqual,
+    }
+}
+
+fn float_condition(condition: Condition) -> FloatCC {
+    match condition {
+        Condition::Equal => FloatCC::Equal,
+        Condition::NotEqual => FloatCC::NotEqual,
+        Condition::Less | Condition::UnsignedLess => FloatCC::LessThan,
+        Condition::LessOrEqual | Condition::UnsignedLessOrEqual => FloatCC::LessThanOrEqual,
+        Condition::Greater => FloatCC::GreaterThan,
+        Condition::GreaterOrEqual => FloatCC::GreaterThanOrEqual,
+    }
+}

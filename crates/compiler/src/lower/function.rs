@@ -1,0 +1,349 @@
+//! The frame of the lowering: blocks, values, ends and exits.
+
+use std::collections::{HashMap, HashSet};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{F64, I8, I64};
+use cranelift_codegen::ir::{
+    self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature,
+};
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
+use cranelift_frontend::{FunctionBuilder, Variable};
+
+use crate::code::{Exit, NativeSite, Reason};
+use crate::facts::{Facts, Helper, MachineFacts, Symbol};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::operations::{Effect, Op};
+use crate::ir::types::Representation;
+use crate::ir::{End, Jump, Unit};
+use crate::lower::offset;
+use crate::passes::residence::Residence;
+
+/// A function of so many words, with a word as result.
+pub(super) fn signature(convention: CallConv, parameters: usize) -> Signature {
+    let mut signature = Signature::new(convention);
+    signature.params.extend((0..parameters).map(|_| AbiParam::new(I64)));
+    signature.returns.push(AbiParam::new(I64));
+    signature
+}
+
+/// Where a value is.
+#[derive(Clone, Copy)]
+enum Location {
+    Value(ir::Value),
+    Variable(Variable),
+}
+
+/// A unit being lowered.
+pub(super) struct Lowering<'u, 'b> {
+    pub unit: &'u Unit,
+    residence: &'u Residence,
+    pub facts: &'u dyn Facts,
+    pub machine: MachineFacts,
+    pub b: FunctionBuilder<'b>,
+    pub frame: ir::Value,
+    blocks: HashMap<Block, ir::Block>,
+    locations: HashMap<Value, Location>,
+    exits: Vec<Option<ir::Block>>,
+    reasons: Vec<Reason>,
+    pub native_sites: Vec<NativeSite>,
+    pub first_site: u64,
+    signatures: HashMap<(CallConv, usize), SigRef>,
+}
+
+impl<'u, 'b> Lowering<'u, 'b> {
+    pub fn new(
+        unit: &'u Unit,
+        residence: &'u Residence,
+        facts: &'u dyn Facts,
+        mut b: FunctionBuilder<'b>,
+    ) -> Lowering<'u, 'b> {
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        let frame = b.block_params(entry)[0];
+        Lowering {
+            unit,
+            residence,
+            facts,
+            machine: facts.machine(),
+            b,
+            frame,
+            blocks: HashMap::new(),
+            locations: HashMap::new(),
+            exits: vec![None; residence.exits.len()],
+            reasons: vec![Reason::Cold; residence.exits.len()],
+            native_sites: Vec::new(),
+            first_site: 0,
+            signatures: HashMap::new(),
+        }
+    }
+
+    /// Lowers all blocks, then the exits.
+    pub fn run(mut self, target: TargetFrontendConfig) -> (Vec<Exit>, Vec<NativeSite>) {
+        let order = self.unit.reverse_post_order();
+        self.declare(&order);
+        self.prologue();
+        for &block in &order {
+            self.block(block);
+        }
+        for index in 0..self.exits.len() {
+            if let Some(block) = self.exits[index] {
+                self.exit_block(index, block);
+            }
+        }
+        self.b.seal_all_blocks();
+        let exits = (0..self.exits.len()).map(|index| self.describe(index)).collect();
+        self.b.finalize(target);
+        (exits, self.native_sites)
+    }
+
+    /// Makes Cranelift's blocks, and a variable for each value that is loaded again.
+    fn declare(&mut self, order: &[Block]) {
+        let mut calls = 0;
+        let mut reloaded = HashSet::new();
+        for &block in order {
+            let lowered = self.b.create_block();
+            self.blocks.insert(block, lowered);
+            for &inst in &self.unit.block(block).instructions {
+                let data = self.unit.inst(inst);
+                calls += u32::from(data.op.effect() == Effect::Call);
+                if let Op::Reload(_) = data.op {
+                    reloaded.insert(self.unit.root(data.arguments[0]));
+                }
+            }
+        }
+        let mut reloaded: Vec<Value> = reloaded.into_iter().collect();
+        reloaded.sort_unstable();
+        for value in reloaded {
+            let variable = self.b.declare_var(I64);
+            self.locations.insert(value, Location::Variable(variable));
+        }
+        self.first_site = self.facts.address(Symbol::NativeSites(calls));
+    }
+
+    /// The frame must fit below the limit, which is also how the thread is asked to poll.
+    fn prologue(&mut self) {
+        let words = i64::from(self.unit.extent());
+        let thread = self.thread();
+        let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
+        let end = self.b.ins().iadd_imm_s(self.frame, words * 8);
+        let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
+        let (cold, body) = (self.cold_block(), self.blocks[&Unit::ENTRY]);
+        self.b.ins().brif(is_beyond, cold, &[], body, &[]);
+        self.b.switch_to_block(cold);
+        let words = self.b.ins().iconst(I64, words);
+        self.leave_by(Helper::Enter, words);
+    }
+
+    /// Jumps to a stub that takes the frame and another argument.
+    fn leave_by(&mut self, helper: Helper, argument: ir::Value) {
+        let signature = self.signature(CallConv::Tail, 2);
+        let stub = self.symbol(Symbol::Helper(helper));
+        self.b.ins().return_call_indirect(signature, stub, &[self.frame, argument]);
+    }
+
+    fn block(&mut self, block: Block) {
+        let lowered = self.blocks[&block];
+        self.b.switch_to_block(lowered);
+        let data = self.unit.block(block);
+        for &parameter in &data.parameters {
+            let kind = machine_type(self.unit.representation(parameter));
+            let value = self.b.append_block_param(lowered, kind);
+            self.define(parameter, value);
+        }
+        for &inst in &data.instructions {
+            self.instruction(inst);
+        }
+        self.end(block);
+    }
+
+    fn instruction(&mut self, inst: Inst) {
+        let data = self.unit.inst(inst);
+        if data.op.is_constant() || data.op.refines() && !is_guard(data.op) {
+            return;
+        }
+        let result = match data.op.effect() {
+            Effect::Guard => self.guard(inst),
+            Effect::Call => self.call(inst),
+            Effect::Read | Effect::Write | Effect::Frame => self.memory(inst),
+            Effect::Pure => Some(self.pure(inst)),
+        };
+        if let (Some(value), Some(result)) = (result, data.result)
+            && !data.op.refines()
+        {
+            self.define(result, value);
+        }
+    }
+
+    fn end(&mut self, block: Block) {
+        let end = &self.unit.block(block).end;
+        match end {
+            End::Open => unreachable!("the verifier refuses open blocks"),
+            End::Jump(jump) => {
+                let arguments = self.arguments(jump);
+                self.b.ins().jump(self.blocks[&jump.block], &arguments);
+            }
+            End::Branch(condition, then, otherwise) => {
+                let condition = self.get(*condition);
+                let (first, second) = (self.arguments(then), self.arguments(otherwise));
+                let (then, otherwise) = (self.blocks[&then.block], self.blocks[&otherwise.block]);
+                self.b.ins().brif(condition, then, &first, otherwise, &second);
+            }
+            End::Return(value) => {
+                let value = self.get(*value);
+                let word = self.as_bits(value);
+                self.b.ins().return_(&[word]);
+            }
+            End::Exit(_) => {
+                let exit = self.residence.of_block[&block];
+                let target = self.exit(exit, Reason::Cold);
+                self.b.ins().jump(target, &[]);
+            }
+        }
+    }
+
+    fn arguments(&mut self, jump: &Jump) -> Vec<BlockArg> {
+        jump.arguments.iter().map(|&value| BlockArg::Value(self.get(value))).collect()
+    }
+}
+
+/// Values.
+impl Lowering<'_, '_> {
+    /// Gives a value its definition.
+    pub fn define(&mut self, value: Value, lowered: ir::Value) {
+        match self.locations.get(&value) {
+            Some(Location::Variable(variable)) => self.b.def_var(*variable, lowered),
+            _ => {
+                self.locations.insert(value, Location::Value(lowered));
+            }
+        }
+    }
+
+    /// A value where it is used.
+    pub fn get(&mut self, value: Value) -> ir::Value {
+        let value = self.unit.root(value);
+        if let Some(inst) = self.unit.definition(value).filter(|inst| inst.op.is_constant()) {
+            return self.constant(inst.op);
+        }
+        match self.locations.get(&value) {
+            Some(Location::Value(lowered)) => *lowered,
+            Some(Location::Variable(variable)) => self.b.use_var(*variable),
+            None => unreachable!("the verifier has shown that {value} is defined"),
+        }
+    }
+
+    /// The argument of an instruction with this index.
+    pub fn argument(&mut self, inst: Inst, index: usize) -> ir::Value {
+        self.get(self.unit.inst(inst).arguments[index])
+    }
+
+    /// A value of any type in a general register.
+    pub fn as_bits(&mut self, value: ir::Value) -> ir::Value {
+        match self.b.func.dfg.value_type(value) {
+            F64 => self.b.ins().bitcast(I64, MemFlagsData::new(), value),
+            I8 => self.b.ins().uextend(I64, value),
+            _ => value,
+        }
+    }
+
+    /// The bits of a general register as a value of a representation.
+    pub fn of_bits(&mut self, bits: ir::Value, repr: Representation) -> ir::Value {
+        match repr {
+            Representation::F64 => self.b.ins().bitcast(F64, MemFlagsData::new(), bits),
+            Representation::Bool => self.b.ins().icmp_imm_s(IntCC::NotEqual, bits, 0),
+            _ => bits,
+        }
+    }
+
+    pub fn thread(&mut self) -> ir::Value {
+        self.b.ins().get_pinned_reg(I64)
+    }
+
+    /// The address of a part of the runtime.
+    pub fn symbol(&mut self, symbol: Symbol) -> ir::Value {
+        let address = self.facts.address(symbol);
+        self.b.ins().iconst(I64, address as i64)
+    }
+
+    pub fn signature(&mut self, convention: CallConv, parameters: usize) -> SigRef {
+        let b = &mut self.b;
+        let make = || b.import_signature(signature(convention, parameters));
+        *self.signatures.entry((convention, parameters)).or_insert_with(make)
+    }
+
+    pub fn cold_block(&mut self) -> ir::Block {
+        let block = self.b.create_block();
+        self.b.set_cold_block(block);
+        block
+    }
+}
+
+/// Exits.
+impl Lowering<'_, '_> {
+    /// The block of an exit.
+    fn exit(&mut self, index: usize, reason: Reason) -> ir::Block {
+        if let Some(block) = self.exits[index] {
+            return block;
+        }
+        let block = self.cold_block();
+        self.exits[index] = Some(block);
+        self.reasons[index] = reason;
+        block
+    }
+
+    /// Goes on if a condition has this truth, and leaves by a guard's exit otherwise.
+    pub fn leave_unless(&mut self, inst: Inst, condition: ir::Value, wanted: bool, reason: Reason) {
+        let exit = self.exit(self.residence.of_guard[&inst], reason);
+        let next = self.b.create_block();
+        let (then, otherwise) = if wanted { (next, exit) } else { (exit, next) };
+        self.b.ins().brif(condition, then, &[], otherwise, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Stores what the exit's state lacks in the frame, and leaves.
+    fn exit_block(&mut self, index: usize, block: ir::Block) {
+        self.b.switch_to_block(block);
+        let stores = &self.residence.exits[index];
+        for &(place, value) in &stores.values {
+            self.store_frame(place, value);
+        }
+        for &site in &stores.sites {
+            self.store_site(site);
+        }
+        let number = self.b.ins().iconst(I64, index as i64);
+        self.leave_by(Helper::Exit, number);
+    }
+
+    fn describe(&self, index: usize) -> Exit {
+        let state = self.residence.exits[index].state;
+        let depth = self.unit.chain(state).count() as u32 - 1;
+        let innermost = self.unit.state(state);
+        let activation = innermost.activation;
+        Exit {
+            function: self.unit.activations[activation.index()].function,
+            pc: innermost.pc,
+            offset: offset(self.unit, activation),
+            depth,
+            reason: self.reasons[index],
+        }
+    }
+}
+
+fn is_guard(op: Op) -> bool {
+    op.effect() == Effect::Guard
+}
+
+/// Memory that is there, and aligned.
+pub(super) fn trusted() -> MemFlagsData {
+    MemFlagsData::trusted()
+}
+
+/// The type of a representation in machine code.
+pub(super) fn machine_type(repr: Representation) -> ir::Type {
+    match repr {
+        Representation::Word | Representation::I64 => I64,
+        Representation::F64 => F64,
+        Representation::Bool => I8,
+    }
+}

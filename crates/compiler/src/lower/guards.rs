@@ -1,0 +1,195 @@
+//! Guards, and the tests of layouts.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I8, I32, I64};
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
+
+use crate::code::Reason;
+use crate::facts::Symbol;
+use crate::ir::entities::{FunctionRef, Inst};
+use crate::ir::operations::Op;
+use crate::ir::types::{Layouts, Range, Type};
+use crate::lower::function::{Lowering, trusted};
+use crate::passes::kinds;
+use crate::words::{self, layouts};
+
+impl Lowering<'_, '_> {
+    /// A guard; answers its result, if it makes one.
+    pub fn guard(&mut self, inst: Inst) -> Option<ir::Value> {
+        let op = self.unit.inst(inst).op;
+        match op {
+            Op::Poll => self.poll(inst),
+            Op::Guard | Op::GuardNot => {
+                let condition = self.argument(inst, 0);
+                self.leave_unless(inst, condition, op == Op::Guard, Reason::Condition);
+            }
+            Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall => {
+                return Some(self.small(inst, op));
+            }
+            Op::TagDouble => return Some(self.tag_double(inst)),
+            _ => self.refine(inst, op),
+        }
+        None
+    }
+
+    fn poll(&mut self, inst: Inst) {
+        let thread = self.thread();
+        let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
+        self.leave_unless(inst, limit, true, Reason::Poll);
+    }
+
+    /// A guard on the kind of a word.
+    fn refine(&mut self, inst: Inst, op: Op) {
+        let word = self.argument(inst, 0);
+        let (condition, wanted) = match op {
+            Op::GuardInteger => (self.tag(word), false),
+            Op::GuardDouble => (self.has_tag(word, words::TAG_DOUBLE), true),
+            Op::GuardBoolean => {
+                let distance = self.b.ins().iadd_imm_s(word, -(words::FALSE as i64));
+                let mask = !((words::TRUE - words::FALSE) as i64);
+                (self.b.ins().band_imm_s(distance, mask), false)
+            }
+            Op::GuardNil => (self.is_word(word, words::NIL), true),
+            Op::GuardNotNil => (self.is_word(word, words::NIL), false),
+            Op::GuardPlain => return self.guard_plain(inst, word),
+            Op::GuardLayout(layouts) => return self.guard_layout(inst, word, layouts),
+            Op::GuardFunction(function) => return self.guard_function(inst, word, function),
+            _ => unreachable!("{op} is no guard"),
+        };
+        self.leave_unless(inst, condition, wanted, Reason::Kind);
+    }
+
+    fn tag(&mut self, word: ir::Value) -> ir::Value {
+        self.b.ins().band_imm_u(word, words::TAG_MASK as i64)
+    }
+
+    fn has_tag(&mut self, word: ir::Value, tag: u64) -> ir::Value {
+        let given = self.tag(word);
+        self.b.ins().icmp_imm_u(IntCC::Equal, given, tag as i64)
+    }
+
+    fn is_word(&mut self, word: ir::Value, wanted: u64) -> ir::Value {
+        self.b.ins().icmp_imm_s(IntCC::Equal, word, wanted as i64)
+    }
+
+    fn guard_layout(&mut self, inst: Inst, word: ir::Value, layouts: Layouts) {
+        let kind = self.unit.kind(self.unit.inst(inst).arguments[0]);
+        if !kind.is(Type::OBJECT) {
+            let is_pointer = self.has_tag(word, words::TAG_POINTER);
+            self.leave_unless(inst, is_pointer, true, Reason::Kind);
+        }
+        let Some(list) = layouts.list() else { return };
+        let list = list.to_vec();
+        let fits = self.is_object_of(word, &list, false);
+        self.leave_unless(inst, fits, true, Reason::Kind);
+    }
+
+    /// Leaves for objects whose class redefines what compiled code inlines.
+    fn guard_plain(&mut self, inst: Inst, word: ir::Value) {
+        let plain = self.b.create_block();
+        let object = self.b.create_block();
+        let is_pointer = self.has_tag(word, words::TAG_POINTER);
+        self.b.ins().brif(is_pointer, object, &[], plain, &[]);
+        self.b.switch_to_block(object);
+        let layout = self.layout(word);
+        let flag = self.b.ins().band_imm_u(layout, i64::from(words::CONTROL_FLAG));
+        self.leave_unless(inst, flag, false, Reason::Kind);
+        self.b.ins().jump(plain, &[]);
+        self.b.switch_to_block(plain);
+    }
+
+    /// A closure's first element is the address of its function.
+    fn guard_function(&mut self, inst: Inst, word: ir::Value, function: FunctionRef) {
+        let given = self.b.ins().load(I64, trusted().with_readonly(), word, words::FIRST_ELEMENT);
+        let wanted = self.symbol(Symbol::Function(function));
+        let same = self.b.ins().icmp(IntCC::Equal, given, wanted);
+        self.leave_unless(inst, same, true, Reason::Kind);
+    }
+
+    /// The layout of an object.
+    fn layout(&mut self, object: ir::Value) -> ir::Value {
+        self.b.ins().load(I32, trusted().with_readonly(), object, words::LAYOUT)
+    }
+
+    /// Whether a word has the layout of an immediate value; `None` if it is one of objects.
+    pub fn has_immediate_layout(&mut self, word: ir::Value, layout: u32) -> Option<ir::Value> {
+        Some(match layout {
+            layouts::INTEGER => self.has_tag(word, words::TAG_INTEGER),
+            layouts::DOUBLE => self.has_tag(word, words::TAG_DOUBLE),
+            layouts::NIL => self.is_word(word, words::NIL),
+            layouts::TRUE => self.is_word(word, words::TRUE),
+            layouts::FALSE => self.is_word(word, words::FALSE),
+            _ => return None,
+        })
+    }
+
+    /// Whether a word is an object of one of these layouts.
+    pub fn is_object_of(&mut self, word: ir::Value, list: &[u32], may_be_none: bool) -> ir::Value {
+        if !may_be_none {
+            let layout = self.layout(word);
+            let mut tests = Vec::new();
+            for &each in list {
+                tests.push(self.b.ins().icmp_imm_u(IntCC::Equal, layout, i64::from(each)));
+            }
+            let any = tests.into_iter().reduce(|left, right| self.b.ins().bor(left, right));
+            return any.unwrap_or_else(|| self.b.ins().iconst(I8, 0));
+        }
+        let (object, joined) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(joined, I8);
+        let is_pointer = self.has_tag(word, words::TAG_POINTER);
+        let no = BlockArg::Value(is_pointer);
+        self.b.ins().brif(is_pointer, object, &[], joined, &[no]);
+        self.b.switch_to_block(object);
+        let fits = self.is_object_of(word, list, false);
+        self.b.ins().jump(joined, &[BlockArg::Value(fits)]);
+        self.b.switch_to_block(joined);
+        result
+    }
+}
+
+/// Arithmetic that leaves for some results.
+impl Lowering<'_, '_> {
+    fn small(&mut self, inst: Inst, op: Op) -> ir::Value {
+        let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+        if op == Op::MultiplySmall {
+            let tagged = self.b.ins().ishl_imm_u(left, i64::from(words::TAG_BITS));
+            let (product, overflow) = self.b.ins().smul_overflow(tagged, right);
+            self.leave_unless(inst, overflow, false, Reason::Overflow);
+            return self.b.ins().sshr_imm_u(product, i64::from(words::TAG_BITS));
+        }
+        let is_sum = op == Op::AddSmall;
+        let result = if self.fits_64_bits(inst, is_sum) {
+            if is_sum { self.b.ins().iadd(left, right) } else { self.b.ins().isub(left, right) }
+        } else {
+            let (result, overflow) = if is_sum {
+                self.b.ins().sadd_overflow(left, right)
+            } else {
+                self.b.ins().ssub_overflow(left, right)
+            };
+            self.leave_unless(inst, overflow, false, Reason::Overflow);
+            result
+        };
+        let tagged = self.b.ins().ishl_imm_u(result, i64::from(words::TAG_BITS));
+        let back = self.b.ins().sshr_imm_u(tagged, i64::from(words::TAG_BITS));
+        let fits = self.b.ins().icmp(IntCC::Equal, back, result);
+        self.leave_unless(inst, fits, true, Reason::Overflow);
+        result
+    }
+
+    /// Whether a sum or difference cannot overflow 64 bits.
+    fn fits_64_bits(&self, inst: Inst, is_sum: bool) -> bool {
+        let arguments = &self.unit.inst(inst).arguments;
+        let range = |index: usize| self.unit.kind(arguments[index]).range().unwrap_or(Range::ALL);
+        let op = if is_sum { Op::Add } else { Op::Subtract };
+        kinds::integer_range(op, range(0), range(1)) != Range::ALL
+    }
+
+    fn tag_double(&mut self, inst: Inst) -> ir::Value {
+        let value = self.argument(inst, 0);
+        let payload = self.double_payload(value);
+        let beyond = self.b.ins().ushr_imm_u(payload, 64 - i64::from(words::TAG_BITS));
+        self.leave_unless(inst, beyond, false, Reason::Overflow);
+        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
+        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
+    }
+}

@@ -1,0 +1,169 @@
+//! Slots, elements, the write barrier, and the frame.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I8, I64};
+use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature};
+use cranelift_codegen::isa::CallConv;
+
+use crate::facts::{Helper, Symbol};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::operations::Op;
+use crate::ir::types::{Representation, Type};
+use crate::ir::values::{Place, Site};
+use crate::lower::function::{Lowering, machine_type, trusted};
+use crate::words;
+
+/// The shift that leaves the number of an object's space.
+const SPACE_SHIFT: i64 = 41;
+
+impl Lowering<'_, '_> {
+    /// A read or write of an object or of the frame.
+    pub fn memory(&mut self, inst: Inst) -> Option<ir::Value> {
+        let data = self.unit.inst(inst);
+        match data.op {
+            Op::LoadSlot(index) => {
+                let object = self.argument(inst, 0);
+                Some(self.b.ins().load(I64, trusted(), object, slot(index)))
+            }
+            Op::StoreSlot(index) => {
+                let (object, value) = (self.argument(inst, 0), self.argument(inst, 1));
+                self.b.ins().store(trusted(), value, object, slot(index));
+                None
+            }
+            Op::LoadElement => {
+                let (address, offset) = self.element(inst);
+                Some(self.b.ins().load(I64, trusted(), address, offset))
+            }
+            Op::StoreElement => {
+                let (address, offset) = self.element(inst);
+                let value = self.argument(inst, 2);
+                self.b.ins().store(trusted(), value, address, offset);
+                None
+            }
+            Op::Barrier => {
+                self.barrier(inst);
+                None
+            }
+            Op::StoreFrame(place) => {
+                self.store_frame(place, data.arguments[0]);
+                None
+            }
+            Op::StoreSite(site) => {
+                self.store_site(site);
+                None
+            }
+            Op::LoadFrame(place) => {
+                let result = data.result.expect("a load has a result");
+                Some(self.load_frame(place, self.unit.representation(result)))
+            }
+            Op::Reload(place) => {
+                let value = self.unit.root(data.arguments[0]);
+                let word = self.load_frame(place, Representation::Word);
+                self.define(value, word);
+                None
+            }
+            op => unreachable!("{op} has no lowering"),
+        }
+    }
+
+    /// A part of an object that nothing changes.
+    pub fn constant_part(&mut self, inst: Inst) -> ir::Value {
+        let object = self.argument(inst, 0);
+        let offset = match self.unit.inst(inst).op {
+            Op::LoadConstantSlot(index) => slot(index),
+            // The first element is the function.
+            Op::LoadCaptured(index) => words::FIRST_ELEMENT + 8 + 8 * index.0 as i32,
+            _ => words::LENGTH,
+        };
+        self.b.ins().load(I64, trusted(), object, offset)
+    }
+
+    /// The address of an element, as a value and an offset.
+    fn element(&mut self, inst: Inst) -> (ir::Value, i32) {
+        let array = self.argument(inst, 0);
+        let index = self.unit.inst(inst).arguments[1];
+        if let Some(index) = self.unit.integer(index).filter(|index| (0..1 << 20).contains(index)) {
+            return (array, words::FIRST_ELEMENT + 8 * index as i32);
+        }
+        let index = self.get(index);
+        let distance = self.b.ins().ishl_imm_u(index, 3);
+        (self.b.ins().iadd(array, distance), words::FIRST_ELEMENT)
+    }
+
+    /// Logs an object into which a pointer was stored, if it is old and not logged yet.
+    fn barrier(&mut self, inst: Inst) {
+        let (object, value) = (self.argument(inst, 0), self.argument(inst, 1));
+        let done = self.b.create_block();
+        if !self.unit.kind(self.unit.inst(inst).arguments[1]).is(Type::OBJECT) {
+            let tag = self.b.ins().band_imm_u(value, words::TAG_MASK as i64);
+            let is_pointer = self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_POINTER as i64);
+            self.skip_unless(is_pointer, done);
+        }
+        let space = self.b.ins().ushr_imm_u(object, SPACE_SHIFT);
+        let nursery = self.machine.nursery as i64;
+        let is_old = self.b.ins().icmp_imm_u(IntCC::NotEqual, space, nursery);
+        self.skip_unless(is_old, done);
+        let thread = self.thread();
+        let table = self.b.ins().load(I64, trusted(), thread, self.machine.unlogged);
+        let index = self.b.ins().ushr_imm_u(object, 6);
+        let address = self.b.ins().iadd(table, index);
+        let byte = self.b.ins().load(I8, trusted(), address, 0);
+        let byte = self.b.ins().uextend(I64, byte);
+        let bit = self.b.ins().ushr_imm_u(object, 3);
+        let bit = self.b.ins().band_imm_u(bit, 7);
+        let bits = self.b.ins().ushr(byte, bit);
+        let is_unlogged = self.b.ins().band_imm_u(bits, 1);
+        let slow = self.cold_block();
+        self.b.ins().brif(is_unlogged, slow, &[], done, &[]);
+        self.b.switch_to_block(slow);
+        self.log(object);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    fn skip_unless(&mut self, condition: ir::Value, done: ir::Block) {
+        let next = self.b.create_block();
+        self.b.ins().brif(condition, next, &[], done, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// The stub keeps all registers, so that the hot path has no call in it for the register allocator.
+    fn log(&mut self, object: ir::Value) {
+        let mut signature = Signature::new(CallConv::PreserveAll);
+        signature.params.push(AbiParam::new(I64));
+        let signature = self.b.import_signature(signature);
+        let stub = self.symbol(Symbol::Helper(Helper::Log));
+        self.b.ins().call_indirect(signature, stub, &[object]);
+    }
+}
+
+/// The frame.
+impl Lowering<'_, '_> {
+    pub fn load_frame(&mut self, place: Place, repr: Representation) -> ir::Value {
+        let offset = 8 * place.0 as i32;
+        if repr == Representation::Bool {
+            let bits = self.b.ins().load(I64, trusted(), self.frame, offset);
+            return self.of_bits(bits, repr);
+        }
+        self.b.ins().load(machine_type(repr), trusted(), self.frame, offset)
+    }
+
+    pub fn store_frame(&mut self, place: Place, value: Value) {
+        let mut value = self.get(value);
+        if self.b.func.dfg.value_type(value) == I8 {
+            value = self.as_bits(value);
+        }
+        self.b.ins().store(trusted(), value, self.frame, 8 * place.0 as i32);
+    }
+
+    /// Stores the address of an ordinary site.
+    pub fn store_site(&mut self, site: Site) {
+        let function = self.unit.activations[site.activation.index()].function;
+        let address = self.symbol(Symbol::Site(function, site.pc));
+        self.b.ins().store(trusted(), address, self.frame, 8 * site.place.0 as i32);
+    }
+}
+
+fn slot(index: Place) -> i32 {
+    words::FIRST_SLOT + 8 * index.0 as i32
+}

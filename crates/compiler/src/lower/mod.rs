@@ -1,0 +1,132 @@
+//! Turns a unit into machine code by Cranelift. [`crate::compile`] calls it after `residence`.
+//!
+//! | module | what it lowers |
+//! |---|---|
+//! | `function` | blocks, values, ends, exits |
+//! | `arithmetic` | constants, conversions, integers, doubles |
+//! | `guards` | guards and tests |
+//! | `memory` | slots, elements, the write barrier, the frame |
+//! | `calls` | calls and helpers |
+//!
+//! A value that `residence` loads again is a variable of Cranelift's frontend, which finds the definition that reaches
+//! each use. All others are plain values. Constants are made where they are used, and refinements are their arguments.
+
+mod arithmetic;
+mod calls;
+mod function;
+mod guards;
+mod memory;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir;
+use cranelift_codegen::isa::{self, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+
+use crate::code::{CompileError, CompiledCode, Start};
+use crate::facts::Facts;
+use crate::ir::Unit;
+use crate::ir::entities::ActivationId;
+use crate::passes::residence::Residence;
+
+use function::Lowering;
+
+/// The code generator for this machine, and the memory that it uses again for each unit.
+pub struct Backend {
+    isa: OwnedTargetIsa,
+    context: Context,
+    functions: FunctionBuilderContext,
+}
+
+impl Backend {
+    /// A generator of code for the machine that this program runs on.
+    pub fn new() -> Result<Backend, CompileError> {
+        let refused = |error: &dyn std::fmt::Display| CompileError::Backend(error.to_string());
+        let flags = flags().map_err(|error| refused(&error))?;
+        let builder = isa::lookup_by_name(TRIPLE).map_err(|error| refused(&error))?;
+        let isa = builder.finish(flags).map_err(|error| refused(&error))?;
+        Ok(Backend { isa, context: Context::new(), functions: FunctionBuilderContext::new() })
+    }
+
+    /// Lowers a unit.
+    pub fn lower(
+        &mut self,
+        unit: &Unit,
+        residence: &Residence,
+        facts: &dyn Facts,
+        start: Start,
+    ) -> Result<CompiledCode, CompileError> {
+        self.context.clear();
+        let mut code = self.translate(unit, residence, facts, start);
+        let compiled = self.context.compile(&*self.isa, &mut ControlPlane::default());
+        let compiled = compiled.map_err(|error| CompileError::Backend(format!("{error:?}")))?;
+        debug_assert!(compiled.buffer.relocs().is_empty(), "all addresses are immediates");
+        code.bytes = compiled.code_buffer().to_vec();
+        Ok(code)
+    }
+
+    /// The unit as text of Cranelift's representation, for tests.
+    pub fn text(
+        &mut self,
+        unit: &Unit,
+        residence: &Residence,
+        facts: &dyn Facts,
+        start: Start,
+    ) -> String {
+        self.context.clear();
+        self.translate(unit, residence, facts, start);
+        self.context.func.display().to_string()
+    }
+
+    fn translate(
+        &mut self,
+        unit: &Unit,
+        residence: &Residence,
+        facts: &dyn Facts,
+        start: Start,
+    ) -> CompiledCode {
+        let target = self.isa.frontend_config();
+        self.context.func.signature = function::signature(isa::CallConv::Tail, 1);
+        self.context.func.name = ir::UserFuncName::user(0, 0);
+        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
+        let (exits, native_sites) = Lowering::new(unit, residence, facts, builder).run(target);
+        CompiledCode {
+            bytes: Vec::new(),
+            function: unit.activations[0].function,
+            start,
+            extent: unit.extent(),
+            native_sites,
+            exits,
+            inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
+            assumptions: Vec::new(),
+        }
+    }
+}
+
+/// The machine, as Cranelift names it.
+const TRIPLE: &str = if cfg!(target_arch = "aarch64") {
+    "aarch64-unknown-linux-gnu"
+} else {
+    "x86_64-unknown-linux-gnu"
+};
+
+fn flags() -> Result<settings::Flags, settings::SetError> {
+    let mut flags = settings::builder();
+    let on = "true";
+    let off = "false";
+    flags.set("opt_level", "speed")?;
+    flags.set("enable_pinned_reg", on)?;
+    flags.set("is_pic", off)?;
+    // Native frames are thrown away or walked by frame pointers, never unwound. Jumps out of a unit need the pointers,
+    // too.
+    flags.set("preserve_frame_pointers", on)?;
+    flags.set("unwind_info", off)?;
+    flags.set("enable_verifier", if cfg!(debug_assertions) { on } else { off })?;
+    Ok(settings::Flags::new(flags))
+}
+
+/// The words between the unit's frame and an activation's.
+fn offset(unit: &Unit, activation: ActivationId) -> u32 {
+    unit.activations[activation.index()].offset
+}

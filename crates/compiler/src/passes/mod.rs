@@ -1,0 +1,21 @@
+//! The passes over a unit. Each is one function that changes the unit; [`crate::compile`] runs them in order.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`kinds`] | the type of an operation's result; the builder uses it, too |
+//! | [`fold`] | what an operation is equal to, if that is simpler; the builder uses it, too |
+//! | [`infer`] | the types of all values, loops included |
+//! | [`simplify`] | folding, branches that are known, parameters and code that nothing needs |
+//! | [`representation`] | raw parameters in place of tagged ones |
+//! | [`gvn`] | equal operations become one, by dominance |
+//! | [`liveness`] | the values that are used after a place |
+//! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
+
+pub mod fold;
+pub mod gvn;
+pub mod infer;
+pub mod kinds;
+pub mod liveness;
+pub mod representation;
+pub mod residence;
+pub mod simplify;

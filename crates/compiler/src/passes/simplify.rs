@@ -1,0 +1,301 @@
+//! Makes a unit smaller without moving anything: folds operations, decides branches, merges blocks, and drops parameters
+//! and instructions that nothing needs. It runs after the builder and after each pass that makes new chances.
+
+use std::collections::HashSet;
+
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::operations::Op;
+use crate::ir::types::{Representation, Type};
+use crate::ir::{End, InstData, Jump, Unit};
+use crate::passes::fold::{self, Folded};
+use crate::passes::infer;
+use crate::passes::kinds;
+
+/// More rounds find next to nothing.
+const MOST_ROUNDS: usize = 4;
+
+/// Simplifies until nothing changes.
+pub fn simplify(unit: &mut Unit) {
+    for _ in 0..MOST_ROUNDS {
+        infer::infer(unit);
+        let mut changed = fold_all(unit);
+        changed |= decide_branches(unit);
+        changed |= drop_parameters(unit);
+        changed |= merge_blocks(unit);
+        unit.resolve_all();
+        changed |= drop_unused(unit);
+        if !changed {
+            break;
+        }
+    }
+}
+
+fn fold_all(unit: &mut Unit) -> bool {
+    let mut changed = false;
+    for block in unit.reverse_post_order() {
+        let instructions = std::mem::take(&mut unit.blocks[block.index()].instructions);
+        let mut kept = Vec::with_capacity(instructions.len());
+        for inst in instructions {
+            changed |= fold_instruction(unit, inst, &mut kept);
+        }
+        unit.blocks[block.index()].instructions = kept;
+    }
+    changed
+}
+
+/// Folds an instruction until it does not change; keeps what is left of it.
+fn fold_instruction(unit: &mut Unit, inst: Inst, kept: &mut Vec<Inst>) -> bool {
+    let mut changed = false;
+    loop {
+        let arguments: Vec<Value> =
+            unit.inst(inst).arguments.iter().map(|&value| unit.resolve(value)).collect();
+        let (op, result) = (unit.inst(inst).op, unit.inst(inst).result);
+        let folded = fold::fold(unit, op, &arguments);
+        unit.instructions[inst.index()].arguments = arguments;
+        match folded {
+            None => break kept.push(inst),
+            Some(Folded::Nothing) => return true,
+            Some(Folded::Value(value)) => {
+                if let Some(result) = result {
+                    unit.replace(result, value);
+                }
+                return true;
+            }
+            Some(Folded::Op(op, arguments)) => {
+                let data = &mut unit.instructions[inst.index()];
+                let state = data.state.filter(|_| op.needs_state());
+                *data = InstData { op, arguments, state, result };
+                if let Some(result) = result {
+                    let given = unit.kind(result);
+                    let kind = kinds::result_kind(unit, op, &unit.inst(inst).arguments, given);
+                    unit.values[result.index()].kind = kind;
+                }
+                changed = true;
+            }
+        }
+    }
+    changed
+}
+
+/// Branches whose condition is known become jumps.
+fn decide_branches(unit: &mut Unit) -> bool {
+    let mut changed = false;
+    for block in unit.reverse_post_order() {
+        let End::Branch(condition, then, otherwise) = &unit.block(block).end else { continue };
+        let (condition, then, otherwise) =
+            (unit.resolve(*condition), then.clone(), otherwise.clone());
+        let inner = unit.definition(condition).filter(|inst| inst.op == Op::Not);
+        let end = match (unit.kind(condition), inner) {
+            (Type::TRUE, _) => End::Jump(then),
+            (Type::FALSE, _) => End::Jump(otherwise),
+            (_, Some(inner)) => End::Branch(unit.resolve(inner.arguments[0]), otherwise, then),
+            _ if then == otherwise => End::Jump(then),
+            _ => continue,
+        };
+        unit.blocks[block.index()].end = end;
+        changed = true;
+    }
+    changed
+}
+
+/// A parameter that always gets the same value, or nothing but itself, is that value.
+fn drop_parameters(unit: &mut Unit) -> bool {
+    let mut changed = false;
+    let order = unit.reverse_post_order();
+    let mut jumps: Vec<Vec<(Block, usize)>> = vec![Vec::new(); unit.blocks.len()];
+    for &block in &order {
+        for (index, jump) in unit.block(block).end.jumps().enumerate() {
+            jumps[jump.block.index()].push((block, index));
+        }
+    }
+    for &block in &order {
+        let mut index = 0;
+        while index < unit.block(block).parameters.len() {
+            let parameter = unit.block(block).parameters[index];
+            let sources = &jumps[block.index()];
+            match only_argument(unit, parameter, sources, index) {
+                Some(value) => {
+                    unit.replace(parameter, value);
+                    remove_parameter(unit, block, sources, index);
+                    changed = true;
+                }
+                None => index += 1,
+            }
+        }
+    }
+    changed
+}
+
+/// The one value that all jumps give to a parameter, itself apart. A constant may be given by several instructions.
+fn only_argument(
+    unit: &Unit,
+    parameter: Value,
+    sources: &[(Block, usize)],
+    index: usize,
+) -> Option<Value> {
+    let mut only = None;
+    for &(block, number) in sources {
+        let jump = unit.block(block).end.jumps().nth(number)?;
+        let argument = unit.resolve(jump.arguments[index]);
+        match only {
+            _ if argument == parameter => {}
+            None => only = Some(argument),
+            Some(other) if other == argument => {}
+            Some(_) => return None,
+        }
+    }
+    only
+}
+
+fn remove_parameter(unit: &mut Unit, block: Block, sources: &[(Block, usize)], index: usize) {
+    unit.blocks[block.index()].parameters.remove(index);
+    for &(source, number) in sources {
+        if let Some(jump) = unit.blocks[source.index()].end.jumps_mut().nth(number) {
+            jump.arguments.remove(index);
+        }
+    }
+}
+
+/// A block with one predecessor, which goes nowhere else, becomes its end.
+fn merge_blocks(unit: &mut Unit) -> bool {
+    let predecessors = unit.predecessors();
+    let mut changed = false;
+    for block in unit.reverse_post_order() {
+        while let End::Jump(Jump { block: next, arguments }) = unit.block(block).end.clone() {
+            if predecessors[next.index()].len() != 1 || next == block || next == Unit::ENTRY {
+                break;
+            }
+            let data = std::mem::take(&mut unit.blocks[next.index()]);
+            for (parameter, argument) in data.parameters.into_iter().zip(arguments) {
+                unit.replace(parameter, argument);
+            }
+            let current = &mut unit.blocks[block.index()];
+            current.instructions.extend(data.instructions);
+            current.end = data.end;
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Drops instructions without effect whose results nothing uses, and parameters that nothing uses.
+pub fn drop_unused(unit: &mut Unit) -> bool {
+    let order = unit.reverse_post_order();
+    let used = used_values(unit, &order);
+    let mut changed = false;
+    for &block in &order {
+        let mut instructions = std::mem::take(&mut unit.blocks[block.index()].instructions);
+        let before = instructions.len();
+        instructions.retain(|&inst| {
+            let data = unit.inst(inst);
+            let is_used = data.result.is_none_or(|result| used.contains(&result));
+            is_used || !data.op.is_removable()
+        });
+        changed |= instructions.len() != before;
+        unit.blocks[block.index()].instructions = instructions;
+    }
+    changed | drop_unused_parameters(unit, &order, &used)
+}
+
+fn drop_unused_parameters(unit: &mut Unit, order: &[Block], used: &HashSet<Value>) -> bool {
+    let mut changed = false;
+    let keeps: Vec<Vec<bool>> = unit
+        .blocks
+        .iter()
+        .map(|block| block.parameters.iter().map(|value| used.contains(value)).collect())
+        .collect();
+    for &block in order {
+        let data = &mut unit.blocks[block.index()];
+        let mut keep = keeps[block.index()].iter();
+        let before = data.parameters.len();
+        data.parameters.retain(|_| keep.next() == Some(&true));
+        changed |= data.parameters.len() != before;
+        for jump in data.end.jumps_mut() {
+            let mut keep = keeps[jump.block.index()].iter();
+            jump.arguments.retain(|_| keep.next() == Some(&true));
+        }
+    }
+    changed
+}
+
+/// The values that are needed, found backwards from what has an effect.
+fn used_values(unit: &Unit, order: &[Block]) -> HashSet<Value> {
+    let mut search =
+        Search { unit, used: HashSet::new(), pending: Vec::new(), states: HashSet::new() };
+    for &block in order {
+        let data = unit.block(block);
+        for &inst in &data.instructions {
+            if !unit.inst(inst).op.is_removable() {
+                search.instruction(unit.inst(inst));
+            }
+        }
+        match &data.end {
+            End::Branch(value, ..) | End::Return(value) => search.value(*value),
+            End::Exit(state) => search.state(*state),
+            _ => {}
+        }
+    }
+    let predecessors = unit.predecessors();
+    while let Some(value) = search.pending.pop() {
+        match unit.values[value.index()].definition {
+            crate::ir::Definition::Result(inst) => search.instruction(unit.inst(inst)),
+            crate::ir::Definition::Parameter(block) => {
+                let parameters = &unit.block(block).parameters;
+                let Some(index) = parameters.iter().position(|each| *each == value) else {
+                    continue;
+                };
+                for &from in &predecessors[block.index()] {
+                    for jump in unit.block(from).end.jumps().filter(|jump| jump.block == block) {
+                        search.value(jump.arguments[index]);
+                    }
+                }
+            }
+            crate::ir::Definition::Alias(_) => {}
+        }
+    }
+    search.used
+}
+
+struct Search<'u> {
+    unit: &'u Unit,
+    used: HashSet<Value>,
+    pending: Vec<Value>,
+    states: HashSet<crate::ir::entities::StateId>,
+}
+
+impl Search<'_> {
+    fn value(&mut self, value: Value) {
+        let value = self.unit.resolve(value);
+        if self.used.insert(value) {
+            self.pending.push(value);
+        }
+    }
+
+    fn instruction(&mut self, inst: &InstData) {
+        inst.arguments.iter().for_each(|&value| self.value(value));
+        if let Some(state) = inst.state {
+            self.state(state);
+        }
+    }
+
+    fn state(&mut self, state: crate::ir::entities::StateId) {
+        let mut next = Some(state);
+        while let Some(state) = next.filter(|&state| self.states.insert(state)) {
+            let data = self.unit.state(state);
+            data.registers.iter().for_each(|&(_, value)| self.value(value));
+            next = data.parent;
+        }
+    }
+}
+
+/// Makes a conversion of a value to a representation, in a block that is being extended.
+pub(crate) fn convert(unit: &mut Unit, value: Value, to: Representation) -> Option<Inst> {
+    let op = match to {
+        Representation::I64 => Op::UntagInteger,
+        Representation::F64 => Op::UntagDouble,
+        Representation::Bool => Op::UntagBoolean,
+        Representation::Word => return None,
+    };
+    let kind = kinds::result_kind(unit, op, &[value], unit.kind(value));
+    Some(unit.make_typed(op, &[value], None, kind))
+}

@@ -1,0 +1,135 @@
+//! The encoding of guest values in words, and the places of an object's parts, as machine code needs them. The builder,
+//! `simplify` and the lowering use them.
+//!
+//! `squall-heap` defines the encoding. This crate knows no heap, so the constants are repeated here. The crate that
+//! installs compiled code asserts that both agree.
+
+/// How many low bits of a word hold the tag.
+pub const TAG_BITS: u32 = 3;
+/// Selects the tag of a word.
+pub const TAG_MASK: u64 = 0b111;
+/// The tag of small integers.
+pub const TAG_INTEGER: u64 = 0b000;
+/// The tag of pointers to objects.
+pub const TAG_POINTER: u64 = 0b001;
+/// The tag of immediate doubles.
+pub const TAG_DOUBLE: u64 = 0b010;
+
+/// The undefined object.
+pub const NIL: u64 = 0b0_0011;
+/// The false object.
+pub const FALSE: u64 = 0b0_1011;
+/// The true object.
+pub const TRUE: u64 = 0b1_0011;
+
+/// The least small integer.
+pub const LEAST_INTEGER: i64 = -(1 << 60);
+/// The greatest small integer.
+pub const GREATEST_INTEGER: i64 = (1 << 60) - 1;
+
+/// The part of a double's exponent that an immediate double omits, as [`double_word`] subtracts it.
+pub const DOUBLE_EXCESS: u64 = 896 << 53;
+/// Rotated doubles up to this one are the two zeroes, which have no excess.
+pub const LAST_ZERO: u64 = 1;
+
+/// The distance from a pointer's bits to the object's layout, 32 bits.
+pub const LAYOUT: i32 = 4 - 1;
+/// The distance from a pointer's bits to the object's class.
+pub const CLASS: i32 = 8 - 1;
+/// The distance from a pointer's bits to the first slot.
+pub const FIRST_SLOT: i32 = 16 - 1;
+/// The distance from a pointer's bits to an array's length.
+pub const LENGTH: i32 = 16 - 1;
+/// The distance from a pointer's bits to an array's first element.
+pub const FIRST_ELEMENT: i32 = 24 - 1;
+/// The bit of a layout that says: the class redefines messages that compiled code inlines.
+pub const CONTROL_FLAG: u32 = 1 << 3;
+
+/// Layouts with a constant number, as 32 bits: number, slots, control flag, format.
+pub mod layouts {
+    const fn layout(number: u32, slots: u32, format: u32) -> u32 {
+        number << 14 | slots << 4 | format
+    }
+
+    /// Small integers, which have no header.
+    pub const INTEGER: u32 = layout(1, 0, 0);
+    /// Immediate doubles.
+    pub const DOUBLE: u32 = layout(2, 0, 0);
+    /// `nil`.
+    pub const NIL: u32 = layout(3, 0, 0);
+    /// `false`.
+    pub const FALSE: u32 = layout(4, 0, 0);
+    /// `true`.
+    pub const TRUE: u32 = layout(5, 0, 0);
+    /// Integers that are not small.
+    pub const LARGE_INTEGER: u32 = layout(6, 0, 2);
+    /// Doubles that are not immediate.
+    pub const BOXED_DOUBLE: u32 = layout(7, 1, 3);
+    /// Arrays.
+    pub const ARRAY: u32 = layout(10, 0, 1);
+    /// Arrays of values, which nothing assigns.
+    pub const VALUE_ARRAY: u32 = layout(11, 0, 1);
+    /// Closures: an array of the function and the captured values.
+    pub const BLOCK: u32 = layout(13, 0, 1);
+    /// Contexts: an array of variables.
+    pub const CONTEXT: u32 = layout(14, 0, 1);
+    /// Markers of activations that closures can return from.
+    pub const HOME: u32 = layout(15, 2, 0);
+    /// References to objects of other vats.
+    pub const FAR_REFERENCE: u32 = layout(21, 2, 0);
+}
+
+/// The word of a small integer, if it is one.
+pub fn integer_word(value: i64) -> Option<u64> {
+    (LEAST_INTEGER..=GREATEST_INTEGER).contains(&value).then_some((value as u64) << TAG_BITS)
+}
+
+/// The value of a small integer's word.
+pub fn word_integer(word: u64) -> Option<i64> {
+    (word & TAG_MASK == TAG_INTEGER).then_some(word as i64 >> TAG_BITS)
+}
+
+/// The word of an immediate double, if it is one.
+pub fn double_word(value: f64) -> Option<u64> {
+    let rotated = value.to_bits().rotate_left(1);
+    if rotated <= LAST_ZERO {
+        return Some(rotated << TAG_BITS | TAG_DOUBLE);
+    }
+    let payload = rotated.wrapping_sub(DOUBLE_EXCESS);
+    let fits = LAST_ZERO < payload && payload >> (64 - TAG_BITS) == 0;
+    fits.then_some(payload << TAG_BITS | TAG_DOUBLE)
+}
+
+/// The value of an immediate double's word.
+pub fn word_double(word: u64) -> Option<f64> {
+    if word & TAG_MASK != TAG_DOUBLE {
+        return None;
+    }
+    let payload = word >> TAG_BITS;
+    let excess = if payload > LAST_ZERO { DOUBLE_EXCESS } else { 0 };
+    Some(f64::from_bits((payload + excess).rotate_right(1)))
+}
+
+/// The word of a Boolean.
+pub fn boolean_word(value: bool) -> u64 {
+    if value { TRUE } else { FALSE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_their_words() {
+        for value in [0, 1, -1, LEAST_INTEGER, GREATEST_INTEGER] {
+            assert_eq!(integer_word(value).and_then(word_integer), Some(value));
+        }
+        assert_eq!(integer_word(GREATEST_INTEGER + 1), None);
+        for value in [0.0, -0.0, 1.5, -2.25, 1e30] {
+            let word = double_word(value).and_then(word_double).map(f64::to_bits);
+            assert_eq!(word, Some(value.to_bits()));
+        }
+        assert_eq!(double_word(f64::INFINITY), None);
+        assert_eq!(double_word(1e300), None);
+    }
+}

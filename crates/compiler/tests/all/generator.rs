@@ -1,0 +1,258 @@
+//! Programs for the differential test: random, but terminating, functions in the text form of bytecode.
+//!
+//! Registers `r0` to `r9` hold words: small integers, doubles, objects, arrays and closures, so that sites see several
+//! kinds. Loops are counted; calls go to functions with a higher number only.
+
+use std::fmt::Write;
+
+/// A deterministic sequence of numbers (Marsaglia, "Xorshift RNGs", 2003).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+
+    fn pick<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.below(all.len() as u64) as usize]
+    }
+}
+
+/// How many functions a program has, and how many of them are block functions, at the end.
+pub const FUNCTIONS: u32 = 5;
+const BLOCKS: u32 = 2;
+
+/// Registers of variables; the last ones are for the generator.
+const VARIABLES: u64 = 7;
+const WINDOW: u32 = 15;
+
+/// A program, whose function 0 takes a pair, a triple, an array and an integer.
+pub fn program(seed: u64) -> String {
+    let mut text = String::new();
+    for index in 0..FUNCTIONS {
+        let mut function = Function {
+            random: Random::new(seed * 31 + u64::from(index)),
+            text: String::new(),
+            labels: 0,
+            index,
+            depth: 0,
+        };
+        function.generate();
+        text += &function.text;
+    }
+    text
+}
+
+/// Parameters of a function, with the receiver.
+fn arguments(index: u32) -> u32 {
+    if index == 0 { 4 } else { 3 }
+}
+
+struct Function {
+    random: Random,
+    text: String,
+    labels: u32,
+    index: u32,
+    depth: u32,
+}
+
+impl Function {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        writeln!(self.text, "    {line}").expect("a string takes everything");
+    }
+
+    fn label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn generate(&mut self) {
+        let index = self.index;
+        let is_block = index >= FUNCTIONS - BLOCKS;
+        let kind = if is_block { "block" } else { "method" };
+        let captures = if is_block { " captures 2" } else { "" };
+        writeln!(
+            self.text,
+            "{kind} fn{index} \"f{index}\" ({}){captures} {{",
+            arguments(index) - 1
+        )
+        .expect("a string takes everything");
+        self.line(format_args!("registers any*20"));
+        for register in arguments(index)..12 {
+            let value = self.random.below(9) as i64 - 2;
+            match self.random.below(5) {
+                0 => self.line(format_args!("load_constant r{register}, {value}.5")),
+                1 => self.line(format_args!("move r{register}, r0")),
+                2 if index == 0 => self.line(format_args!("move r{register}, r1")),
+                _ => self.line(format_args!("load_integer r{register}, {value}")),
+            }
+        }
+        if is_block {
+            self.line(format_args!("load_captured r5, 0"));
+            self.line(format_args!("load_captured r6, 1"));
+        }
+        self.statements(5);
+        let result = self.variable();
+        self.line(format_args!("return r{result}"));
+        self.text += "}\n";
+    }
+
+    fn variable(&mut self) -> u64 {
+        // r0 is the receiver, which block functions may not write.
+        1 + self.random.below(VARIABLES - 1)
+    }
+
+    fn statements(&mut self, most: u64) {
+        for _ in 0..1 + self.random.below(most) {
+            self.statement();
+        }
+    }
+
+    fn statement(&mut self) {
+        match self.random.below(20) {
+            0..5 => self.operator(),
+            5..8 => self.slot(),
+            8..10 => self.element(),
+            10..12 if self.depth < 3 => self.condition(),
+            12..14 if self.depth < 2 => self.counted_loop(),
+            14..16 => self.call(),
+            16 => self.closure(),
+            17 => self.context(),
+            18 => {
+                let (to, from) = (self.variable(), self.random.below(VARIABLES));
+                self.line(format_args!("move r{to}, r{from}"));
+            }
+            _ => {
+                let (to, value) = (self.variable(), self.random.below(20) as i64 - 5);
+                self.line(format_args!("load_integer r{to}, {value}"));
+            }
+        }
+    }
+
+    fn operator(&mut self) {
+        let (to, left, right) =
+            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let operator = self.random.pick(&["+", "-", "*", "+", "%", "/", "&", "<", "=", "=="]);
+        self.line(format_args!("send1 r{to}, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
+    }
+
+    fn slot(&mut self) {
+        let (to, object, value) =
+            (self.variable(), self.random.below(3), self.random.below(VARIABLES));
+        if self.random.below(2) == 0 {
+            let name = self.random.pick(&["x", "y", "self", "double"]);
+            self.line(format_args!("send0 r{to}, r{object}, r{WINDOW}, \"{name}\""));
+        } else {
+            let name = self.random.pick(&["x:", "y:"]);
+            self.line(format_args!("send1 r{to}, r{object}, r{value}, r{WINDOW}, \"{name}\""));
+        }
+    }
+
+    fn element(&mut self) {
+        let (to, index, value) =
+            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let size = 1 + self.random.below(4);
+        self.line(format_args!("make_array r8, {size}"));
+        self.line(format_args!("store_element r8, r{value}, 0"));
+        match self.random.below(3) {
+            0 => self.line(format_args!("send1 r{to}, r8, r{index}, r{WINDOW}, \"at:\"")),
+            1 => {
+                self.line(format_args!("load_integer r9, 1"));
+                self.line(format_args!("send2 r{to}, r8, r9, r{value}, r{WINDOW}, \"at:put:\""));
+                self.line(format_args!("send1 r{to}, r8, r9, r{WINDOW}, \"at:\""));
+            }
+            _ => self.line(format_args!("move r{to}, r8")),
+        }
+    }
+
+    fn condition(&mut self) {
+        let (left, right) = (self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let (otherwise, bad, done) = (self.label(), self.label(), self.label());
+        let operator = self.random.pick(&["<", "=", "=="]);
+        self.line(format_args!("send1 r9, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
+        self.line(format_args!("branch_false r9, L{otherwise}, L{bad}"));
+        self.depth += 1;
+        self.statements(3);
+        self.line(format_args!("jump L{done}"));
+        self.text += &format!("L{bad}:\n");
+        self.line(format_args!("return r9"));
+        self.text += &format!("L{otherwise}:\n");
+        self.statements(3);
+        self.depth -= 1;
+        self.text += &format!("L{done}:\n");
+    }
+
+    fn counted_loop(&mut self) {
+        let (head, bad, done) = (self.label(), self.label(), self.label());
+        let counter = 10 + self.depth % 2;
+        let limit = 12 + self.depth % 2;
+        let (from, to) = (self.random.below(3), self.random.below(8));
+        self.line(format_args!("load_integer r{counter}, {from}"));
+        self.line(format_args!("load_integer r{limit}, {to}"));
+        self.line(format_args!("for_enter r{counter}, r{limit}, 1, L{done}, L{bad}"));
+        self.text += &format!("L{head}:\n");
+        self.depth += 1;
+        self.statements(4);
+        self.depth -= 1;
+        if self.random.below(2) == 0 {
+            let to = self.variable();
+            self.line(format_args!("move r{to}, r{counter}"));
+        }
+        self.line(format_args!("for_loop r{counter}, r{limit}, 1, L{head}"));
+        self.line(format_args!("jump L{done}"));
+        self.text += &format!("L{bad}:\n");
+        self.line(format_args!("return r{counter}"));
+        self.text += &format!("L{done}:\n");
+    }
+
+    /// A call of a later function: direct, or by a message to the receiver.
+    fn call(&mut self) {
+        let methods = FUNCTIONS - BLOCKS;
+        let Some(later) = methods.checked_sub(self.index + 1).filter(|&later| later > 0) else {
+            return self.operator();
+        };
+        let callee = self.index + 1 + self.random.below(u64::from(later)) as u32;
+        let to = self.variable();
+        let window = WINDOW + 1;
+        let receiver = self.random.below(3);
+        self.line(format_args!("move r{window}, r{receiver}"));
+        for index in 1..arguments(callee) {
+            let value = self.random.below(VARIABLES);
+            self.line(format_args!("move r{}, r{value}", window + index));
+        }
+        let count = arguments(callee);
+        if self.random.below(2) == 0 {
+            self.line(format_args!("call r{to}, r{window}, {count}, fn{callee}"));
+        } else {
+            self.line(format_args!("send r{to}, r{window}, {count}, \"m{callee}:with:\""));
+        }
+    }
+
+    /// A closure over two variables, which is evaluated at once or kept.
+    fn closure(&mut self) {
+        let function = FUNCTIONS - BLOCKS + self.random.below(u64::from(BLOCKS)) as u32;
+        if self.index >= FUNCTIONS - BLOCKS {
+            return self.slot();
+        }
+        let (to, one, other) =
+            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let captured = self.random.below(5);
+        self.line(format_args!("make_closure r9, r{captured}, 2, fn{function}"));
+        self.line(format_args!("send2 r{to}, r9, r{one}, r{other}, r{WINDOW}, \"value:with:\""));
+    }
+
+    fn context(&mut self) {
+        let (to, value) = (self.variable(), self.random.below(VARIABLES));
+        self.line(format_args!("make_context r9, 2"));
+        self.line(format_args!("store_context r9, 0, r{value}"));
+        let index = self.random.below(2);
+        self.line(format_args!("load_context r{to}, r9, {index}"));
+    }
+}

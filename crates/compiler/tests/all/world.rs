@@ -1,0 +1,219 @@
+//! A world without a virtual machine: a module of functions, what receivers do, and feedback. It answers the compiler's
+//! questions.
+
+use std::collections::HashMap;
+
+use squall_bytecode::assembler;
+use squall_bytecode::entities::{ConstantId, FunctionId};
+use squall_bytecode::liveness::FrameMaps;
+use squall_bytecode::module::{Constant, Function, Module, Site};
+use squall_bytecode::verifier::{self, Trust};
+use squall_compiler::facts::{
+    Action, BranchFacts, ConstantFact, Facts, Helper, MachineFacts, Seen, SiteFacts, Symbol,
+};
+use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
+use squall_compiler::words;
+
+/// A module and what is known of its execution.
+pub struct World {
+    pub module: Module,
+    maps: Vec<FrameMaps>,
+    pub sites: HashMap<(u32, u32), SiteFacts>,
+    pub branches: HashMap<(u32, u32), BranchFacts>,
+    /// What a receiver of a layout does for a selector.
+    pub actions: HashMap<(u32, String), Action>,
+    pub primitives: Vec<String>,
+    pub hot: bool,
+}
+
+impl World {
+    /// The world of a module in the text form.
+    pub fn of(text: &str) -> World {
+        let module =
+            assembler::assemble(text).unwrap_or_else(|errors| panic!("{errors:#?}\n{text}"));
+        if let Err(errors) = verifier::verify(&module, Trust::Trusted) {
+            panic!("{errors:#?}\n{text}");
+        }
+        let maps = module.functions.iter().map(FrameMaps::compute).collect();
+        World {
+            module,
+            maps,
+            sites: HashMap::new(),
+            branches: HashMap::new(),
+            actions: HashMap::new(),
+            primitives: Vec::new(),
+            hot: false,
+        }
+    }
+
+    /// The number of a primitive.
+    pub fn primitive_of(&mut self, name: &str) -> PrimitiveRef {
+        let known = self.primitives.iter().position(|each| each == name);
+        let index = known.unwrap_or_else(|| {
+            self.primitives.push(name.to_owned());
+            self.primitives.len() - 1
+        });
+        PrimitiveRef(index as u32)
+    }
+
+    /// The selector of the send at a place.
+    pub fn selector(&self, function: u32, site: u16) -> &str {
+        match &self.module.functions[function as usize].sites[usize::from(site)] {
+            Site::Send { selector, .. } => self.module.string(*selector),
+            _ => "",
+        }
+    }
+
+    /// An action in words: `method:f2`, `slot:1`, `constant:1`, `store:1`, `receiver`, `answer:nil`, or a primitive.
+    pub fn action_of(&mut self, text: &str) -> Action {
+        let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+        let number = || rest.trim_start_matches('f').parse().expect("a number");
+        match kind {
+            "method" => Action::Method(FunctionRef(number())),
+            "slot" => Action::LoadSlot(number()),
+            "constant" => Action::LoadConstantSlot(number()),
+            "store" => Action::StoreSlot(number()),
+            "index" => Action::SlotIndex(number()),
+            "receiver" => Action::AnswerReceiver,
+            "answer" => Action::Answer(words::NIL),
+            "other" => Action::Other,
+            _ => Action::Primitive(self.primitive_of(text)),
+        }
+    }
+
+    /// The name of a layout: `int`, `double`, `nil`, `array`, `block`, or its bits.
+    pub fn layout_of(text: &str) -> u32 {
+        match text {
+            "int" => words::layouts::INTEGER,
+            "double" => words::layouts::DOUBLE,
+            "nil" => words::layouts::NIL,
+            "true" => words::layouts::TRUE,
+            "false" => words::layouts::FALSE,
+            "array" => words::layouts::ARRAY,
+            "block" => words::layouts::BLOCK,
+            bits => u32::from_str_radix(bits, 16).expect("the bits of a layout"),
+        }
+    }
+
+    /// A line of feedback, as golden files have it.
+    pub fn fact(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words[0] == "hot" {
+            self.hot = true;
+            return;
+        }
+        let key = (words[1][1..].parse().expect("a function"), words[2].parse().expect("a pc"));
+        match words[0] {
+            "site" => {
+                let mut site = SiteFacts::default();
+                for word in &words[3..] {
+                    self.site_fact(&mut site, word);
+                }
+                self.sites.insert(key, site);
+            }
+            "branch" => {
+                let has = |word| words.contains(&word);
+                let facts = BranchFacts {
+                    taken: has("taken"),
+                    fell_through: has("fell"),
+                    otherwise: has("otherwise"),
+                };
+                self.branches.insert(key, facts);
+            }
+            other => panic!("{other} is no fact"),
+        }
+    }
+
+    fn site_fact(&mut self, site: &mut SiteFacts, word: &str) {
+        match word.split_once('=') {
+            Some(("closure", function)) => {
+                site.closure = Some(FunctionRef(function[1..].parse().expect("a function")));
+            }
+            Some((layout, action)) => {
+                let action = self.action_of(action);
+                site.seen.push(Seen { layout: World::layout_of(layout), action });
+            }
+            None => match word {
+                "megamorphic" => site.is_megamorphic = true,
+                "doubles" => site.numbers.doubles = true,
+                "mixed" => site.numbers.mixed = true,
+                "overflow" => site.numbers.overflow = true,
+                "others" => site.numbers.others = true,
+                "distrusts" => site.distrusts = true,
+                other => panic!("{other} is no fact of a site"),
+            },
+        }
+    }
+}
+
+impl Facts for World {
+    fn function(&self, function: FunctionRef) -> &Function {
+        &self.module.functions[function.index()]
+    }
+
+    fn frame_maps(&self, function: FunctionRef) -> &FrameMaps {
+        &self.maps[function.index()]
+    }
+
+    fn callee(&self, _caller: FunctionRef, function: FunctionId) -> FunctionRef {
+        FunctionRef(function.0)
+    }
+
+    fn site(&self, function: FunctionRef, pc: u32) -> SiteFacts {
+        self.sites.get(&(function.0, pc)).cloned().unwrap_or_default()
+    }
+
+    fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts {
+        self.branches.get(&(function.0, pc)).copied().unwrap_or_default()
+    }
+
+    fn constant(&self, function: FunctionRef, constant: ConstantId) -> ConstantFact {
+        match &self.function(function).constants[constant.index()] {
+            Constant::Integer(value) => {
+                let small = i64::try_from(value).ok().and_then(words::integer_word);
+                small.map_or(ConstantFact::Object, ConstantFact::Word)
+            }
+            Constant::Double(value) => {
+                words::double_word(*value).map_or(ConstantFact::Object, ConstantFact::Word)
+            }
+            Constant::Raw(_, bits) => ConstantFact::Raw(*bits),
+            Constant::String(_) | Constant::Symbol(_) => ConstantFact::Object,
+        }
+    }
+
+    fn primitive(&self, primitive: PrimitiveRef) -> &str {
+        &self.primitives[primitive.index()]
+    }
+
+    fn is_hot(&self, _function: FunctionRef) -> bool {
+        self.hot
+    }
+
+    fn machine(&self) -> MachineFacts {
+        MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0 }
+    }
+
+    /// Addresses that tell apart in a listing.
+    fn address(&self, symbol: Symbol) -> u64 {
+        let (base, offset) = match symbol {
+            Symbol::Cell(_) => (1, 0),
+            Symbol::Function(function) => (2, u64::from(function.0)),
+            Symbol::Entries(function) => (3, u64::from(function.0)),
+            Symbol::Site(function, pc) => (4, u64::from(function.0) << 16 | u64::from(pc)),
+            Symbol::NativeSites(_) => (5, 0),
+            Symbol::Helper(Helper::Instruction(opcode)) => (7, u64::from(opcode)),
+            Symbol::Helper(helper) => (6, helper_number(helper)),
+        };
+        base << 32 | offset << 6
+    }
+}
+
+fn helper_number(helper: Helper) -> u64 {
+    match helper {
+        Helper::Exit => 1,
+        Helper::Enter => 2,
+        Helper::Send => 3,
+        Helper::Log => 4,
+        Helper::Instruction(_) => 5,
+    }
+}
