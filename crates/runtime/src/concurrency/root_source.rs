@@ -56,7 +56,7 @@ unsafe impl RootSource for Roots {
         self.vm.concurrency().early.visit(kind, visit);
         self.vm.concurrency().embedder.visit(visit);
         self.vm.concurrency().unhandled.visit(visit);
-        self.vm.transactions.visit(visit);
+        self.vm.transactions.visit(kind, visit);
         self.vm.concurrency().foreign.visit(visit);
         self.vm.concurrency().embedding.visit(visit);
         self.vm.sandboxes.visit(kind, visit);
@@ -83,6 +83,7 @@ unsafe impl RootSource for Roots {
     fn visit_conditional_roots(&self, kind: CollectionKind, tracer: &mut Tracer<'_>) {
         if kind == CollectionKind::Full {
             self.vm.concurrency().early.keep(tracer);
+            self.vm.transactions.sleepers.keep(tracer);
         }
     }
 

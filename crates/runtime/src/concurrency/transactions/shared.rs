@@ -20,7 +20,8 @@
 //! poll when its time is over.
 //!
 //! The transaction ends when the leader's `atomic:` does. A participant's `atomic:` is a part of it, so the leader waits
-//! until all parts have ended. Participants that are left go on outside of the transaction.
+//! until all parts have ended. Participants that are left go on outside of the transaction. A participant that is lost
+//! in its part never ends it: the leader is lost, too, as soon as no live participant executes a part.
 //!
 //! # Invariants
 //!

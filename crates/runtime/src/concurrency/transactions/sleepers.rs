@@ -17,7 +17,10 @@
 //! Other sleepers, and those that have read very many stripes, are found by a search of all sleepers of their kind.
 //!
 //! A strand of the list may be woken by any running strand that can reach the objects it has read, which the collector
-//! cannot see; so the strands of the list are roots.
+//! cannot see; so the strands of the list are roots. A leader that waits for parts is woken by the participants that
+//! execute them, so it is a root only as long as one of these is live: without them it is lost.
+
+use std::sync::Arc;
 
 use squall_heap::Word;
 use squall_transactions::Stripe;
@@ -30,6 +33,7 @@ use crate::model::outcome::Outcome;
 use crate::state::strand::{Delivery, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::memory::Memory;
+use crate::state::transactions::shared::Shared;
 use crate::state::transactions::sleepers::{Awaited, Retry, Sleeper};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -49,7 +53,7 @@ fn sleep(thread: &mut Thread, memory: &'static Memory, awaits: Awaited) -> Bed {
     let what = match awaits {
         Awaited::Change(..) => FOR_CHANGE,
         Awaited::Right | Awaited::End => FOR_INEVITABLE,
-        Awaited::Parts => FOR_PARTS,
+        Awaited::Parts(_) => FOR_PARTS,
     };
     let strand = thread.strand();
     let ticket = if thread.innermost().is_some() {
@@ -97,8 +101,12 @@ pub(super) fn wait_for_right(thread: &mut Thread, memory: &'static Memory) -> Ou
 }
 
 /// Waits until no other strand executes a part of the transaction. No strand can end one before this strand has stopped.
-pub(super) fn wait_for_parts(thread: &mut Thread, memory: &'static Memory) -> Outcome {
-    sleep(thread, memory, Awaited::Parts);
+pub(super) fn wait_for_parts(
+    thread: &mut Thread,
+    memory: &'static Memory,
+    shared: Arc<Shared>,
+) -> Outcome {
+    sleep(thread, memory, Awaited::Parts(shared));
     Outcome::Park
 }
 
@@ -106,7 +114,7 @@ pub(super) fn wait_for_parts(thread: &mut Thread, memory: &'static Memory) -> Ou
 pub(super) fn wake_leader(thread: &mut Thread, memory: &Memory, leader: StrandRef) {
     let woken = thread.vm.transactions.sleepers.take(|sleeper| {
         sleeper.is_of(memory)
-            && matches!(sleeper.awaits, Awaited::Parts)
+            && matches!(sleeper.awaits, Awaited::Parts(_))
             && sleeper.strand == leader
     });
     wake(thread, woken);
@@ -153,7 +161,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
     let waited = sleepers.take(|sleeper| {
         sleeper.is_of(memory)
             && (matches!(sleeper.awaits, Awaited::End) || !memory.is_held())
-            && !matches!(sleeper.awaits, Awaited::Change(..) | Awaited::Parts)
+            && !matches!(sleeper.awaits, Awaited::Change(..) | Awaited::Parts(_))
     });
     wake(thread, waited);
 }

@@ -152,9 +152,9 @@ pub fn begin(thread: &mut Thread) -> Outcome {
     if let Some(transaction) = &mut thread.transaction
         && transaction.depth > 0
     {
-        match transaction.is_of_other(strand) {
-            true => transaction.parts += 1,
-            false => transaction.depth += 1,
+        match &transaction.shared {
+            Some(shared) if !shared.is_led_by(strand) => shared.begin_part(strand),
+            _ => transaction.depth += 1,
         }
         return Outcome::Return(Word::NIL);
     }
@@ -313,10 +313,10 @@ pub fn commit(thread: &mut Thread) -> Outcome {
         transaction.depth -= 1;
         return Outcome::Return(Word::NIL);
     }
-    let has_parts = transaction.parts > 0;
+    let with_parts = transaction.shared.as_ref().filter(|shared| shared.has_parts()).cloned();
     let memory = super::access::memory(thread);
-    if has_parts {
-        return sleepers::wait_for_parts(thread, memory);
+    if let Some(shared) = with_parts {
+        return sleepers::wait_for_parts(thread, memory, shared);
     }
     let mut changed = Vec::new();
     if let Err(conflict) = write_back(thread, memory, &mut changed) {
@@ -339,10 +339,9 @@ pub fn commit(thread: &mut Thread) -> Outcome {
 /// The `atomic:` of a strand that takes part has ended; the leader may wait for the last one.
 fn end_part(thread: &mut Thread) -> Outcome {
     let memory = super::access::memory(thread);
-    let transaction = running(thread);
-    transaction.parts = transaction.parts.saturating_sub(1);
-    let leader = transaction.shared.as_ref().map(|shared| shared.leader());
-    if let Some(leader) = leader.filter(|_| transaction.parts == 0) {
+    let strand = thread.strand();
+    let shared = running(thread).shared.as_ref();
+    if let Some(leader) = shared.and_then(|shared| shared.end_part(strand)) {
         sleepers::wake_leader(thread, memory, leader);
     }
     Outcome::Return(Word::NIL)

@@ -46,8 +46,6 @@ pub struct Transaction {
     pub(crate) marks: Vec<Mark>,
     /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
     pub(crate) depth: u32,
-    /// How many such blocks other strands execute that take part.
-    pub(crate) parts: u32,
     /// What its participants share, if other strands than its own execute it.
     pub(crate) shared: Option<Arc<Shared>>,
     /// Where it began, to begin again.
@@ -87,7 +85,6 @@ impl Transaction {
             effects: Effects::default(),
             marks: Vec::new(),
             depth: 0,
-            parts: 0,
             shared: None,
             home: State::NONE,
             losses: 0,
@@ -128,7 +125,7 @@ impl Transaction {
         self.writes.clear();
         self.effects.clear();
         self.marks.clear();
-        (self.depth, self.parts) = (0, 0);
+        self.depth = 0;
         (self.takes_second, self.has_effect) = (false, false);
     }
 

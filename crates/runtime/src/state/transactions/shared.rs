@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use squall_heap::Word;
+use squall_heap::{Tracer, Word};
 
 use super::Transactions;
 use super::memory::Memory;
@@ -34,6 +34,8 @@ struct Holding {
     holder: Option<(StrandRef, Duration)>,
     /// Participants that are ready, and wait for the transaction.
     queue: Vec<StrandRef>,
+    /// The participants that execute an `atomic:`, once for each. A lost one is `None`: its part never ends.
+    parts: Vec<Option<StrandRef>>,
     has_ended: bool,
 }
 
@@ -171,22 +173,46 @@ impl Shared {
         std::mem::take(&mut holding.queue)
     }
 
+    /// This participant begins an `atomic:`, which is a part of the transaction.
+    pub(crate) fn begin_part(&self, strand: StrandRef) {
+        self.holding.lock().parts.push(Some(strand));
+    }
+
+    /// This participant ends an `atomic:`; answers the leader, which may wait for that, if it was the last part.
+    pub(crate) fn end_part(&self, strand: StrandRef) -> Option<StrandRef> {
+        let parts = &mut self.holding.lock().parts;
+        let place = parts.iter().position(|&part| part == Some(strand))?;
+        parts.swap_remove(place);
+        parts.is_empty().then_some(self.leader)
+    }
+
+    /// Whether participants execute parts of the transaction.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.holding.lock().parts.is_empty()
+    }
+
+    /// Keeps the leader, which waits for the parts, as long as one of them can end.
+    pub(crate) fn keep_leader(&self, tracer: &mut Tracer<'_>) {
+        let holding = self.holding.lock();
+        let mut parts = holding.parts.iter().flatten();
+        if parts.any(|strand| tracer.is_live(strand.object.get())) {
+            self.leader.object.visit(&mut |word| tracer.keep(word));
+        }
+    }
+
     /// Whether this strand began the transaction.
     pub(crate) fn is_led_by(&self, strand: StrandRef) -> bool {
         self.leader == strand
     }
 
-    /// The strand that began the transaction.
-    pub(crate) fn leader(&self) -> StrandRef {
-        self.leader
-    }
-
     /// This strand is lost. Without its leader, a transaction has no end, and is undone.
     pub(crate) fn lose(&self, strand: StrandRef) {
+        let mut holding = self.holding.lock();
         if strand != self.leader {
+            let parts = holding.parts.iter_mut();
+            parts.filter(|part| **part == Some(strand)).for_each(|part| *part = None);
             return;
         }
-        let mut holding = self.holding.lock();
         holding.has_ended = true;
         if let Some(mut transaction) = holding.idle.take() {
             transaction.lose_strand(self.memory);

@@ -6,17 +6,20 @@
 //! many stripes.
 //!
 //! A strand in the list is woken by a strand that runs and can reach the objects that it has read. The collector cannot
-//! see this relation, so strands in the list are roots.
+//! see this relation, so strands in the list are roots. The leader of a transaction that waits for its parts is no root:
+//! the participants that execute the parts keep it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_heap::Word;
+use squall_heap::{CollectionKind, Tracer, Word};
 use squall_transactions::Stripe;
 
 use super::memory::Memory;
 use super::record::Note;
+use super::shared::Shared;
 use super::statistics::Line;
 use crate::model::function::Site;
 use crate::state::strand::StrandRef;
@@ -27,7 +30,8 @@ pub(crate) enum Awaited {
     Change(Vec<Stripe>, Retry),
     Right,
     End,
-    Parts,
+    /// The end of the parts of the transaction that it leads.
+    Parts(Arc<Shared>),
 }
 
 /// Why a strand waits for a change, for reports.
@@ -167,10 +171,22 @@ impl Sleepers {
         }
     }
 
-    /// Shows the objects of those that still wait to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    /// Shows the objects of those that still wait to the collector; in a full collection, without the leaders that
+    /// wait for parts ([`Sleepers::keep`]).
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
         for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
-            sleeper.strand.object.visit(visit);
+            if kind == CollectionKind::Nursery || !matches!(sleeper.awaits, Awaited::Parts(_)) {
+                sleeper.strand.object.visit(visit);
+            }
+        }
+    }
+
+    /// Keeps the leaders that wait for parts of which one can end. The others are lost.
+    pub(crate) fn keep(&self, tracer: &mut Tracer<'_>) {
+        for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
+            if let Awaited::Parts(shared) = &sleeper.awaits {
+                shared.keep_leader(tracer);
+            }
         }
     }
 }
@@ -206,7 +222,7 @@ impl Sleeper {
     pub(crate) fn stripes(&self) -> &[Stripe] {
         match &self.awaits {
             Awaited::Change(stripes, _) => stripes,
-            Awaited::Right | Awaited::End | Awaited::Parts => &[],
+            Awaited::Right | Awaited::End | Awaited::Parts(_) => &[],
         }
     }
 
