@@ -29,7 +29,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::{cargo, root};
+use crate::builds::{self, absolute};
+use crate::root;
 use machine::Machine;
 use manifest::Group;
 use peers::Peers;
@@ -89,10 +90,8 @@ pub fn run(arguments: &Arguments) -> bool {
 
 fn measure_all(arguments: &Arguments) -> Result<bool, String> {
     let groups = chosen(manifest::load_all(&root().join("benchmarks"))?, &arguments.groups)?;
-    let squall = match &arguments.squall {
-        Some(path) => absolute(path),
-        None => build_squall()?,
-    };
+    let given = arguments.squall.as_deref().map(absolute);
+    let squall = given.map_or_else(builds::release, Ok)?;
     let peers = Peers::find(&squall);
     let scratch = Scratch::new()?;
     let settings = Settings {
@@ -133,14 +132,6 @@ fn chosen(groups: Vec<Group>, names: &[String]) -> Result<Vec<Group>, String> {
         groups.remove(name).ok_or_else(|| format!("there is no group `{name}`; there are {list}"))
     };
     names.iter().map(choose).collect()
-}
-
-/// Builds the command for release, and answers where it is.
-fn build_squall() -> Result<PathBuf, String> {
-    let arguments = ["build", "--release", "--package", "squall-cli", "--quiet"];
-    let is_built = cargo().args(arguments).status().is_ok_and(|status| status.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    is_built.then(|| target.join("release/squall")).ok_or("squall could not be built".to_owned())
 }
 
 /// Runs each build command once. Answers the programs that can run.
@@ -192,10 +183,6 @@ fn take_turns(programs: &[Program], wait: bool, results: &mut Results) {
             }
         }
     }
-}
-
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn in_file(path: &Path, error: impl std::fmt::Display) -> String {

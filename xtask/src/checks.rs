@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use crate::{cargo, root, schedulers, steps};
+use crate::{builds, cargo, root, schedulers, steps};
 
 /// The options of `cargo xtask checks`.
 #[derive(Args)]
@@ -151,24 +151,19 @@ impl Tools<'_> {
 
     /// A command that runs tests with a sanitizer, with these options of Cargo.
     fn sanitized(&self, sanitizer: &str, options: &[&str]) -> Command {
-        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
         let mut command = self.cargo(sanitizer, &["test", "--quiet"]);
-        // With a target, build scripts and procedural macros are built without the sanitizer.
-        command.args(options).args(["--target", &target]);
-        command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
+        builds::sanitize(command.args(options), sanitizer);
         // Some native memory is reachable from objects only, and workers end with the process; neither is a leak.
         command.env("ASAN_OPTIONS", "detect_leaks=0");
         let suppressions = root().join("xtask/thread-sanitizer.txt");
         let options = format!("report_thread_leaks=0 suppressions={}", suppressions.display());
         command.env("TSAN_OPTIONS", options);
-        // Debug information about all variables would take gigabytes.
-        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
         command
     }
 
     /// A command of Cargo with its own target folder.
     fn cargo(&self, folder: &str, arguments: &[&str]) -> Command {
-        let folder = root().join("target/sanitizers").join(folder);
+        let folder = builds::special_folder(folder);
         let mut command = self.rustup();
         command.arg("cargo").args(arguments).arg("--target-dir").arg(folder);
         command

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::{cargo, root};
+use crate::builds::{self, absolute};
 use row::{Row, Verdict};
 use rows::Scope;
 
@@ -67,13 +67,13 @@ pub struct Arguments {
 
 /// Runs the corpus. Answers whether all programs passed.
 pub fn run(arguments: &Arguments) -> bool {
-    let Some(squall) = arguments.squall.clone().or_else(build) else { return false };
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let mut rows = rows(arguments);
     if let Some(text) = &arguments.filter {
         rows.retain(|row| row.full_name().contains(text));
     }
     let patience = Duration::from_secs(arguments.patience);
-    let verdicts = judge(&rows, &absolute(&squall), &arguments.options, patience);
+    let verdicts = judge(&rows, &squall, &arguments.options, patience);
     report(&rows, &verdicts)
 }
 
@@ -99,18 +99,6 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
         None => println!("skipped: are-we-fast-yet; name a checkout with --awfy"),
     }
     rows
-}
-
-/// Builds the command for release, and answers its path.
-pub fn build() -> Option<PathBuf> {
-    let arguments = ["build", "--release", "--package", "squall-cli", "--quiet"];
-    let is_built = cargo().args(arguments).status().is_ok_and(|status| status.success());
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root().join("target"), PathBuf::from);
-    is_built.then(|| target.join("release/squall"))
-}
-
-pub fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Runs all rows.

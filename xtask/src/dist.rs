@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::{cargo, root};
+use crate::{builds, cargo, root};
 
 /// The options of `cargo xtask dist`.
 #[derive(Args)]
@@ -83,21 +83,8 @@ fn build(is_debug: bool) -> Result<PathBuf, String> {
         true => command.args(["--package", "squall-cli"]),
         false => command.arg("--release"),
     };
-    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
-    if !status.success() {
-        return Err(format!("{command:?}: {status}"));
-    }
-    Ok(target_folder()?.join(if is_debug { "debug" } else { "release" }))
-}
-
-fn target_folder() -> Result<PathBuf, String> {
-    let mut command = cargo();
-    command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let metadata: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
-    let folder = metadata["target_directory"].as_str().ok_or("Cargo names no target folder")?;
-    Ok(PathBuf::from(folder))
+    builds::output_of(&mut command)?;
+    Ok(builds::target_folder()?.join(if is_debug { "debug" } else { "release" }))
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), String> {

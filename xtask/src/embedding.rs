@@ -14,10 +14,11 @@
 //! Each program runs several times, because the interleaving of native threads differs from run to run.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use clap::Args;
 
+use crate::builds::{output_of, sanitize, special_folder, target_folder};
 use crate::{cargo, root};
 
 /// The options of `cargo xtask embedding`.
@@ -118,16 +119,12 @@ impl Sanitizer {
 
     /// Builds the library with the sanitizer. Answers its folder.
     fn build_watched(&self, toolchain: &str) -> Result<PathBuf, String> {
-        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        let folder = target_folder().join("sanitizers").join(self.name);
+        let folder = special_folder(self.name);
         let mut command = Command::new("rustup");
         command.args(["run", toolchain, "cargo", "build", "--quiet", "--package", "squall-capi"]);
-        // With a target, build scripts and procedural macros are built without the sanitizer.
-        command.args(["--target", &target, "--target-dir"]).arg(&folder).current_dir(root());
-        command.env("RUSTFLAGS", format!("-Zsanitizer={}", self.name));
-        // Debug information about all variables would take gigabytes.
-        command.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only").env("CARGO_INCREMENTAL", "0");
-        succeed(&mut command)?;
+        command.arg("--target-dir").arg(&folder).current_dir(root());
+        let target = sanitize(&mut command, self.name);
+        output_of(&mut command)?;
         Ok(folder.join(target).join("debug"))
     }
 
@@ -146,7 +143,7 @@ impl Sanitizer {
         command.arg("-fno-sanitize-recover=all").arg("-I").arg(root().join("include"));
         command.arg("-o").arg(&executable).arg(root().join(source));
         command.arg("-L").arg(library).arg("-lsquall");
-        succeed(&mut command)?;
+        output_of(&mut command)?;
         Ok(executable)
     }
 
@@ -156,7 +153,7 @@ impl Sanitizer {
         let mut command = Command::new(executable);
         command.args([examples.join("pipeline.ns"), examples.join("areas.sqasm")]);
         command.env("LD_LIBRARY_PATH", library).env(self.options.0, self.options.1);
-        let output = succeed(&mut command)?;
+        let output = output_of(&mut command)?;
         let text = String::from_utf8_lossy(&output.stdout);
         match text.lines().last() == Some(program.last) {
             true => Ok(()),
@@ -169,25 +166,6 @@ impl Sanitizer {
 fn build_plain() -> Result<PathBuf, String> {
     let mut command = cargo();
     command.args(["build", "--quiet", "--package", "squall-capi", "--package", "squall-cli"]);
-    succeed(&mut command)?;
-    Ok(target_folder().join("debug"))
-}
-
-/// Cargo's folder for what it builds.
-fn target_folder() -> PathBuf {
-    match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => root().join(folder),
-        None => root().join("target"),
-    }
-}
-
-fn succeed(command: &mut Command) -> Result<Output, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(output),
-        false => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{command:?}: {}\n{errors}", output.status))
-        }
-    }
+    output_of(&mut command)?;
+    Ok(target_folder()?.join("debug"))
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::{cargo, corpus, root};
+use crate::{builds, cargo, root};
 
 /// The program.
 const PROGRAM: &str = "tests/foreign/soak.ns";
@@ -50,8 +50,7 @@ pub struct Arguments {
 
 /// Runs the program in all ways. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
-    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
-    let squall = corpus::absolute(&squall);
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let folder = std::env::temp_dir().join(format!("squall-foreign-{}", std::process::id()));
     let results = std::fs::create_dir_all(&folder)
         .map_err(|error| error.to_string())
@@ -130,11 +129,7 @@ fn build(folder: &Path, name: &str, flags: &[&str]) -> Result<PathBuf, String> {
     let mut command = Command::new(compiler());
     command.args(["-shared", "-fPIC", "-pthread", "-std=gnu11", "-O1", "-g"]).args(flags);
     command.arg("-o").arg(&library).args(SOURCES.map(|source| root().join(source)));
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(library),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    }
+    builds::output_of(&mut command).map(|_| library)
 }
 
 /// The path of a runtime library that belongs to the compiler.

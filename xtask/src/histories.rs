@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::corpus::row::{Expectation, Row};
 use crate::seeds::{Schedules, Table};
-use crate::{corpus, root};
+use crate::{builds, root};
 
 /// A program, the argument that makes it short, and the last line of its output.
 type Program = (&'static str, &'static str, &'static str);
@@ -45,11 +45,11 @@ pub struct Arguments {
 
 /// Runs all programs. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
-    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let seeds = arguments.from..arguments.from + arguments.seeds;
     let patience = Duration::from_secs(60);
     let schedules = Schedules { seeds, runs: arguments.runs, patience };
-    Table::new("program").judge(PROGRAMS.map(row).iter(), &corpus::absolute(&squall), &schedules)
+    Table::new("program").judge(PROGRAMS.map(row).iter(), &squall, &schedules)
 }
 
 fn row((path, argument, line): Program) -> Row {

@@ -26,7 +26,7 @@ use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::postgres::Server;
-use crate::{corpus, root};
+use crate::{builds, root};
 use request::exchange;
 
 /// The options of `cargo xtask load`.
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> bool {
             return false;
         }
     };
-    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let database = arguments.database.as_ref().map(|file| file.display().to_string());
     let database = database.or_else(|| server.as_ref().map(Server::url));
     let Some(mut shop) = Shop::start(&squall, arguments, database) else { return false };

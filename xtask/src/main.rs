@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod builds;
 mod checks;
 mod corpus;
 mod dist;

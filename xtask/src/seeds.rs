@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::builds;
 use crate::corpus::row::{Row, Verdict};
 use crate::corpus::rows::Scope;
 use crate::corpus::{self, rows};
@@ -46,10 +47,9 @@ pub struct Arguments {
 
 /// Runs all test modules. Answers whether all runs passed.
 pub fn run(arguments: &Arguments) -> bool {
-    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
-    let squall = corpus::absolute(&squall);
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let scope = Scope { workers: &[], standard_sizes: false };
-    let mut rows = rows::somns(&corpus::absolute(&arguments.somns), &scope);
+    let mut rows = rows::somns(&builds::absolute(&arguments.somns), &scope);
     rows.retain(|row| SUITES.contains(&row.name.as_str()));
     let patience = Duration::from_secs(arguments.patience);
     let schedules = Schedules { seeds: 1..arguments.seeds + 1, runs: arguments.runs, patience };

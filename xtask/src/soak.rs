@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::{corpus, root};
+use crate::{builds, memory_of, root};
 
 /// The program. It runs rounds of all loads.
 const PROGRAM: &str = "tests/language/soak/mixed_load.ns";
@@ -56,8 +56,7 @@ pub struct Arguments {
 
 /// Runs the program. Answers whether it passed.
 pub fn run(arguments: &Arguments) -> bool {
-    let Some(squall) = arguments.squall.clone().or_else(corpus::build) else { return false };
-    let squall = corpus::absolute(&squall);
+    let Some(squall) = builds::squall(arguments.squall.as_deref()) else { return false };
     let mut command = Command::new(&squall);
     command.args(["run", HEAP]).args(&arguments.options).args([PROGRAM, "minutes"]);
     command.arg(arguments.minutes.to_string()).current_dir(root());
@@ -122,10 +121,8 @@ fn watch(child: &Child, lines: &Receiver<String>) -> Result<Vec<Look>, Stall> {
 
 /// The memory that the process occupies, in MiB; nothing if it has ended.
 fn resident(child: &Child) -> Option<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kibibytes / 1024.0)
+    let kibibytes = memory_of(child.id());
+    (kibibytes > 0).then_some(kibibytes as f64 / 1024.0)
 }
 
 /// Compares the last third of the time with the second.

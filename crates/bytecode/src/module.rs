@@ -422,3 +422,24 @@ pub struct ClassDefinition {
     /// Where it is declared: line and column, counting from 1.
     pub position: (u32, u32),
 }
+
+impl ClassDefinition {
+    /// A definition with a name and nothing else, which takes its place in the module before its parts are known.
+    pub fn incomplete(name: StringId, visibility: Visibility) -> ClassDefinition {
+        ClassDefinition {
+            name,
+            outer: None,
+            visibility,
+            accessor: None,
+            factory_selector: name,
+            factory: FunctionId(0),
+            initializer: FunctionId(0),
+            own_initializer: FunctionId(0),
+            slots: Vec::new(),
+            nested: Vec::new(),
+            methods: Vec::new(),
+            class_methods: Vec::new(),
+            position: (0, 0),
+        }
+    }
+}

@@ -195,21 +195,7 @@ impl<'t> Scope<'t> {
         let place = head.since(item.span);
         head.mark('{')?;
         head.finish()?;
-        let mut class = ClassDefinition {
-            name,
-            outer: None,
-            visibility,
-            accessor: None,
-            factory_selector: StringId(0),
-            factory: FunctionId(0),
-            initializer: FunctionId(0),
-            own_initializer: FunctionId(0),
-            slots: Vec::new(),
-            nested: Vec::new(),
-            methods: Vec::new(),
-            class_methods: Vec::new(),
-            position: (0, 0),
-        };
+        let mut class = ClassDefinition::incomplete(name, visibility);
         let mut missing = vec!["factory", "initializer", "own_initializer"];
         for line in item.body.iter().flatten() {
             let mut line = line.clone();

@@ -40,19 +40,8 @@ impl Lowering<'_> {
         let name = self.class_name(id);
         let name = self.module.string(&name);
         let placeholder = ClassDefinition {
-            name,
             outer: self.classes.last().map(|class| class.id),
-            visibility: visibility(self.ast[id].access),
-            accessor: None,
-            factory_selector: name,
-            factory: FunctionId(0),
-            initializer: FunctionId(0),
-            own_initializer: FunctionId(0),
-            slots: Vec::new(),
-            nested: Vec::new(),
-            methods: Vec::new(),
-            class_methods: Vec::new(),
-            position: (0, 0),
+            ..ClassDefinition::incomplete(name, visibility(self.ast[id].access))
         };
         self.module.module.classes.push(placeholder);
         DefinitionId(self.module.module.classes.len() as u32 - 1)
