@@ -42,6 +42,9 @@ pub struct Stalls(Mutex<Lost>);
 
 #[derive(Default)]
 struct Lost {
+    /// How many strands the collector has found.
+    found: usize,
+    /// How many of them are reported.
     count: usize,
     descriptions: Vec<String>,
     /// The objects that `main:` could have used when it returned, if they are known: they count as referenced until the
@@ -86,6 +89,7 @@ impl Stalls {
     pub(crate) fn lose(&self, vm: &'static Vm, lost: Vec<StrandRef>) {
         let strands = &vm.strands;
         let mut inner = self.0.lock();
+        inner.found += lost.len();
         for strand in lost {
             // A process of an object that was never complete has not begun, and waits for nothing.
             let counts = !inner.is_closed && !strand.is_held.get();
@@ -100,6 +104,11 @@ impl Stalls {
             sleepers::lose_right(vm, strand);
             strand::free_lost(strands, strand);
         }
+    }
+
+    /// The number of lost strands that the collector has found.
+    fn found(&self) -> usize {
+        self.0.lock().found
     }
 
     /// Says which strands were lost, if any were.
@@ -168,6 +177,19 @@ pub fn look_once_more(thread: &mut Thread) {
         thread.mutator.collect(CollectionKind::Full);
     }
     vm.concurrency().stalls.0.lock().is_closed = true;
+}
+
+/// No item is left to run. If strands wait for an inevitable transaction, its strand may be lost, and no collection has
+/// found that yet. Collects, and answers whether a strand was lost: then others may go on. *GC point.*
+pub fn frees_right(thread: &mut Thread) -> bool {
+    let vm = thread.vm;
+    if vm.ended.near_code().is_some() || !vm.transactions.sleepers.await_right() {
+        return false;
+    }
+    let stalls = &vm.concurrency().stalls;
+    let before = stalls.found();
+    thread.mutator.collect(CollectionKind::Full);
+    stalls.found() > before
 }
 
 /// A description of the present activity of all strands, of a VM that continues afterwards. The calling thread is none

@@ -102,9 +102,9 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
                 vm.host.flush();
                 let Thread { mutator, worker, .. } = thread;
                 match mutator.native(|| worker.park()) {
-                    Parked::Stalled => return Finished::Stalled,
+                    Parked::Stalled if !stalls::frees_right(thread) => return Finished::Stalled,
                     Parked::Surplus => return Finished::Done,
-                    Parked::Woken | Parked::Stopped => {}
+                    Parked::Stalled | Parked::Woken | Parked::Stopped => {}
                 }
                 thread.ticks = vm.ticks();
             }

@@ -160,6 +160,13 @@ impl Sleepers {
         list.take(numbers)
     }
 
+    /// Whether a strand waits for the right to be inevitable, or for the end of the transaction that has it.
+    pub(crate) fn await_right(&self) -> bool {
+        let list = self.0.lock();
+        let mut asleep = list.sleepers.values().filter(|sleeper| sleeper.is_asleep());
+        asleep.any(|sleeper| matches!(sleeper.awaits, Awaited::Right | Awaited::End))
+    }
+
     /// Describes why a strand waits for a change, if it does.
     pub(crate) fn describe_retry(&self, vm: &Vm, strand: StrandRef, text: &mut String) {
         let list = self.0.lock();
