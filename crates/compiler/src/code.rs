@@ -38,17 +38,41 @@
 
 use std::fmt;
 
+use squall_bytecode::entities::Register;
+
 use crate::ir::entities::FunctionRef;
+use crate::ir::types::Type;
+
+/// What to compile.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// The function.
+    pub function: FunctionRef,
+    /// Where the unit starts.
+    pub start: Start,
+    /// What is certain of registers at the start, without a test: the layout of the receiver, if the unit is entered by
+    /// the cache entries of that layout alone.
+    pub certain: Vec<(Register, Type)>,
+    /// What is likely of registers at the start: the unit is left there if it does not hold. For the head of a loop, the
+    /// types of the words that are in the frame now.
+    pub likely: Vec<(Register, Type)>,
+}
+
+impl Request {
+    /// The whole function, for all receivers.
+    pub fn function(function: FunctionRef) -> Request {
+        let (certain, likely) = (Vec::new(), Vec::new());
+        Request { function, start: Start::Function, certain, likely }
+    }
+}
 
 /// Machine code of a unit, not yet installed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CompiledCode {
     /// The instructions; the first is the entry.
     pub bytes: Vec<u8>,
-    /// The function.
-    pub function: FunctionRef,
-    /// Where execution starts in the function.
-    pub start: Start,
+    /// What was asked for.
+    pub request: Request,
     /// The words of the frame, with all inlined activations.
     pub extent: u32,
     /// The native sites, in the order in which the code refers to them.

@@ -23,22 +23,20 @@ pub mod lower;
 pub mod passes;
 pub mod words;
 
-use code::{CompileError, CompiledCode, Start};
+use code::{CompileError, CompiledCode, Request};
 use facts::Facts;
 use ir::Unit;
-use ir::entities::FunctionRef;
 use passes::residence::{self, Residence};
 
 /// Compiles a function, from its beginning or from the head of a loop.
 pub fn compile(
     backend: &mut lower::Backend,
     facts: &dyn Facts,
-    function: FunctionRef,
-    start: Start,
+    request: &Request,
 ) -> Result<CompiledCode, CompileError> {
-    let mut unit = build::build(facts, function, start)?;
+    let mut unit = build::build(facts, request)?;
     let residence = optimise(&mut unit)?;
-    backend.lower(&unit, &residence, facts, start)
+    backend.lower(&unit, &residence, facts, request)
 }
 
 /// Runs all passes in their order.
@@ -63,6 +61,8 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "simplify", run: passes::simplify::simplify },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "representation", run: passes::representation::representation },
+    Pass { name: "gvn", run: passes::gvn::gvn },
+    Pass { name: "loops", run: passes::loops::loops },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "simplify", run: passes::simplify::simplify },
 ];

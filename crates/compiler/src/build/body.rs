@@ -18,7 +18,7 @@ use squall_bytecode::register_set::RegisterSet;
 use squall_bytecode::types::RegisterType;
 
 use crate::build::{Builder, whole_kind};
-use crate::code::{CompileError, Start};
+use crate::code::{CompileError, Request, Start};
 use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Representation, Type};
@@ -96,9 +96,9 @@ impl<'b, 'f> Body<'b, 'f> {
     }
 
     /// Begins a unit: the live registers are in the frame.
-    pub fn start(&mut self, block: Block, start: Start) -> Result<(), CompileError> {
+    pub fn start(&mut self, block: Block, request: &Request) -> Result<(), CompileError> {
         self.current = Some(block);
-        let registers = match start {
+        let registers = match request.start {
             Start::Function => RegisterSet::below(self.function.arguments()) & self.live(0),
             Start::Loop(pc) => {
                 let head = self.graph.instruction_at(pc as usize);
@@ -116,7 +116,38 @@ impl<'b, 'f> Body<'b, 'f> {
             let value = self.builder.emit_raw(block, op, &[], None, Some(repr));
             self.registers[register.index()] = value;
         }
+        self.instruction = self.graph.instructions[self.graph.blocks[self.start].first];
+        self.know(registers, request);
         Ok(())
+    }
+
+    /// Uses what is certain and what is likely of words at the start. The likely part becomes guards.
+    fn know(&mut self, registers: RegisterSet, request: &Request) {
+        let words = |all: &[(Register, Type)]| {
+            let mut words = all.to_vec();
+            words.retain(|&(register, _)| {
+                registers.contains(register) && self.register_type(register).is_tagged()
+            });
+            words
+        };
+        let (certain, likely) = (words(&request.certain), words(&request.likely));
+        for (register, kind) in certain {
+            let value = self.get(register);
+            let data = &mut self.builder.unit.values[value.index()];
+            data.kind = data.kind.meet(kind);
+        }
+        for (register, kind) in likely {
+            let value = self.get(register);
+            let op = match kind {
+                kind if kind.is(Type::INTEGER) => Op::GuardInteger,
+                kind if kind.is(Type::DOUBLE) => Op::GuardDouble,
+                kind if kind.is(Type::BOOLEAN) => Op::GuardBoolean,
+                kind if kind.layouts().is_some() => Op::GuardLayout(kind.object_layouts()),
+                _ => continue,
+            };
+            let refined = self.guard(op, &[value]);
+            self.refine(value, refined);
+        }
     }
 
     /// Begins an inlined activation, in the block where its caller is, with these values in its first registers.
@@ -215,8 +246,22 @@ impl<'b, 'f> Body<'b, 'f> {
         self.builder.unit.blocks[current.index()].end = end;
     }
 
-    /// A jump to a block of the graph with the registers as they are.
+    /// A jump to a block of the graph with the registers as they are. A loop is entered through a block of its own, which
+    /// has the state there.
     pub fn jump(&mut self, target: usize) -> Jump {
+        let enters_loop = self.is_loop(target) && !self.instruction.opcode.polls();
+        if !enters_loop {
+            return self.direct_jump(target);
+        }
+        let block = self.builder.unit.add_block();
+        let leave = self.state_at(self.pc_of(target));
+        let jump = self.direct_jump(target);
+        let data = &mut self.builder.unit.blocks[block.index()];
+        (data.leave, data.end) = (Some(leave), End::Jump(jump));
+        Jump::to(block)
+    }
+
+    fn direct_jump(&mut self, target: usize) -> Jump {
         if self.entries[target].is_none() {
             self.entries[target] = Some(self.make_entry(target));
         }

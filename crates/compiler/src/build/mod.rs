@@ -25,7 +25,7 @@ mod objects;
 mod sends;
 mod typed;
 
-use crate::code::{CompileError, Start};
+use crate::code::{CompileError, Request};
 use crate::facts::Facts;
 use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
 use crate::ir::operations::Op;
@@ -36,9 +36,9 @@ use crate::passes::kinds;
 
 use body::Body;
 
-/// Builds a unit that starts there.
-pub fn build(facts: &dyn Facts, function: FunctionRef, start: Start) -> Result<Unit, CompileError> {
-    build_with(facts, function, start, Limits::default())
+/// Builds a unit.
+pub fn build(facts: &dyn Facts, request: &Request) -> Result<Unit, CompileError> {
+    build_with(facts, request, Limits::default())
 }
 
 /// How much code is inlined.
@@ -68,10 +68,10 @@ impl Limits {
 /// Builds a unit within these limits.
 pub fn build_with(
     facts: &dyn Facts,
-    function: FunctionRef,
-    start: Start,
+    request: &Request,
     limits: Limits,
 ) -> Result<Unit, CompileError> {
+    let function = request.function;
     if facts.function(function).is_imported() {
         return Err(CompileError::Unsupported("it has no code"));
     }
@@ -80,7 +80,7 @@ pub fn build_with(
     let activation = builder.add_activation(function, 0);
     let block = builder.unit.add_block();
     let mut body = Body::new(&mut builder, activation, None);
-    body.start(block, start)?;
+    body.start(block, request)?;
     body.run();
     Ok(builder.unit)
 }

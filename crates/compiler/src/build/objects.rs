@@ -5,7 +5,7 @@ use squall_bytecode::instructions::Field;
 
 use crate::build::body::Body;
 use crate::facts::Action;
-use crate::ir::entities::Value;
+use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
 use crate::ir::values::{Condition, Place};
@@ -31,13 +31,26 @@ impl Body<'_, '_> {
         self.define(value);
     }
 
-    /// The helper makes the object; what it is, is known.
+    /// The helper makes the object; what it is, is known. A guard after it may still leave before it: then another
+    /// object is made, and nothing has the first one. So an object that only guards' states would have is not needed.
     fn allocate(&mut self, op: Op, arguments: &[Value]) {
         let state = self.state_here();
         let block = self.current.expect("a block is being built");
         let value = self.builder.emit(block, op, arguments, Some(state));
-        self.state = None;
+        // The earlier state's words must survive the call: only those that the later one has do.
+        self.state = match self.state {
+            Some(earlier) if self.has_all(earlier, state) => Some(earlier),
+            _ => Some(state),
+        };
         self.define(value.expect("it has a result"));
+    }
+
+    /// Whether the values of one state are among those of another one of the same activation.
+    fn has_all(&self, some: StateId, all: StateId) -> bool {
+        let unit = &self.builder.unit;
+        let others: Vec<Value> =
+            unit.chain(all).flat_map(|each| &each.registers).map(|r| r.1).collect();
+        unit.chain(some).flat_map(|each| &each.registers).all(|(_, value)| others.contains(value))
     }
 
     pub fn make_context(&mut self) {

@@ -84,6 +84,8 @@ pub struct BlockData {
     pub instructions: Vec<Inst>,
     /// How control leaves.
     pub end: End,
+    /// Of a block that enters a loop: the state at its end, in which a guard can leave that is moved out of the loop.
+    pub leave: Option<StateId>,
 }
 
 /// How control leaves a block.

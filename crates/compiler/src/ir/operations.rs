@@ -252,7 +252,9 @@ impl Op {
         let only_computes =
             matches!(self, Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::TagDouble);
         let only_reads = matches!(self.effect(), Effect::Pure | Effect::Read);
-        only_reads || only_computes || matches!(self, Op::LoadFrame(_))
+        // Nobody can tell whether an object was made that nothing has.
+        let makes_object = matches!(self, Op::NewClosure(_) | Op::NewContext(_));
+        only_reads || only_computes || makes_object || matches!(self, Op::LoadFrame(_))
     }
 
     /// Whether the result is its argument's word, of which more is known.

@@ -59,6 +59,11 @@ impl Parser {
             Some(("activation", rest)) => self.activation(rest),
             Some(("state", rest)) => self.state(rest),
             Some(("jump" | "branch" | "return" | "exit", _)) => self.end(line),
+            Some(("leave", state)) => {
+                let block = self.current.ok_or("a state to leave in is in a block")?;
+                self.unit.blocks[block.index()].leave = Some(entity::<StateId>(state)?);
+                Ok(())
+            }
             _ if line == "open" => Ok(()),
             _ if line.ends_with(':') => self.block(&line[..line.len() - 1]),
             _ => self.instruction(line),
@@ -143,7 +148,7 @@ impl Parser {
         let value = self.value(value)?;
         let repr = Representation::ALL.into_iter().find(|each| each.name() == repr);
         let representation = repr.ok_or("this is no representation")?;
-        let kind = read_type(kind).ok_or_else(|| format!("`{kind}` is no type"))?;
+        let kind = parse_type(kind).ok_or_else(|| format!("`{kind}` is no type"))?;
         self.unit.values[value.index()] = ValueData { definition, representation, kind };
         Ok(value)
     }
@@ -236,7 +241,8 @@ fn entity<T: Operand>(text: &str) -> Read<T> {
     T::read(text).ok_or_else(|| format!("`{text}` is no name of this kind"))
 }
 
-fn read_type(text: &str) -> Option<Type> {
+/// Reads a type.
+pub fn parse_type(text: &str) -> Option<Type> {
     match text {
         "any" => return Some(Type::ANY),
         "none" => return Some(Type::NONE),

@@ -17,7 +17,7 @@
 //!     return v2
 //! ```
 //!
-//! Blocks appear in reverse post order; blocks that cannot be reached, states that nothing uses, and replaced values do
+//! A line `leave s3` before the end of a block is the state there, for guards that are moved out of a loop. Blocks appear in reverse post order; blocks that cannot be reached, states that nothing uses, and replaced values do
 //! not appear. Replaced values are written as the ones that replaced them.
 
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ impl Unit {
             let in_code = data.instructions.iter().filter_map(|&inst| self.inst(inst).state);
             let at_end = match data.end {
                 End::Exit(state) => Some(state),
-                _ => None,
+                _ => data.leave,
             };
             for state in in_code.chain(at_end) {
                 let around = std::iter::successors(Some(state), |&state| self.state(state).parent);
@@ -89,6 +89,9 @@ impl Unit {
         writeln!(f, "):")?;
         for &inst in &data.instructions {
             self.write_instruction(f, self.inst(inst))?;
+        }
+        if let Some(state) = data.leave {
+            writeln!(f, "    leave {state}")?;
         }
         self.write_end(f, &data.end)
     }

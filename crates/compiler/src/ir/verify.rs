@@ -74,6 +74,9 @@ impl Verifier<'_> {
             self.instruction(block, inst);
         }
         self.place = Some((block, data.instructions.len()));
+        if let Some(state) = data.leave {
+            self.state(state);
+        }
         match &data.end {
             End::Open => self.error(format!("{block} is not finished")),
             End::Return(value) => self.used(*value),

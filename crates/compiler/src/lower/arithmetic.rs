@@ -51,6 +51,13 @@ impl Lowering<'_, '_> {
                 let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
                 self.b.ins().fcmp(float_condition(condition), left, right)
             }
+            Op::TagInteger => match self.tagged(data.arguments[0]) {
+                Some(tagged) => tagged,
+                None => {
+                    let value = self.argument(inst, 0);
+                    self.b.ins().ishl_imm_u(value, i64::from(words::TAG_BITS))
+                }
+            },
             _ if data.arguments.len() == 2 => self.binary(inst),
             _ => {
                 let value = self.argument(inst, 0);
@@ -62,7 +69,6 @@ impl Lowering<'_, '_> {
     fn unary(&mut self, op: Op, value: ir::Value) -> ir::Value {
         match op {
             Op::AssumeSmall => value,
-            Op::TagInteger => self.b.ins().ishl_imm_u(value, i64::from(words::TAG_BITS)),
             Op::UntagInteger => self.b.ins().sshr_imm_u(value, i64::from(words::TAG_BITS)),
             Op::UntagDouble => self.untag_double(value),
             Op::RetagDouble => self.double_word(value),

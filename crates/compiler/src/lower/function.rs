@@ -44,6 +44,8 @@ pub(super) struct Lowering<'u, 'b> {
     pub frame: ir::Value,
     blocks: HashMap<Block, ir::Block>,
     locations: HashMap<Value, Location>,
+    /// For raw integers whose words were computed with them: the words.
+    pub tagged_forms: HashMap<Value, ir::Value>,
     exits: Vec<Option<ir::Block>>,
     reasons: Vec<Reason>,
     pub native_sites: Vec<NativeSite>,
@@ -71,6 +73,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             frame,
             blocks: HashMap::new(),
             locations: HashMap::new(),
+            tagged_forms: HashMap::new(),
             exits: vec![None; residence.exits.len()],
             reasons: vec![Reason::Cold; residence.exits.len()],
             native_sites: Vec::new(),

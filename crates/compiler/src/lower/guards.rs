@@ -6,7 +6,7 @@ use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
 
 use crate::code::Reason;
 use crate::facts::Symbol;
-use crate::ir::entities::{FunctionRef, Inst};
+use crate::ir::entities::{FunctionRef, Inst, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::lower::function::{Lowering, trusted};
@@ -149,15 +149,38 @@ impl Lowering<'_, '_> {
 
 /// Arithmetic that leaves for some results.
 impl Lowering<'_, '_> {
+    /// Arithmetic whose result must be a small integer. With tagged operands at hand it is done on them, where the
+    /// processor's overflow is the test, and the tagged result is kept for those who want it.
     fn small(&mut self, inst: Inst, op: Op) -> ir::Value {
+        let arguments = self.unit.inst(inst).arguments.clone();
+        let tagged = (self.tagged(arguments[0]), self.tagged(arguments[1]));
+        let result = match (op, tagged) {
+            (Op::MultiplySmall, _) => {
+                let left = self.get(arguments[0]);
+                let left = self.b.ins().ishl_imm_u(left, i64::from(words::TAG_BITS));
+                let right = self.get(arguments[1]);
+                let (product, overflow) = self.b.ins().smul_overflow(left, right);
+                self.leave_unless(inst, overflow, false, Reason::Overflow);
+                product
+            }
+            (Op::AddSmall, (Some(left), Some(right))) => {
+                let (sum, overflow) = self.b.ins().sadd_overflow(left, right);
+                self.leave_unless(inst, overflow, false, Reason::Overflow);
+                sum
+            }
+            (Op::SubtractSmall, (Some(left), Some(right))) => {
+                let (difference, overflow) = self.b.ins().ssub_overflow(left, right);
+                self.leave_unless(inst, overflow, false, Reason::Overflow);
+                difference
+            }
+            _ => return self.small_of_raw(inst, op == Op::AddSmall),
+        };
+        self.keep_tagged(inst, result);
+        self.b.ins().sshr_imm_u(result, i64::from(words::TAG_BITS))
+    }
+
+    fn small_of_raw(&mut self, inst: Inst, is_sum: bool) -> ir::Value {
         let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
-        if op == Op::MultiplySmall {
-            let tagged = self.b.ins().ishl_imm_u(left, i64::from(words::TAG_BITS));
-            let (product, overflow) = self.b.ins().smul_overflow(tagged, right);
-            self.leave_unless(inst, overflow, false, Reason::Overflow);
-            return self.b.ins().sshr_imm_u(product, i64::from(words::TAG_BITS));
-        }
-        let is_sum = op == Op::AddSmall;
         let result = if self.fits_64_bits(inst, is_sum) {
             if is_sum { self.b.ins().iadd(left, right) } else { self.b.ins().isub(left, right) }
         } else {
@@ -173,7 +196,34 @@ impl Lowering<'_, '_> {
         let back = self.b.ins().sshr_imm_u(tagged, i64::from(words::TAG_BITS));
         let fits = self.b.ins().icmp(IntCC::Equal, back, result);
         self.leave_unless(inst, fits, true, Reason::Overflow);
+        self.keep_tagged(inst, tagged);
         result
+    }
+
+    fn keep_tagged(&mut self, inst: Inst, tagged: ir::Value) {
+        if let Some(result) = self.unit.inst(inst).result {
+            self.tagged_forms.insert(result, tagged);
+        }
+    }
+
+    /// The word of an integer, if it is there or a constant.
+    pub fn tagged(&mut self, value: Value) -> Option<ir::Value> {
+        let value = self.unit.resolve(value);
+        if let Some(tagged) = self.tagged_forms.get(&value) {
+            return Some(*tagged);
+        }
+        let definition = self.unit.definition(value)?;
+        match definition.op {
+            Op::UntagInteger => {
+                let word = definition.arguments[0];
+                Some(self.get(word))
+            }
+            Op::Integer(constant) => {
+                let word = words::integer_word(constant)?;
+                Some(self.b.ins().iconst(I64, word as i64))
+            }
+            _ => None,
+        }
     }
 
     /// Whether a sum or difference cannot overflow 64 bits.

@@ -24,7 +24,7 @@ use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::code::{CompileError, CompiledCode, Start};
+use crate::code::{CompileError, CompiledCode, Exit, NativeSite, Request};
 use crate::facts::Facts;
 use crate::ir::Unit;
 use crate::ir::entities::ActivationId;
@@ -55,27 +55,28 @@ impl Backend {
         unit: &Unit,
         residence: &Residence,
         facts: &dyn Facts,
-        start: Start,
+        request: &Request,
     ) -> Result<CompiledCode, CompileError> {
         self.context.clear();
-        let mut code = self.translate(unit, residence, facts, start);
+        let (exits, native_sites) = self.translate(unit, residence, facts);
         let compiled = self.context.compile(&*self.isa, &mut ControlPlane::default());
         let compiled = compiled.map_err(|error| CompileError::Backend(format!("{error:?}")))?;
         debug_assert!(compiled.buffer.relocs().is_empty(), "all addresses are immediates");
-        code.bytes = compiled.code_buffer().to_vec();
-        Ok(code)
+        Ok(CompiledCode {
+            bytes: compiled.code_buffer().to_vec(),
+            request: request.clone(),
+            extent: unit.extent(),
+            native_sites,
+            exits,
+            inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
+            assumptions: Vec::new(),
+        })
     }
 
     /// The unit as text of Cranelift's representation, for tests.
-    pub fn text(
-        &mut self,
-        unit: &Unit,
-        residence: &Residence,
-        facts: &dyn Facts,
-        start: Start,
-    ) -> String {
+    pub fn text(&mut self, unit: &Unit, residence: &Residence, facts: &dyn Facts) -> String {
         self.context.clear();
-        self.translate(unit, residence, facts, start);
+        self.translate(unit, residence, facts);
         self.context.func.display().to_string()
     }
 
@@ -84,23 +85,12 @@ impl Backend {
         unit: &Unit,
         residence: &Residence,
         facts: &dyn Facts,
-        start: Start,
-    ) -> CompiledCode {
+    ) -> (Vec<Exit>, Vec<NativeSite>) {
         let target = self.isa.frontend_config();
         self.context.func.signature = function::signature(isa::CallConv::Tail, 1);
         self.context.func.name = ir::UserFuncName::user(0, 0);
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
-        let (exits, native_sites) = Lowering::new(unit, residence, facts, builder).run(target);
-        CompiledCode {
-            bytes: Vec::new(),
-            function: unit.activations[0].function,
-            start,
-            extent: unit.extent(),
-            native_sites,
-            exits,
-            inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
-            assumptions: Vec::new(),
-        }
+        Lowering::new(unit, residence, facts, builder).run(target)
     }
 }
 

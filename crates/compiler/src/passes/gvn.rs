@@ -1,4 +1,5 @@
-//! Global value numbering: an operation that has been done before, on all paths, is not done again.
+//! Global value numbering: an operation that has been done before, on all paths, is not done again, and a word that was
+//! stored or loaded is not loaded again.
 //!
 //! The table of known operations follows the tree of dominators. Pure operations and guards are in it. A refinement also
 //! stands for its word from then on, in the blocks that it dominates, so that later guards on the same word see what is
@@ -7,6 +8,13 @@
 //! A pure operation may be found across a call only if its result is no object: objects move, and only registers of the
 //! interpreter hold them meanwhile. So operations with a word that may be an object are forgotten at calls, and are not
 //! known in a block that joins paths unless its dominator leads there directly.
+//!
+//! # Memory
+//!
+//! Memory is divided into regions: for each index of a slot one, the variables of contexts, and the elements of all
+//! other arrays. A region has a version, which a store into it and each call change. A load is equal to another one with
+//! the same object if the region's version is the same. A store makes its word known as a load of the new version, even
+//! of other objects' words nothing more. Where paths join, all versions are new.
 
 use std::collections::HashMap;
 
@@ -14,6 +22,7 @@ use crate::ir::Unit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::verify::dominators;
+use crate::words::layouts;
 
 /// Merges equal operations.
 pub fn gvn(unit: &mut Unit) {
@@ -26,20 +35,24 @@ pub fn gvn(unit: &mut Unit) {
             children[parent.index()].push(block);
         }
     }
-    let mut numbering = Numbering { unit, known: HashMap::new(), calls: 0, stretches: 0 };
-    let mut pending = vec![Step::Enter(Unit::ENTRY, 0)];
+    let memory = Memory { calls: 0, versions: HashMap::new() };
+    let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
+    let mut numbering =
+        Numbering { unit, known: HashMap::new(), memory, stretches: 0, born: HashMap::new() };
     while let Some(step) = pending.pop() {
         match step {
             Step::Leave(added) => numbering.forget(added),
-            Step::Enter(block, calls) => {
-                let is_direct = matches!(predecessors[block.index()][..], [_]);
+            Step::Enter(block, memory) => {
+                numbering.memory = memory;
                 // Where paths join, any of them may have called.
-                numbering.calls = if is_direct { calls } else { numbering.fresh() };
+                if !matches!(predecessors[block.index()][..], [_]) {
+                    numbering.forget_memory();
+                }
                 let added = numbering.block(block);
-                let calls = numbering.calls;
                 pending.push(Step::Leave(added));
-                let inner = children[block.index()].iter();
-                pending.extend(inner.map(|&child| Step::Enter(child, calls)));
+                for &child in &children[block.index()] {
+                    pending.push(Step::Enter(child, numbering.memory.clone()));
+                }
             }
         }
     }
@@ -47,13 +60,22 @@ pub fn gvn(unit: &mut Unit) {
 }
 
 enum Step {
-    /// A block, and the calls before it.
-    Enter(Block, u32),
+    /// A block, and the memory at the end of its dominator.
+    Enter(Block, Memory),
     /// What a block has added, with what was known before, is forgotten.
     Leave(Vec<(Key, Option<Known>)>),
 }
 
-type Key = (Op, Vec<Value>);
+/// An operation with its arguments, and for loads the version of their region.
+type Key = (Op, Vec<Value>, u32);
+
+/// A part of memory that is told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Region {
+    Slot(u32),
+    Context,
+    Elements,
+}
 
 #[derive(Clone, Copy)]
 struct Known {
@@ -62,18 +84,34 @@ struct Known {
     calls: u32,
 }
 
+/// What is known of memory at a place.
+#[derive(Clone)]
+struct Memory {
+    /// The number of the stretch of code since the last call.
+    calls: u32,
+    /// The versions of regions that were stored into since it began; the others have its number.
+    versions: HashMap<Region, u32>,
+}
+
 struct Numbering<'u> {
     unit: &'u mut Unit,
     known: HashMap<Key, Known>,
-    calls: u32,
+    memory: Memory,
+    /// How many stretches and versions there were.
     stretches: u32,
+    /// For objects that the unit makes, the stretch that begins then.
+    born: HashMap<Value, u32>,
 }
 
 impl Numbering<'_> {
-    /// The number of a stretch of code that begins after a call.
     fn fresh(&mut self) -> u32 {
         self.stretches += 1;
         self.stretches
+    }
+
+    /// All of memory may have changed.
+    fn forget_memory(&mut self) {
+        self.memory = Memory { calls: self.fresh(), versions: HashMap::new() };
     }
 
     fn forget(&mut self, added: Vec<(Key, Option<Known>)>) {
@@ -98,29 +136,97 @@ impl Numbering<'_> {
     fn is_known(&mut self, inst: Inst, added: &mut Vec<(Key, Option<Known>)>) -> bool {
         let data = self.unit.inst(inst);
         let (op, result) = (data.op, data.result);
-        if op.effect() == Effect::Call {
-            self.calls = self.fresh();
+        if op == Op::Barrier && self.is_new(self.unit.inst(inst).arguments[0]) {
+            // An object that no collection has seen is not old.
+            return true;
         }
-        let is_numbered = matches!(op.effect(), Effect::Pure | Effect::Guard);
-        if !is_numbered || op.is_pinned() || op == Op::Poll {
+        let is_numbered = match op.effect() {
+            Effect::Call => {
+                self.forget_memory();
+                if let (true, Some(result)) = (op.is_removable(), result) {
+                    self.born.insert(result, self.memory.calls);
+                }
+                false
+            }
+            Effect::Write => {
+                self.note_store(inst, added);
+                false
+            }
+            Effect::Read => true,
+            Effect::Pure | Effect::Guard => !op.is_pinned() && op != Op::Poll,
+            Effect::Frame => false,
+        };
+        if !is_numbered {
             return false;
         }
-        let data = self.unit.inst(inst);
-        let key = (op, data.arguments.iter().map(|&value| self.unit.resolve(value)).collect());
+        let key = self.key(inst);
         let moves = result.is_some_and(|value| self.unit.kind(value).may_be_object());
         // A refinement is its argument's word, which lives as long as that.
         let moves = moves && !op.is_constant() && !op.refines();
-        if let Some(known) =
-            self.known.get(&key).filter(|known| !moves || known.calls == self.calls)
-        {
+        let known = self.known.get(&key).copied();
+        if let Some(known) = known.filter(|known| !moves || known.calls == self.memory.calls) {
             if let (Some(result), Some(value)) = (result, known.value) {
                 self.unit.replace(result, value);
             }
             return true;
         }
-        let known = Known { value: result, calls: self.calls };
+        self.add(key, result, added);
+        false
+    }
+
+    /// Whether an object was made since the last call.
+    fn is_new(&self, object: Value) -> bool {
+        self.born.get(&self.unit.root(object)) == Some(&self.memory.calls)
+    }
+
+    fn add(&mut self, key: Key, value: Option<Value>, added: &mut Vec<(Key, Option<Known>)>) {
+        let known = Known { value, calls: self.memory.calls };
         let before = self.known.insert(key.clone(), known);
         added.push((key, before));
-        false
+    }
+
+    /// What an instruction is known by. Of the object of a load, the word counts, not what is known of it.
+    fn key(&self, inst: Inst) -> Key {
+        let data = self.unit.inst(inst);
+        let mut arguments: Vec<Value> =
+            data.arguments.iter().map(|&value| self.unit.resolve(value)).collect();
+        let Some(region) = self.region(data.op, &arguments) else { return (data.op, arguments, 0) };
+        arguments[0] = self.unit.root(arguments[0]);
+        (data.op, arguments, self.version(region))
+    }
+
+    fn version(&self, region: Region) -> u32 {
+        self.memory.versions.get(&region).copied().unwrap_or(self.memory.calls)
+    }
+
+    /// The region that a load or store is about.
+    fn region(&self, op: Op, arguments: &[Value]) -> Option<Region> {
+        match op {
+            Op::LoadSlot(index) | Op::StoreSlot(index) => Some(Region::Slot(index.0)),
+            Op::LoadElement | Op::StoreElement => {
+                let kind = self.unit.kind(arguments[0]);
+                let is_context = kind.layouts() == Some(&[layouts::CONTEXT]);
+                Some(if is_context { Region::Context } else { Region::Elements })
+            }
+            _ => None,
+        }
+    }
+
+    /// A store changes its region; a load of the place that it wrote gives its word.
+    fn note_store(&mut self, inst: Inst, added: &mut Vec<(Key, Option<Known>)>) {
+        let data = self.unit.inst(inst);
+        let mut arguments: Vec<Value> =
+            data.arguments.iter().map(|&value| self.unit.resolve(value)).collect();
+        let load = match data.op {
+            Op::StoreSlot(index) => Op::LoadSlot(index),
+            Op::StoreElement => Op::LoadElement,
+            _ => return,
+        };
+        let Some(region) = self.region(load, &arguments) else { return };
+        let version = self.fresh();
+        self.memory.versions.insert(region, version);
+        let value = arguments.pop();
+        arguments[0] = self.unit.root(arguments[0]);
+        self.add((load, arguments, version), value, added);
     }
 }

@@ -9,6 +9,7 @@
 //! | [`representation`] | raw parameters in place of tagged ones |
 //! | [`gvn`] | equal operations become one, by dominance |
 //! | [`liveness`] | the values that are used after a place |
+//! | [`loops`] | what does not change is done before the loop |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
 pub mod fold;
@@ -16,6 +17,7 @@ pub mod gvn;
 pub mod infer;
 pub mod kinds;
 pub mod liveness;
+pub mod loops;
 pub mod representation;
 pub mod residence;
 pub mod simplify;

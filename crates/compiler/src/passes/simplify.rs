@@ -1,10 +1,10 @@
 //! Makes a unit smaller without moving anything: folds operations, decides branches, merges blocks, and drops parameters
 //! and instructions that nothing needs. It runs after the builder and after each pass that makes new chances.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::ir::entities::{Block, Inst, Value};
-use crate::ir::operations::Op;
+use crate::ir::operations::{Effect, Op};
 use crate::ir::types::{Representation, Type};
 use crate::ir::{End, InstData, Jump, Unit};
 use crate::passes::fold::{self, Folded};
@@ -126,7 +126,8 @@ fn drop_parameters(unit: &mut Unit) -> bool {
     changed
 }
 
-/// The one value that all jumps give to a parameter, itself apart. A constant may be given by several instructions.
+/// The one value that all jumps give to a parameter, itself apart. Refinements of it are the same word, so if they differ
+/// their common root is.
 fn only_argument(
     unit: &Unit,
     parameter: Value,
@@ -138,9 +139,12 @@ fn only_argument(
         let jump = unit.block(block).end.jumps().nth(number)?;
         let argument = unit.resolve(jump.arguments[index]);
         match only {
-            _ if argument == parameter => {}
+            _ if unit.root(argument) == parameter => {}
             None => only = Some(argument),
             Some(other) if other == argument => {}
+            Some(other) if unit.root(other) == unit.root(argument) => {
+                only = Some(unit.root(argument));
+            }
             Some(_) => return None,
         }
     }
@@ -172,6 +176,7 @@ fn merge_blocks(unit: &mut Unit) -> bool {
             let current = &mut unit.blocks[block.index()];
             current.instructions.extend(data.instructions);
             current.end = data.end;
+            current.leave = data.leave;
             changed = true;
         }
     }
@@ -188,6 +193,9 @@ pub fn drop_unused(unit: &mut Unit) -> bool {
         let before = instructions.len();
         instructions.retain(|&inst| {
             let data = unit.inst(inst);
+            if let Some(object) = written_object(unit, data) {
+                return used.contains(&object);
+            }
             let is_used = data.result.is_none_or(|result| used.contains(&result));
             is_used || !data.op.is_removable()
         });
@@ -220,13 +228,15 @@ fn drop_unused_parameters(unit: &mut Unit, order: &[Block], used: &HashSet<Value
 
 /// The values that are needed, found backwards from what has an effect.
 fn used_values(unit: &Unit, order: &[Block]) -> HashSet<Value> {
-    let mut search =
-        Search { unit, used: HashSet::new(), pending: Vec::new(), states: HashSet::new() };
+    let mut search = Search::new(unit);
     for &block in order {
         let data = unit.block(block);
         for &inst in &data.instructions {
-            if !unit.inst(inst).op.is_removable() {
-                search.instruction(unit.inst(inst));
+            let data = unit.inst(inst);
+            match written_object(unit, data) {
+                Some(object) => search.stores.entry(object).or_default().push(inst),
+                None if data.op.is_removable() => {}
+                None => search.instruction(data),
             }
         }
         match &data.end {
@@ -234,9 +244,15 @@ fn used_values(unit: &Unit, order: &[Block]) -> HashSet<Value> {
             End::Exit(state) => search.state(*state),
             _ => {}
         }
+        if let Some(state) = data.leave {
+            search.state(state);
+        }
     }
     let predecessors = unit.predecessors();
     while let Some(value) = search.pending.pop() {
+        for inst in search.stores.remove(&value).into_iter().flatten() {
+            search.instruction(unit.inst(inst));
+        }
         match unit.values[value.index()].definition {
             crate::ir::Definition::Result(inst) => search.instruction(unit.inst(inst)),
             crate::ir::Definition::Parameter(block) => {
@@ -256,14 +272,37 @@ fn used_values(unit: &Unit, order: &[Block]) -> HashSet<Value> {
     search.used
 }
 
+/// The context that an instruction writes into and that the unit has made. If nothing else uses the context, the
+/// store is not needed either.
+fn written_object(unit: &Unit, inst: &InstData) -> Option<Value> {
+    if inst.op.effect() != Effect::Write {
+        return None;
+    }
+    let object = unit.root(inst.arguments[0]);
+    let is_new = matches!(unit.definition(object)?.op, Op::NewContext(_));
+    is_new.then_some(object)
+}
+
 struct Search<'u> {
     unit: &'u Unit,
+    /// Stores that are needed if their object is.
+    stores: HashMap<Value, Vec<Inst>>,
     used: HashSet<Value>,
     pending: Vec<Value>,
     states: HashSet<crate::ir::entities::StateId>,
 }
 
-impl Search<'_> {
+impl<'u> Search<'u> {
+    fn new(unit: &'u Unit) -> Search<'u> {
+        Search {
+            unit,
+            stores: HashMap::new(),
+            used: HashSet::new(),
+            pending: Vec::new(),
+            states: HashSet::new(),
+        }
+    }
+
     fn value(&mut self, value: Value) {
         let value = self.unit.resolve(value);
         if self.used.insert(value) {

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use squall_compiler::build::{Limits, build_with};
-use squall_compiler::code::Start;
+use squall_compiler::code::Request;
 use squall_compiler::ir::Unit;
 use squall_compiler::ir::entities::FunctionRef;
 use squall_compiler::ir::verify::verify;
@@ -20,7 +20,7 @@ use crate::generator::{self, FUNCTIONS};
 use crate::machine::Machine;
 use crate::world::World;
 
-const PROGRAMS: u64 = 400;
+const PROGRAMS: u64 = 40;
 
 /// The chaos of each run: every how many guards one leaves its unit though it holds.
 const CHAOS: [usize; 4] = [0, 1, 3, 7];
@@ -149,8 +149,8 @@ fn check(seed: u64) {
 
 /// The unit of a function after the builder, after each pass, and after `residence`.
 fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend) -> Vec<Compiled> {
-    let mut unit =
-        build_with(world, FunctionRef(function), Start::Function, limits).expect("it can be built");
+    let request = Request::function(FunctionRef(function));
+    let mut unit = build_with(world, &request, limits).expect("it can be built");
     let mut stages = vec![Compiled(Rc::new((unit.clone(), None)))];
     for pass in PASSES {
         let before = unit.to_string();
@@ -163,7 +163,7 @@ fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend
     let mut resident: Unit = unit.clone();
     let exits = residence(&mut resident);
     let exits = exits.unwrap_or_else(|value| panic!("{value:?} has no place\n{unit}"));
-    let code = backend.lower(&resident, &exits, world, Start::Function);
+    let code = backend.lower(&resident, &exits, world, &request);
     code.unwrap_or_else(|error| panic!("{error}\n{resident}"));
     stages.push(Compiled(Rc::new((resident, Some(exits)))));
     stages

@@ -7,6 +7,8 @@
 //! test build inline simplify      the passes, in order; `inline` makes `build` inline, `all` are all of them,
 //!                                 `clif` is Cranelift's text, and `code` the code's size and tables
 //! from 7                          the unit begins at the head of the loop at this pc
+//! certain r0 object[c0020]        what is known of a register at the start, without a test
+//! likely r1 int                   the same with a test
 //! site f0 3 int=number:add:       feedback; see `World::fact`
 //! branch f0 5 taken fell
 //! ----
@@ -18,10 +20,12 @@
 use std::fs;
 use std::path::PathBuf;
 
+use squall_bytecode::entities::Register;
 use squall_compiler::build::{Limits, build_with};
-use squall_compiler::code::Start;
+use squall_compiler::code::{Request, Start};
 use squall_compiler::ir::entities::FunctionRef;
-use squall_compiler::ir::parse::parse;
+use squall_compiler::ir::parse::{parse, parse_type};
+use squall_compiler::ir::types::Type;
 use squall_compiler::ir::verify::verify;
 use squall_compiler::lower::Backend;
 use squall_compiler::passes::residence::{Residence, residence};
@@ -61,11 +65,14 @@ fn golden_files() {
 
 /// The result of a file.
 fn run(head: &str, source: &str) -> String {
-    let (mut passes, mut facts, mut start) = (Vec::new(), Vec::new(), Start::Function);
+    let (mut passes, mut facts) = (Vec::new(), Vec::new());
+    let mut request = Request::function(FunctionRef(0));
     for line in head.lines().filter(|line| !line.starts_with(';') && !line.is_empty()) {
         match line.split_once(' ') {
             Some(("test", names)) => passes.extend(names.split_whitespace()),
-            Some(("from", pc)) => start = Start::Loop(pc.parse().expect("a pc")),
+            Some(("from", pc)) => request.start = Start::Loop(pc.parse().expect("a pc")),
+            Some(("certain", rest)) => request.certain.push(register_kind(rest)),
+            Some(("likely", rest)) => request.likely.push(register_kind(rest)),
             _ => facts.push(line),
         }
     }
@@ -78,7 +85,7 @@ fn run(head: &str, source: &str) -> String {
     facts.into_iter().for_each(|line| world.fact(line));
     let mut unit = if is_built {
         let limits = if passes.contains(&"inline") { Limits::default() } else { Limits::NONE };
-        build_with(&world, FunctionRef(0), start, limits).expect("it can be built")
+        build_with(&world, &request, limits).expect("it can be built")
     } else {
         let unit = parse(source).unwrap_or_else(|error| panic!("{error}"));
         let printed = unit.to_string();
@@ -87,12 +94,18 @@ fn run(head: &str, source: &str) -> String {
     };
     let mut result = None;
     for name in passes {
-        apply(name, &mut unit, &world, start, &mut result);
+        apply(name, &mut unit, &world, &request, &mut result);
     }
     result.unwrap_or_else(|| unit.to_string())
 }
 
-fn apply(name: &str, unit: &mut Unit, world: &World, start: Start, result: &mut Option<String>) {
+fn apply(
+    name: &str,
+    unit: &mut Unit,
+    world: &World,
+    request: &Request,
+    result: &mut Option<String>,
+) {
     verify_or_panic(unit);
     match name {
         "build" | "inline" => {}
@@ -110,9 +123,9 @@ fn apply(name: &str, unit: &mut Unit, world: &World, start: Start, result: &mut 
         "clif" => {
             let exits = residence(unit).expect("each value has a place");
             let mut backend = Backend::new().expect("this machine has a backend");
-            *result = Some(backend.text(unit, &exits, world, start));
+            *result = Some(backend.text(unit, &exits, world));
         }
-        "code" => *result = Some(code(unit, world, start)),
+        "code" => *result = Some(code(unit, world, request)),
         name => {
             let pass = PASSES.iter().find(|pass| pass.name == name);
             (pass.unwrap_or_else(|| panic!("no pass {name}")).run)(unit);
@@ -124,15 +137,22 @@ fn apply(name: &str, unit: &mut Unit, world: &World, start: Start, result: &mut 
 }
 
 /// The tables of compiled code; the bytes depend on the machine.
-fn code(unit: &mut Unit, world: &World, start: Start) -> String {
+fn code(unit: &mut Unit, world: &World, request: &Request) -> String {
     let exits: Residence = residence(unit).expect("each value has a place");
     let mut backend = Backend::new().expect("this machine has a backend");
-    let code = backend.lower(unit, &exits, world, start).expect("Cranelift takes it");
+    let code = backend.lower(unit, &exits, world, request).expect("Cranelift takes it");
     assert!(!code.bytes.is_empty());
     let mut text = format!("extent {}\n", code.extent);
     code.exits.iter().for_each(|exit| text += &format!("{exit:?}\n"));
     code.native_sites.iter().for_each(|site| text += &format!("{site:?}\n"));
     text
+}
+
+/// A register and its type, as in `r1 int`.
+fn register_kind(text: &str) -> (Register, Type) {
+    let (register, kind) = text.split_once(' ').expect("a register and a type");
+    let register = register[1..].parse().map(Register).expect("a register");
+    (register, parse_type(kind).expect("a type"))
 }
 
 fn verify_or_panic(unit: &Unit) {

@@ -1,7 +1,8 @@
 //! Programs for the differential test: random, but terminating, functions in the text form of bytecode.
 //!
-//! Registers `r0` to `r9` hold words: small integers, doubles, objects, arrays and closures, so that sites see several
-//! kinds. Loops are counted; calls go to functions with a higher number only.
+//! Registers `r0` to `r2` are arguments: objects, mostly. `r3` to `r6` are variables: mostly small integers, but also
+//! doubles, objects and arrays, so that sites see several kinds. All are in the array that a function may answer, so
+//! nothing is computed in vain. Loops are counted; calls go to functions with a higher number only.
 
 use std::fmt::Write;
 
@@ -87,7 +88,7 @@ impl Function {
         self.line(format_args!("registers any*20"));
         for register in arguments(index)..12 {
             let value = self.random.below(9) as i64 - 2;
-            match self.random.below(5) {
+            match self.random.below(9) {
                 0 => self.line(format_args!("load_constant r{register}, {value}.5")),
                 1 => self.line(format_args!("move r{register}, r0")),
                 2 if index == 0 => self.line(format_args!("move r{register}, r1")),
@@ -98,19 +99,32 @@ impl Function {
             self.line(format_args!("load_captured r5, 0"));
             self.line(format_args!("load_captured r6, 1"));
         }
-        self.statements(5);
-        let result = self.variable();
-        self.line(format_args!("return r{result}"));
+        self.statements(if index == 0 { 24 } else { 8 });
+        self.line(format_args!("make_array r8, {VARIABLES}"));
+        for register in 0..VARIABLES {
+            self.line(format_args!("store_element r8, r{register}, {register}"));
+        }
+        if self.random.below(3) == 0 || index == 0 {
+            self.line(format_args!("return r8"));
+        } else {
+            let result = self.variable();
+            self.line(format_args!("return r{result}"));
+        }
         self.text += "}\n";
     }
 
+    /// A register to write: not those of the arguments, which stay objects.
     fn variable(&mut self) -> u64 {
-        // r0 is the receiver, which block functions may not write.
-        1 + self.random.below(VARIABLES - 1)
+        3 + self.random.below(VARIABLES - 3)
+    }
+
+    /// A register to read: mostly one with a number.
+    fn operand(&mut self) -> u64 {
+        if self.random.below(6) == 0 { self.random.below(VARIABLES) } else { self.variable() }
     }
 
     fn statements(&mut self, most: u64) {
-        for _ in 0..1 + self.random.below(most) {
+        for _ in 0..most / 2 + self.random.below(most) {
             self.statement();
         }
     }
@@ -126,7 +140,7 @@ impl Function {
             16 => self.closure(),
             17 => self.context(),
             18 => {
-                let (to, from) = (self.variable(), self.random.below(VARIABLES));
+                let (to, from) = (self.variable(), self.operand());
                 self.line(format_args!("move r{to}, r{from}"));
             }
             _ => {
@@ -137,27 +151,32 @@ impl Function {
     }
 
     fn operator(&mut self) {
-        let (to, left, right) =
-            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let (to, left, right) = (self.variable(), self.operand(), self.operand());
         let operator = self.random.pick(&["+", "-", "*", "+", "%", "/", "&", "<", "=", "=="]);
         self.line(format_args!("send1 r{to}, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
     }
 
+    /// Accesses to slots, some of them to the same one: what is known of memory must hold.
     fn slot(&mut self) {
-        let (to, object, value) =
-            (self.variable(), self.random.below(3), self.random.below(VARIABLES));
+        let (object, other) = (self.random.below(3), self.random.below(3));
+        let name = self.random.pick(&["x", "y"]);
+        self.load(object, name);
         if self.random.below(2) == 0 {
-            let name = self.random.pick(&["x", "y", "self", "double"]);
-            self.line(format_args!("send0 r{to}, r{object}, r{WINDOW}, \"{name}\""));
-        } else {
-            let name = self.random.pick(&["x:", "y:"]);
-            self.line(format_args!("send1 r{to}, r{object}, r{value}, r{WINDOW}, \"{name}\""));
+            let (to, value) = (self.variable(), self.operand());
+            self.line(format_args!("send1 r{to}, r{other}, r{value}, r{WINDOW}, \"{name}:\""));
+            self.load(object, name);
         }
+        let name = self.random.pick(&["x", "y", "self", "double"]);
+        self.load(other, name);
+    }
+
+    fn load(&mut self, object: u64, name: &str) {
+        let to = self.variable();
+        self.line(format_args!("send0 r{to}, r{object}, r{WINDOW}, \"{name}\""));
     }
 
     fn element(&mut self) {
-        let (to, index, value) =
-            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let (to, index, value) = (self.variable(), self.operand(), self.operand());
         let size = 1 + self.random.below(4);
         self.line(format_args!("make_array r8, {size}"));
         self.line(format_args!("store_element r8, r{value}, 0"));
@@ -173,7 +192,7 @@ impl Function {
     }
 
     fn condition(&mut self) {
-        let (left, right) = (self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let (left, right) = (self.operand(), self.operand());
         let (otherwise, bad, done) = (self.label(), self.label(), self.label());
         let operator = self.random.pick(&["<", "=", "=="]);
         self.line(format_args!("send1 r9, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
@@ -224,7 +243,7 @@ impl Function {
         let receiver = self.random.below(3);
         self.line(format_args!("move r{window}, r{receiver}"));
         for index in 1..arguments(callee) {
-            let value = self.random.below(VARIABLES);
+            let value = self.operand();
             self.line(format_args!("move r{}, r{value}", window + index));
         }
         let count = arguments(callee);
@@ -241,15 +260,14 @@ impl Function {
         if self.index >= FUNCTIONS - BLOCKS {
             return self.slot();
         }
-        let (to, one, other) =
-            (self.variable(), self.random.below(VARIABLES), self.random.below(VARIABLES));
+        let (to, one, other) = (self.variable(), self.operand(), self.operand());
         let captured = self.random.below(5);
         self.line(format_args!("make_closure r9, r{captured}, 2, fn{function}"));
         self.line(format_args!("send2 r{to}, r9, r{one}, r{other}, r{WINDOW}, \"value:with:\""));
     }
 
     fn context(&mut self) {
-        let (to, value) = (self.variable(), self.random.below(VARIABLES));
+        let (to, value) = (self.variable(), self.operand());
         self.line(format_args!("make_context r9, 2"));
         self.line(format_args!("store_context r9, 0, r{value}"));
         let index = self.random.below(2);

@@ -1,0 +1,199 @@
+//! Moves what does not change out of loops. Guards above all: a receiver's layout is tested once before the loop.
+//!
+//! An instruction is moved to the block that enters the loop if its arguments are defined outside of it and each turn
+//! executes it. A moved guard leaves in the state there: before the loop, where the lower tier goes on. A load is moved if
+//! nothing in the loop writes its region or calls, and a word that may be an object only if nothing calls, because no
+//! register of the interpreter holds it meanwhile.
+//!
+//! A load of something that other strands may write is moved out of counted loops only. A loop that waits for another
+//! strand's store must see it.
+//!
+//! Moving is speculation: a loop may end before it comes to the instruction. That is safe. A guard that leaves early
+//! changes nothing, and an operation that needs a guard has the same arguments, so that its guard was moved before.
+
+use crate::ir::Unit;
+use crate::ir::entities::{Block, Inst, StateId, Value};
+use crate::ir::operations::{Effect, Op};
+use crate::ir::verify::dominators;
+use crate::ir::{Definition, End};
+
+/// Moves invariant instructions out of all loops, inner ones first.
+pub fn loops(unit: &mut Unit) {
+    let order = unit.reverse_post_order();
+    let parents = dominators(unit, &order);
+    let predecessors = unit.predecessors();
+    for &head in order.iter().rev() {
+        if let Some(found) = Loop::at(unit, head, &parents, &predecessors) {
+            found.hoist(unit, &order, &parents);
+        }
+    }
+    for block in &mut unit.blocks {
+        block.leave = None;
+    }
+}
+
+/// A loop with one entry.
+struct Loop {
+    /// The block before the loop.
+    entry: Block,
+    /// The state at its end.
+    leave: StateId,
+    /// The blocks that jump back.
+    ends: Vec<Block>,
+    /// For each block of the unit whether it is in the loop.
+    body: Vec<bool>,
+}
+
+impl Loop {
+    /// The loop with this head, if it is one and a state is known before it.
+    fn at(
+        unit: &Unit,
+        head: Block,
+        parents: &[Option<Block>],
+        predecessors: &[Vec<Block>],
+    ) -> Option<Loop> {
+        let from = predecessors[head.index()].iter().copied();
+        let (ends, entries): (Vec<Block>, Vec<Block>) =
+            from.partition(|&block| dominates(parents, head, block));
+        let [entry] = entries[..] else { return None };
+        if ends.is_empty() || !matches!(unit.block(entry).end, End::Jump(_)) {
+            return None;
+        }
+        let leave = unit.block(entry).leave?;
+        let mut body = vec![false; unit.blocks.len()];
+        body[head.index()] = true;
+        let mut pending = ends.clone();
+        while let Some(block) = pending.pop() {
+            if !std::mem::replace(&mut body[block.index()], true) {
+                pending.extend(&predecessors[block.index()]);
+            }
+        }
+        Some(Loop { entry, leave, ends, body })
+    }
+
+    fn hoist(&self, unit: &mut Unit, order: &[Block], parents: &[Option<Block>]) {
+        let inside: Vec<Block> =
+            order.iter().copied().filter(|block| self.body[block.index()]).collect();
+        let mut written = Written::of(unit, &inside);
+        written.is_counted = self.is_counted(unit, &inside, parents);
+        let mut is_inside = self.values_inside(unit, &inside);
+        for &block in &inside {
+            if !self.ends.iter().all(|&end| dominates(parents, block, end)) {
+                continue;
+            }
+            let instructions = std::mem::take(&mut unit.blocks[block.index()].instructions);
+            let (moved, kept): (Vec<Inst>, Vec<Inst>) = instructions
+                .into_iter()
+                .partition(|&inst| self.may_move(unit, inst, &written, &mut is_inside));
+            unit.blocks[block.index()].instructions = kept;
+            unit.blocks[self.entry.index()].instructions.extend(moved);
+        }
+    }
+
+    /// Whether each turn compares integers to find out if it is the last.
+    fn is_counted(&self, unit: &Unit, inside: &[Block], parents: &[Option<Block>]) -> bool {
+        inside.iter().any(|&block| {
+            let End::Branch(condition, then, otherwise) = &unit.block(block).end else {
+                return false;
+            };
+            let leaves = [then, otherwise].iter().any(|jump| !self.body[jump.block.index()]);
+            let compares = unit.definition(*condition).map(|inst| inst.op);
+            leaves
+                && matches!(compares, Some(Op::Compare(_)))
+                && self.ends.iter().all(|&end| dominates(parents, block, end))
+        })
+    }
+
+    /// For each value whether the loop defines it.
+    fn values_inside(&self, unit: &Unit, inside: &[Block]) -> Vec<bool> {
+        let mut is_inside = vec![false; unit.values.len()];
+        for &block in inside {
+            let data = unit.block(block);
+            let results = data.instructions.iter().filter_map(|&inst| unit.inst(inst).result);
+            for value in results.chain(data.parameters.iter().copied()) {
+                is_inside[value.index()] = true;
+            }
+        }
+        is_inside
+    }
+
+    /// Whether an instruction is moved; a guard then gets its new state.
+    fn may_move(
+        &self,
+        unit: &mut Unit,
+        inst: Inst,
+        written: &Written,
+        is_inside: &mut [bool],
+    ) -> bool {
+        let data = unit.inst(inst);
+        let (op, result) = (data.op, data.result);
+        let is_variant = |value: &Value| {
+            let value = unit.resolve(*value);
+            debug_assert!(!matches!(unit.values[value.index()].definition, Definition::Alias(_)));
+            is_inside[value.index()]
+        };
+        if data.arguments.iter().any(is_variant) || !written.allows(unit, op, result) {
+            return false;
+        }
+        if op.effect() == Effect::Guard {
+            unit.instructions[inst.index()].state = Some(self.leave);
+        }
+        if let Some(result) = result {
+            is_inside[result.index()] = false;
+        }
+        true
+    }
+}
+
+/// What a loop does to memory.
+struct Written {
+    /// Whether its end depends on a comparison of integers.
+    is_counted: bool,
+    calls: bool,
+    /// The indices of slots that it stores into.
+    slots: Vec<u32>,
+    /// Whether it stores elements.
+    elements: bool,
+}
+
+impl Written {
+    fn of(unit: &Unit, inside: &[Block]) -> Written {
+        let mut written =
+            Written { is_counted: false, calls: false, slots: Vec::new(), elements: false };
+        for &block in inside {
+            for &inst in &unit.block(block).instructions {
+                match unit.inst(inst).op {
+                    Op::StoreSlot(index) => written.slots.push(index.0),
+                    Op::StoreElement => written.elements = true,
+                    op => written.calls |= op.effect() == Effect::Call,
+                }
+            }
+        }
+        written
+    }
+
+    /// Whether an operation gives the same result in each turn.
+    fn allows(&self, unit: &Unit, op: Op, result: Option<Value>) -> bool {
+        let moves = result.is_some_and(|value| unit.kind(value).may_be_object());
+        if self.calls && moves && !op.refines() && !op.is_constant() {
+            return false;
+        }
+        match op {
+            Op::Poll => false,
+            Op::LoadSlot(index) => self.is_counted && !self.calls && !self.slots.contains(&index.0),
+            Op::LoadElement => self.is_counted && !self.calls && !self.elements,
+            _ if op.is_pinned() => false,
+            _ => matches!(op.effect(), Effect::Pure | Effect::Guard),
+        }
+    }
+}
+
+fn dominates(parents: &[Option<Block>], block: Block, mut other: Block) -> bool {
+    while other != block {
+        match parents[other.index()] {
+            Some(parent) => other = parent,
+            None => return false,
+        }
+    }
+    true
+}
