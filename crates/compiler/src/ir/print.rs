@@ -17,7 +17,9 @@
 //!     return v2
 //! ```
 //!
-//! A line `leave s3` before the end of a block is the state there, for guards that are moved out of a loop. Blocks appear in reverse post order; blocks that cannot be reached, states that nothing uses, and replaced values do
+//! A line `leave s3` before the end of a block is the state there, for guards that are moved out of a loop.
+//!
+//! Blocks appear in reverse post order; blocks that cannot be reached, states that nothing uses, and replaced values do
 //! not appear. Replaced values are written as the ones that replaced them.
 
 use std::collections::BTreeSet;
