@@ -64,7 +64,7 @@ enum Command {
     Tidy,
     /// The integration tests under stress
     Stress,
-    /// What is made from the instruction table, written anew
+    /// The files that are made from the instruction table, written anew
     Generate,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),

@@ -5,7 +5,7 @@
 //! reported. Whatever the text, scanning ends in linear time and reports what is wrong
 //! instead of failing.
 //!
-//! What is special about this dialect's words:
+//! Rules for the words of this dialect:
 //!
 //! - Comments `(* … *)` nest and may stand between any two tokens.
 //! - Operators are as long as possible, but `<:`, `<-:`, `(*`, `*)` and a minus sign directly
@@ -19,12 +19,12 @@ use crate::numerals::{LONGEST_RADIX_DOUBLE, Numeral, NumeralDefect};
 use crate::source::{Defect, MAX_SOURCE_BYTES, Source, Span};
 use crate::token::{Token, TokenKind};
 
-/// What scanning a source yields.
+/// The result of scanning a source.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     /// The tokens, the last of them [`TokenKind::EndOfFile`].
     pub list: Vec<Token>,
-    /// What is wrong with the text.
+    /// The mistakes in the text.
     pub diagnostics: Reporter,
     /// Whether a string or comment swallowed the rest of the text, or the text was refused
     /// altogether, so that the tokens are not worth parsing.
@@ -391,7 +391,7 @@ fn is_blank(character: char) -> bool {
     character.is_whitespace() || character == '\u{feff}'
 }
 
-/// What the lexer complains about.
+/// Diagnostics.
 impl Lexer<'_> {
     fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.report(diagnostic);

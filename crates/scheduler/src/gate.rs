@@ -29,7 +29,7 @@ struct State {
     is_started: bool,
 }
 
-/// What a thread that needs the monitor has to do.
+/// The duty of a thread that needs the monitor.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kick {

@@ -29,7 +29,7 @@ pub struct Group {
     /// Whether there is a table of speedups by threads. It needs details that end with `th=N`.
     #[serde(default)]
     pub speedups: bool,
-    /// What the rows of its table are.
+    /// The dimension of the table's rows.
     #[serde(default)]
     pub rows: Rows,
     /// Whether the table of ratios ends with their geometric mean.

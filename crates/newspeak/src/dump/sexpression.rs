@@ -127,7 +127,7 @@ impl Layout {
         }
     }
 
-    /// What stands between the last item and the next one.
+    /// The text between the last item and the next one.
     fn separate(&mut self, stays: bool) {
         let Some(list) = self.lists.last_mut() else {
             return;

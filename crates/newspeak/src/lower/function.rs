@@ -82,7 +82,7 @@ pub enum Item {
 /// An item with the index of the function, in the stack of open ones, that it belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Captured {
-    /// What is captured.
+    /// The captured item.
     pub item: Item,
     /// The function that declares it.
     pub owner: usize,
@@ -138,7 +138,7 @@ pub struct FunctionScope {
     pub variables: Vec<Variable>,
     /// Contexts in scope and where they are.
     pub contexts: Vec<(ContextId, Register)>,
-    /// What the closure holds.
+    /// The items that the closure holds.
     pub captured: Vec<Captured>,
     /// The marker for `^`.
     pub home: Home,

@@ -10,7 +10,7 @@ use crate::concurrency::stalls::Stalls;
 use crate::concurrency::timers::Timers;
 use crate::state::vm::Vm;
 
-/// What the concurrency layer keeps for the whole VM.
+/// The data that the concurrency layer has once for the whole VM.
 #[derive(Default)]
 pub struct Parts {
     /// The timers.

@@ -7,7 +7,7 @@ use squall_system::resources::Resources;
 use crate::library::primitives::files::OpenFiles;
 use crate::state::vm::Vm;
 
-/// What the primitives keep for the whole VM.
+/// The data that primitives share.
 #[derive(Default)]
 pub struct Parts {
     /// The files that the program has open.

@@ -1,4 +1,5 @@
-//! The table of all loaded modules, and their loading from the library, from files and from the embedder.
+//! The table of all loaded modules, and their loading from the library, from files and from the embedder. The
+//! primitives for modules and the linker load modules here.
 //!
 //! | a module of | is found by | and comes from |
 //! |---|---|---|

@@ -5,7 +5,7 @@ use crate::model::outcome::Outcome;
 use crate::model::primitive::{Code, Primitive, Shape};
 use crate::state::thread::{Thread, Window};
 
-/// What a primitive does.
+/// The code of a primitive.
 pub type PrimitiveFunction = fn(&mut Thread, Window) -> Outcome;
 
 impl Primitive {

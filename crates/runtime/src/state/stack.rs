@@ -1,4 +1,5 @@
-//! The VM stack of a strand: linked chunks of frames that never move.
+//! The VM stack of a strand: linked chunks of frames that never move. Calls and tiers enter and leave frames; the
+//! collector and traces walk them.
 //!
 //! A frame is a run of words, the function's registers; below register 0 lies the *site*, the
 //! return address. The callee's frame overlaps the caller's: it starts at the call's window. When

@@ -1,4 +1,5 @@
-//! A thread: one native thread's context for running guest code.
+//! A thread: one native thread's context for running guest code. Workers make it, and tiers, calls and primitives get
+//! it as an argument.
 //!
 //! While a tier runs, it keeps pc, frame and function in its own variables. Before it calls anything that can look at
 //! the stack or reach a GC point, it saves them in [`Thread::state`]; the collector, traces and unwinding read them

@@ -16,7 +16,7 @@ use super::summaries::Bearing;
 use super::types::Type;
 use super::values::{Callable, Value};
 
-/// What a path in a call stands for.
+/// The meaning of a path in a call.
 pub enum Callee {
     /// One of these functions.
     Functions(Vec<FunctionId>),

@@ -312,7 +312,7 @@ fn terminated(vat: Option<VatRef>) -> Refusal {
     Refusal::Terminated(sandbox.map_or_else(String::new, SandboxRef::report))
 }
 
-/// What can be said of an exception without running guest code.
+/// The description of an exception, as far as no guest code has to run for it.
 fn exception(thread: &Thread, exception: Word) -> Refusal {
     let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
     let class = behavior.map_or_else(String::new, |behavior| behavior.name().to_owned());

@@ -1,4 +1,5 @@
-//! Errands: closures that native threads leave to the first free worker.
+//! Errands: closures that native threads leave to the first free worker. The embedder's functions and the collector
+//! leave them; the worker's loop runs them.
 //!
 //! An errand runs between two strands, with the worker's thread and without a strand of its own: it may
 //! allocate, make strands and post messages, and must not wait. Each one is announced by an item in the run queues, so

@@ -1,4 +1,5 @@
-//! Kept objects: guest objects that native code of the embedder holds.
+//! Kept objects: guest objects that native code of the embedder holds. The conversion of values keeps them, and errands
+//! find them again.
 //!
 //! A kept object has a place in a table of words, all of which are roots. [`Object`] is the right to one place: it can
 //! be cloned and dropped on any native thread, at any time. Only running mutators read and fill the table, so the

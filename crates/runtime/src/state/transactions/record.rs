@@ -46,7 +46,7 @@ pub struct Transaction {
     pub(crate) marks: Vec<Mark>,
     /// How many blocks that are to be atomic are around the one that runs; 0 between two attempts.
     pub(crate) depth: u32,
-    /// What its participants share, if other strands than its own execute it.
+    /// The data of its participants, if other strands than its own execute it.
     pub(crate) shared: Option<Arc<Shared>>,
     /// Where it began, to begin again.
     pub(crate) home: State,

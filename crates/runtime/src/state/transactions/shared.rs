@@ -19,7 +19,7 @@ use crate::state::vm::Vm;
 /// How long a participant keeps the transaction while others wait for it.
 const SLICE: Duration = Duration::from_millis(2);
 
-/// What the participants of a transaction share.
+/// The data that the participants of a transaction share.
 pub struct Shared {
     leader: StrandRef,
     memory: &'static Memory,
@@ -59,7 +59,7 @@ impl SharedTransactions {
     }
 }
 
-/// What a strand of this vat takes part in that the running strand starts. *No GC point.*
+/// The transaction that a strand of this vat takes part in if the running strand starts it. *No GC point.*
 pub fn for_started(thread: &mut Thread, vat: Option<VatRef>) -> Option<Arc<Shared>> {
     let leader =
         thread.running_strand().filter(|strand| vat.is_some() && strand.vat.get() == vat)?;
