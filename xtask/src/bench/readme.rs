@@ -1,12 +1,12 @@
 //! The results in README.md: the committed figures as tables between two marks. `cargo xtask bench --readme` calls
-//! [`write`], and `cargo xtask tidy` calls [`findings`], so README.md shows exactly the committed figures, and all rows
+//! [`write()`], and `cargo xtask tidy` calls [`findings`], so README.md shows exactly the committed figures, and all rows
 //! of each group, whichever system is fastest.
 //!
 //! ```text
 //! results of a run ──publish──▶ benchmarks/results.json ──section──▶ README.md
 //! ```
 //!
-//! [`write`] replaces the figures of those groups that the run has measured.
+//! [`write()`] replaces the figures of those groups that the run has measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! The collector's view of the runtime: the words that are roots. The heap asks [`crate::concurrency::root_source`] for
-//! roots at each collection, which visits them through this module.
+//! The collector's view of the runtime: the words that are roots. The heap asks `concurrency/root_source.rs` for roots
+//! at each collection, and that visits them through this module.
 //!
 //! | root | visited |
 //! |---|---|
