@@ -184,24 +184,32 @@ impl<'p> Evaluator<'p> {
         if candidates.is_empty() || !is_known {
             let mut value = self.call_standard(&receiver, &name, &all, call, line);
             value.pending = value.pending.or(pending);
-            let collecting = candidates.iter().filter_map(|id| {
-                self.summaries[id.0].reaches.as_ref()?;
-                Some(self.program.functions[id.0].name.clone())
-            });
-            if let Some(callee) = collecting.collect::<Vec<_>>().first() {
-                self.collect(line, callee, true);
-            }
-            if let [id] = candidates[..]
-                && value.ty == Type::Unknown
-            {
-                let output = self.program.functions[id.0].output.with(&[]);
-                value = self.value(output, value.bears);
-            }
-            return value;
+            return self.call_one_of(&candidates, value, line);
         }
         let explicit = call.turbofish.as_ref().map(|_| &syn::PathArguments::None);
         all.insert(0, receiver);
         self.call_functions(&candidates, all, explicit, line)
+    }
+
+    /// A method on a receiver of unknown type was called as one of the standard library, with this value. It may also be
+    /// one of these.
+    fn call_one_of(
+        &mut self,
+        candidates: &[FunctionId],
+        value: Value<'p>,
+        line: usize,
+    ) -> Value<'p> {
+        let program = self.program;
+        let mut collecting = candidates.iter().filter(|id| self.summaries[id.0].reaches.is_some());
+        if let Some(id) = collecting.next() {
+            self.collect(line, &program.functions[id.0].name, true);
+        }
+        match candidates {
+            [id] if value.ty == Type::Unknown => {
+                self.value(program.functions[id.0].output.with(&[]), value.bears)
+            }
+            _ => value,
+        }
     }
 
     /// The receiver of a method. Some methods do not test whether the receiver is a failure: these leave the GC point
@@ -499,15 +507,20 @@ impl<'p> Evaluator<'p> {
             .bears;
         }
         self.call_unknown(&arguments, name, line);
-        let ty = match (of, name) {
-            (Some(ty), "new" | "from" | "with_capacity" | "default" | "empty") => ty,
-            (_, "from_ref" | "from_mut" | "identity") => first(),
-            (_, "once") => Type::iterator(first()),
-            (_, "empty") => Type::iterator(Type::Unknown),
-            (_, "successors") => Type::iterator(first().argument(0)),
-            _ => Type::Unknown,
-        };
-        self.value(ty, bears)
+        let first = arguments.first().map_or(Type::Unknown, |argument| argument.ty.clone());
+        self.value(type_of_foreign(of, name, first), bears)
+    }
+}
+
+/// The type of the answer of a library's function, whose first argument has the type `first`.
+fn type_of_foreign(of: Option<Type>, name: &str, first: Type) -> Type {
+    match (of, name) {
+        (Some(ty), "new" | "from" | "with_capacity" | "default" | "empty") => ty,
+        (_, "from_ref" | "from_mut" | "identity") => first,
+        (_, "once") => Type::iterator(first),
+        (_, "empty") => Type::iterator(Type::Unknown),
+        (_, "successors") => Type::iterator(first.argument(0)),
+        _ => Type::Unknown,
     }
 }
 
