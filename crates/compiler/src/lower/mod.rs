@@ -73,11 +73,16 @@ impl Backend {
         })
     }
 
-    /// The unit as text of Cranelift's representation, for tests.
-    pub fn text(&mut self, unit: &Unit, residence: &Residence, facts: &dyn Facts) -> String {
+    /// The unit in Cranelift's representation, with the exits and native sites that it refers to, for tests.
+    pub fn translated(
+        &mut self,
+        unit: &Unit,
+        residence: &Residence,
+        facts: &dyn Facts,
+    ) -> (ir::Function, Vec<Exit>, Vec<NativeSite>) {
         self.context.clear();
-        self.translate(unit, residence, facts);
-        self.context.func.display().to_string()
+        let (exits, native_sites) = self.translate(unit, residence, facts);
+        (self.context.func.clone(), exits, native_sites)
     }
 
     fn translate(

@@ -15,12 +15,13 @@ use squall_compiler::lower::Backend;
 use squall_compiler::passes::residence::residence;
 use squall_compiler::{PASSES, words};
 
+use crate::clif::Lowered;
 use crate::evaluator::{Compiled, PAIR, TRIPLE};
 use crate::generator::{self, FUNCTIONS};
-use crate::machine::Machine;
+use crate::machine::{Code, Machine};
 use crate::world::World;
 
-const PROGRAMS: u64 = 40;
+const PROGRAMS: u64 = 100;
 
 /// The chaos of each run: every how many guards one leaves its unit though it holds.
 const CHAOS: [usize; 4] = [0, 1, 3, 7];
@@ -125,10 +126,10 @@ fn check(seed: u64) {
     for limits in [Limits::NONE, Limits::default()] {
         world.hot = limits != Limits::NONE;
         let functions = 0..FUNCTIONS;
-        let units: Vec<Vec<Compiled>> =
+        let units: Vec<Vec<Code>> =
             functions.map(|function| stages_of(&world, function, limits, &mut backend)).collect();
         for stage in 0..units[0].len() {
-            let units: Vec<Compiled> = units.iter().map(|stages| stages[stage].clone()).collect();
+            let units: Vec<Code> = units.iter().map(|stages| stages[stage].clone()).collect();
             for (input, chaos) in (0..INPUTS).flat_map(|input| CHAOS.map(|chaos| (input, chaos))) {
                 let mut machine = Machine::new(&mut world, false);
                 machine.chaos = chaos;
@@ -147,24 +148,26 @@ fn check(seed: u64) {
     }
 }
 
-/// The unit of a function after the builder, after each pass, and after `residence`.
-fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend) -> Vec<Compiled> {
+/// The unit of a function after the builder, after each pass, after `residence`, and after the lowering.
+fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend) -> Vec<Code> {
     let request = Request::function(FunctionRef(function));
     let mut unit = build_with(world, &request, limits).expect("it can be built");
-    let mut stages = vec![Compiled(Rc::new((unit.clone(), None)))];
+    let mut stages = vec![Code::Unit(Compiled(Rc::new((unit.clone(), None))))];
     for pass in PASSES {
         let before = unit.to_string();
         (pass.run)(&mut unit);
         if let Err(errors) = verify(&unit) {
             panic!("{} breaks the unit: {errors:#?}\nbefore:\n{before}\nafter:\n{unit}", pass.name);
         }
-        stages.push(Compiled(Rc::new((unit.clone(), None))));
+        stages.push(Code::Unit(Compiled(Rc::new((unit.clone(), None)))));
     }
     let mut resident: Unit = unit.clone();
     let exits = residence(&mut resident);
     let exits = exits.unwrap_or_else(|value| panic!("{value:?} has no place\n{unit}"));
     let code = backend.lower(&resident, &exits, world, &request);
     code.unwrap_or_else(|error| panic!("{error}\n{resident}"));
-    stages.push(Compiled(Rc::new((resident, Some(exits)))));
+    let (function, table, native_sites) = backend.translated(&resident, &exits, world);
+    stages.push(Code::Unit(Compiled(Rc::new((resident, Some(exits))))));
+    stages.push(Code::Lowered(Rc::new(Lowered { function, exits: table, native_sites })));
     stages
 }

@@ -123,7 +123,7 @@ fn apply(
         "clif" => {
             let exits = residence(unit).expect("each value has a place");
             let mut backend = Backend::new().expect("this machine has a backend");
-            *result = Some(backend.text(unit, &exits, world));
+            *result = Some(backend.translated(unit, &exits, world).0.display().to_string());
         }
         "code" => *result = Some(code(unit, world, request)),
         name => {

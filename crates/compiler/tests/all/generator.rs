@@ -1,7 +1,7 @@
 //! Programs for the differential test: random, but terminating, functions in the text form of bytecode.
 //!
-//! Registers `r0` to `r2` are arguments: objects, mostly. `r3` to `r6` are variables: mostly small integers, but also
-//! doubles, objects and arrays, so that sites see several kinds. All are in the array that a function may answer, so
+//! Registers `r0` to `r2` are arguments: objects, mostly. `r3` and `r4` are variables of all kinds, so that sites see
+//! several of them, `r5` and `r6` mostly small integers. All are in the array that a function may answer, so
 //! nothing is computed in vain. Loops are counted; calls go to functions with a higher number only.
 
 use std::fmt::Write;
@@ -32,6 +32,8 @@ const BLOCKS: u32 = 2;
 
 /// Registers of variables; the last ones are for the generator.
 const VARIABLES: u64 = 7;
+/// From here on they are for integers.
+const INTEGERS: u64 = 5;
 const WINDOW: u32 = 15;
 
 /// A program, whose function 0 takes a pair, a triple, an array and an integer.
@@ -115,12 +117,34 @@ impl Function {
 
     /// A register to write: not those of the arguments, which stay objects.
     fn variable(&mut self) -> u64 {
-        3 + self.random.below(VARIABLES - 3)
+        // Few other values come to the registers for integers.
+        let most = if self.random.below(12) == 0 { VARIABLES } else { INTEGERS };
+        3 + self.random.below(most - 3)
+    }
+
+    /// Integers alone: a register for them, of which one operand may be a constant.
+    fn arithmetic(&mut self) {
+        let mut integer = || INTEGERS + self.random.below(VARIABLES - INTEGERS);
+        let (to, left, mut right) = (integer(), integer(), integer());
+        if self.random.below(2) == 0 {
+            let value = self.random.below(16) as i64 - 6;
+            match self.random.below(8) {
+                0 => self.line(format_args!("load_constant r9, {}", (1i64 << 60) - 7 - value)),
+                _ => self.line(format_args!("load_integer r9, {value}")),
+            }
+            right = 9;
+        }
+        let operator = self.random.pick(&["+", "+", "-", "*", "%", "%", "/", "&"]);
+        self.line(format_args!("send1 r{to}, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
+        if self.random.below(8) == 0 {
+            let other = self.variable();
+            self.line(format_args!("send1 r{other}, r{to}, r{right}, r{WINDOW}, \"<\""));
+        }
     }
 
     /// A register to read: mostly one with a number.
     fn operand(&mut self) -> u64 {
-        if self.random.below(6) == 0 { self.random.below(VARIABLES) } else { self.variable() }
+        if self.random.below(2) == 0 { self.random.below(VARIABLES) } else { self.variable() }
     }
 
     fn statements(&mut self, most: u64) {
@@ -130,7 +154,10 @@ impl Function {
     }
 
     fn statement(&mut self) {
-        match self.random.below(20) {
+        if self.random.below(3) == 0 {
+            return self.arithmetic();
+        }
+        match self.random.below(22) {
             0..5 => self.operator(),
             5..8 => self.slot(),
             8..10 => self.element(),
@@ -143,16 +170,25 @@ impl Function {
                 let (to, from) = (self.variable(), self.operand());
                 self.line(format_args!("move r{to}, r{from}"));
             }
-            _ => {
-                let (to, value) = (self.variable(), self.random.below(20) as i64 - 5);
-                self.line(format_args!("load_integer r{to}, {value}"));
-            }
+            _ => self.constant(),
+        }
+    }
+
+    /// A number of any kind, or nil.
+    fn constant(&mut self) {
+        let (to, value) = (self.variable(), self.random.below(24) as i64 - 12);
+        match self.random.below(8) {
+            0 => self.line(format_args!("load_constant r{to}, {}", (1i64 << 60) - 1 - value.abs())),
+            1 => self.line(format_args!("load_constant r{to}, {value}.25")),
+            2 => self.line(format_args!("load_special r{to}, nil")),
+            _ => self.line(format_args!("load_integer r{to}, {value}")),
         }
     }
 
     fn operator(&mut self) {
         let (to, left, right) = (self.variable(), self.operand(), self.operand());
-        let operator = self.random.pick(&["+", "-", "*", "+", "%", "/", "&", "<", "=", "=="]);
+        let operator =
+            self.random.pick(&["+", "-", "*", "+", "%", "%", "/", "/", "&", "<", "=", "=="]);
         self.line(format_args!("send1 r{to}, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
     }
 
@@ -194,9 +230,15 @@ impl Function {
     fn condition(&mut self) {
         let (left, right) = (self.operand(), self.operand());
         let (otherwise, bad, done) = (self.label(), self.label(), self.label());
-        let operator = self.random.pick(&["<", "=", "=="]);
-        self.line(format_args!("send1 r9, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
-        self.line(format_args!("branch_false r9, L{otherwise}, L{bad}"));
+        if self.random.below(3) == 0 {
+            let branch = self.random.pick(&["branch_nil", "branch_not_nil"]);
+            self.line(format_args!("move r9, r{left}"));
+            self.line(format_args!("{branch} r9, L{otherwise}, L{bad}"));
+        } else {
+            let operator = self.random.pick(&["<", "=", "=="]);
+            self.line(format_args!("send1 r9, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
+            self.line(format_args!("branch_false r9, L{otherwise}, L{bad}"));
+        }
         self.depth += 1;
         self.statements(3);
         self.line(format_args!("jump L{done}"));

@@ -4,6 +4,8 @@
 //! A pointer's word contains the number of the collections so far. So a word that the collector did not see is found at
 //! its first use.
 
+use std::rc::Rc;
+
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
@@ -13,6 +15,7 @@ use squall_compiler::ir::entities::FunctionRef;
 use squall_compiler::passes::fold;
 use squall_compiler::words::{self, layouts};
 
+use crate::clif::{self, Lowered};
 use crate::evaluator::{Compiled, Evaluation};
 use crate::world::World;
 
@@ -23,6 +26,13 @@ pub type Trap = String;
 pub struct Object {
     pub layout: u32,
     pub words: Vec<u64>,
+}
+
+/// What runs in place of a function's bytecode.
+#[derive(Clone)]
+pub enum Code {
+    Unit(Compiled),
+    Lowered(Rc<Lowered>),
 }
 
 /// An activation: what a walker of the stack would find.
@@ -44,7 +54,7 @@ pub struct Machine<'w> {
     pub roots: Vec<Vec<(usize, u64)>>,
     /// The number of collections.
     epoch: u64,
-    pub units: Vec<Option<Compiled>>,
+    pub units: Vec<Option<Code>>,
     /// Each guard that has this number, or a multiple, leaves its unit.
     pub chaos: usize,
     pub guards: usize,
@@ -55,7 +65,12 @@ pub struct Machine<'w> {
 
 /// Longer runs are given up.
 const MOST_STEPS: usize = 200_000;
-const STACK_WORDS: usize = 1 << 14;
+pub const STACK_WORDS: usize = 1 << 14;
+
+/// Where a pointer has the number of collections.
+pub const EPOCH_SHIFT: u32 = 40;
+/// Where a pointer has the index of its object: below is room for the object's words.
+pub const OBJECT_SHIFT: u32 = 16;
 
 impl<'w> Machine<'w> {
     /// A machine that records feedback, or one that runs units.
@@ -83,14 +98,14 @@ impl<'w> Machine<'w> {
     }
 
     fn pointer(&self, index: usize) -> u64 {
-        (self.epoch << 24 | index as u64) << words::TAG_BITS | words::TAG_POINTER
+        self.epoch << EPOCH_SHIFT | (index as u64) << OBJECT_SHIFT | words::TAG_POINTER
     }
 
     /// The index of the object that a word points to.
     pub fn object(&self, word: u64) -> usize {
         assert_eq!(word & words::TAG_MASK, words::TAG_POINTER, "{word:x} is no pointer");
-        assert_eq!(word >> 27, self.epoch, "the word is stale");
-        (word >> words::TAG_BITS & 0xFF_FFFF) as usize
+        assert_eq!(word >> EPOCH_SHIFT, self.epoch, "the word is stale");
+        (word >> OBJECT_SHIFT & 0xFF_FFFF) as usize
     }
 
     pub fn layout(&self, word: u64) -> u32 {
@@ -113,8 +128,8 @@ impl<'w> Machine<'w> {
         self.epoch += 1;
         let epoch = self.epoch;
         let moved = |word: u64| {
-            if word & words::TAG_MASK == words::TAG_POINTER && word >> 27 == old {
-                epoch << 27 | (word & ((1 << 27) - 1))
+            if word & words::TAG_MASK == words::TAG_POINTER && word >> EPOCH_SHIFT == old {
+                epoch << EPOCH_SHIFT | (word & ((1 << EPOCH_SHIFT) - 1))
             } else {
                 word
             }
@@ -131,7 +146,7 @@ impl<'w> Machine<'w> {
             for register in live.iter() {
                 let word = &mut self.stack[frame.base + register.index()];
                 if *word & words::TAG_MASK == words::TAG_POINTER {
-                    assert_eq!(*word >> 27, old, "{register} is stale in {frame:?}");
+                    assert_eq!(*word >> EPOCH_SHIFT, old, "{register} is stale in {frame:?}");
                 }
                 *word = moved(*word);
             }
@@ -146,8 +161,10 @@ impl<'w> Machine<'w> {
         self.frames.push(Frame { function, pc: 0, base, is_in: false });
         self.collect();
         self.frames.pop();
-        if let Some(unit) = self.units[function as usize].clone() {
-            return Evaluation::new(self, unit, base).run();
+        match self.units[function as usize].clone() {
+            Some(Code::Unit(unit)) => return Evaluation::new(self, unit, base).run(),
+            Some(Code::Lowered(lowered)) => return clif::run(self, &lowered, base),
+            None => {}
         }
         self.run(function, 0, base)
     }

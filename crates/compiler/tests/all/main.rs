@@ -1,5 +1,6 @@
 //! The compiler's tests, one binary: golden files, and the comparison of compiled units with the interpreted bytecode.
 
+mod clif;
 mod differential;
 mod evaluator;
 mod filetests;

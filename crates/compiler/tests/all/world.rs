@@ -193,22 +193,38 @@ impl Facts for World {
         MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0 }
     }
 
-    /// Addresses that tell apart in a listing.
+    /// Addresses that tell apart what they belong to: the uppermost four bits are the kind.
     fn address(&self, symbol: Symbol) -> u64 {
         let (base, offset) = match symbol {
             Symbol::Cell(_) => (1, 0),
-            Symbol::Function(function) => (2, u64::from(function.0)),
-            Symbol::Entries(function) => (3, u64::from(function.0)),
-            Symbol::Site(function, pc) => (4, u64::from(function.0) << 16 | u64::from(pc)),
-            Symbol::NativeSites(_) => (5, 0),
-            Symbol::Helper(Helper::Instruction(opcode)) => (7, u64::from(opcode)),
-            Symbol::Helper(helper) => (6, helper_number(helper)),
+            Symbol::Function(function) => (FUNCTION, u64::from(function.0)),
+            Symbol::Entries(function) => (ENTRIES, u64::from(function.0)),
+            Symbol::Site(function, pc) => (SITE, u64::from(function.0) << 16 | u64::from(pc)),
+            Symbol::NativeSites(_) => (NATIVE_SITES, 0),
+            Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),
+            Symbol::Helper(helper) => (HELPER, helper_number(helper)),
         };
-        base << 32 | offset << 6
+        base << KIND_SHIFT | offset << 6
     }
 }
 
-fn helper_number(helper: Helper) -> u64 {
+/// Where an address has its kind.
+pub const KIND_SHIFT: u32 = 60;
+/// Kinds of addresses.
+pub const FUNCTION: u64 = 2;
+/// See [`FUNCTION`].
+pub const ENTRIES: u64 = 3;
+/// See [`FUNCTION`].
+pub const SITE: u64 = 4;
+/// See [`FUNCTION`].
+pub const NATIVE_SITES: u64 = 5;
+/// See [`FUNCTION`].
+pub const HELPER: u64 = 6;
+/// See [`FUNCTION`].
+pub const INSTRUCTION: u64 = 7;
+
+/// The number of a helper in its address.
+pub fn helper_number(helper: Helper) -> u64 {
     match helper {
         Helper::Exit => 1,
         Helper::Enter => 2,

@@ -1,0 +1,393 @@
+//! Evaluates lowered units: Cranelift's representation, as far as the lowering uses it, on the machine's heap and stack.
+//!
+//! Addresses say what they lead to: the frame and the thread have kinds of their own beside those of `World`, and an
+//! object's address is its pointer's word. So an access that misses its object, and a pointer that missed a collection,
+//! are found. Activations are found as the runtime finds them: by the sites below the frames.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::types::{I8, I16, I32};
+use cranelift_codegen::ir::{
+    Block, BlockArg, BlockCall, Function, Inst, InstructionData, Opcode, Value,
+};
+use squall_bytecode::decode::Instruction;
+use squall_bytecode::instructions::Opcode as Bytecode;
+use squall_compiler::code::{Exit, NativeSite};
+use squall_compiler::facts::{Facts, Helper, Symbol};
+use squall_compiler::ir::entities::FunctionRef;
+use squall_compiler::words::{self, layouts};
+
+use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
+use crate::world::{ENTRIES, HELPER, INSTRUCTION, KIND_SHIFT, NATIVE_SITES, SITE, helper_number};
+
+/// A lowered unit with its tables.
+pub struct Lowered {
+    pub function: Function,
+    pub exits: Vec<Exit>,
+    pub native_sites: Vec<NativeSite>,
+}
+
+/// Kinds of addresses beside those of the world.
+const FRAME: u64 = 8;
+const THREAD: u64 = 9;
+const CODE: u64 = 10;
+
+/// The table of unlogged objects is so far from everything that its bytes are told by their size.
+const UNLOGGED: u64 = 11 << KIND_SHIFT;
+
+/// Runs a unit whose arguments are in the frame at this place of the stack.
+pub fn run(machine: &mut Machine<'_>, lowered: &Lowered, base: usize) -> Result<u64, Trap> {
+    let values = HashMap::new();
+    Evaluation { machine, lowered, base, values }.run()
+}
+
+struct Evaluation<'m, 'w, 'l> {
+    machine: &'m mut Machine<'w>,
+    lowered: &'l Lowered,
+    base: usize,
+    values: HashMap<Value, u64>,
+}
+
+enum Flow {
+    Next,
+    To(Block, Vec<u64>),
+    Left(Result<u64, Trap>),
+}
+
+impl Evaluation<'_, '_, '_> {
+    fn run(mut self) -> Result<u64, Trap> {
+        let layout = &self.lowered.function.layout;
+        let mut block = layout.entry_block().expect("a function has a first block");
+        let mut arguments = vec![FRAME << KIND_SHIFT | 8 * self.base as u64];
+        loop {
+            if self.machine.is_exhausted() {
+                return Err("too many steps".into());
+            }
+            let parameters = self.lowered.function.dfg.block_params(block);
+            self.values.extend(parameters.iter().copied().zip(arguments));
+            let mut next = None;
+            for inst in layout.block_insts(block) {
+                match self.step(inst) {
+                    Flow::Next => {}
+                    Flow::To(to, arguments) => next = Some((to, arguments)),
+                    Flow::Left(result) => return result,
+                }
+            }
+            (block, arguments) = next.expect("a block ends with a jump");
+        }
+    }
+
+    fn get(&self, value: Value) -> u64 {
+        self.values[&self.lowered.function.dfg.resolve_aliases(value)]
+    }
+
+    fn step(&mut self, inst: Inst) -> Flow {
+        let lowered = self.lowered;
+        let dfg = &lowered.function.dfg;
+        let arguments: Vec<u64> = dfg.inst_args(inst).iter().map(|&each| self.get(each)).collect();
+        let results = match dfg.insts[inst] {
+            InstructionData::Jump { destination, .. } => return self.go(destination),
+            InstructionData::Brif { blocks, .. } => return self.branch(arguments[0], blocks),
+            InstructionData::CallIndirect { opcode, .. } => {
+                let target = arguments[0];
+                if opcode == Opcode::ReturnCallIndirect {
+                    return Flow::Left(self.leave(target, &arguments[1..]));
+                }
+                match self.call(target, &arguments[1..]) {
+                    Ok(result) => vec![result],
+                    Err(trap) => return Flow::Left(Err(trap)),
+                }
+            }
+            InstructionData::MultiAry { opcode: Opcode::Return, .. } => {
+                return Flow::Left(Ok(arguments[0]));
+            }
+            InstructionData::Load { offset, .. } => {
+                let address = arguments[0].wrapping_add_signed(i64::from(i32::from(offset)));
+                vec![self.load(address, dfg.value_type(dfg.inst_results(inst)[0]).bytes())]
+            }
+            InstructionData::Store { offset, .. } => {
+                let address = arguments[1].wrapping_add_signed(i64::from(i32::from(offset)));
+                self.store(address, arguments[0]);
+                Vec::new()
+            }
+            ref data => compute(&lowered.function, inst, data, &arguments),
+        };
+        self.values.extend(dfg.inst_results(inst).iter().copied().zip(results));
+        Flow::Next
+    }
+
+    fn go(&mut self, call: BlockCall) -> Flow {
+        let pool = &self.lowered.function.dfg.value_lists;
+        let arguments = call.args(pool).map(|argument| match argument {
+            BlockArg::Value(value) => self.get(value),
+            _ => panic!("there are no exceptions"),
+        });
+        Flow::To(call.block(pool), arguments.collect())
+    }
+
+    /// A branch to an exit is a guard, which may leave though it holds.
+    fn branch(&mut self, condition: u64, blocks: [BlockCall; 2]) -> Flow {
+        let pool = &self.lowered.function.dfg.value_lists;
+        let exit = blocks.into_iter().find(|call| self.is_exit(call.block(pool)));
+        if let Some(exit) = exit
+            && self.machine.is_upset()
+        {
+            return self.go(exit);
+        }
+        self.go(blocks[usize::from(condition == 0)])
+    }
+
+    fn is_exit(&self, block: Block) -> bool {
+        let function = &self.lowered.function;
+        let last = function.layout.last_inst(block).expect("a block has an end");
+        let is_jump = function.dfg.insts[last].opcode() == Opcode::ReturnCallIndirect;
+        let target = || self.constant(function.dfg.inst_args(last)[0]);
+        is_jump && target() == HELPER << KIND_SHIFT | helper_number(Helper::Exit) << 6
+    }
+
+    /// The number that a value is.
+    fn constant(&self, value: Value) -> u64 {
+        let dfg = &self.lowered.function.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst();
+        match inst.map(|inst| dfg.insts[inst]) {
+            Some(InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64,
+            _ => 0,
+        }
+    }
+}
+
+/// Memory.
+impl Evaluation<'_, '_, '_> {
+    fn load(&mut self, address: u64, bytes: u32) -> u64 {
+        let offset = address & ((1 << KIND_SHIFT) - 1);
+        match (address >> KIND_SHIFT, bytes) {
+            (_, 1) => 0xFF,
+            (FRAME, _) => self.machine.stack[offset as usize / 8],
+            (THREAD, _) if offset == 16 => UNLOGGED,
+            (THREAD, _) => FRAME << KIND_SHIFT | 8 * STACK_WORDS as u64,
+            (ENTRIES, _) => CODE << KIND_SHIFT | offset,
+            (0, 4) => u64::from(self.object(address, 4).0),
+            (0, _) => self.load_word(address),
+            _ => panic!("nothing to load at {address:x}"),
+        }
+    }
+
+    /// The layout of the object at an address, its index, and the address within it.
+    fn object(&self, address: u64, least: u64) -> (u32, usize, u64) {
+        let offset = address & ((1 << OBJECT_SHIFT) - 1);
+        assert!(offset >= least, "an address before the object");
+        let epoch = address >> EPOCH_SHIFT << EPOCH_SHIFT;
+        let index = address >> OBJECT_SHIFT & 0xFF_FFFF;
+        let index = self.machine.object(epoch | index << OBJECT_SHIFT | words::TAG_POINTER);
+        (self.machine.heap[index].layout, index, offset)
+    }
+
+    fn load_word(&self, address: u64) -> u64 {
+        let (layout, index, offset) = self.object(address, 16);
+        let object = &self.machine.heap[index];
+        let has_length = layout & 7 == 1;
+        match (has_length, offset) {
+            (true, 16) => object.words.len() as u64,
+            (true, 24) if layout == layouts::BLOCK => {
+                let function = FunctionRef((object.words[0] >> words::TAG_BITS) as u32);
+                self.machine.world.address(Symbol::Function(function))
+            }
+            (true, _) => object.words[(offset as usize - 24) / 8],
+            (false, _) => object.words[(offset as usize - 16) / 8],
+        }
+    }
+
+    fn store(&mut self, address: u64, bits: u64) {
+        if address >> KIND_SHIFT == FRAME {
+            let offset = address & ((1 << KIND_SHIFT) - 1);
+            self.machine.stack[offset as usize / 8] = bits;
+            return;
+        }
+        let (layout, index, offset) = self.object(address, 16);
+        let first = if layout & 7 == 1 { 24 } else { 16 };
+        self.machine.heap[index].words[(offset as usize - first) / 8] = bits;
+    }
+}
+
+/// Calls and exits.
+impl Evaluation<'_, '_, '_> {
+    fn call(&mut self, target: u64, arguments: &[u64]) -> Result<u64, Trap> {
+        let number = target >> 6 & 0xFFFF;
+        let (kind, log) = (target >> KIND_SHIFT, helper_number(Helper::Log));
+        if (kind, number) == (HELPER, log) {
+            self.machine.object(arguments[0]);
+            return Ok(0);
+        }
+        let base = self.index(arguments[0]);
+        let site = match kind {
+            CODE => self.machine.stack[base - 1],
+            _ => arguments[1],
+        };
+        assert_eq!(site >> KIND_SHIFT, NATIVE_SITES, "no native site");
+        let site = self.lowered.native_sites[(site >> 6 & 0xFFFF) as usize];
+        let instruction = self.decode(site.function, site.pc);
+        let window = instruction.window().map_or(0, |window| window.index());
+        let innermost = if kind == INSTRUCTION { base } else { base - window };
+        let chain = self.chain(site.function, site.pc, innermost, true);
+        let depth = self.machine.frames.len();
+        self.machine.frames.extend(&chain);
+        let result = match kind {
+            CODE => self.machine.call(number as u32, base),
+            INSTRUCTION => self.execute(instruction, innermost, number),
+            _ => self.machine.send_from_window(operands(&instruction)),
+        };
+        self.machine.frames.truncate(depth);
+        result
+    }
+
+    fn execute(&mut self, instruction: Instruction, base: usize, opcode: u64) -> Result<u64, Trap> {
+        assert_eq!(instruction.opcode as u64, opcode);
+        let jumped = self.machine.execute_here()?;
+        if matches!(instruction.opcode, Bytecode::Unbox | Bytecode::ConvertExact | Bytecode::MapGet)
+        {
+            return Ok(u64::from(jumped));
+        }
+        let defined = instruction.effects().defines;
+        Ok(defined.map_or(0, |register| self.machine.stack[base + register.index()]))
+    }
+
+    /// The place in the stack of an address in the frame.
+    fn index(&self, address: u64) -> usize {
+        assert_eq!(address >> KIND_SHIFT, FRAME, "{address:x} is no frame");
+        (address & ((1 << KIND_SHIFT) - 1)) as usize / 8
+    }
+
+    fn decode(&self, function: FunctionRef, pc: u32) -> Instruction {
+        let code = &self.machine.world.function(function).code;
+        Instruction::decode(code, pc as usize).expect("verified code")
+    }
+
+    /// The activations from the unit's own to an inner one, by the sites below their frames.
+    fn chain(&self, function: FunctionRef, pc: u32, base: usize, is_in: bool) -> Vec<Frame> {
+        let mut chain = vec![Frame { function: function.0, pc: pc as usize, base, is_in }];
+        let mut base = base;
+        while base != self.base {
+            let site = self.machine.stack[base - 1];
+            assert_eq!(site >> KIND_SHIFT, SITE, "no site below {base}");
+            let function = FunctionRef((site >> 22 & 0xFFFF) as u32);
+            let pc = (site >> 6 & 0xFFFF) as u32;
+            base -= self.decode(function, pc).window().expect("a call has a window").index();
+            chain.push(Frame { function: function.0, pc: pc as usize, base, is_in: true });
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Jumps to a stub.
+    fn leave(&mut self, target: u64, arguments: &[u64]) -> Result<u64, Trap> {
+        let exit = HELPER << KIND_SHIFT | helper_number(Helper::Exit) << 6;
+        assert_eq!(target, exit, "the frame fits");
+        self.machine.exits += 1;
+        let base = self.index(arguments[0]);
+        let exit = self.lowered.exits[arguments[1] as usize];
+        let innermost = base + exit.offset as usize;
+        let chain = self.chain(exit.function, exit.pc, innermost, false);
+        assert_eq!(chain.len(), exit.depth as usize + 1);
+        self.machine.resume(&chain)
+    }
+}
+
+/// How many words a message has in its window.
+fn operands(instruction: &Instruction) -> usize {
+    match instruction.opcode {
+        Bytecode::Send0 => 1,
+        Bytecode::Send1 => 2,
+        Bytecode::Send2 => 3,
+        _ => instruction.count().unwrap_or(0),
+    }
+}
+
+/// The results of an instruction without effect.
+fn compute(function: &Function, inst: Inst, data: &InstructionData, arguments: &[u64]) -> Vec<u64> {
+    let dfg = &function.dfg;
+    let kind = dfg.value_type(dfg.inst_results(inst)[0]);
+    let first = arguments.first().copied().unwrap_or(0);
+    let second = arguments.get(1).copied().unwrap_or(0);
+    let (x, y) = (first as i64, second as i64);
+    let (f, g) = (f64::from_bits(first), f64::from_bits(second));
+    let overflowing = |(value, overflows): (i64, bool)| vec![value as u64, u64::from(overflows)];
+    let result = match (data.opcode(), data) {
+        (_, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64,
+        (_, InstructionData::UnaryIeee64 { imm, .. }) => imm.bits(),
+        (_, InstructionData::IntCompare { cond, .. }) => {
+            // Narrow values are kept zero-extended, and compared for equality only.
+            u64::from(compares(*cond, x, y))
+        }
+        (_, InstructionData::FloatCompare { cond, .. }) => u64::from(match cond {
+            FloatCC::Equal => f == g,
+            FloatCC::NotEqual => f != g,
+            FloatCC::LessThan => f < g,
+            FloatCC::LessThanOrEqual => f <= g,
+            FloatCC::GreaterThan => f > g,
+            FloatCC::GreaterThanOrEqual => f >= g,
+            other => panic!("no {other} here"),
+        }),
+        (Opcode::GetPinnedReg, _) => THREAD << KIND_SHIFT,
+        (Opcode::Iadd, _) => x.wrapping_add(y) as u64,
+        (Opcode::Isub, _) => x.wrapping_sub(y) as u64,
+        (Opcode::Imul, _) => x.wrapping_mul(y) as u64,
+        (Opcode::Sdiv, _) => (x / y) as u64,
+        (Opcode::Srem, _) => (x % y) as u64,
+        (Opcode::SaddOverflow, _) => return overflowing(x.overflowing_add(y)),
+        (Opcode::SsubOverflow, _) => return overflowing(x.overflowing_sub(y)),
+        (Opcode::SmulOverflow, _) => return overflowing(x.overflowing_mul(y)),
+        (Opcode::Band, _) => first & second,
+        (Opcode::Bor, _) => first | second,
+        (Opcode::Bxor, _) => first ^ second,
+        (Opcode::Ishl, _) => first << (second & 63),
+        (Opcode::Ushr, _) => first >> (second & 63),
+        (Opcode::Sshr, _) => (x >> (second & 63)) as u64,
+        (Opcode::Rotl, _) => first.rotate_left(second as u32),
+        (Opcode::Rotr, _) => first.rotate_right(second as u32),
+        (Opcode::Select, _) => {
+            if first != 0 {
+                second
+            } else {
+                arguments[2]
+            }
+        }
+        (Opcode::Uextend | Opcode::Bitcast, _) => first,
+        (Opcode::Sextend, _) => match dfg.value_type(dfg.inst_args(inst)[0]) {
+            I8 => i64::from(first as i8) as u64,
+            I16 => i64::from(first as i16) as u64,
+            _ => i64::from(first as i32) as u64,
+        },
+        (Opcode::Ireduce, _) => match kind {
+            I8 => first & 0xFF,
+            I16 => first & 0xFFFF,
+            I32 => first & 0xFFFF_FFFF,
+            other => panic!("no {other} here"),
+        },
+        (Opcode::FcvtFromSint, _) => (x as f64).to_bits(),
+        (Opcode::Fadd, _) => (f + g).to_bits(),
+        (Opcode::Fsub, _) => (f - g).to_bits(),
+        (Opcode::Fmul, _) => (f * g).to_bits(),
+        (Opcode::Fdiv, _) => (f / g).to_bits(),
+        (Opcode::Fneg, _) => (-f).to_bits(),
+        (Opcode::Sqrt, _) => f.sqrt().to_bits(),
+        (opcode, _) => panic!("no {opcode} here"),
+    };
+    // A Boolean is one bit in a byte, and `bxor` leaves it so.
+    vec![if kind == I8 { result & 0xFF } else { result }]
+}
+
+fn compares(condition: IntCC, x: i64, y: i64) -> bool {
+    match condition {
+        IntCC::Equal => x == y,
+        IntCC::NotEqual => x != y,
+        IntCC::SignedLessThan => x < y,
+        IntCC::SignedLessThanOrEqual => x <= y,
+        IntCC::SignedGreaterThan => x > y,
+        IntCC::SignedGreaterThanOrEqual => x >= y,
+        IntCC::UnsignedLessThan => (x as u64) < y as u64,
+        IntCC::UnsignedLessThanOrEqual => x as u64 <= y as u64,
+        IntCC::UnsignedGreaterThan => x as u64 > y as u64,
+        IntCC::UnsignedGreaterThanOrEqual => x as u64 >= y as u64,
+    }
+}
