@@ -59,7 +59,7 @@ impl Evaluation<'_, '_, '_> {
     fn run(mut self) -> Result<u64, Trap> {
         let layout = &self.lowered.function.layout;
         let mut block = layout.entry_block().expect("a function has a first block");
-        let mut arguments = vec![FRAME << KIND_SHIFT | 8 * self.base as u64];
+        let mut arguments = vec![(FRAME << KIND_SHIFT) | (8 * self.base as u64)];
         loop {
             if self.machine.is_exhausted() {
                 return Err("too many steps".into());
@@ -165,7 +165,7 @@ impl Evaluation<'_, '_, '_> {
             (_, 1) => 0xFF,
             (FRAME, _) => self.machine.stack[offset as usize / 8],
             (THREAD, _) if offset == 16 => UNLOGGED,
-            (THREAD, _) => FRAME << KIND_SHIFT | 8 * STACK_WORDS as u64,
+            (THREAD, _) => (FRAME << KIND_SHIFT) | (8 * STACK_WORDS as u64),
             (ENTRIES, _) => CODE << KIND_SHIFT | offset,
             (0, 4) => u64::from(self.object(address, 4).0),
             (0, _) => self.load_word(address),

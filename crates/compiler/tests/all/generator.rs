@@ -34,7 +34,9 @@ const BLOCKS: u32 = 2;
 const VARIABLES: u64 = 7;
 /// From here on they are for integers.
 const INTEGERS: u64 = 5;
-const WINDOW: u32 = 15;
+/// Typed registers: three `i64`, two `i32`, a `u8`, two `f64`, a `bool`.
+const TYPED: &str = "i64*3, i32*2, u8, f64*2, bool";
+const WINDOW: u32 = 25;
 
 /// A program, whose function 0 takes a pair, a triple, an array and an integer.
 pub fn program(seed: u64) -> String {
@@ -87,7 +89,14 @@ impl Function {
             arguments(index) - 1
         )
         .expect("a string takes everything");
-        self.line(format_args!("registers any*20"));
+        self.line(format_args!("registers any*14, {TYPED}, any*8"));
+        for (register, kind) in (14..).zip(["i64", "i64", "i64", "i32", "i32", "u8", "f64", "f64"])
+        {
+            let value = self.random.below(9);
+            let fraction = if kind == "f64" { ".5" } else { "" };
+            self.line(format_args!("load_raw r{register}, {kind} {value}{fraction}"));
+        }
+        self.line(format_args!("load_raw r22, bool true"));
         for register in arguments(index)..12 {
             let value = self.random.below(9) as i64 - 2;
             match self.random.below(9) {
@@ -102,10 +111,11 @@ impl Function {
             self.line(format_args!("load_captured r6, 1"));
         }
         self.statements(if index == 0 { 24 } else { 8 });
-        self.line(format_args!("make_array r8, {VARIABLES}"));
+        self.line(format_args!("make_array r8, {}", VARIABLES + 6));
         for register in 0..VARIABLES {
             self.line(format_args!("store_element r8, r{register}, {register}"));
         }
+        self.observe_typed();
         if self.random.below(3) == 0 || index == 0 {
             self.line(format_args!("return r8"));
         } else {
@@ -154,8 +164,10 @@ impl Function {
     }
 
     fn statement(&mut self) {
-        if self.random.below(3) == 0 {
-            return self.arithmetic();
+        match self.random.below(5) {
+            0 | 1 => return self.arithmetic(),
+            2 => return self.typed(),
+            _ => {}
         }
         match self.random.below(22) {
             0..5 => self.operator(),
@@ -172,6 +184,87 @@ impl Function {
             }
             _ => self.constant(),
         }
+    }
+
+    /// Puts what typed registers hold into the array.
+    fn observe_typed(&mut self) {
+        let parts =
+            ["box r9, r17", "box r9, r18", "box r9, r19", "convert r17, r14", "convert r17, r15"];
+        for (index, part) in (VARIABLES..).zip(parts) {
+            self.line(format_args!("{part}"));
+            if part.starts_with("convert") {
+                self.line(format_args!("box r9, r17"));
+            }
+            self.line(format_args!("store_element r8, r9, {index}"));
+        }
+        self.line(format_args!("lt r22, r20, r21"));
+        self.line(format_args!("box r9, r22"));
+        self.line(format_args!("store_element r8, r9, {}", VARIABLES + 5));
+    }
+
+    /// Typed registers, and conversions to and from words.
+    fn typed(&mut self) {
+        let (first, count) = [(14, 3), (17, 2), (19, 1), (20, 2)][self.random.below(4) as usize];
+        let [to, left, right] = std::array::from_fn(|_| first + self.random.below(count));
+        let is_double = first == 20;
+        let integers = ["add", "sub", "mul", "and", "or", "xor", "shl", "shr", "neg", "not"];
+        let all = if is_double { &integers[..3] } else { &integers };
+        match self.random.below(8) {
+            0..4 => match self.random.pick(all) {
+                unary @ ("neg" | "not") => self.line(format_args!("{unary} r{to}, r{left}")),
+                binary => self.line(format_args!("{binary} r{to}, r{left}, r{right}")),
+            },
+            4 => self.typed_branch(left, right),
+            5 => {
+                let (to, from) = self.conversion();
+                self.line(format_args!("convert r{to}, r{from}"));
+            }
+            6 => {
+                let (done, from) = (self.label(), self.operand());
+                self.line(format_args!("unbox r14, r{from}, L{done}"));
+                self.line(format_args!("add r15, r14, r16"));
+                self.text += &format!("L{done}:\n");
+                // It has a value on both ways from here on.
+                self.line(format_args!("load_raw r14, i64 3"));
+            }
+            _ => {
+                let (to, from) = (self.variable(), 17 + self.random.below(3));
+                self.line(format_args!("box r{to}, r{from}"));
+                self.line(format_args!("box r4, r22"));
+            }
+        }
+    }
+
+    fn conversion(&mut self) -> (u64, u64) {
+        let to = 14 + self.random.below(8);
+        // Doubles are not converted to integers here: the machine has no rule for it.
+        let from = 14 + self.random.below(6);
+        (to, from)
+    }
+
+    fn typed_branch(&mut self, left: u64, right: u64) {
+        let comparison = self.random.pick(&["lt", "le", "eq", "ne"]);
+        let comparison = if left >= 20 { "lt" } else { comparison };
+        self.line(format_args!("{comparison} r22, r{left}, r{right}"));
+        let (head, done) = (self.label(), self.label());
+        match self.random.below(2) {
+            0 => {
+                let jump = self.random.pick(&["jump_if", "jump_unless"]);
+                self.line(format_args!("{jump} r22, L{done}"));
+                self.line(format_args!("xor r14, r15, r16"));
+            }
+            _ => {
+                self.line(format_args!("load_raw r14, i64 0"));
+                self.line(format_args!("load_raw r15, i64 {}", 1 + right % 3));
+                self.text += &format!("L{head}:\n");
+                self.line(format_args!("add r14, r14, r15"));
+                self.line(format_args!("mul r17, r17, r18"));
+                self.line(format_args!("load_raw r16, i64 {}", 2 + left));
+                self.line(format_args!("lt r22, r14, r16"));
+                self.line(format_args!("loop_if r22, L{head}"));
+            }
+        }
+        self.text += &format!("L{done}:\n");
     }
 
     /// A number of any kind, or nil.

@@ -321,7 +321,13 @@ impl<'w> Machine<'w> {
                 self.heap[object].words[Field::X.extract(words_of) as usize] = value;
             }
             Box => {
-                let value = words::integer_word(self.get(register(b)) as i64);
+                let function = self.top().function as usize;
+                let kind = self.world.module.functions[function].registers[register(b).index()];
+                let bits = self.get(register(b));
+                let value = match kind {
+                    RegisterType::Bool => Some(words::boolean_word(bits != 0)),
+                    _ => words::integer_word(bits as i64),
+                };
                 self.collect_in(instruction);
                 self.set(register(a), value.ok_or("a large integer")?);
             }
@@ -610,6 +616,17 @@ impl Machine<'_> {
             (Multiply, ..) => wrap(x.wrapping_mul(y)),
             (Divide, ..) if y != 0 => wrap(x.wrapping_div(y)),
             (Remainder, ..) if y != 0 => wrap(x.wrapping_rem(y)),
+            (Negate, RegisterType::F64, _) => (-f).to_bits(),
+            (Negate, ..) => wrap(x.wrapping_neg()),
+            (Not, RegisterType::Bool, _) => left ^ 1,
+            (Not, ..) => wrap(!x),
+            (ShiftLeft, ..) => wrap(x << (right % u64::from(target.bits()))),
+            (ShiftRight, ..) => {
+                let distance = right % u64::from(target.bits());
+                let shifted =
+                    if target.is_signed() { x >> distance } else { (left >> distance) as i64 };
+                wrap(shifted)
+            }
             (And, ..) => (x & y) as u64,
             (Or, ..) => (x | y) as u64,
             (Xor, ..) => (x ^ y) as u64,
