@@ -71,7 +71,8 @@ operators! {
 impl Arithmetic for Add {
     #[inline(always)]
     fn integers(self, left: i64, right: i64) -> Option<Word> {
-        left.checked_add(right).map(|sum| Word::from_bits(sum as u64))
+        // SAFETY: the bits have the tag of small integers, as those of both operands have.
+        left.checked_add(right).map(|sum| unsafe { Word::from_bits(sum as u64) })
     }
 
     #[inline(always)]
@@ -83,7 +84,8 @@ impl Arithmetic for Add {
 impl Arithmetic for Subtract {
     #[inline(always)]
     fn integers(self, left: i64, right: i64) -> Option<Word> {
-        left.checked_sub(right).map(|difference| Word::from_bits(difference as u64))
+        // SAFETY: the bits have the tag of small integers, as those of both operands have.
+        left.checked_sub(right).map(|difference| unsafe { Word::from_bits(difference as u64) })
     }
 
     #[inline(always)]
@@ -95,7 +97,9 @@ impl Arithmetic for Subtract {
 impl Arithmetic for Multiply {
     #[inline(always)]
     fn integers(self, left: i64, right: i64) -> Option<Word> {
-        (left >> TAG_BITS).checked_mul(right).map(|product| Word::from_bits(product as u64))
+        let product = (left >> TAG_BITS).checked_mul(right);
+        // SAFETY: a multiple of the bits of a small integer has its tag.
+        product.map(|product| unsafe { Word::from_bits(product as u64) })
     }
 
     #[inline(always)]
@@ -140,7 +144,8 @@ impl Arithmetic for Modulo {
         let remainder = left % right;
         let adjusted =
             if remainder != 0 && (remainder ^ right) < 0 { remainder + right } else { remainder };
-        Some(Word::from_bits(adjusted as u64))
+        // SAFETY: the bits have the tag of small integers, as those of both operands have.
+        Some(unsafe { Word::from_bits(adjusted as u64) })
     }
 
     #[inline(always)]
@@ -152,7 +157,8 @@ impl Arithmetic for Modulo {
 impl Arithmetic for BitAnd {
     #[inline(always)]
     fn integers(self, left: i64, right: i64) -> Option<Word> {
-        Some(Word::from_bits((left & right) as u64))
+        // SAFETY: the bits have the tag of small integers, as those of both operands have.
+        Some(unsafe { Word::from_bits((left & right) as u64) })
     }
 
     #[inline(always)]
@@ -262,7 +268,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             return Some(left == right);
         }
         let entry = self.site(self.word(1) & 0xFFFF).entry();
-        let layout = left.object_unchecked().layout();
+        // SAFETY: the word is a pointer.
+        let layout = unsafe { left.object_unchecked() }.layout();
         // Boxed numbers and far references are identical by contents: for them, the primitive compares.
         let known = entry.layout == layout
             && !matches!(layout, known::LARGE_INTEGER | known::BOXED_DOUBLE | known::FAR_REFERENCE)

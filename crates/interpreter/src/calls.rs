@@ -98,13 +98,19 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             Action::Method(function) => self.enter(site, function, window),
             Action::Primitive(primitive) => self.run_primitive(site, primitive, window),
             Action::LoadSlot(index) => {
-                let object = window.get(0).object_unchecked();
-                if let Some(value) = self.load(object, Slot(index as usize)) {
+                // SAFETY: an object with the entry's layout is a pointer, and has the entry's slot.
+                let loaded = unsafe {
+                    let object = window.get(0).object_unchecked();
+                    self.load(object, Slot(index as usize))
+                };
+                if let Some(value) = loaded {
                     self.complete(site, value);
                 }
             }
             Action::LoadConstantSlot(index) => {
-                let value = window.get(0).object_unchecked().slot(index as usize);
+                // SAFETY: as above.
+                let value =
+                    unsafe { window.get(0).object_unchecked().slot_unchecked(index as usize) };
                 self.complete(site, value);
             }
             Action::Answer(value) => self.complete(site, value),
@@ -176,14 +182,17 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(site_index(self.word(1)));
         let cached = site.slot_cache.load(Ordering::Relaxed);
         if receiver.is_pointer() {
-            let object = receiver.object_unchecked();
+            // SAFETY: the word is a pointer.
+            let object = unsafe { receiver.object_unchecked() };
             if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
                 let index = specialise::slot_index(cached);
                 if !GUARDED || specialise::is_constant_slot(cached) {
-                    self.set(a(word), object.slot(index));
+                    // SAFETY: objects with the cached layout have the cached slot.
+                    self.set(a(word), unsafe { object.slot_unchecked(index) });
                     return self.jump(2);
                 }
-                if let Some(value) = self.load(object, Slot(index)) {
+                // SAFETY: as above.
+                if let Some(value) = unsafe { self.load(object, Slot(index)) } {
                     self.set(a(word), value);
                     self.jump(2);
                 }
@@ -200,9 +209,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(site_index(self.word(1)));
         let cached = site.slot_cache.load(Ordering::Relaxed);
         if receiver.is_pointer() {
-            let object = receiver.object_unchecked();
+            // SAFETY: the word is a pointer.
+            let object = unsafe { receiver.object_unchecked() };
             if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
-                if self.store(object, Slot(specialise::slot_index(cached)), value) {
+                let slot = Slot(specialise::slot_index(cached));
+                // SAFETY: objects with the cached layout have the cached slot.
+                if unsafe { self.store(object, slot, value) } {
                     self.set(a(word), value);
                     self.jump(2);
                 }

@@ -56,7 +56,10 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn tuple_get(&mut self, word: u32) {
-        self.content(a(word), 1, |_, all| Ok(Word::from_bits(tuples::get(all, b(word), c(word)))));
+        self.content(a(word), 1, |_, all| {
+            // SAFETY: the destination has the type of the tuple's element (verifier), for which these are the bits.
+            Ok(unsafe { Word::from_bits(tuples::get(all, b(word), c(word))) })
+        });
     }
 
     #[inline(always)]
@@ -113,7 +116,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let storage = self.kind(a(word)).storage();
         match position(index, lists::length(list)) {
             Ok(place) => {
-                self.set_raw(a(word), lists::bits(list.object_unchecked(), place, storage));
+                // SAFETY: the register holds a list (verifier).
+                let object = unsafe { list.object_unchecked() };
+                self.set_raw(a(word), lists::bits(object, place, storage));
                 self.jump(1);
             }
             Err(failure) => self.fail(failure),
@@ -124,7 +129,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn list_set(&mut self, word: u32) {
         let (list, index, bits) = (self.get(a(word)), self.raw(b(word)), self.raw(c(word)));
         let storage = self.kind(c(word)).storage();
-        let object = list.object_unchecked();
+        // SAFETY: the register holds a list (verifier).
+        let object = unsafe { list.object_unchecked() };
         let is_easy = storage != Storage::Word && !lists::is_shared(object);
         if is_easy && index < lists::length(list) as u64 {
             lists::set_bits(self.thread, object, index as usize, storage, bits);
@@ -139,7 +145,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         if index >= lists::length(list) as u64 {
             return self.list_get(word);
         }
-        let bits = lists::bits(list.object_unchecked(), index as usize, Storage::Bits64);
+        // SAFETY: the register holds a list (verifier).
+        let object = unsafe { list.object_unchecked() };
+        let bits = lists::bits(object, index as usize, Storage::Bits64);
         self.set_raw(a(word), bits);
         self.jump(1);
     }
@@ -147,7 +155,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn list_set_64(&mut self, word: u32) {
         let (list, index, bits) = (self.get(a(word)), self.raw(b(word)), self.raw(c(word)));
-        let object = list.object_unchecked();
+        // SAFETY: the register holds a list (verifier).
+        let object = unsafe { list.object_unchecked() };
         if lists::is_shared(object) || index >= lists::length(list) as u64 {
             return self.list_set(word);
         }
@@ -210,7 +219,10 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             match maps::get(thread, registers, b(word), c(word)) {
                 Ok(None) => calls::jump_here(thread, otherwise),
                 Ok(Some(bits)) => {
-                    calls::complete_here(thread, a(word), 2, Ok(Word::from_bits(bits)));
+                    // SAFETY: the destination has the type of the map's values (verifier), for which these are the
+                    // bits.
+                    let content = unsafe { Word::from_bits(bits) };
+                    calls::complete_here(thread, a(word), 2, Ok(content));
                 }
                 Err(failure) => calls::fail_here(thread, failure),
             }
@@ -234,13 +246,17 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 
     #[inline(always)]
     pub(crate) fn map_key(&mut self, word: u32) {
-        self.content(a(word), 1, |_, all| maps::key_at(all, b(word), c(word)).map(Word::from_bits));
+        self.content(a(word), 1, |_, all| {
+            // SAFETY: the destination has the type of the map's keys (verifier), for which these are the bits.
+            maps::key_at(all, b(word), c(word)).map(|bits| unsafe { Word::from_bits(bits) })
+        });
     }
 
     #[inline(always)]
     pub(crate) fn map_value(&mut self, word: u32) {
         self.content(a(word), 1, |_, all| {
-            maps::value_at(all, b(word), c(word)).map(Word::from_bits)
+            // SAFETY: the destination has the type of the map's values (verifier), for which these are the bits.
+            maps::value_at(all, b(word), c(word)).map(|bits| unsafe { Word::from_bits(bits) })
         });
     }
 }

@@ -84,9 +84,11 @@ fn make_constant(thread: &mut Thread, index: usize) -> Result<(), Failure> {
 impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn load_captured(&mut self, word: u32) {
-        // The verifier has shown that register 0 is the closure and that it captures that many values.
-        let closure = self.get(0).object_unchecked();
-        let value = closure.element(block::FIRST_CAPTURED + bc(word));
+        // SAFETY: the verifier has shown that register 0 is the closure and that it captures that many values.
+        let value = unsafe {
+            let closure = self.get(0).object_unchecked();
+            closure.element_unchecked(block::FIRST_CAPTURED + bc(word))
+        };
         self.set(a(word), value);
         self.jump(1);
     }
@@ -103,7 +105,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     pub(crate) fn load_context(&mut self, word: u32) {
         match block::context(self.get(b(word)), c(word)) {
             Some(context) => {
-                self.set(a(word), context.element(c(word)));
+                // SAFETY: the context has a variable with this index.
+                self.set(a(word), unsafe { context.element_unchecked(c(word)) });
                 self.jump(1);
             }
             None => self.fail_with(self.get(b(word))),
@@ -115,7 +118,10 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         match block::context(self.get(a(word)), b(word)) {
             Some(context) => {
                 let value = self.get(c(word));
-                context.set_element(&mut self.thread.mutator, b(word), value);
+                // SAFETY: the context has a variable with this index.
+                unsafe {
+                    context.set_element_unchecked(&mut self.thread.mutator, b(word), value);
+                }
                 self.jump(1);
             }
             None => self.fail_with(self.get(a(word))),
@@ -165,7 +171,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn branch_nil<const JUMPS_ON: bool>(&mut self, word: u32) {
         let value = self.get(a(word));
-        if value.is_pointer() && value.object_unchecked().layout().has_custom_control() {
+        if value.as_object().is_some_and(|object| object.layout().has_custom_control()) {
             self.jump(self.word(1) as i32 as isize);
         } else if value.is_nil() == JUMPS_ON {
             self.jump(bc_signed(word));
@@ -196,7 +202,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let Some(next) = (counter.bits() as i64).checked_add(step * 8) else {
             return self.jump(2);
         };
-        self.set(a(word), Word::from_bits(next as u64));
+        // SAFETY: the bits have the tag of small integers, as the counter's have.
+        self.set(a(word), unsafe { Word::from_bits(next as u64) });
         let limit = limit.bits() as i64;
         if if step > 0 { next <= limit } else { next >= limit } {
             self.jump_and_poll(self.word(1) as i32 as isize);

@@ -97,7 +97,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// Writes the raw bits of a typed register.
     #[inline(always)]
     pub fn set_raw(&mut self, register: usize, bits: u64) {
-        self.set(register, Word::from_bits(bits));
+        // SAFETY: the bits go to a register whose type says that it is raw (verifier).
+        self.set(register, unsafe { Word::from_bits(bits) });
     }
 
     /// Goes to the word at a distance from this instruction's first.
@@ -129,16 +130,24 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     /// Reads a place of an object. `None` means that execution has moved elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// The object has the place.
     #[inline(always)]
-    pub fn load(&mut self, object: Object, place: impl Place) -> Option<Word> {
+    pub unsafe fn load(&mut self, object: Object, place: impl Place) -> Option<Word> {
         if !GUARDED {
-            return Some(place.load(object));
+            // SAFETY: as the caller promises.
+            return Some(unsafe { place.load(object) });
         }
-        if let Some(value) = access::try_load(self.thread, object, place, self.pc as usize) {
-            return Some(value);
+        // SAFETY: as the caller promises.
+        let value = unsafe { access::try_load(self.thread, object, place, self.pc as usize) };
+        if value.is_some() {
+            return value;
         }
         self.save();
-        let value = access::load(self.thread, object, place);
+        // SAFETY: as the caller promises; no access is a GC point.
+        let value = unsafe { access::load(self.thread, object, place) };
         if value.is_none() {
             self.reload();
         }
@@ -146,17 +155,24 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     }
 
     /// Writes a place of an object. False means that the store was not done and execution has moved elsewhere.
+    ///
+    /// # Safety
+    ///
+    /// The object has the place.
     #[inline(always)]
-    pub fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
+    pub unsafe fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
         if !GUARDED {
-            place.store(self.thread, object, value);
+            // SAFETY: as the caller promises.
+            unsafe { place.store(self.thread, object, value) };
             return true;
         }
-        if access::try_store(self.thread, object, place, value, self.pc as usize) {
+        // SAFETY: as the caller promises.
+        if unsafe { access::try_store(self.thread, object, place, value, self.pc as usize) } {
             return true;
         }
         self.save();
-        if access::store(self.thread, object, place, value) {
+        // SAFETY: as the caller promises; no access is a GC point.
+        if unsafe { access::store(self.thread, object, place, value) } {
             return true;
         }
         self.reload();

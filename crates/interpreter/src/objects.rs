@@ -114,12 +114,13 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         if let (Action::SlotIndex(index), Some(target)) = (entry.action, object.as_object())
             && target.layout() == entry.layout
         {
-            target.set_slot(&mut self.thread.mutator, index as usize, value);
+            // SAFETY: objects with the entry's layout have the entry's slot.
+            unsafe { target.set_slot_unchecked(&mut self.thread.mutator, index as usize, value) };
             return self.jump(2);
         }
         self.slowly(|thread| {
             let stored = slot_of(thread, site, object).map(|index| {
-                object.object_unchecked().set_slot(&mut thread.mutator, index, value);
+                object.object().set_slot(&mut thread.mutator, index, value);
                 object
             });
             calls::complete_here(thread, a(word), 2, stored);
@@ -139,9 +140,12 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     #[inline(always)]
     pub(crate) fn store_element(&mut self, word: u32) {
         let (array, value, index) = (self.get(a(word)), self.get(b(word)), self.word(1) as usize);
+        // SAFETY: an array has a length.
+        let has_place = |object: squall_heap::Object| index < unsafe { object.length_unchecked() };
         match array.as_object() {
-            Some(object) if object.layout() == known::ARRAY && index < object.length() => {
-                object.set_element(&mut self.thread.mutator, index, value);
+            Some(object) if object.layout() == known::ARRAY && has_place(object) => {
+                // SAFETY: the index is below the length.
+                unsafe { object.set_element_unchecked(&mut self.thread.mutator, index, value) };
                 self.jump(2);
             }
             _ => self.fail_with(array),
@@ -154,7 +158,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let (array, index) = (self.get(b(word)), self.get(c(word)));
         match element(array, index) {
             Some((object, index)) => {
-                if let Some(value) = self.load(object, Element(index)) {
+                // SAFETY: the index is below the length.
+                if let Some(value) = unsafe { self.load(object, Element(index)) } {
                     self.set(a(word), value);
                     self.jump(2);
                 }
@@ -170,7 +175,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         match element(array, index) {
             Some((object, index)) if object.layout() == known::ARRAY => {
                 let value = self.get((self.word(1) >> 16 & 0xFF) as usize);
-                if self.store(object, Element(index), value) {
+                // SAFETY: the index is below the length.
+                if unsafe { self.store(object, Element(index), value) } {
                     self.set(a(word), value);
                     self.jump(2);
                 }
@@ -206,7 +212,8 @@ fn element(array: Word, index: Word) -> Option<(squall_heap::Object, usize)> {
     }
     debug_assert!(layout.format() == Format::Array);
     let index = index.as_small_integer()?.wrapping_sub(1) as u64 as usize;
-    (index < object.length()).then_some((object, index))
+    // SAFETY: an array has a length.
+    (index < unsafe { object.length_unchecked() }).then_some((object, index))
 }
 
 /// The index of the slot that a site names, in an object.

@@ -186,8 +186,9 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.slowly(|thread| {
             let flushed = locks::signal_all(thread, bucket);
             // The number of strands is a small integer.
-            let count =
-                flushed.map(|count| Word::from_bits(count.as_small_integer().unwrap_or(0) as u64));
+            let count = flushed.map(|count| count.as_small_integer().unwrap_or(0));
+            // SAFETY: the destination is a register of integers (verifier), which takes raw bits.
+            let count = count.map(|count| unsafe { Word::from_bits(count as u64) });
             calls::complete_here(thread, a(word), 1, count);
         });
     }

@@ -96,7 +96,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             return self.box_defined(word);
         }
         self.slowly(|thread| {
-            let boxed = basic_to_word(thread, kind, bits);
+            // SAFETY: the verifier has shown that the register has this type; no GC point came between.
+            let boxed = unsafe { basic_to_word(thread, kind, bits) };
             calls::complete_here(thread, a(word), 1, boxed);
         });
     }
@@ -147,7 +148,8 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     fn defined_comparison(&mut self, word: u32, comparison: Comparison) {
         // SAFETY: the verifier has shown the register to be one of the function's.
         let kind = unsafe { *self.function().types.get_unchecked(b(word)) };
-        let order = compare_bits(kind, self.raw(b(word)), self.raw(c(word)));
+        // SAFETY: the verifier has shown that both registers have this type.
+        let order = unsafe { compare_bits(kind, self.raw(b(word)), self.raw(c(word))) };
         let holds = match comparison {
             Comparison::Equal => order.is_eq(),
             Comparison::NotEqual => order.is_ne(),

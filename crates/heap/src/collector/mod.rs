@@ -149,7 +149,8 @@ fn reference(object: Object) -> ObjectReference {
 }
 
 fn object(reference: ObjectReference) -> Object {
-    Object::from_address(reference.to_raw_address().as_usize())
+    // SAFETY: the collector's references are addresses of objects (`UNIFIED_OBJECT_REFERENCE_ADDRESS`).
+    unsafe { Object::from_address(reference.to_raw_address().as_usize()) }
 }
 
 fn from_usize(address: usize) -> Address {

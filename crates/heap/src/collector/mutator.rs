@@ -80,7 +80,8 @@ impl MutatorBinding {
         if address.is_zero() {
             return None;
         }
-        let object = Object::from_address(address.as_usize());
+        // SAFETY: this is new memory, and the caller initialises it.
+        let object = unsafe { Object::from_address(address.as_usize()) };
         memory_manager::post_alloc(mutator, reference(object), size, semantics);
         Some(object)
     }

@@ -39,7 +39,8 @@ impl mmtk::vm::ObjectModel<Binding> for ObjectModel {
         let source = object(from);
         let size = source.size();
         let address = context.alloc_copy(from, size, WORD_BYTES, 0, semantics);
-        let target = Object::from_address(address.as_usize());
+        // SAFETY: the collector has reserved the memory for the copy.
+        let target = unsafe { Object::from_address(address.as_usize()) };
         copy_words(source, target, size);
         let to = reference(target);
         context.post_copy(to, size, semantics);
@@ -63,7 +64,8 @@ impl mmtk::vm::ObjectModel<Binding> for ObjectModel {
     }
 
     fn get_reference_when_copied_to(_: ObjectReference, to: Address) -> ObjectReference {
-        reference(Object::from_address(to.as_usize()))
+        // SAFETY: the object was copied to this address.
+        reference(unsafe { Object::from_address(to.as_usize()) })
     }
 
     fn copy_to(_: ObjectReference, _: ObjectReference, _: Address) -> Address {

@@ -126,7 +126,8 @@ fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) -> usize {
     let layout = object.layout();
     let (first, count) = match layout.format() {
         Format::Slots => (FIRST_SLOT_OFFSET, layout.slot_count()),
-        Format::Array => (FIRST_ELEMENT_OFFSET, object.length()),
+        // SAFETY: an array has a length.
+        Format::Array => (FIRST_ELEMENT_OFFSET, unsafe { object.length_unchecked() }),
         Format::Bytes | Format::Raw => return object.size(),
         Format::WeakArray | Format::Ephemeron => {
             heap().weak.discover(object);

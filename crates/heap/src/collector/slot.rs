@@ -21,7 +21,8 @@ impl WordSlot {
 
     #[inline(always)]
     pub(super) fn word(self) -> Word {
-        Word::from_bits(self.atom().load(Ordering::Relaxed))
+        // SAFETY: the slot holds a word.
+        unsafe { Word::from_bits(self.atom().load(Ordering::Relaxed)) }
     }
 
     #[inline(always)]

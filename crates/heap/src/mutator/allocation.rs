@@ -21,7 +21,7 @@ impl Mutator {
     /// Allocates an object with slots, or an ephemeron, all nil. *GC point.*
     #[inline(always)]
     pub fn allocate_slots(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
-        debug_assert!(layout.format().has_slots());
+        assert!(layout.format().has_slots());
         let size = size_of_slots(layout.slot_count());
         let (object, class) = match self.bump(size) {
             Some(object) => (object, class),
@@ -29,7 +29,8 @@ impl Mutator {
         };
         object.initialize_header(layout, class);
         for index in 0..layout.slot_count() {
-            object.initialize_slot(index, Word::NIL);
+            // SAFETY: the memory is that of an object with this layout.
+            unsafe { object.initialize_slot_unchecked(index, Word::NIL) };
         }
         Some(object)
     }
@@ -37,7 +38,7 @@ impl Mutator {
     /// Allocates an object of raw words, all zero. *GC point.*
     #[inline(always)]
     pub fn allocate_raw(&mut self, layout: LayoutId, class: Word) -> Option<Object> {
-        debug_assert!(layout.format() == Format::Raw);
+        assert!(layout.format() == Format::Raw);
         let size = size_of_slots(layout.slot_count());
         let (object, class) = match self.bump(size) {
             Some(object) => (object, class),
@@ -68,7 +69,8 @@ impl Mutator {
         let fill = self.get(fill);
         self.truncate_roots(depth);
         let (object, class) = allocated?;
-        Some(make_array(object, layout, class, length, fill))
+        // SAFETY: the memory is new, and has this size.
+        Some(unsafe { make_array(object, layout, class, length, fill) })
     }
 
     /// Allocates an array if there is room in the window; the collector is not asked. No GC point.
@@ -80,12 +82,13 @@ impl Mutator {
         length: usize,
         fill: Word,
     ) -> Option<Object> {
-        debug_assert!(layout.format().has_elements());
+        assert!(layout.format().has_elements());
         if length > MAX_LENGTH {
             return None;
         }
         let object = self.bump_small(size_of_array(length))?;
-        Some(make_array(object, layout, class, length, fill))
+        // SAFETY: the memory is new, and has this size.
+        Some(unsafe { make_array(object, layout, class, length, fill) })
     }
 
     /// Allocates an object of `length` bytes, all zero. *GC point.*
@@ -96,7 +99,7 @@ impl Mutator {
         class: Word,
         length: usize,
     ) -> Option<Object> {
-        debug_assert!(layout.format() == Format::Bytes);
+        assert!(layout.format() == Format::Bytes);
         if length > MAX_LENGTH {
             return None;
         }
@@ -106,7 +109,8 @@ impl Mutator {
             None => self.allocate_slowly(size, class)?,
         };
         object.initialize_header(layout, class);
-        object.initialize_length(length);
+        // SAFETY: the memory is that of a byte object with this length.
+        unsafe { object.initialize_length(length) };
         Some(object)
     }
 
@@ -126,7 +130,8 @@ impl Mutator {
     fn bump(&mut self, size: usize) -> Option<Object> {
         let window = self.window.as_ptr();
         // SAFETY: the window is this mutator's, and the collector accesses it only while the mutator is away; or it is
-        // the empty window, which all threads read and no thread writes.
+        // the empty window, which all threads read and no thread writes. The memory taken is new, and the caller
+        // initialises it.
         unsafe {
             let start = (*window).cursor;
             let end = start + size;
@@ -218,10 +223,20 @@ impl Mutator {
 }
 
 /// Makes an array of new memory.
+///
+/// # Safety
+///
+/// The memory is [that](size_of_array) of an array of this length.
 #[inline(always)]
-fn make_array(object: Object, layout: LayoutId, class: Word, length: usize, fill: Word) -> Object {
+unsafe fn make_array(
+    object: Object,
+    layout: LayoutId,
+    class: Word,
+    length: usize,
+    fill: Word,
+) -> Object {
     object.initialize_header(layout, class);
-    object.initialize_length(length);
-    object.fill_new_elements(fill);
+    // SAFETY: as the caller promises.
+    unsafe { object.initialize_array(length, fill) };
     object
 }

@@ -7,7 +7,7 @@
 
 use super::Mutator;
 use crate::collector;
-use crate::representation::{CLASS_OFFSET, Object, Word};
+use crate::representation::{CLASS_OFFSET, Object, Word, offset_of_element, offset_of_slot};
 use std::sync::atomic::Ordering;
 
 /// The number of slots of large arrays that a mutator remembers one by one between two collections. After that it logs
@@ -25,18 +25,34 @@ pub(super) struct Remembered {
 impl Object {
     /// Replaces the class object.
     pub fn set_class(self, mutator: &mut Mutator, class: Word) {
-        self.store(CLASS_OFFSET, class);
+        // SAFETY: each object has a class.
+        unsafe { self.store(CLASS_OFFSET, class) };
         mutator.object_written(self, class);
     }
 
-    /// Stores into the slot `index`.
+    /// Stores into the slot `index`. Panics if the object has none.
     #[inline(always)]
     pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
-        self.store(self.slot_offset(index), value);
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.store(self.slot_offset(index), value) };
+        mutator.object_written(self, value);
+    }
+
+    /// Stores into the slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_slot) it.
+    #[inline(always)]
+    pub unsafe fn set_slot_unchecked(self, mutator: &mut Mutator, index: usize, value: Word) {
+        debug_assert!(self.has_slot(index));
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.store(offset_of_slot(index), value) };
         mutator.object_written(self, value);
     }
 
     /// Stores `new` into the slot `index` if the slot holds `current`. Otherwise answers the slot's word.
+    /// Panics if the object has no such slot.
     ///
     /// If several threads race to initialise a slot, one succeeds, and the others see all its earlier stores.
     #[inline]
@@ -47,31 +63,54 @@ impl Object {
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
-        self.exchange(self.slot_offset(index), current, new)?;
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.exchange(self.slot_offset(index), current, new) }?;
         mutator.object_written(self, new);
         Ok(())
     }
 
     /// Stores `new` at an offset if that place holds `current`; otherwise answers its word. The caller runs the
     /// barrier.
+    ///
+    /// # Safety
+    ///
+    /// A tagged word of the object is there.
     #[inline]
-    fn exchange(self, offset: usize, current: Word, new: Word) -> Result<(), Word> {
+    unsafe fn exchange(self, offset: usize, current: Word, new: Word) -> Result<(), Word> {
         let (current, new) = (current.bits(), new.bits());
+        // SAFETY: as the caller promises.
+        let atom = unsafe { self.atom(offset) };
         // The release pairs with the acquire of a later loser.
-        self.atom(offset)
-            .compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
-            .map(|_| ())
-            .map_err(Word::from_bits)
+        match atom.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            // SAFETY: the bits are those of a tagged word of a live object.
+            Err(bits) => Err(unsafe { Word::from_bits(bits) }),
+        }
+    }
+
+    /// Stores into the element `index`, counted from 0. Panics if the object has none.
+    #[inline(always)]
+    pub fn set_element(self, mutator: &mut Mutator, index: usize, value: Word) {
+        // SAFETY: the offset is that of an element.
+        unsafe { self.store(self.element_offset(index), value) };
+        mutator.element_written(self, index, value);
     }
 
     /// Stores into the element `index`, counted from 0.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_element) it.
     #[inline(always)]
-    pub fn set_element(self, mutator: &mut Mutator, index: usize, value: Word) {
-        self.store(self.element_offset(index), value);
+    pub unsafe fn set_element_unchecked(self, mutator: &mut Mutator, index: usize, value: Word) {
+        debug_assert!(self.has_element(index));
+        // SAFETY: the offset is that of an element.
+        unsafe { self.store(offset_of_element(index), value) };
         mutator.element_written(self, index, value);
     }
 
     /// Stores `new` into the element `index` if the element holds `current`. Otherwise answers the element's word.
+    /// Panics if the object has no such element.
     #[inline]
     pub fn compare_exchange_element(
         self,
@@ -80,13 +119,14 @@ impl Object {
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
-        self.exchange(self.element_offset(index), current, new)?;
+        // SAFETY: the offset is that of an element.
+        unsafe { self.exchange(self.element_offset(index), current, new) }?;
         mutator.element_written(self, index, new);
         Ok(())
     }
 
     /// Copies `count` elements of `source`, beginning at `from`, to the elements of this array that begin at `to`. The
-    /// two arrays may be the same, and the ranges may overlap.
+    /// two arrays may be the same, and the ranges may overlap. Panics if one of the arrays is too short.
     pub fn copy_elements(
         self,
         mutator: &mut Mutator,
@@ -95,8 +135,19 @@ impl Object {
         from: usize,
         count: usize,
     ) {
-        let copy =
-            |index| self.store(self.element_offset(to + index), source.element(from + index));
+        if count == 0 {
+            return;
+        }
+        // The last elements exist, and so do the ones before them.
+        let last = |start: usize| start.saturating_add(count - 1);
+        _ = (self.element_offset(last(to)), source.element_offset(last(from)));
+        let copy = |index| {
+            // SAFETY: both are offsets of elements.
+            unsafe {
+                let word = source.load(offset_of_element(from + index));
+                self.store(offset_of_element(to + index), word);
+            }
+        };
         if to <= from {
             (0..count).for_each(copy);
         } else {
@@ -126,7 +177,7 @@ impl Mutator {
     /// The barrier after stores of any values as `count` elements of `array`.
     #[inline]
     fn elements_written(&mut self, array: Object, index: usize, count: usize) {
-        if count > 0 && self.is_unlogged(array) {
+        if self.is_unlogged(array) {
             self.log_elements(array, index, count);
         }
     }

@@ -128,7 +128,7 @@ impl LayoutId {
         }
     }
 
-    /// The number of fixed slots, or raw words, of an instance.
+    /// The number of fixed slots, or raw words, of an instance; 0 for indexed formats.
     #[inline(always)]
     pub const fn slot_count(self) -> usize {
         (self.0 >> SLOTS_SHIFT & SLOTS_MASK) as usize

@@ -25,7 +25,8 @@
 //! an allocation, a safepoint, a native section, or a call that can reach one. Words that are needed afterwards go
 //! through a root. Two conditions make it sound that the accessors are safe functions: that discipline, which each
 //! thread accepts when it attaches to the heap ([`Heap::attach`](crate::Heap::attach) is `unsafe` for this reason), and
-//! indices in range, which callers establish and debug builds assert.
+//! indices in range, which the accessors check by the object's layout and length. The accessors whose names end in
+//! `_unchecked` do not check, and are `unsafe`: tiers use them where the layout or the length was compared just before.
 //!
 //! Stores into objects that may be old need a mutator, for the write barrier: they are in `mutator/barrier.rs`.
 
@@ -83,16 +84,15 @@ pub enum Flag {
 pub struct Object(NonZeroUsize);
 
 impl Object {
-    #[inline(always)]
-    pub(crate) fn from_word_bits(bits: u64) -> Object {
-        Object::from_address((bits - TAG_POINTER) as usize)
-    }
-
     /// The object whose header is at `address`.
+    ///
+    /// # Safety
+    ///
+    /// An object is there, or memory for one that the caller is about to initialise.
     #[inline(always)]
-    pub(crate) fn from_address(address: usize) -> Object {
+    pub(crate) unsafe fn from_address(address: usize) -> Object {
         debug_assert!(address != 0 && address.is_multiple_of(WORD_BYTES));
-        // SAFETY: no object is at address zero; callers pass addresses of objects only.
+        // SAFETY: no object is at address zero.
         Object(unsafe { NonZeroUsize::new_unchecked(address) })
     }
 
@@ -105,7 +105,8 @@ impl Object {
     /// The pointer to this object, as a word.
     #[inline(always)]
     pub fn word(self) -> Word {
-        Word::from_bits(self.address() as u64 | TAG_POINTER)
+        // SAFETY: these are the bits of a pointer to a live object, by the rooting discipline.
+        unsafe { Word::from_bits(self.address() as u64 | TAG_POINTER) }
     }
 
     /// How many bytes the object takes in memory, header and padding included.
@@ -116,8 +117,10 @@ impl Object {
             Format::Slots | Format::Raw | Format::Ephemeron | Format::Strand => {
                 size_of_slots(layout.slot_count())
             }
-            Format::Array | Format::WeakArray => size_of_array(self.length()),
-            Format::Bytes => size_of_bytes(self.length()),
+            // SAFETY: these formats have a length.
+            Format::Array | Format::WeakArray => size_of_array(unsafe { self.length_unchecked() }),
+            // SAFETY: as above.
+            Format::Bytes => size_of_bytes(unsafe { self.length_unchecked() }),
         }
     }
 }
@@ -151,7 +154,8 @@ impl Object {
     /// The class object.
     #[inline(always)]
     pub fn class(self) -> Word {
-        self.load(CLASS_OFFSET)
+        // SAFETY: each object has a class.
+        unsafe { self.load(CLASS_OFFSET) }
     }
 
     /// Whether `flag` is set.
@@ -212,8 +216,11 @@ impl Object {
     /// Writes the header of a new object.
     #[inline(always)]
     pub(crate) fn initialize_header(self, layout: LayoutId, class: Word) {
-        self.initialize(HEADER_OFFSET, u64::from(layout.bits()) << 32);
-        self.initialize(CLASS_OFFSET, class.bits());
+        // SAFETY: each object has these two words.
+        unsafe {
+            self.initialize(HEADER_OFFSET, u64::from(layout.bits()) << 32);
+            self.initialize(CLASS_OFFSET, class.bits());
+        }
     }
 }
 
@@ -256,113 +263,236 @@ pub fn number_of_hash(hash: u32) -> u32 {
 
 /// Slots, of `Format::Slots`, `Format::Ephemeron` and `Format::Strand`.
 impl Object {
-    /// The slot `index`.
+    /// The slot `index`. Panics if the object has none.
     #[inline(always)]
     pub fn slot(self, index: usize) -> Word {
-        self.load(self.slot_offset(index))
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.load(self.slot_offset(index)) }
+    }
+
+    /// The slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_slot) it.
+    #[inline(always)]
+    pub unsafe fn slot_unchecked(self, index: usize) -> Word {
+        debug_assert!(self.has_slot(index));
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.load(offset_of_slot(index)) }
+    }
+
+    /// Stores into the slot `index` of an object allocated since the last GC point: no barrier. Panics if the object
+    /// has no such slot.
+    #[inline(always)]
+    pub fn initialize_slot(self, index: usize, value: Word) {
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.initialize(self.slot_offset(index), value.bits()) };
     }
 
     /// Stores into the slot `index` of an object allocated since the last GC point: no barrier.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_slot) it.
     #[inline(always)]
-    pub fn initialize_slot(self, index: usize, value: Word) {
-        self.initialize(self.slot_offset(index), value.bits());
+    pub(crate) unsafe fn initialize_slot_unchecked(self, index: usize, value: Word) {
+        debug_assert!(self.has_slot(index));
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.initialize(offset_of_slot(index), value.bits()) };
     }
 
+    /// Whether the object has a slot `index`.
+    #[inline(always)]
+    pub fn has_slot(self, index: usize) -> bool {
+        let layout = self.layout();
+        // Layouts of indexed formats have no fixed slots, so this excludes them, too.
+        index < layout.slot_count() && layout.format() != Format::Raw
+    }
+
+    /// The offset of the slot `index`. Panics if the object has none.
     #[inline(always)]
     pub(crate) fn slot_offset(self, index: usize) -> usize {
-        debug_assert!(self.layout().format().has_slots() && index < self.layout().slot_count());
-        FIRST_SLOT_OFFSET + index * WORD_BYTES
+        if !self.has_slot(index) {
+            out_of_range(self, index);
+        }
+        offset_of_slot(index)
     }
 }
 
 /// Elements, of `Format::Array` and `Format::WeakArray`.
 impl Object {
-    /// The number of elements of an array, or of bytes of a byte object.
+    /// The number of elements of an array, or of bytes of a byte object. Panics if the object is neither.
     #[inline(always)]
     pub fn length(self) -> usize {
+        if !self.layout().format().is_indexed() {
+            out_of_range(self, 0);
+        }
+        // SAFETY: the object has a length.
+        unsafe { self.length_unchecked() }
+    }
+
+    /// The number of elements of an array, or of bytes of a byte object.
+    ///
+    /// # Safety
+    ///
+    /// The object is an array or a byte object.
+    #[inline(always)]
+    pub unsafe fn length_unchecked(self) -> usize {
         debug_assert!(self.layout().format().is_indexed());
-        self.atom(LENGTH_OFFSET).load(Ordering::Relaxed) as usize
+        // SAFETY: an object of an indexed format has a length.
+        unsafe { self.atom(LENGTH_OFFSET) }.load(Ordering::Relaxed) as usize
+    }
+
+    /// The element `index`, counted from 0. Panics if the object has none.
+    #[inline(always)]
+    pub fn element(self, index: usize) -> Word {
+        // SAFETY: the offset is that of an element.
+        unsafe { self.load(self.element_offset(index)) }
     }
 
     /// The element `index`, counted from 0.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_element) it.
     #[inline(always)]
-    pub fn element(self, index: usize) -> Word {
-        self.load(self.element_offset(index))
+    pub unsafe fn element_unchecked(self, index: usize) -> Word {
+        debug_assert!(self.has_element(index));
+        // SAFETY: the offset is that of an element.
+        unsafe { self.load(offset_of_element(index)) }
     }
 
-    /// Stores into the element `index` of an array allocated since the last GC point: no barrier.
+    /// Stores into the element `index` of an array allocated since the last GC point: no barrier. Panics if the array
+    /// has no such element.
     #[inline(always)]
     pub fn initialize_element(self, index: usize, value: Word) {
-        self.initialize(self.element_offset(index), value.bits());
+        // SAFETY: the offset is that of an element.
+        unsafe { self.initialize(self.element_offset(index), value.bits()) };
     }
 
-    /// Fills an array allocated since the last GC point: no barrier.
+    /// Gives an array allocated since the last GC point its length and its elements: no barrier.
+    ///
+    /// # Safety
+    ///
+    /// Its memory has room for so many elements.
     #[inline]
-    pub(crate) fn fill_new_elements(self, fill: Word) {
-        for index in 0..self.length() {
-            self.initialize_element(index, fill);
+    pub(crate) unsafe fn initialize_array(self, length: usize, fill: Word) {
+        // SAFETY: there is room for the length and the elements.
+        unsafe { self.initialize_length(length) };
+        for index in 0..length {
+            // SAFETY: as above.
+            unsafe { self.initialize(offset_of_element(index), fill.bits()) };
         }
     }
 
+    /// Gives a new array or byte object its length.
+    ///
+    /// # Safety
+    ///
+    /// Its memory has room for so many elements or bytes.
     #[inline(always)]
-    pub(crate) fn initialize_length(self, length: usize) {
-        self.initialize(LENGTH_OFFSET, length as u64);
+    pub(crate) unsafe fn initialize_length(self, length: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { self.initialize(LENGTH_OFFSET, length as u64) };
     }
 
+    /// Whether the object has an element `index`, counted from 0.
+    #[inline(always)]
+    pub fn has_element(self, index: usize) -> bool {
+        // SAFETY: a format with elements has a length.
+        self.layout().format().has_elements() && index < unsafe { self.length_unchecked() }
+    }
+
+    /// The offset of the element `index`. Panics if the object has none.
     #[inline(always)]
     pub(crate) fn element_offset(self, index: usize) -> usize {
-        debug_assert!(self.layout().format().has_elements() && index < self.length());
-        FIRST_ELEMENT_OFFSET + index * WORD_BYTES
+        if !self.has_element(index) {
+            out_of_range(self, index);
+        }
+        offset_of_element(index)
     }
 }
 
 /// Bytes, of `Format::Bytes`.
 impl Object {
-    /// The byte `index`, counted from 0.
+    /// The byte `index`, counted from 0. Panics if the object has none.
     #[inline(always)]
     pub fn byte(self, index: usize) -> u8 {
-        self.byte_atom(index).load(Ordering::Relaxed)
+        self.check_bytes(index, 1);
+        // SAFETY: the object has the byte.
+        unsafe { self.byte_unchecked(index) }
     }
 
-    /// Stores into the byte `index`, counted from 0.
+    /// The byte `index`, counted from 0.
+    ///
+    /// # Safety
+    ///
+    /// The object has it.
+    #[inline(always)]
+    pub unsafe fn byte_unchecked(self, index: usize) -> u8 {
+        // SAFETY: as the caller promises.
+        unsafe { self.byte_atom(index) }.load(Ordering::Relaxed)
+    }
+
+    /// Stores into the byte `index`, counted from 0. Panics if the object has none.
     #[inline(always)]
     pub fn set_byte(self, index: usize, value: u8) {
-        self.byte_atom(index).store(value, Ordering::Relaxed);
+        self.check_bytes(index, 1);
+        // SAFETY: the object has the byte.
+        unsafe { self.byte_atom(index) }.store(value, Ordering::Relaxed);
     }
 
-    /// Copies the bytes from `start` on into `target`, and fills it.
+    /// Copies the bytes from `start` on into `target`, and fills it. Panics if the object has too few.
     pub fn read_bytes(self, start: usize, target: &mut [u8]) {
-        debug_assert!(start + target.len() <= self.length());
+        self.check_bytes(start, target.len());
         for (offset, byte) in target.iter_mut().enumerate() {
-            *byte = self.byte(start + offset);
+            // SAFETY: the object has all these bytes.
+            *byte = unsafe { self.byte_unchecked(start + offset) };
         }
     }
 
-    /// Copies `source` to the bytes from `start` on, which must have room for it.
+    /// Copies `source` to the bytes from `start` on. Panics if there is no room for it.
     pub fn write_bytes(self, start: usize, source: &[u8]) {
-        debug_assert!(start + source.len() <= self.length());
+        self.check_bytes(start, source.len());
         for (offset, &byte) in source.iter().enumerate() {
-            self.set_byte(start + offset, byte);
+            // SAFETY: the object has all these bytes.
+            unsafe { self.byte_atom(start + offset) }.store(byte, Ordering::Relaxed);
         }
     }
 
-    /// Copies `source` to the bytes from `start` on, which must have room for it, of an object that
-    /// was allocated since the last GC point and is not shared yet: much faster than byte by byte.
+    /// Copies `source` to the bytes from `start` on: much faster than byte by byte. Panics if there is no room for it.
+    ///
+    /// # Safety
+    ///
+    /// The object was allocated since the last GC point, and no other thread and no slice knows its bytes.
     #[inline]
-    pub fn initialize_bytes(self, start: usize, source: &[u8]) {
-        debug_assert!(start + source.len() <= self.length());
-        // SAFETY: the target is inside of the object, which no other thread knows. The source is borrowed Rust memory,
-        // or the bytes of another object (see `bytes`).
+    pub unsafe fn initialize_bytes(self, start: usize, source: &[u8]) {
+        self.check_bytes(start, source.len());
+        // SAFETY: the target is inside of the object, and the source, which no reference to the object's bytes is, does
+        // not overlap with it.
         unsafe {
             let target = self.bytes_pointer().add(start);
             target.copy_from_nonoverlapping(source.as_ptr(), source.len());
         }
     }
 
+    /// Panics unless this is a byte object with so many bytes from `start` on.
+    #[inline(always)]
+    fn check_bytes(self, start: usize, count: usize) {
+        let is_inside = self.layout().format() == Format::Bytes && {
+            // SAFETY: a byte object has a length.
+            let length = unsafe { self.length_unchecked() };
+            start <= length && count <= length - start
+        };
+        if !is_inside {
+            out_of_range(self, start);
+        }
+    }
+
     /// The address of the first byte.
     #[inline(always)]
     pub fn bytes_pointer(self) -> *mut u8 {
-        debug_assert!(self.layout().format() == Format::Bytes);
         (self.address() + FIRST_BYTE_OFFSET) as *mut u8
     }
 
@@ -371,34 +501,44 @@ impl Object {
     /// # Safety
     ///
     /// While the slice lives, its mutator reaches no GC point and no thread writes into the object.
+    ///
+    /// Panics if the object has no bytes.
     #[inline]
     pub unsafe fn bytes<'a>(self) -> &'a [u8] {
+        self.check_bytes(0, 0);
         // SAFETY: an object of format Bytes has `length` initialised bytes from its first byte on;
         // the caller promises that they neither move nor change.
-        unsafe { std::slice::from_raw_parts(self.bytes_pointer(), self.length()) }
+        unsafe { std::slice::from_raw_parts(self.bytes_pointer(), self.length_unchecked()) }
     }
 
+    /// The byte `index` as an atom, not to be kept over a GC point.
+    ///
+    /// # Safety
+    ///
+    /// This is a byte object with more bytes than the index.
     #[inline(always)]
-    fn byte_atom<'a>(self, index: usize) -> &'a AtomicU8 {
+    unsafe fn byte_atom<'a>(self, index: usize) -> &'a AtomicU8 {
         debug_assert!(index < self.length());
-        // SAFETY: the byte is inside of the object (the index is below the length), which is live by the rooting
-        // discipline, and all accesses that may race are atomic.
+        // SAFETY: the byte is inside of the object, which is live by the rooting discipline, and all accesses that may
+        // race are atomic.
         unsafe { &*self.bytes_pointer().add(index).cast::<AtomicU8>() }
     }
 }
 
 /// Raw words, of `Format::Raw`.
 impl Object {
-    /// The raw word `index`.
+    /// The raw word `index`. Panics if the object has none.
     #[inline(always)]
     pub fn raw(self, index: usize) -> u64 {
-        self.atom(self.raw_offset(index)).load(Ordering::Relaxed)
+        // SAFETY: the offset is that of a raw word.
+        unsafe { self.atom(self.raw_offset(index)) }.load(Ordering::Relaxed)
     }
 
-    /// Stores into the raw word `index`.
+    /// Stores into the raw word `index`. Panics if the object has none.
     #[inline(always)]
     pub fn set_raw(self, index: usize, value: u64) {
-        self.initialize(self.raw_offset(index), value);
+        // SAFETY: the offset is that of a raw word.
+        unsafe { self.initialize(self.raw_offset(index), value) };
     }
 
     /// The double in the first raw word.
@@ -416,33 +556,75 @@ impl Object {
     #[inline(always)]
     fn raw_offset(self, index: usize) -> usize {
         let layout = self.layout();
-        debug_assert!(layout.format() == Format::Raw && index < layout.slot_count());
-        FIRST_SLOT_OFFSET + index * WORD_BYTES
+        if layout.format() != Format::Raw || index >= layout.slot_count() {
+            out_of_range(self, index);
+        }
+        offset_of_slot(index)
     }
+}
+
+/// The offset of a slot, or of a raw word.
+#[inline(always)]
+pub(crate) const fn offset_of_slot(index: usize) -> usize {
+    FIRST_SLOT_OFFSET + index * WORD_BYTES
+}
+
+#[inline(always)]
+pub(crate) const fn offset_of_element(index: usize) -> usize {
+    FIRST_ELEMENT_OFFSET + index * WORD_BYTES
+}
+
+/// An access missed the object: an invariant of the machine does not hold.
+#[cold]
+#[inline(never)]
+fn out_of_range(object: Object, index: usize) -> ! {
+    panic!("{object:?} with {:?} has nothing at {index} for this access", object.layout());
 }
 
 /// The accesses that all others are made of.
 impl Object {
+    /// The word at an offset.
+    ///
+    /// # Safety
+    ///
+    /// A tagged word of the object is there.
     #[inline(always)]
-    pub(crate) fn load(self, offset: usize) -> Word {
-        Word::from_bits(self.atom(offset).load(Ordering::Relaxed))
+    pub(crate) unsafe fn load(self, offset: usize) -> Word {
+        // SAFETY: as the caller promises; only `store` and `initialize` write tagged words of objects, and store bits
+        // of words.
+        unsafe { Word::from_bits(self.atom(offset).load(Ordering::Relaxed)) }
     }
 
     /// Stores a word that may publish the object that it points to. The reader's side of the release is the dependency
     /// of its accesses on the loaded address.
+    ///
+    /// # Safety
+    ///
+    /// A tagged word of the object is there.
     #[inline(always)]
-    pub(crate) fn store(self, offset: usize, value: Word) {
-        self.atom(offset).store(value.bits(), Ordering::Release);
+    pub(crate) unsafe fn store(self, offset: usize, value: Word) {
+        // SAFETY: as the caller promises.
+        unsafe { self.atom(offset) }.store(value.bits(), Ordering::Release);
     }
 
     /// Stores a word that publishes nothing.
+    ///
+    /// # Safety
+    ///
+    /// A word of the object is there; if it is tagged, the bits are those of a word.
     #[inline(always)]
-    fn initialize(self, offset: usize, bits: u64) {
-        self.atom(offset).store(bits, Ordering::Relaxed);
+    unsafe fn initialize(self, offset: usize, bits: u64) {
+        // SAFETY: as the caller promises.
+        unsafe { self.atom(offset) }.store(bits, Ordering::Relaxed);
     }
 
+    /// The word at an offset as an atom, not to be kept over a GC point.
+    ///
+    /// # Safety
+    ///
+    /// A word of the object is there.
     #[inline(always)]
-    pub(crate) fn atom<'a>(self, offset: usize) -> &'a AtomicU64 {
+    pub(crate) unsafe fn atom<'a>(self, offset: usize) -> &'a AtomicU64 {
         // SAFETY: the object is live and has not moved (rooting discipline) and `offset` is that of
         // a word inside it; heap memory is read and written by mutators as atoms only. The
         // reference is dropped within the calling accessor, before any GC point.

@@ -80,12 +80,24 @@ impl Word {
         Word(index << TAG_BITS | TAG_SPECIAL)
     }
 
-    /// The word with these bits, which must be those of a word.
+    /// The word with these bits.
     ///
-    /// The heap dereferences bits with the pointer tag, so only bits that were read from a word qualify.
+    /// # Safety
+    ///
+    /// If the tag is that of a pointer, the bits are [those](Word::bits) of a word that refers to a live object. Raw
+    /// bits of a typed register qualify, too, if the word goes only to a place whose type says that it is raw: nothing
+    /// reads a tag there.
     #[inline(always)]
-    pub const fn from_bits(bits: u64) -> Word {
+    pub const unsafe fn from_bits(bits: u64) -> Word {
         Word(bits)
+    }
+
+    /// The small integer whose bits are this address, a multiple of 8: native addresses are kept in objects in this
+    /// form. [`Word::bits`] gives the address back.
+    #[inline(always)]
+    pub const fn from_address(address: usize) -> Word {
+        assert!(address as u64 & TAG_MASK == TAG_SMALL_INTEGER, "the address is aligned");
+        Word(address as u64)
     }
 
     /// The bits of the word, tag included.
@@ -220,15 +232,37 @@ impl Word {
     /// The object this word points to.
     #[inline(always)]
     pub fn as_object(self) -> Option<Object> {
-        if self.is_pointer() { Some(self.object_unchecked()) } else { None }
+        // SAFETY: the word is a pointer.
+        if self.is_pointer() { Some(unsafe { self.object_unchecked() }) } else { None }
+    }
+
+    /// The object of a word that is a pointer by an invariant of the caller. Panics if it is none.
+    #[inline(always)]
+    pub fn object(self) -> Object {
+        match self.as_object() {
+            Some(object) => object,
+            None => no_pointer(self),
+        }
     }
 
     /// The object of a word that the caller knows to be a pointer.
+    ///
+    /// # Safety
+    ///
+    /// It is one.
     #[inline(always)]
-    pub fn object_unchecked(self) -> Object {
+    pub unsafe fn object_unchecked(self) -> Object {
         debug_assert!(self.is_pointer());
-        Object::from_word_bits(self.0)
+        // SAFETY: the word is a pointer, and so the bits are an object's address plus the tag: `from_bits` is the only
+        // way to make a pointer of bits, and its callers promise that.
+        unsafe { Object::from_address((self.0 - TAG_POINTER) as usize) }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn no_pointer(word: Word) -> ! {
+    panic!("{word:?} is no pointer");
 }
 
 impl From<Object> for Word {
@@ -266,6 +300,31 @@ impl fmt::Debug for Word {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A pointer to this address, where no object is.
+    fn pointer(address: u64) -> Word {
+        // SAFETY: the tests in this file do not use the memory of objects.
+        unsafe { Word::from_bits(address | TAG_POINTER) }
+    }
+
+    #[test]
+    fn addresses_are_small_integers() {
+        let word = Word::from_address(0x1008);
+        assert!(word.is_small_integer());
+        assert_eq!(word.bits(), 0x1008);
+    }
+
+    #[test]
+    #[should_panic(expected = "the address is aligned")]
+    fn an_address_with_a_tag_is_refused() {
+        _ = Word::from_address(0x1001);
+    }
+
+    #[test]
+    #[should_panic(expected = "nil is no pointer")]
+    fn only_a_pointer_has_an_object() {
+        _ = Word::NIL.object();
+    }
 
     #[test]
     fn specials_are_distinct_and_nothing_else() {
@@ -347,13 +406,13 @@ mod tests {
             Word::from_double(2.5).unwrap(),
         ];
         assert_eq!(forms(&numbers), "[-7, -0.0, 2.5]");
-        let others = [Word::NIL, Word::TRUE, Word::FALSE, Word::UNSET, Word::from_bits(0x1001)];
+        let others = [Word::NIL, Word::TRUE, Word::FALSE, Word::UNSET, pointer(0x1000)];
         assert_eq!(forms(&others), "[nil, true, false, unset, @1000]");
     }
 
     #[test]
     fn pointers_and_objects_convert() {
-        let word = Word::from_bits(0x2000 | TAG_POINTER);
+        let word = pointer(0x2000);
         let object = word.as_object().unwrap();
         assert_eq!(object.address(), 0x2000);
         assert_eq!(Word::from(object), word);
@@ -371,7 +430,8 @@ mod tests {
         fn tagged_arithmetic_is_arithmetic(a in -1i64 << 58..1 << 58, b in -1i64 << 58..1 << 58) {
             let [x, y] = [a, b].map(Word::from_small_integer_unchecked);
             prop_assert!(x.both_small_integers(y));
-            let sum = Word::from_bits(x.bits().wrapping_add(y.bits()));
+            // SAFETY: the sum of two words with the tag of small integers has this tag.
+            let sum = unsafe { Word::from_bits(x.bits().wrapping_add(y.bits())) };
             prop_assert_eq!(sum.as_small_integer(), Some(a + b));
             prop_assert_eq!((x.bits() as i64).cmp(&(y.bits() as i64)), a.cmp(&b));
         }
@@ -398,7 +458,7 @@ mod tests {
         #[test]
         fn mixed_words_are_not_both_integers(value in SMALL_INTEGER_MIN..=SMALL_INTEGER_MAX) {
             let number = Word::from_small_integer_unchecked(value);
-            for other in [Word::NIL, Word::from_bits(0x1001), Word::from_double(1.0).unwrap()] {
+            for other in [Word::NIL, pointer(0x1000), Word::from_double(1.0).unwrap()] {
                 prop_assert!(!number.both_small_integers(other));
                 prop_assert!(!other.both_small_integers(number));
             }

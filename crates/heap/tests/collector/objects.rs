@@ -82,7 +82,8 @@ fn bytes_survive() {
         assert!((0..length).all(|index| bytes.byte(index) == 0), "new bytes are zero");
         let contents = contents(length);
         if length % 2 == 0 {
-            bytes.initialize_bytes(0, &contents);
+            // SAFETY: the object is new.
+            unsafe { bytes.initialize_bytes(0, &contents) };
         } else {
             bytes.write_bytes(0, &contents);
         }

@@ -85,7 +85,7 @@ pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
 pub fn make_typed(thread: &mut Thread, capacity: usize, element: Type) -> Result<Word, Failure> {
     let channel = make(thread, capacity)?;
     if !element.is_any() {
-        channel.object_unchecked().set_slot(&mut thread.mutator, TYPE, element.to_word());
+        channel.object().set_slot(&mut thread.mutator, TYPE, element.to_word());
     }
     Ok(channel)
 }
@@ -122,7 +122,8 @@ fn element_for(
     let value = window.get(1);
     match element.shape() {
         Shape::Basic(kind) => match scalars::unbox(*kind, value) {
-            Some(bits) => scalars::basic_to_word(thread, *kind, bits).map(Some),
+            // SAFETY: the bits are those of a register of this type; no GC point came between.
+            Some(bits) => unsafe { scalars::basic_to_word(thread, *kind, bits) }.map(Some),
             None => Ok(None),
         },
         _ if element.is_boxable() => boxing::unboxed(thread, element, value),
@@ -164,7 +165,7 @@ pub fn delivered(
     let element = object_for(thread, Some(kind), pair.element(ELEMENT));
     let pair = thread.mutator.get(root);
     thread.mutator.truncate_roots(depth);
-    pair.object_unchecked().set_element(&mut thread.mutator, ELEMENT, element?);
+    pair.object().set_element(&mut thread.mutator, ELEMENT, element?);
     Ok(pair)
 }
 
@@ -291,7 +292,7 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     thread.message.push(pair.word());
     let waiter = waiting::own_waiter(thread)?;
     let source = channel(window.get(0))?;
-    let pair = thread.message[0].object_unchecked();
+    let pair = thread.message[0].object();
     waiting::lock(&mut thread.mutator, source);
     if index_slot(source, HELD) == 0
         && source.slot(POISONED) != Word::TRUE
@@ -523,9 +524,9 @@ pub fn choose(
         Chosen::Outcome(outcome) => outcome,
         Chosen::Nothing => Outcome::Return(Word::NIL),
         Chosen::Element(index, value) => {
-            let kind = element_type(thread.message[1 + 2 * index].object_unchecked());
+            let kind = element_type(thread.message[1 + 2 * index].object());
             let value = object_for(thread, kind, value)?;
-            let pair = thread.message[0].object_unchecked();
+            let pair = thread.message[0].object();
             fill(thread, pair, index_word(index + 1), value);
             Outcome::Return(pair.word())
         }
@@ -542,7 +543,7 @@ pub fn choose_in_message(
     let count = prepare_choice(thread)?;
     let order = order_of_choice(thread, count, is_fair);
     for &index in &order {
-        let channel = thread.message[1 + 2 * index].object_unchecked();
+        let channel = thread.message[1 + 2 * index].object();
         waiting::lock(&mut thread.mutator, channel);
         match try_read(thread, channel) {
             Look::Wait => waiting::unlock(&mut thread.mutator, channel),
@@ -563,8 +564,8 @@ pub fn choose_in_message(
     let waits_for = if count == 0 { index_word(0) } else { thread.message[0] };
     let ticket = waiting::park(thread, waits_for);
     for &index in &order {
-        let channel = thread.message[1 + 2 * index].object_unchecked();
-        let waiter = thread.message[2 + 2 * index].object_unchecked();
+        let channel = thread.message[1 + 2 * index].object();
+        let waiter = thread.message[2 + 2 * index].object();
         waiting::lock(&mut thread.mutator, channel);
         if is_ready(channel) {
             waiting::unlock(&mut thread.mutator, channel);
@@ -615,7 +616,7 @@ fn prepare_choice(thread: &mut Thread) -> Result<usize, Failure> {
         channels.initialize_element(index, thread.message[1 + 2 * index]);
     }
     // For reports, as long as there is no result.
-    let pair = thread.message[0].object_unchecked();
+    let pair = thread.message[0].object();
     pair.set_element(&mut thread.mutator, 1, channels.word());
     Ok(count)
 }

@@ -191,7 +191,7 @@ pub fn await_condition(
         return Err(Failure::new(FailureReason::NotHolder));
     }
     let waiter = waiting::own_waiter(thread)?;
-    let (condition, mutex) = (window.get(0).object_unchecked(), window.get(1));
+    let (condition, mutex) = (window.get(0).object(), window.get(1));
     // The mutex is given up before the strand can be seen to wait. No signal is lost in between: a signalling strand
     // locks the mutex first, and the condition is locked by then.
     waiting::lock(&mut thread.mutator, condition);

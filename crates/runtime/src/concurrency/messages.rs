@@ -88,7 +88,7 @@ pub fn message(word: Word) -> Option<Object> {
 /// The kind of a message that is sent at a site.
 pub fn site_kind(site: &'static Site) -> Word {
     // Sites are aligned, so that the address is the bits of a small integer.
-    Word::from_bits(std::ptr::from_ref(site) as u64)
+    Word::from_address(std::ptr::from_ref(site) as usize)
 }
 
 /// Begins the action of a message, as the first activation of the thread's strand, which is empty. *GC point.*
@@ -155,7 +155,7 @@ pub fn hand_back(thread: &mut Thread) {
 /// Undoes [`hand_back`]: the strand continues at once.
 pub fn take_again(thread: &mut Thread) {
     let object = thread.strand().object();
-    let result = object.slot(slots::TASK).object_unchecked().element(RESULT);
+    let result = object.slot(slots::TASK).object().element(RESULT);
     object.set_slot(&mut thread.mutator, slots::TASK, result);
 }
 

@@ -183,7 +183,7 @@ fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
     let mut reach = 1_u64 << further.min(MAX_REACH);
     let mut before = last;
     loop {
-        let waiter = before.slot(waiter::NEXT).object_unchecked();
+        let waiter = before.slot(waiter::NEXT).object();
         if is_stale(waiter) {
             remove_next(thread, object, queue, before);
             take(thread, waiter);
@@ -205,7 +205,7 @@ const MAX_REACH: u32 = 20;
 pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
     loop {
         let last = object.slot(queue).as_object()?;
-        let waiter = last.slot(waiter::NEXT).object_unchecked();
+        let waiter = last.slot(waiter::NEXT).object();
         remove_next(thread, object, queue, last);
         if take(thread, waiter) {
             return Some(waiter);
@@ -215,7 +215,7 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
 
 /// Removes the waiter after this one from a queue of a locked object: after the last one is the first.
 fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
-    let waiter = before.slot(waiter::NEXT).object_unchecked();
+    let waiter = before.slot(waiter::NEXT).object();
     if waiter == before {
         object.set_slot(&mut thread.mutator, queue, Word::NIL);
         return;
@@ -252,12 +252,12 @@ fn is_stale(waiter: Object) -> bool {
 
 /// The waiters of a queue whose last one this is, or nil. Each may be taken when it was answered.
 fn waiters(last: Word) -> impl Iterator<Item = Object> {
-    let first = last.as_object().map(|last| last.slot(waiter::NEXT).object_unchecked());
+    let first = last.as_object().map(|last| last.slot(waiter::NEXT).object());
     let mut next = first;
     std::iter::from_fn(move || {
         let waiter = next?;
         let is_last = waiter.word() == last;
-        next = (!is_last).then(|| waiter.slot(waiter::NEXT).object_unchecked());
+        next = (!is_last).then(|| waiter.slot(waiter::NEXT).object());
         Some(waiter)
     })
 }
@@ -270,7 +270,7 @@ fn ticket_of(waiter: Object) -> u64 {
 pub fn strand_object_of(waiter: Object) -> Object {
     match waiter.layout() {
         known::STRAND => waiter,
-        _ => waiter.slot(waiter::STRAND).object_unchecked(),
+        _ => waiter.slot(waiter::STRAND).object(),
     }
 }
 

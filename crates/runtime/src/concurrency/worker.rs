@@ -228,7 +228,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
             run_strand(thread, strand);
         }
         Err(_) => {
-            let result = thread.message[0].object_unchecked().element(messages::RESULT);
+            let result = thread.message[0].object().element(messages::RESULT);
             let error = match vat.sandbox() {
                 Some(sandbox) if sandbox.is_over() => sandbox::error(sandbox),
                 _ => thread.vm.roots.out_of_memory.get(),

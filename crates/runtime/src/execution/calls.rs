@@ -53,15 +53,15 @@ pub fn perform(thread: &mut Thread, site: &'static Site, action: Action, window:
     match action {
         Action::Method(function) => enter(thread, site, function, window),
         Action::LoadSlot(index) => {
-            let read = load_slot(thread, window.get(0).object_unchecked(), index as usize);
+            let read = load_slot(thread, window.get(0).object(), index as usize);
             finish(thread, site, Outcome::from(read));
         }
         Action::LoadConstantSlot(index) => {
-            let value = window.get(0).object_unchecked().slot(index as usize);
+            let value = window.get(0).object().slot(index as usize);
             complete(thread, site, value);
         }
         Action::StoreSlot(index) => {
-            let (receiver, value) = (window.get(0).object_unchecked(), window.get(1));
+            let (receiver, value) = (window.get(0).object(), window.get(1));
             let stored = store_slot(thread, receiver, index as usize, value);
             finish(thread, site, Outcome::from(stored.map(|()| window.get(1))));
         }

@@ -131,7 +131,7 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
     // Where the strand comes from has a negative pc.
     let origin = origin.map(|site| (site.function(), -1 - i64::from(site.pc)));
     for (index, (function, pc)) in places.chain(origin).enumerate() {
-        let function = Word::from_bits(std::ptr::from_ref(function) as u64);
+        let function = Word::from_address(std::ptr::from_ref(function) as usize);
         array.initialize_element(2 * index, function);
         array.initialize_element(2 * index + 1, Word::from_small_integer_unchecked(pc));
     }

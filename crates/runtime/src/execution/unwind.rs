@@ -292,7 +292,7 @@ fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Res
         Destination::CallerOf(frame) => (frame, Word::NIL),
         Destination::End(reason) => (std::ptr::null_mut(), Word::from_bool(reason == Stop::Failed)),
     };
-    token.initialize_slot(FRAME, Word::from_bits(frame as u64));
+    token.initialize_slot(FRAME, Word::from_address(frame as usize));
     token.initialize_slot(REGION, region);
     token.initialize_slot(VALUE, scope.get(value));
     Ok(Object::word(token))

@@ -89,7 +89,8 @@ impl Constant {
     /// The object, for constants that are one.
     #[inline(always)]
     pub fn word(&self) -> Word {
-        Word::from_bits(self.0.load(Ordering::Relaxed))
+        // SAFETY: a constant that is an object holds a word, which is a root; the bits of others go to typed registers.
+        unsafe { Word::from_bits(self.0.load(Ordering::Relaxed)) }
     }
 
     /// The raw bits of a typed constant.

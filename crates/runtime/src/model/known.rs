@@ -242,7 +242,7 @@ pub const FIRST_FREE_NUMBER: u32 = 48;
 /// The layout of any word.
 #[inline(always)]
 pub fn layout_of(word: Word) -> LayoutId {
-    if word.is_pointer() { word.object_unchecked().layout() } else { immediate_layout(word) }
+    if word.is_pointer() { word.object().layout() } else { immediate_layout(word) }
 }
 
 /// The layout of a word that is no pointer.

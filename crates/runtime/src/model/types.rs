@@ -153,7 +153,7 @@ impl Type {
     /// The type as a word without an object.
     pub fn to_word(self) -> Word {
         // Descriptions are aligned, so that the address is the bits of a small integer.
-        Word::from_bits(std::ptr::from_ref(self.0) as u64)
+        Word::from_address(std::ptr::from_ref(self.0) as usize)
     }
 
     /// The type of which [`Type::to_word`] has made this word, which is none of the guest's.

@@ -107,7 +107,7 @@ fn make_elements(
     let root = thread.mutator.push_root(array.word());
     let made = (0..length).try_for_each(|index| {
         let value = element(thread, index)?;
-        let array = thread.mutator.get(root).object_unchecked();
+        let array = thread.mutator.get(root).object();
         // No other strand knows the array yet.
         array.set_element(&mut thread.mutator, index, value);
         Ok(())

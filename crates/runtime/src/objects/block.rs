@@ -28,7 +28,7 @@ pub fn closure(word: Word) -> Option<Object> {
 pub fn closure_function(closure: Object) -> &'static Function {
     // SAFETY: `make_closure` stored the address of an immortal function, and no guest code reaches
     // the elements of closures.
-    unsafe { &*(closure.element(FUNCTION).bits() as *const Function) }
+    unsafe { &*(closure.element_unchecked(FUNCTION).bits() as *const Function) }
 }
 
 /// Makes a closure. *GC point.*
@@ -40,7 +40,7 @@ pub fn make_closure(
     let class = thread.vm.known_class(KnownClass::Block);
     let length = FIRST_CAPTURED + captured.len();
     let object = allocated(thread.mutator.allocate_array(known::BLOCK, class, length, Word::NIL))?;
-    object.initialize_element(FUNCTION, Word::from_bits(std::ptr::from_ref(function) as u64));
+    object.initialize_element(FUNCTION, Word::from_address(std::ptr::from_ref(function) as usize));
     for index in 0..captured.len() {
         object.initialize_element(FIRST_CAPTURED + index, captured.get(index));
     }
@@ -57,15 +57,20 @@ pub fn make_context(thread: &mut Thread, size: usize) -> Result<Word, Failure> {
 /// The context in a word, if it is one that has a variable with this index.
 #[inline(always)]
 pub fn context(word: Word, index: usize) -> Option<Object> {
-    word.as_object().filter(|object| object.layout() == known::CONTEXT && index < object.length())
+    word.as_object().filter(|object| {
+        object.layout() == known::CONTEXT && {
+            // SAFETY: a context is an array.
+            index < unsafe { object.length_unchecked() }
+        }
+    })
 }
 
 /// Makes the marker of the activation with this frame. *GC point.*
 pub fn make_home(thread: &mut Thread, frame: *mut Word) -> Result<Word, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::HOME, class))?;
-    object.initialize_slot(0, Word::from_bits(frame as u64));
-    object.initialize_slot(1, Word::from_bits(thread.strand_identity()));
+    object.initialize_slot(0, Word::from_address(frame as usize));
+    object.initialize_slot(1, Word::from_address(thread.strand_identity() as usize));
     Ok(object.word())
 }
 

@@ -157,7 +157,7 @@ pub fn make_class(
     let mixins = scope.root(mixins);
     let layout = behavior.class_side.get().map_or(LayoutId::NONE, |side| side.layout);
     let object = allocated(scope.allocate_slots(layout, vm.known_class(KnownClass::Class)))?;
-    let behavior_word = Word::from_bits(std::ptr::from_ref(behavior) as u64);
+    let behavior_word = Word::from_address(std::ptr::from_ref(behavior) as usize);
     object.initialize_slot(BEHAVIOR, behavior_word);
     object.initialize_slot(SUPERCLASS, parts.get(2));
     object.initialize_slot(ENCLOSING, parts.get(0));

@@ -23,7 +23,7 @@ pub fn far_reference(word: Word) -> Option<Object> {
 
 /// The vat that a far reference leads to.
 pub fn vat_of(far: Object) -> VatRef {
-    VatRef::of_object(far.slot(slots::VAT).object_unchecked())
+    VatRef::of_object(far.slot(slots::VAT).object())
 }
 
 /// The object that a far reference leads to, for its own vat.

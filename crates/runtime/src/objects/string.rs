@@ -5,7 +5,7 @@
 //! Python, PEP 393). So most strings take a byte per character, and indexing is constant-time and counts code points.
 //! The two flags in the header hold the width.
 
-use squall_heap::{Flag, Object, Word};
+use squall_heap::{Flag, Mutator, Object, Word};
 
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -80,26 +80,40 @@ impl Text {
         self.object.length() == 0
     }
 
-    /// The code point with this index, counting from 0.
+    /// The code point with this index, counting from 0. Panics if there is none.
     #[inline]
     pub fn code_point(self, index: usize) -> u32 {
-        let object = self.object;
+        assert!(index < self.len(), "the text has a code point there");
+        // SAFETY: the text has the code point.
+        unsafe { self.code_point_unchecked(index) }
+    }
+
+    /// The code point with this index.
+    ///
+    /// # Safety
+    ///
+    /// The text has it.
+    #[inline]
+    unsafe fn code_point_unchecked(self, index: usize) -> u32 {
+        // SAFETY: a text takes as many bytes as its code points.
+        let byte = |at| unsafe { self.object.byte_unchecked(at) };
         match self.width {
-            Width::One => u32::from(object.byte(index)),
+            Width::One => u32::from(byte(index)),
             Width::Two => {
                 let at = index * 2;
-                u32::from(u16::from_le_bytes([object.byte(at), object.byte(at + 1)]))
+                u32::from(u16::from_le_bytes([byte(at), byte(at + 1)]))
             }
             Width::Four => {
                 let at = index * 4;
-                u32::from_le_bytes(std::array::from_fn(|byte| object.byte(at + byte)))
+                u32::from_le_bytes(std::array::from_fn(|offset| byte(at + offset)))
             }
         }
     }
 
     /// The code points, one after the other.
     pub fn code_points(self) -> impl Iterator<Item = u32> {
-        (0..self.len()).map(move |index| self.code_point(index))
+        // SAFETY: the text has these code points.
+        (0..self.len()).map(move |index| unsafe { self.code_point_unchecked(index) })
     }
 
     /// How the code points are stored, which is as narrow as the largest one allows.
@@ -108,18 +122,37 @@ impl Text {
         self.width
     }
 
-    /// The bytes as they are stored.
+    /// The bytes as they are stored, as long as the mutator that `_still` borrows reaches no GC point.
     #[inline]
-    pub(crate) fn bytes<'a>(self) -> &'a [u8] {
-        // SAFETY: strings are never written once they are shared, and views are not held across a
-        // GC point.
+    pub(crate) fn bytes(self, _still: &Mutator) -> &[u8] {
+        // SAFETY: a GC point needs the mutator for itself, so there is none while the slice lives, and the text does not
+        // move. Strings are never written once they are shared.
         unsafe { self.object.bytes() }
+    }
+
+    /// The bytes as they are stored.
+    ///
+    /// # Safety
+    ///
+    /// The slice lives until the next GC point only.
+    #[inline]
+    pub(crate) unsafe fn bytes_unbound<'a>(self) -> &'a [u8] {
+        // SAFETY: as the caller promises; strings are never written once they are shared.
+        unsafe { self.object.bytes() }
+    }
+
+    /// Calls `read` with the bytes as they are stored. `read` is code of this file, and reaches no GC point.
+    #[inline]
+    fn with_bytes<R>(self, read: impl FnOnce(&[u8]) -> R) -> R {
+        // SAFETY: the slice lives as long as the call, in which there is no GC point. Strings are never written once
+        // they are shared.
+        read(unsafe { self.object.bytes() })
     }
 
     /// Whether two strings have the same code points.
     pub fn equals(self, other: Text) -> bool {
         if self.width == other.width {
-            return self.bytes() == other.bytes();
+            return self.with_bytes(|bytes| other.with_bytes(|others| bytes == others));
         }
         self.len() == other.len() && self.code_points().eq(other.code_points())
     }
@@ -127,7 +160,7 @@ impl Text {
     /// The order of the code points.
     pub fn compare(self, other: Text) -> std::cmp::Ordering {
         if self.width == Width::One && other.width == Width::One {
-            return self.bytes().cmp(other.bytes());
+            return self.with_bytes(|bytes| other.with_bytes(|others| bytes.cmp(others)));
         }
         self.code_points().cmp(other.code_points())
     }
@@ -145,24 +178,29 @@ impl Text {
 
     /// The symbol with this text.
     pub fn intern(self, table: &SymbolTable) -> Symbol {
-        match std::str::from_utf8(self.bytes()) {
-            Ok(ascii) if self.width == Width::One && ascii.is_ascii() => table.intern(ascii),
-            _ => table.intern(&self.to_rust()),
-        }
+        let of_ascii = self.with_ascii(|ascii| table.intern(ascii));
+        of_ascii.unwrap_or_else(|| table.intern(&self.to_rust()))
     }
 
     /// The symbol with this text, if there is one.
     pub fn known(self, table: &SymbolTable) -> Option<Symbol> {
-        match std::str::from_utf8(self.bytes()) {
-            Ok(ascii) if self.width == Width::One && ascii.is_ascii() => table.find(ascii),
-            _ => table.find(&self.to_rust()),
-        }
+        let of_ascii = self.with_ascii(|ascii| table.find(ascii));
+        of_ascii.unwrap_or_else(|| table.find(&self.to_rust()))
+    }
+
+    /// Calls `read` with the text, if that is ASCII. As for [`Text::with_bytes`].
+    fn with_ascii<R>(self, read: impl FnOnce(&str) -> R) -> Option<R> {
+        self.with_bytes(|bytes| {
+            let is_ascii = self.width == Width::One && bytes.is_ascii();
+            let text = std::str::from_utf8(bytes).ok().filter(|_| is_ascii);
+            text.map(read)
+        })
     }
 
     /// The text for Rust; code points that are no scalar values become U+FFFD.
     pub fn to_rust(self) -> String {
-        if self.width == Width::One && self.bytes().is_ascii() {
-            return String::from_utf8_lossy(self.bytes()).into_owned();
+        if let Some(text) = self.with_ascii(str::to_owned) {
+            return text;
         }
         let character =
             |code_point| char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
@@ -238,14 +276,16 @@ impl NewString {
             return false;
         }
         let size = text.width as usize;
-        let source = &text.bytes()[start * size..(start + length) * size];
-        // SAFETY: the object is new, so there is no other reference to it, and it has room for the bytes (checked
-        // above).
-        let place = unsafe {
-            let first = self.object.bytes_pointer().add(self.filled);
-            std::slice::from_raw_parts_mut(first, length * target)
-        };
-        widen(source, size, place, target);
+        let filled = self.filled;
+        text.with_bytes(|bytes| {
+            // SAFETY: the object is new, so there is no other reference to it, and it has room for the bytes (checked
+            // above).
+            let place = unsafe {
+                let first = self.object.bytes_pointer().add(filled);
+                std::slice::from_raw_parts_mut(first, length * target)
+            };
+            widen(&bytes[start * size..(start + length) * size], size, place, target);
+        });
         self.filled += length * target;
         true
     }

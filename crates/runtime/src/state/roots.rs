@@ -79,7 +79,9 @@ impl RootWord {
     /// The word.
     #[inline]
     pub fn get(&self) -> Word {
-        Word::from_bits(self.0.load(Ordering::Acquire))
+        // SAFETY: only `set` and the collector store here, and both store words. The word is live, because this is a
+        // root.
+        unsafe { Word::from_bits(self.0.load(Ordering::Acquire)) }
     }
 
     /// Replaces the word.

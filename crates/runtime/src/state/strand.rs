@@ -317,7 +317,7 @@ impl StrandRef {
 
     /// The strand object.
     pub fn object(self) -> Object {
-        self.object.get().object_unchecked()
+        self.object.get().object()
     }
 
     /// The stack.
@@ -824,7 +824,7 @@ pub(crate) fn make_counted(
     };
     let zero = Word::from_small_integer_unchecked(0);
     object.initialize_slot(slots::LOCK, zero);
-    object.initialize_slot(slots::NATIVE, Word::from_bits(strand.address() as u64));
+    object.initialize_slot(slots::NATIVE, Word::from_address(strand.address()));
     object.initialize_slot(slots::TICKET, zero);
     object.initialize_slot(slots::VAT, vat.map_or(Word::NIL, |vat| vat.object.get()));
     object.initialize_slot(slots::TASK, thread.message.first().copied().unwrap_or(Word::NIL));

@@ -187,7 +187,7 @@ impl VatRef {
 
     /// The vat object.
     pub fn object(self) -> Object {
-        self.object.get().object_unchecked()
+        self.object.get().object()
     }
 
     pub(crate) fn lock(self) -> LockedVat {
@@ -668,7 +668,7 @@ pub fn make(thread: &mut Thread) -> Result<VatRef, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::VAT, class))?;
     let vat = thread.vm.vats.take();
-    object.initialize_slot(slots::NATIVE, Word::from_bits(vat.address() as u64));
+    object.initialize_slot(slots::NATIVE, Word::from_address(vat.address()));
     vat.ownership.begin();
     vat.is_held.store(false, Ordering::Relaxed);
     vat.object.set(object.word());

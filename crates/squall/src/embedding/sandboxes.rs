@@ -99,7 +99,7 @@ impl Sandbox {
         let object = self.object.clone();
         self.vm.do_inside(move |thread| {
             let word = thread.vm.concurrency().embedding.kept.word(&object);
-            look(thread.vm, SandboxRef::of_object(word.object_unchecked()))
+            look(thread.vm, SandboxRef::of_object(word.object()))
         })
     }
 }

@@ -305,10 +305,19 @@ impl<'p> Evaluator<'p> {
     }
 
     pub fn block(&mut self, block: &'p Block) -> Value<'p> {
+        let value = self.open_block(block);
+        self.settled(value)
+    }
+
+    /// A block whose value may be a failure for the code around the block, too.
+    pub fn open_block(&mut self, block: &'p Block) -> Value<'p> {
         self.scoped(|this| {
             let mut last = Value::unit();
-            for statement in &block.stmts {
-                last = this.statement(statement);
+            for (index, statement) in block.stmts.iter().enumerate() {
+                last = match statement {
+                    Stmt::Expr(value, None) if index + 1 == block.stmts.len() => this.open(value),
+                    _ => this.statement(statement),
+                };
             }
             last
         })

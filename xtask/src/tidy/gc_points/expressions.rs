@@ -19,7 +19,7 @@ impl<'p> Evaluator<'p> {
         }
         match expression {
             Expr::Block(block) => self.labelled(block),
-            Expr::Unsafe(block) => self.block(&block.block),
+            Expr::Unsafe(block) => self.open_block(&block.block),
             Expr::Const(block) => self.block(&block.block),
             Expr::Break(broken) => {
                 self.break_from(broken);

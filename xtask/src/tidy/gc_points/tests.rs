@@ -265,6 +265,18 @@ const BODIES: &[(&str, &[&str], &str)] = &[
         match checked(thread, c()) { Ok(()) => {} Err(_) => use_word(word) }",
     ),
     (
+        "where such a call in an unsafe block has not failed",
+        &[],
+        "
+        if let Ok(()) = unsafe { checked(thread, c()) } { use_word(word); }",
+    ),
+    (
+        "where such a call in an unsafe block has failed",
+        &["word"],
+        "
+        match unsafe { checked(thread, c()) } { Ok(()) => {} Err(_) => use_word(word) }",
+    ),
+    (
         "taken from a root",
         &["taken"],
         "

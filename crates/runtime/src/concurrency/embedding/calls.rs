@@ -372,7 +372,7 @@ pub fn end_stalled(thread: &mut Thread, report: &str) {
         pending.collect::<Vec<_>>()
     });
     for strand in strands {
-        let strand = thread.mutator.get(strand).object_unchecked();
+        let strand = thread.mutator.get(strand).object();
         _ = strands::terminate(thread, strand);
     }
     thread.mutator.truncate_roots(depth);

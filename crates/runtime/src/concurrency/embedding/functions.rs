@@ -70,7 +70,7 @@ pub fn call(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if !is_array(window.get(1)) {
         return Err(Failure::argument(window.get(1)));
     }
-    let array = || window.get(1).object_unchecked();
+    let array = || window.get(1).object();
     perform(thread, window, array().length(), |index| array().element(index))
 }
 

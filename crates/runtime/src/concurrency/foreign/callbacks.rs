@@ -431,7 +431,8 @@ fn give_answer(
     }
     let mut encoded = Encoded::new();
     let c_type = callback.signature.result();
-    let Some(value) = convert::to_c(thread.vm, answer, &mut encoded) else {
+    // SAFETY: the value is written to the frame of C at once; `encoded` lives longer.
+    let Some(value) = (unsafe { convert::to_c(thread.vm, answer, &mut encoded) }) else {
         let what = convert::refused(thread.vm, answer);
         let text = format!("a callback for `{c_type}` has answered {what}");
         return Err(Problem::Mistake("Callback", text));

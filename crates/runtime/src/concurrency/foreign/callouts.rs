@@ -71,7 +71,9 @@ fn call_prepared<const N: usize>(thread: &mut Thread, window: Window) -> Outcome
     let mut values = [Value::Void; N];
     for (index, value) in values.iter_mut().enumerate() {
         let word = window.get(index + 1);
-        match convert::to_c(thread.vm, word, &mut encoded) {
+        // SAFETY: there is no GC point before the call is prepared, which copies texts; `encoded` lives longer. The
+        // window keeps memory objects reachable during the call.
+        match unsafe { convert::to_c(thread.vm, word, &mut encoded) } {
             Some(converted) => *value = converted,
             None => return refuse(thread, window.get(0), index, word),
         }
@@ -94,7 +96,9 @@ pub fn call_with_array(thread: &mut Thread, window: Window) -> Outcome {
             Ok(word) => word,
             Err(failure) => return failure.into(),
         };
-        match convert::to_c(thread.vm, word, &mut encoded) {
+        // SAFETY: there is no GC point before the call is prepared, which copies texts; `encoded` lives longer. The
+        // window keeps memory objects reachable during the call.
+        match unsafe { convert::to_c(thread.vm, word, &mut encoded) } {
             Some(value) => values.push(value),
             None => return refuse(thread, window.get(0), index, word),
         }

@@ -30,10 +30,12 @@ pub type Encoded = Vec<Vec<u8>>;
 
 /// The value of a word for C; none if there is none.
 ///
+/// # Safety
+///
 /// The value refers to memory that lives until the next GC point, or in `encoded`, or, for memory objects, as long as
-/// the word is reachable. The lifetime in the type does not express this; the caller ensures it.
+/// the word is reachable: the caller uses it while all three last. The lifetime in the type does not express this.
 #[inline]
-pub fn to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>> {
+pub unsafe fn to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>> {
     if let Some(integer) = word.as_small_integer() {
         return Some(Value::Integer(integer));
     }
@@ -44,16 +46,23 @@ pub fn to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>
         Word::NIL => Some(Value::Pointer(Address::NULL)),
         Word::TRUE => Some(Value::Bool(true)),
         Word::FALSE => Some(Value::Bool(false)),
-        _ => object_to_c(vm, word, encoded),
+        // SAFETY: as the caller promises.
+        _ => unsafe { object_to_c(vm, word, encoded) },
     }
 }
 
-fn object_to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>> {
+/// As [`to_c`], for objects.
+///
+/// # Safety
+///
+/// As for [`to_c`].
+unsafe fn object_to_c(vm: &Vm, word: Word, encoded: &mut Encoded) -> Option<Value<'static>> {
     if let Some(native) = native(word) {
         return native_to_c(&native.body);
     }
     if let Some(text) = Text::of(word) {
-        return Some(text_to_c(text, encoded));
+        // SAFETY: as the caller promises.
+        return Some(unsafe { text_to_c(text, encoded) });
     }
     if let Some(address) = address_of_pointer(vm, word) {
         return Some(Value::Pointer(address));
@@ -76,14 +85,21 @@ fn native_to_c(body: &'static Body) -> Option<Value<'static>> {
     }
 }
 
-fn text_to_c(text: Text, encoded: &mut Encoded) -> Value<'static> {
-    if text.width() == Width::One && text.bytes().is_ascii() {
-        return Value::Text(text.bytes());
+/// The value of a text.
+///
+/// # Safety
+///
+/// As for [`to_c`].
+unsafe fn text_to_c(text: Text, encoded: &mut Encoded) -> Value<'static> {
+    // SAFETY: the caller uses the bytes until the next GC point only.
+    let bytes = unsafe { text.bytes_unbound() };
+    if text.width() == Width::One && bytes.is_ascii() {
+        return Value::Text(bytes);
     }
     encoded.push(text.to_rust().into_bytes());
     let bytes: &[u8] = encoded.last().map_or(&[], Vec::as_slice);
     let bytes = std::ptr::from_ref(bytes);
-    // SAFETY: the bytes stay in place as long as `encoded` lives, which the caller of `to_c` ensures.
+    // SAFETY: the bytes stay in place as long as `encoded` lives, and the caller uses the value no longer.
     Value::Text(unsafe { &*bytes })
 }
 

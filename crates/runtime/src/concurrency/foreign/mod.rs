@@ -254,8 +254,8 @@ pub fn make(thread: &mut Thread, body: Body) -> Result<Object, Failure> {
     if let Body::Callback(callback, _) = &native.body {
         callback.handle.set(handle.word());
     }
-    let address = std::ptr::from_ref(native) as u64;
-    handle.initialize_slot(slots::NATIVE, Word::from_bits(address));
+    let address = std::ptr::from_ref(native) as usize;
+    handle.initialize_slot(slots::NATIVE, Word::from_address(address));
     thread.vm.concurrency().foreign.natives.lock().young.push(Owned(NonNull::from(native)));
     Ok(handle)
 }

@@ -271,7 +271,8 @@ pub fn answer(thread: &mut Thread, number: Word, word: Word) -> Result<Word, Fai
         return Ok(Word::NIL);
     }
     let mut encoded = Encoded::new();
-    let answer = match convert::to_c(thread.vm, word, &mut encoded) {
+    // SAFETY: the value is encoded at once; `encoded` lives longer, and the word is an argument in progress.
+    let answer = match unsafe { convert::to_c(thread.vm, word, &mut encoded) } {
         Some(value) => {
             let answer = request.callback.signature.answer(value);
             answer

@@ -154,7 +154,7 @@ fn wrap_promise(thread: &mut Thread, promise: Object, to: VatRef) -> Result<Word
     let made = promises::make(thread, to, promise.slot(promises::slots::ORIGIN));
     let result = made.map(|made| {
         let kept = thread.mutator.push_root(made.word());
-        let original = thread.mutator.get(original).object_unchecked();
+        let original = thread.mutator.get(original).object();
         // The thread may run either vat: nothing of the other one is copied.
         promises::follow(thread, to, made, original);
         thread.mutator.get(kept)

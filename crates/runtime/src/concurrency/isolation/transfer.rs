@@ -38,7 +38,7 @@ pub fn copy(
 }
 
 fn original_of(thread: &Thread, handle: RootHandle) -> Object {
-    thread.mutator.get(handle).object_unchecked()
+    thread.mutator.get(handle).object()
 }
 
 /// The copies made so far.
@@ -65,11 +65,11 @@ impl Copies {
     }
 
     fn pairs(&self, thread: &Thread) -> Object {
-        thread.mutator.get(self.pairs).object_unchecked()
+        thread.mutator.get(self.pairs).object()
     }
 
     fn copy_at(&self, thread: &Thread, place: usize) -> Object {
-        self.pairs(thread).element(2 * place + 1).object_unchecked()
+        self.pairs(thread).element(2 * place + 1).object()
     }
 
     /// Wraps the words of all copies; answers the first copy. *GC point.*
@@ -97,7 +97,7 @@ impl Copies {
         from: VatRef,
         to: VatRef,
     ) -> Result<Word, Failure> {
-        let object = word.object_unchecked();
+        let object = word.object();
         if passage(thread.vm, object) != Passage::Copy || !has_shared_class(thread.vm, object) {
             return wrap(thread, word, from, to);
         }

@@ -66,7 +66,7 @@ pub fn par(thread: &mut Thread, site: &'static Site) {
                 }
             }
         }
-        let join = thread.message[0].object_unchecked();
+        let join = thread.message[0].object();
         set_remaining(thread, join, 1 + branches.len() as i64);
         let outcome = wait(thread, join);
         for strand in branches {
@@ -91,9 +91,10 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
             match begin_branch(thread, here, body) {
                 Ok(strand) => {
                     let frame = strand.state.get().frame;
-                    // SAFETY: the branch has a frame of the function, and is not seen by others yet.
+                    // SAFETY: the branch has a frame of the function, and no other thread knows it yet. The register
+                    // of a branch's number is an `i64` (verifier), so it takes raw bits.
                     unsafe { frame.add(index).write(Word::from_bits(number as u64)) };
-                    let join = thread.message[0].object_unchecked();
+                    let join = thread.message[0].object();
                     change_remaining(thread, join, 1);
                     waiting::make_ready(thread, strand, Place::Last);
                 }
@@ -107,7 +108,7 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
             // The strand has been ended, and so are the branches.
             return Err(problem);
         }
-        let join = thread.message[0].object_unchecked();
+        let join = thread.message[0].object();
         if failure.is_some() {
             note_failure(thread, join, thread.vm.roots.out_of_memory.get());
         }
@@ -177,7 +178,7 @@ fn begin_branch(
     }
     begin_at(strand, function, frame, branch.start);
     strand.origin.set(thread.call_site);
-    let join = thread.message[0].object_unchecked();
+    let join = thread.message[0].object();
     add_to_list(thread, join, strand.object());
     Ok(strand)
 }
@@ -252,7 +253,7 @@ pub fn leave_results(thread: &mut Thread) {
     let here = thread.activation();
     let Some(branch) = results_at(here.function, here.pc) else { return };
     let Some(join) = thread.strand().object().slot(strand::slots::TASK).as_object() else { return };
-    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
+    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object()) else { return };
     let frame = parent.state.get().frame;
     for register in branch.left.iter() {
         let content = get(thread, register.index());
@@ -323,7 +324,7 @@ fn change_remaining(thread: &mut Thread, join: Object, change: i64) -> i64 {
 
 /// Lets the parent go on, which is parked.
 fn wake_parent(thread: &mut Thread, join: Object) {
-    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object_unchecked()) else { return };
+    let Some(parent) = StrandRef::of_object(join.slot(PARENT).object()) else { return };
     if !parent.claim_patient() {
         return;
     }

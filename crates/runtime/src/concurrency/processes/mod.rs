@@ -100,7 +100,7 @@ pub fn accept(thread: &mut Thread, site: &'static Site, channel: usize) {
 
 /// Takes a pair that [`accept`] has put into the first register apart.
 pub fn accepted(thread: &mut Thread, destination: usize, writer: usize) {
-    let pair = get(thread, destination).object_unchecked();
+    let pair = get(thread, destination).object();
     let (waiter, value) = (pair.element(channels::WRITER), pair.element(channels::ELEMENT));
     registers::set(thread, writer, waiter);
     registers::set_word(thread, destination, value);

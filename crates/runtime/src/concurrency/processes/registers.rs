@@ -43,14 +43,16 @@ pub fn is_any(thread: &Thread, register: usize) -> bool {
 #[inline]
 pub fn to_word(thread: &mut Thread, register: usize) -> Result<Word, Failure> {
     let kind = kind_of(thread, register);
-    scalars::to_word(thread, kind, get(thread, register).bits())
+    // SAFETY: the bits are those of a register of this type.
+    unsafe { scalars::to_word(thread, kind, get(thread, register).bits()) }
 }
 
 /// Puts a word into a register for whose type it was made.
 #[inline]
 pub fn set_word(thread: &mut Thread, register: usize, word: Word) {
     let bits = scalars::from_word(kind_of(thread, register), word);
-    set(thread, register, Word::from_bits(bits));
+    // SAFETY: the bits are for a register of this type, and go there.
+    set(thread, register, unsafe { Word::from_bits(bits) });
 }
 
 /// The value of a number in a register.

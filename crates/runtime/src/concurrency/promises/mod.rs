@@ -168,7 +168,7 @@ pub fn make(thread: &mut Thread, owner: VatRef, origin: Word) -> Result<Object, 
 
 /// The vat that a promise belongs to.
 pub fn owner(promise: Object) -> VatRef {
-    VatRef::of_object(promise.slot(slots::OWNER).object_unchecked())
+    VatRef::of_object(promise.slot(slots::OWNER).object())
 }
 
 /// The state of a promise; reliable under its lock only.

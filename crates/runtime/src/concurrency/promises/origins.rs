@@ -40,7 +40,7 @@ impl Unhandled {
 pub fn origin_of(site: Option<&'static Site>) -> Word {
     // Sites are aligned, so that the address is the bits of a small integer.
     site.filter(|site| !site.function.is_null())
-        .map_or(Word::NIL, |site| Word::from_bits(std::ptr::from_ref(site) as u64))
+        .map_or(Word::NIL, |site| Word::from_address(std::ptr::from_ref(site) as usize))
 }
 
 /// The program's call of the library as an origin: for library methods that make promises.

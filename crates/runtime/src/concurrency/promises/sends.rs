@@ -78,7 +78,7 @@ fn address(thread: &mut Thread, here: VatRef, window: Window) -> Result<Option<V
                 window.set(index, isolation::wrap(thread, word, here, target)?);
             }
         }
-        window.set(0, far_reference::target_of(window.get(0).object_unchecked()));
+        window.set(0, far_reference::target_of(window.get(0).object()));
     } else if waits(window.get(0)) {
         take_snapshots(thread, here, window)?;
     }
@@ -217,12 +217,12 @@ fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
     let depth = thread.mutator.root_depth();
     let kept = thread.mutator.push_root(message.word());
     for index in messages::RECEIVER + 1..message.length() {
-        let word = thread.mutator.get(kept).object_unchecked().element(index);
+        let word = thread.mutator.get(kept).object().element(index);
         if !word.is_pointer() {
             continue;
         }
         let wrapped = isolation::wrap(thread, word, here, target);
-        let message = thread.mutator.get(kept).object_unchecked();
+        let message = thread.mutator.get(kept).object();
         match wrapped {
             Ok(word) => message.set_element(&mut thread.mutator, index, word),
             Err(_) => {
@@ -233,7 +233,7 @@ fn forward(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
             }
         }
     }
-    let message = thread.mutator.get(kept).object_unchecked();
+    let message = thread.mutator.get(kept).object();
     thread.mutator.truncate_roots(depth);
     post(thread, here, message);
 }
@@ -243,7 +243,7 @@ pub fn attend(thread: &mut Thread, here: VatRef, message: Object) -> Option<Obje
     let kind = message.element(messages::KIND);
     let receiver = message.element(messages::RECEIVER);
     if kind == RESOLVE || kind == BREAK {
-        let promise = message.element(messages::RESULT).object_unchecked();
+        let promise = message.element(messages::RESULT).object();
         settling::settle_decided(thread, here, promise, kind, receiver);
         return None;
     }

@@ -70,7 +70,7 @@ pub(super) fn settle_decided(
         Ok(outcome) => (kind, outcome),
         Err(_) => (BREAK, thread.vm.roots.out_of_memory.get()),
     };
-    let promise = thread.mutator.get(promise).object_unchecked();
+    let promise = thread.mutator.get(promise).object();
     thread.mutator.truncate_roots(depth);
     publish(thread, here, promise, kind, outcome);
 }
@@ -81,8 +81,8 @@ pub fn follow(thread: &mut Thread, here: VatRef, promise: Object, other: Object)
     let (promise, other) =
         (thread.mutator.push_root(promise.word()), thread.mutator.push_root(other.word()));
     let made = make_settlement(thread, RESOLVE, promise, Word::NIL);
-    let other = thread.mutator.get(other).object_unchecked();
-    let promise = thread.mutator.get(promise).object_unchecked();
+    let other = thread.mutator.get(other).object();
+    let promise = thread.mutator.get(promise).object();
     thread.mutator.truncate_roots(depth);
     match made {
         Ok(reaction) => reactions::add_reaction(thread, here, other, reaction),
@@ -107,7 +107,7 @@ pub(super) fn follow_settled(thread: &mut Thread, here: VatRef, other: Object, r
         reaction.set_element(&mut thread.mutator, messages::RECEIVER, outcome);
         return source.post(thread, reaction);
     }
-    let promise = reaction.element(messages::RESULT).object_unchecked();
+    let promise = reaction.element(messages::RESULT).object();
     settle_decided(thread, source, promise, kind, outcome);
 }
 
@@ -194,7 +194,7 @@ impl Publication {
     }
 
     fn promise(&self, thread: &Thread) -> Object {
-        thread.mutator.get(self.promise).object_unchecked()
+        thread.mutator.get(self.promise).object()
     }
 
     /// Whether this promise must be settled in a turn of its owner.
@@ -284,14 +284,14 @@ impl Publication {
         // STAYS: kind: it is `RESOLVE` or `BREAK`, no object.
         let outcome = thread.mutator.get(self.outcome);
         let source = owner(self.promise(thread));
-        let target = owner(reaction.element(messages::RESULT).object_unchecked());
+        let target = owner(reaction.element(messages::RESULT).object());
         let (kind, outcome, reaction) = if source == target {
             (kind, outcome, reaction)
         } else {
             let depth = thread.mutator.root_depth();
             let kept = thread.mutator.push_root(reaction.word());
             let wrapped = isolation::wrap(thread, outcome, source, target);
-            let reaction = thread.mutator.get(kept).object_unchecked();
+            let reaction = thread.mutator.get(kept).object();
             thread.mutator.truncate_roots(depth);
             match wrapped {
                 Ok(outcome) => (kind, outcome, reaction),

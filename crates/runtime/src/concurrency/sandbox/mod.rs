@@ -88,8 +88,8 @@ pub fn make(
     if let Some(parent) = parent {
         parent.add_member();
     }
-    let address = std::ptr::from_ref(sandbox.0) as u64;
-    object.initialize_slot(slots::NATIVE, Word::from_bits(address));
+    let address = std::ptr::from_ref(sandbox.0) as usize;
+    object.initialize_slot(slots::NATIVE, Word::from_address(address));
     object.initialize_slot(slots::ERROR, error);
     if let Some((window, first)) = window {
         object.initialize_slot(slots::PROMISE, window.get(first));
@@ -181,7 +181,7 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     let symbol = vm.symbol(reason.name());
     // Without memory for the word, that there is an end is news enough.
     let word = symbol_object(thread, symbol).unwrap_or(Word::TRUE);
-    let object = sandbox.0.object.get().object_unchecked();
+    let object = sandbox.0.object.get().object();
     if let Some(promise) = object.slot(slots::PROMISE).as_object() {
         promises::resolve(thread, promises::owner(promise), promise, word);
     }
@@ -201,7 +201,7 @@ fn end_strands(thread: &mut Thread, sandbox: SandboxRef) {
         });
     });
     for index in 0..thread.message.len() {
-        let object = thread.message[index].object_unchecked();
+        let object = thread.message[index].object();
         _ = strands::terminate(thread, object);
     }
     thread.message.clear();

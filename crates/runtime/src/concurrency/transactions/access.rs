@@ -29,12 +29,21 @@ use crate::state::transactions::memory::{
     Memory, stripe_of_element, stripe_of_slots, stripes_of_elements,
 };
 
-/// A place in an object that guests can write.
+/// A place in an object that guests can write. The functions here that take a place are `unsafe`, and do not check that
+/// the object has it: tiers have compared the object's layout or length before.
 pub trait Place: Copy {
     /// The contents.
-    fn load(self, object: Object) -> Word;
+    ///
+    /// # Safety
+    ///
+    /// The object has the place.
+    unsafe fn load(self, object: Object) -> Word;
     /// Puts a word there.
-    fn store(self, thread: &mut Thread, object: Object, value: Word);
+    ///
+    /// # Safety
+    ///
+    /// The object has the place.
+    unsafe fn store(self, thread: &mut Thread, object: Object, value: Word);
     /// The stripe that protects the place in an object with this hash.
     fn stripe(self, hash: u32) -> Stripe;
     /// Its index among the places of the object.
@@ -51,13 +60,15 @@ pub struct Element(pub usize);
 
 impl Place for Slot {
     #[inline(always)]
-    fn load(self, object: Object) -> Word {
-        object.slot(self.0)
+    unsafe fn load(self, object: Object) -> Word {
+        // SAFETY: as the caller promises.
+        unsafe { object.slot_unchecked(self.0) }
     }
 
     #[inline(always)]
-    fn store(self, thread: &mut Thread, object: Object, value: Word) {
-        object.set_slot(&mut thread.mutator, self.0, value);
+    unsafe fn store(self, thread: &mut Thread, object: Object, value: Word) {
+        // SAFETY: as the caller promises.
+        unsafe { object.set_slot_unchecked(&mut thread.mutator, self.0, value) };
     }
 
     #[inline(always)]
@@ -73,13 +84,15 @@ impl Place for Slot {
 
 impl Place for Element {
     #[inline(always)]
-    fn load(self, object: Object) -> Word {
-        object.element(self.0)
+    unsafe fn load(self, object: Object) -> Word {
+        // SAFETY: as the caller promises.
+        unsafe { object.element_unchecked(self.0) }
     }
 
     #[inline(always)]
-    fn store(self, thread: &mut Thread, object: Object, value: Word) {
-        object.set_element(&mut thread.mutator, self.0, value);
+    unsafe fn store(self, thread: &mut Thread, object: Object, value: Word) {
+        // SAFETY: as the caller promises.
+        unsafe { object.set_element_unchecked(&mut thread.mutator, self.0, value) };
     }
 
     #[inline(always)]
@@ -95,25 +108,41 @@ impl Place for Element {
 
 /// Reads a place of an object of a guarded vat, for the instruction at this address, if nothing is in the way of
 /// that: no other strand, and nothing that is rare. Needs no saved state.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline(always)]
-pub fn try_load(thread: &mut Thread, object: Object, place: impl Place, pc: usize) -> Option<Word> {
+pub unsafe fn try_load(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    pc: usize,
+) -> Option<Word> {
     let memory = thread.memory?;
     if let Some(transaction) = thread.transaction.as_deref_mut() {
-        return super::transaction::try_read(transaction, memory, object, place, pc);
+        // SAFETY: as the caller promises.
+        return unsafe { super::transaction::try_read(transaction, memory, object, place, pc) };
     }
-    let value = place.load(object);
+    // SAFETY: as the caller promises.
+    let value = unsafe { place.load(object) };
     // As in `load`.
     fence(Ordering::Acquire);
     match object.assigned_hash() {
         None => Some(value),
-        Some(hash) => memory.space.try_read(place.stripe(hash), || place.load(object)),
+        // SAFETY: as the caller promises.
+        Some(hash) => memory.space.try_read(place.stripe(hash), || unsafe { place.load(object) }),
     }
 }
 
 /// Writes a place of an object of a guarded vat, for the instruction at this address, if the strand is in a
 /// transaction and nothing is in the way of that; whether that is done. Needs no saved state.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline(always)]
-pub fn try_store(
+pub unsafe fn try_store(
     thread: &mut Thread,
     object: Object,
     place: impl Place,
@@ -121,50 +150,69 @@ pub fn try_store(
     pc: usize,
 ) -> bool {
     let transaction = thread.transaction.as_deref_mut();
-    transaction.is_some_and(|it| super::transaction::try_write(it, object, place, value, pc))
+    // SAFETY: as the caller promises.
+    let write = |it| unsafe { super::transaction::try_write(it, object, place, value, pc) };
+    transaction.is_some_and(write)
 }
 
 /// Reads a place of an object of a guarded vat, for the instruction in the saved state.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline]
-pub fn load(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
+pub unsafe fn load(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
     if thread.transaction.is_some() {
-        return super::transaction::read(thread, object, place);
+        // SAFETY: as the caller promises.
+        return unsafe { super::transaction::read(thread, object, place) };
     }
-    let value = place.load(object);
+    // SAFETY: as the caller promises.
+    let value = unsafe { place.load(object) };
     // Pairs with the release of the store that the value comes from: had a transaction made it, the
     // object would have had a hash before.
     fence(Ordering::Acquire);
     match object.assigned_hash() {
         None => Some(value),
-        Some(hash) => Some(load_shared(memory(thread), hash, object, place)),
+        // SAFETY: as the caller promises.
+        Some(hash) => Some(unsafe { load_shared(memory(thread), hash, object, place) }),
     }
 }
 
 /// Reads a place of an object that transactions may know.
-fn load_shared(memory: &Memory, hash: u32, object: Object, place: impl Place) -> Word {
-    memory.space.read(place.stripe(hash), || place.load(object))
+///
+/// # Safety
+///
+/// The object has the place.
+unsafe fn load_shared(memory: &Memory, hash: u32, object: Object, place: impl Place) -> Word {
+    // SAFETY: as the caller promises.
+    memory.space.read(place.stripe(hash), || unsafe { place.load(object) })
 }
 
 /// Writes a place of an object of a guarded vat, for the instruction in the saved state; whether that is
 /// done.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline]
 #[must_use]
-pub fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
+pub unsafe fn store(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
     if thread.transaction.is_some() {
-        return super::transaction::write(thread, object, place, value);
+        // SAFETY: as the caller promises.
+        return unsafe { super::transaction::write(thread, object, place, value) };
     }
     let memory = memory(thread);
     let stripe = place.stripe(object.identity_hash());
     let strand = thread.strand();
     memory.set_writer(stripe, thread.state.pc as usize, strand);
     let seat = thread.seat;
-    if seat
-        .alone(memory, || memory.space.write_alone(stripe, || place.store(thread, object, value)))
-    {
+    // SAFETY: as the caller promises.
+    let put = |thread: &mut Thread| unsafe { place.store(thread, object, value) };
+    if seat.alone(memory, || memory.space.write_alone(stripe, || put(thread))) {
         return true;
     }
     let is_watched = loop {
-        match memory.space.write(stripe, || place.store(thread, object, value)) {
+        match memory.space.write(stripe, || put(thread)) {
             Ok(is_watched) => break is_watched,
             Err(_) if sleepers::wait_for_inevitable(thread, memory) => return false,
             Err(_) => {}
@@ -183,33 +231,47 @@ pub(super) fn memory(thread: &Thread) -> &'static Memory {
 }
 
 /// Reads a place, for any vat.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline]
-fn read(thread: &mut Thread, object: Object, place: impl Place) -> Result<Word, Failure> {
+unsafe fn read(thread: &mut Thread, object: Object, place: impl Place) -> Result<Word, Failure> {
     if !thread.is_guarded {
-        return Ok(place.load(object));
+        // SAFETY: as the caller promises.
+        return Ok(unsafe { place.load(object) });
     }
-    load(thread, object, place).ok_or(Failure::elsewhere())
+    // SAFETY: as the caller promises.
+    unsafe { load(thread, object, place) }.ok_or(Failure::elsewhere())
 }
 
 /// Writes a place, for any vat.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline]
-fn write(
+unsafe fn write(
     thread: &mut Thread,
     object: Object,
     place: impl Place,
     value: Word,
 ) -> Result<(), Failure> {
     if !thread.is_guarded {
-        place.store(thread, object, value);
+        // SAFETY: as the caller promises.
+        unsafe { place.store(thread, object, value) };
         return Ok(());
     }
-    if store(thread, object, place, value) { Ok(()) } else { Err(Failure::elsewhere()) }
+    // SAFETY: as the caller promises.
+    if unsafe { store(thread, object, place, value) } { Ok(()) } else { Err(Failure::elsewhere()) }
 }
 
-/// The contents of a slot, for any vat.
+/// The contents of a slot, for any vat. Panics if the object has none, like the next three functions.
 #[inline]
 pub fn slot(thread: &mut Thread, object: Object, index: usize) -> Result<Word, Failure> {
-    read(thread, object, Slot(index))
+    assert!(object.has_slot(index), "the object has the slot");
+    // SAFETY: the object has the slot.
+    unsafe { read(thread, object, Slot(index)) }
 }
 
 /// Writes a slot, for any vat.
@@ -220,13 +282,17 @@ pub fn set_slot(
     index: usize,
     value: Word,
 ) -> Result<(), Failure> {
-    write(thread, object, Slot(index), value)
+    assert!(object.has_slot(index), "the object has the slot");
+    // SAFETY: the object has the slot.
+    unsafe { write(thread, object, Slot(index), value) }
 }
 
 /// The contents of an element, counted from 0, for any vat.
 #[inline]
 pub fn element(thread: &mut Thread, array: Object, index: usize) -> Result<Word, Failure> {
-    read(thread, array, Element(index))
+    assert!(array.has_element(index), "the object has the element");
+    // SAFETY: the object has the element.
+    unsafe { read(thread, array, Element(index)) }
 }
 
 /// Writes an element, counted from 0, for any vat.
@@ -237,7 +303,9 @@ pub fn set_element(
     index: usize,
     value: Word,
 ) -> Result<(), Failure> {
-    write(thread, array, Element(index), value)
+    assert!(array.has_element(index), "the object has the element");
+    // SAFETY: the object has the element.
+    unsafe { write(thread, array, Element(index), value) }
 }
 
 /// Appends the elements of an array to the thread's message.

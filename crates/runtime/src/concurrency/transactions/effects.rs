@@ -59,7 +59,7 @@ fn perform_one(thread: &mut Thread, kind: &Kind) {
         Kind::Settle(how) => {
             // A strand that was in a transaction has a vat.
             let Ok(here) = vat::current(thread) else { return };
-            let (promise, outcome) = (thread.message[0].object_unchecked(), thread.message[1]);
+            let (promise, outcome) = (thread.message[0].object(), thread.message[1]);
             how(thread, here, promise, outcome);
         }
     }

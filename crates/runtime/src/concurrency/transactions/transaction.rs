@@ -194,8 +194,12 @@ pub fn begin(thread: &mut Thread) -> Outcome {
 }
 
 /// Reads a place of an object for the transaction that runs, if nothing is in the way of that.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline(always)]
-pub(super) fn try_read(
+pub(super) unsafe fn try_read(
     transaction: &mut Transaction,
     memory: &Memory,
     object: Object,
@@ -207,11 +211,17 @@ pub(super) fn try_read(
         return None;
     }
     let note = Note::new(pc, object.layout());
-    transaction.attempt.try_read(&memory.space, place.stripe(hash), note, || place.load(object))
+    // SAFETY: as the caller promises.
+    let load = || unsafe { place.load(object) };
+    transaction.attempt.try_read(&memory.space, place.stripe(hash), note, load)
 }
 
 /// Reads a place of an object for the transaction that runs.
-pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
+///
+/// # Safety
+///
+/// The object has the place.
+pub(super) unsafe fn read(thread: &mut Thread, object: Object, place: impl Place) -> Option<Word> {
     let memory = super::access::memory(thread);
     let pc = thread.state.pc as usize;
     let transaction = running(thread);
@@ -225,7 +235,9 @@ pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Op
     }
     let note = Note::new(pc, object.layout());
     let stripe = place.stripe(hash);
-    match transaction.attempt.read(&memory.space, stripe, note, || place.load(object)) {
+    // SAFETY: as the caller promises.
+    let load = || unsafe { place.load(object) };
+    match transaction.attempt.read(&memory.space, stripe, note, load) {
         Ok(value) => Some(value),
         Err(conflict) => {
             lose(thread, conflict);
@@ -236,8 +248,12 @@ pub(super) fn read(thread: &mut Thread, object: Object, place: impl Place) -> Op
 
 /// Writes a place of an object for the transaction that runs, if it is the first time and nothing is in the way
 /// of that; whether that is done.
+///
+/// # Safety
+///
+/// The object has the place.
 #[inline(always)]
-pub(super) fn try_write(
+pub(super) unsafe fn try_write(
     transaction: &mut Transaction,
     object: Object,
     place: impl Place,
@@ -254,8 +270,17 @@ pub(super) fn try_write(
 
 /// Writes a place of an object for the running transaction; false if there was no room. Then execution continues at the
 /// saved state.
+///
+/// # Safety
+///
+/// The object has the place.
 #[must_use]
-pub(super) fn write(thread: &mut Thread, object: Object, place: impl Place, value: Word) -> bool {
+pub(super) unsafe fn write(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+) -> bool {
     let memory = super::access::memory(thread);
     let pc = thread.state.pc as usize;
     let transaction = running(thread);

@@ -82,7 +82,7 @@ fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array::of(receiver).ok_or(Failure::argument(receiver))?;
     let (start, length) = array::range(receiver, source.length(), window.get(1), window.get(2))?;
     let form = (source.layout(), source.class());
-    let source = || window.get(0).object_unchecked();
+    let source = || window.get(0).object();
     access::copy_range(thread, source, form, start, length).map(Object::word)
 }
 
@@ -109,7 +109,7 @@ fn value_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let source = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
     let length = source.length();
     let class = thread.vm.known_class(KnownClass::ValueArray);
-    let source = || window.get(0).object_unchecked();
+    let source = || window.get(0).object();
     let made = access::copy_range(thread, source, (known::VALUE_ARRAY, class), 0, length)?;
     // The elements of the copy, which no other strand can change.
     let mut elements = (0..length).map(|index| made.element(index));

@@ -209,7 +209,8 @@ fn write(
     word: Word,
 ) -> Result<Word, Failure> {
     let mut encoded = Encoded::new();
-    let Some(value) = convert::to_c(thread.vm, word, &mut encoded) else {
+    // SAFETY: the value is written at once; `encoded` lives longer, and the word is an argument in progress.
+    let Some(value) = (unsafe { convert::to_c(thread.vm, word, &mut encoded) }) else {
         return Err(refuse(thread, word));
     };
     match memory.memory.write(offset, kind, value) {

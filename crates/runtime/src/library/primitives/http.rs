@@ -41,7 +41,7 @@ fn parse(
     parse: fn(&[u8], usize) -> Parsed,
 ) -> Result<Word, Failure> {
     let most_fields = size_argument(window.get(1))?.min(MOST_FIELDS);
-    match parse(byte_argument(window.get(0))?, most_fields) {
+    match parse(byte_argument(&thread.mutator, window.get(0))?, most_fields) {
         Parsed::Partial => Ok(Word::NIL),
         Parsed::Refused(status) => Ok(Word::from_small_integer_unchecked(i64::from(status))),
         Parsed::Head(head) => make_head(thread, &head),
@@ -63,13 +63,16 @@ fn make_head(thread: &mut Thread, head: &Head) -> Result<Word, Failure> {
 
 /// The size in the line before a chunk, or nil. *GC point.*
 fn chunk_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let size = http::chunk_size(byte_argument(window.get(0))?);
+    let size = http::chunk_size(byte_argument(&thread.mutator, window.get(0))?);
     size.map_or(Ok(Word::NIL), |size| make_integer(thread, size as i64))
 }
 
 /// Whether two strings may be the name and value of a field.
-fn is_field(_: &mut Thread, window: Window) -> Outcome {
-    let (name, value) = (byte_argument(window.get(0)), byte_argument(window.get(1)));
+fn is_field(thread: &mut Thread, window: Window) -> Outcome {
+    let (name, value) = (
+        byte_argument(&thread.mutator, window.get(0)),
+        byte_argument(&thread.mutator, window.get(1)),
+    );
     let is_field = matches!((name, value), (Ok(name), Ok(value)) if http::is_field(name, value));
     Outcome::Return(Word::from_bool(is_field))
 }
@@ -84,7 +87,7 @@ fn date(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// The text of percent-encoded bytes. *GC point.*
 fn decoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let text = url::decoded(byte_argument(window.get(0))?);
+    let text = url::decoded(byte_argument(&thread.mutator, window.get(0))?);
     make_string(thread, &text)
 }
 
@@ -96,7 +99,7 @@ fn encoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// The parameters of a query or a form: each name, followed by its value. *GC point.*
 fn parameters(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let pairs = url::parameters(byte_argument(window.get(0))?);
+    let pairs = url::parameters(byte_argument(&thread.mutator, window.get(0))?);
     array::make_of(thread, pairs.len() * 2, |thread, index| {
         make_string(thread, &pairs[index / 2][index % 2])
     })

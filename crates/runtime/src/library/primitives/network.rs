@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use squall_heap::Word;
+use squall_heap::{Mutator, Word};
 use squall_system::names;
 use squall_system::poller::Direction;
 use squall_system::resources::Resource;
@@ -184,13 +184,15 @@ fn try_stream<R>(
     thread: &mut Thread,
     window: Window,
     (direction, doing): (Direction, &str),
-    operation: impl FnOnce(&Stream) -> std::io::Result<R>,
+    operation: impl FnOnce(&Mutator, &Stream) -> std::io::Result<R>,
 ) -> Result<Option<R>, Failure> {
     with_stream(thread, window, |thread, resource, stream| {
         let source = resource.source().ok_or(Failure::argument(window.get(0)))?;
         let what = || format!("{doing} {}", stream.peer());
         let field = Field::of_peer(stream.peer());
-        attempted(thread, (source, direction), (field, what), |_| operation(stream))
+        attempted(thread, (source, direction), (field, what), |thread| {
+            operation(&thread.mutator, stream)
+        })
     })
 }
 
@@ -209,7 +211,7 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         return Err(Failure::argument(window.get(1)));
     }
     BUFFER.with_borrow_mut(|buffer| {
-        let read = try_stream(thread, window, (Direction::Read, "reading from"), |stream| {
+        let read = try_stream(thread, window, (Direction::Read, "reading from"), |_, stream| {
             stream.read(&mut buffer[..most])
         })?;
         match read {
@@ -222,21 +224,21 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Writes bytes of a string from an index on: answers their number, or `false`. *GC point.*
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let length = byte_argument(window.get(1))?.len();
+    let length = byte_argument(&thread.mutator, window.get(1))?.len();
     let start = size_argument(window.get(2))?.checked_sub(1).filter(|start| *start < length);
     let start = start.ok_or(Failure::index(window.get(1), window.get(2)))?;
-    let written = try_stream(thread, window, (Direction::Write, "writing to"), |stream| {
-        // Between here and the system there is no GC point.
-        let bytes = byte_argument(window.get(1)).unwrap_or_default();
-        stream.write(bytes.get(start..).unwrap_or_default())
-    })?;
+    let written =
+        try_stream(thread, window, (Direction::Write, "writing to"), |mutator, stream| {
+            let bytes = byte_argument(mutator, window.get(1)).unwrap_or_default();
+            stream.write(bytes.get(start..).unwrap_or_default())
+        })?;
     Ok(written.map_or(Word::FALSE, |count| Word::from_small_integer_unchecked(count as i64)))
 }
 
 /// Ends writing: answers whether that is done. *GC point.*
 fn end_writing(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let what = (Direction::Write, "ending to write to");
-    let ended = try_stream(thread, window, what, Stream::shutdown_write)?;
+    let ended = try_stream(thread, window, what, |_, stream| stream.shutdown_write())?;
     Ok(Word::from_bool(ended.is_some()))
 }
 
@@ -378,7 +380,7 @@ fn with_datagrams<R>(
     thread: &mut Thread,
     window: Window,
     (direction, what): (Direction, &str),
-    operation: impl FnOnce(&Datagrams) -> std::io::Result<R>,
+    operation: impl FnOnce(&Mutator, &Datagrams) -> std::io::Result<R>,
 ) -> Result<Option<R>, Failure> {
     let resource = resource(thread, window.get(0))?;
     let Resource::Datagrams(datagrams) = &*resource else {
@@ -386,7 +388,9 @@ fn with_datagrams<R>(
     };
     let source = resource.source().ok_or(Failure::argument(window.get(0)))?;
     let what = || format!("{what} {}", datagrams.address());
-    attempted(thread, (source, direction), (Field::Network, what), |_| operation(datagrams))
+    attempted(thread, (source, direction), (Field::Network, what), |thread| {
+        operation(&thread.mutator, datagrams)
+    })
 }
 
 /// The next datagram, as an array of its bytes, an address and a port; or `false`. *GC point.*
@@ -394,7 +398,8 @@ fn receive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     BUFFER.with_borrow_mut(|buffer| {
         buffer.resize(LONGEST, 0);
         let what = (Direction::Read, "receiving at");
-        let received = with_datagrams(thread, window, what, |datagrams| datagrams.receive(buffer))?;
+        let received =
+            with_datagrams(thread, window, what, |_, datagrams| datagrams.receive(buffer))?;
         let Some((length, from)) = received else { return Ok(Word::FALSE) };
         array::make_of(thread, 3, |thread, index| match index {
             0 => make_byte_string(thread, &buffer[..length]),
@@ -406,12 +411,12 @@ fn receive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Sends a datagram: answers whether there was room. *GC point.*
 fn send(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    byte_argument(window.get(1))?;
+    byte_argument(&thread.mutator, window.get(1))?;
     let (_, port) = permitted(thread, window.get(2), window.get(4))?;
     let to = SocketAddr::new(address_argument(window.get(3))?, port);
     let what = format!("sending to {to} from");
-    let sent = with_datagrams(thread, window, (Direction::Write, &what), |datagrams| {
-        datagrams.send(byte_argument(window.get(1)).unwrap_or_default(), to)
+    let sent = with_datagrams(thread, window, (Direction::Write, &what), |mutator, datagrams| {
+        datagrams.send(byte_argument(mutator, window.get(1)).unwrap_or_default(), to)
     })?;
     Ok(Word::from_bool(sent.is_some()))
 }

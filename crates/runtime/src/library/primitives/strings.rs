@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use memchr::memmem;
-use squall_heap::Word;
+use squall_heap::{Mutator, Word};
 
 use super::answer;
 use crate::concurrency::sandbox::metering;
@@ -38,7 +38,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("string:equals:", equals),
     Primitive::ordinary("string:compare:", |_, window| answer(compare(window))),
-    Primitive::ordinary("string:indexOf:startingAt:", |_, window| answer(index_of(window))),
+    Primitive::ordinary("string:indexOf:startingAt:", |thread, window| {
+        answer(index_of(&thread.mutator, window))
+    }),
     Primitive::ordinary("stringHash:", |_, window| {
         answer(text(window, 0).map(|text| size_word(text.hash() as usize)))
     }),
@@ -58,7 +60,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 /// The bytes of the text in UTF-8, a code point for each. *GC point.*
 fn as_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let text = text(window, 0)?;
-    if text.width() == Width::One && text.bytes().is_ascii() {
+    if text.width() == Width::One && text.bytes(&thread.mutator).is_ascii() {
         return from_symbol_or_same(thread, window);
     }
     make_byte_string(thread, text.to_rust().as_bytes())
@@ -66,7 +68,7 @@ fn as_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// The text of bytes in UTF-8; those that are no character become U+FFFD. *GC point.*
 fn from_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let bytes = byte_argument(window.get(0))?;
+    let bytes = byte_argument(&thread.mutator, window.get(0))?;
     if bytes.is_ascii() {
         return from_symbol_or_same(thread, window);
     }
@@ -83,9 +85,9 @@ fn from_symbol_or_same(thread: &mut Thread, window: Window) -> Result<Word, Fail
 }
 
 /// The bytes of a string whose code points are bytes; valid until the next GC point.
-pub(super) fn byte_argument<'a>(word: Word) -> Result<&'a [u8], Failure> {
+pub(super) fn byte_argument(mutator: &Mutator, word: Word) -> Result<&[u8], Failure> {
     let text = Text::of(word).filter(|text| text.width() == Width::One);
-    text.map(Text::bytes).ok_or(Failure::argument(word))
+    text.map(|text| text.bytes(mutator)).ok_or(Failure::argument(word))
 }
 
 /// The text in a word of the window.
@@ -191,7 +193,8 @@ fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         Some(symbol) => symbol,
         None => {
             // The text is there twice, as an object and for the table.
-            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * text.bytes().len());
+            let length = text.bytes(&thread.mutator).len();
+            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * length);
             text.intern(symbols)
         }
     };
@@ -217,19 +220,20 @@ fn compare(window: Window) -> Result<Word, Failure> {
     Ok(Word::from_small_integer_unchecked(order))
 }
 
-fn index_of(window: Window) -> Result<Word, Failure> {
+fn index_of(mutator: &Mutator, window: Window) -> Result<Word, Failure> {
     let (whole, part) = (text(window, 0)?, text(window, 1)?);
     let Some(start) = array::index_argument(window.get(2))?.checked_sub(1) else {
         return Err(Failure::index(window.get(0), window.get(2)));
     };
-    let found = if start > whole.len() { None } else { find(whole, part, start) };
+    let found = if start > whole.len() { None } else { find(mutator, whole, part, start) };
     Ok(size_word(found.map_or(0, |position| position + 1)))
 }
 
 /// Where `part` first occurs in `whole` at `start` or later; takes time in proportion to both.
-fn find(whole: Text, part: Text, start: usize) -> Option<usize> {
+fn find(mutator: &Mutator, whole: Text, part: Text, start: usize) -> Option<usize> {
     if whole.width() == Width::One && part.width() == Width::One {
-        return memmem::find(&whole.bytes()[start..], part.bytes()).map(|at| start + at);
+        let (whole, part) = (&whole.bytes(mutator)[start..], part.bytes(mutator));
+        return memmem::find(whole, part).map(|at| start + at);
     }
     // A string is stored as narrow as it can be, so a wider one has characters that are not here.
     if part.width() > whole.width() {

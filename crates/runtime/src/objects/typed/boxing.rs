@@ -74,7 +74,7 @@ impl<'t> Conversion<'t> {
     }
 
     fn object(&self, handle: RootHandle) -> Object {
-        self.thread.mutator.get(handle).object_unchecked()
+        self.thread.mutator.get(handle).object()
     }
 
     fn run(&mut self, kind: Type, source: Word) -> Result<Option<Word>, Failure> {
@@ -118,7 +118,8 @@ impl<'t> Conversion<'t> {
             }
             Shape::List(element) if self.boxes => {
                 let bits = lists::bits(self.object(level.source), level.index, element.storage());
-                let word = scalars::to_word(self.thread, *element, bits)?;
+                // SAFETY: an element's bits are like those of a register of its type; no GC point came between.
+                let word = unsafe { scalars::to_word(self.thread, *element, bits) }?;
                 self.begin(*element, word)
             }
             Shape::List(element) => {
@@ -147,7 +148,7 @@ impl<'t> Conversion<'t> {
         pair.set_element(mutator, 0, key);
         pair.set_element(mutator, 1, value);
         mutator.set(level.pair, pair.word());
-        mutator.get(level.target).object_unchecked().set_element(mutator, number, pair.word());
+        mutator.get(level.target).object().set_element(mutator, number, pair.word());
         Ok(true)
     }
 
@@ -163,7 +164,11 @@ impl<'t> Conversion<'t> {
             Shape::Basic(_) if self.boxes => return Ok(Step::Value(source)),
             Shape::Basic(basic) => {
                 return Ok(match scalars::unbox(*basic, source) {
-                    Some(bits) => Step::Value(scalars::basic_to_word(self.thread, *basic, bits)?),
+                    Some(bits) => {
+                        // SAFETY: the bits are those of a register of this type; no GC point came between.
+                        let word = unsafe { scalars::basic_to_word(self.thread, *basic, bits) };
+                        Step::Value(word?)
+                    }
                     None => Step::Misfit,
                 });
             }
@@ -213,7 +218,7 @@ impl<'t> Conversion<'t> {
         let target = mutator.get(level.target);
         match level.kind.shape() {
             Shape::Map(..) if self.boxes => {
-                mutator.get(level.pair).object_unchecked().set_element(mutator, index % 2, value);
+                mutator.get(level.pair).object().set_element(mutator, index % 2, value);
             }
             Shape::Map(..) if index.is_multiple_of(2) => mutator.set(level.key, value),
             Shape::Map(keys, _) => {
@@ -227,11 +232,11 @@ impl<'t> Conversion<'t> {
                 if element.is_list() {
                     lists::share(value);
                 }
-                let list = target.object_unchecked();
+                let list = target.object();
                 lists::set_bits(self.thread, list, index, element.storage(), bits);
             }
             _ => {
-                target.object_unchecked().set_element(mutator, index, value);
+                target.object().set_element(mutator, index, value);
                 if !self.boxes && level.kind.elements()[index].is_list() {
                     lists::share(value);
                 }

@@ -18,10 +18,18 @@ use super::{lists, maps, scalars};
 use crate::model::types::{Shape, Storage, Type};
 
 /// Compares the contents of two registers of this type. No GC point.
-pub fn compare_bits(kind: Type, left: u64, right: u64) -> Ordering {
+///
+/// # Safety
+///
+/// Both are the contents of such registers since the last GC point.
+pub unsafe fn compare_bits(kind: Type, left: u64, right: u64) -> Ordering {
     match kind.shape() {
         Shape::Basic(basic) => compare_basic(*basic, left, right),
-        _ => compare(kind, Word::from_bits(left), Word::from_bits(right)),
+        _ => {
+            // SAFETY: registers of all other types hold words.
+            let [left, right] = [left, right].map(|bits| unsafe { Word::from_bits(bits) });
+            compare(kind, left, right)
+        }
     }
 }
 
@@ -97,9 +105,8 @@ impl Level {
     fn next(&mut self) -> Option<(Type, Word, Word)> {
         let index = self.index;
         self.index += 1;
-        let both = |part: &dyn Fn(Object) -> Word| {
-            [self.left, self.right].map(|word| part(word.object_unchecked()))
-        };
+        let both =
+            |part: &dyn Fn(Object) -> Word| [self.left, self.right].map(|word| part(word.object()));
         let (kind, [left, right]) = match &self.parts {
             _ if index == self.count => return None,
             Parts::Tuple(elements) => (elements[index], both(&|tuple| tuple.element(index))),
@@ -123,7 +130,7 @@ impl Walk {
                 self.descend(level(Parts::Tuple(elements), elements.len(), Ordering::Equal))
             }
             Shape::List(element) if element.storage() != Storage::Word => {
-                compare_packed(*element, left.object_unchecked(), right.object_unchecked())
+                compare_packed(*element, left.object(), right.object())
             }
             Shape::List(element) => {
                 let [one, other] = [left, right].map(lists::length);

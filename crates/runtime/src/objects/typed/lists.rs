@@ -10,6 +10,10 @@
 //!
 //! The *shared* mark is the first flag of the header: see [`crate::objects::typed`]. Elements that are lists
 //! are always shared, since a container knows them.
+//!
+//! Invariant for all functions here that take the word or the object of a list: it comes from a register or a container
+//! whose type says so. The verifier has shown that; nothing is checked again. The position of an element was compared
+//! with the length.
 
 use squall_heap::{Flag, Format, Object, RootHandle, Word};
 
@@ -32,7 +36,8 @@ const LEAST_ROOM: usize = 32;
 /// Marks a list that another register or container gets. Comes before the list is published.
 #[inline(always)]
 pub fn share(list: Word) {
-    let object = list.object_unchecked();
+    // SAFETY: the word is that of a list (verifier).
+    let object = unsafe { list.object_unchecked() };
     if !object.has_flag(SHARED) {
         _ = object.set_flag(SHARED);
     }
@@ -47,22 +52,38 @@ pub fn is_shared(list: Object) -> bool {
 /// How many elements a list has.
 #[inline(always)]
 pub fn length(list: Word) -> usize {
-    list.object_unchecked().slot(LENGTH).small_integer_unchecked() as usize
+    // SAFETY: the word is that of a list (verifier), which has this slot.
+    let length = unsafe { list.object_unchecked().slot_unchecked(LENGTH) };
+    length.small_integer_unchecked() as usize
 }
 
 /// An element of a list of words, which has it.
 #[inline(always)]
 pub fn word(list: Object, index: usize) -> Word {
-    list.slot(ELEMENTS).object_unchecked().element(index)
+    // SAFETY: the list has an element, so it has room for elements, where the element is.
+    unsafe { room_of(list).element_unchecked(index) }
+}
+
+/// The room of a list that has elements.
+///
+/// # Safety
+///
+/// The object is a list, and has elements.
+#[inline(always)]
+unsafe fn room_of(list: Object) -> Object {
+    // SAFETY: a list has this slot, with a pointer if it has elements.
+    unsafe { list.slot_unchecked(ELEMENTS).object_unchecked() }
 }
 
 /// The bits of an element that the list has.
 #[inline(always)]
 pub fn bits(list: Object, index: usize, storage: Storage) -> u64 {
     debug_assert!(index < length(list.word()));
-    let elements = list.slot(ELEMENTS).object_unchecked();
+    // SAFETY: the list has elements, since it has this one.
+    let elements = unsafe { room_of(list) };
     if storage == Storage::Word {
-        return elements.element(index).bits();
+        // SAFETY: there is room for the list's elements.
+        return unsafe { elements.element_unchecked(index) }.bits();
     }
     let first = elements.bytes_pointer();
     // SAFETY: there is room for the list's elements (file head), each aligned as the first is, and nothing writes them:
@@ -83,9 +104,15 @@ pub fn bits(list: Object, index: usize, storage: Storage) -> u64 {
 /// Writes an element of a list that is not shared and has it.
 #[inline(always)]
 pub fn set_bits(thread: &mut Thread, list: Object, index: usize, storage: Storage, bits: u64) {
-    let elements = list.slot(ELEMENTS).object_unchecked();
+    // SAFETY: the list has elements, since it has this one.
+    let elements = unsafe { room_of(list) };
     if storage == Storage::Word {
-        return elements.set_element(&mut thread.mutator, index, Word::from_bits(bits));
+        // SAFETY: the bits are those of a register of the elements' type, so of a word; there is room for the list's
+        // elements.
+        return unsafe {
+            let word = Word::from_bits(bits);
+            elements.set_element_unchecked(&mut thread.mutator, index, word);
+        };
     }
     let first = elements.bytes_pointer();
     // SAFETY: as for `bits`; only this strand has the list.
@@ -157,7 +184,7 @@ fn copy(
     if count == 0 {
         return;
     }
-    let source = source.slot(ELEMENTS).object_unchecked();
+    let source = source.slot(ELEMENTS).object();
     if storage == Storage::Word {
         return target.copy_elements(&mut thread.mutator, to, source, from, count);
     }
@@ -189,7 +216,8 @@ pub fn of_length(thread: &mut Thread, storage: Storage, length: usize) -> Result
 pub fn of_bytes(thread: &mut Thread, bytes: &[u8]) -> Result<Word, Failure> {
     with_roots(thread, |thread| {
         let room = allocate_room(thread, Storage::U8, bytes.len())?;
-        thread.mutator.get(room).object_unchecked().initialize_bytes(0, bytes);
+        // SAFETY: the room is new.
+        unsafe { thread.mutator.get(room).object().initialize_bytes(0, bytes) };
         allocate_list(thread, room, bytes.len())
     })
 }
@@ -205,7 +233,8 @@ pub fn to_bytes(word: Word) -> Option<Vec<u8>> {
 /// The contents of a register, for a list of words: a list in the register is shared from then on.
 fn shared(element: Type, bits: u64) -> u64 {
     if element.is_list() {
-        share(Word::from_bits(bits));
+        // SAFETY: the register is of a list type, so it holds a word.
+        share(unsafe { Word::from_bits(bits) });
     }
     bits
 }
@@ -223,7 +252,7 @@ fn make_of(
         let list = allocate_list(thread, room, length)?;
         for index in 0..length {
             let bits = shared(kind, element(index));
-            set_bits(thread, list.object_unchecked(), index, storage, bits);
+            set_bits(thread, list.object(), index, storage, bits);
         }
         Ok(list)
     })
@@ -263,7 +292,7 @@ fn own(
     register: usize,
     needed: usize,
 ) -> Result<Object, Failure> {
-    let list = registers.word(register).object_unchecked();
+    let list = registers.word(register).object();
     let storage = registers.kind(register).element().storage();
     let has_room = room(list, storage) >= needed;
     if !is_shared(list) && has_room {
@@ -275,19 +304,19 @@ fn own(
     };
     with_roots(thread, |thread| {
         let room = allocate_room(thread, storage, count)?;
-        let is_shared = is_shared(registers.word(register).object_unchecked());
+        let is_shared = is_shared(registers.word(register).object());
         if is_shared {
-            let fresh = allocate_list(thread, room, 0)?.object_unchecked();
+            let fresh = allocate_list(thread, room, 0)?.object();
             let source = registers.word(register);
             let count = length(source);
-            let elements = thread.mutator.get(room).object_unchecked();
-            copy(thread, storage, (source.object_unchecked(), 0), (elements, 0), count);
+            let elements = thread.mutator.get(room).object();
+            copy(thread, storage, (source.object(), 0), (elements, 0), count);
             set_length(thread, fresh, count);
             registers.set(register, fresh.word());
             return Ok(fresh);
         }
-        let list = registers.word(register).object_unchecked();
-        let elements = thread.mutator.get(room).object_unchecked();
+        let list = registers.word(register).object();
+        let elements = thread.mutator.get(room).object();
         copy(thread, storage, (list, 0), (elements, 0), length(list.word()));
         list.set_slot(&mut thread.mutator, ELEMENTS, elements.word());
         Ok(list)
@@ -348,7 +377,7 @@ fn insert_at(
     let storage = element.storage();
     let object = own(thread, registers, list, count + 1)?;
     let bits = shared(element, registers.bits(value));
-    let elements = object.slot(ELEMENTS).object_unchecked();
+    let elements = object.slot(ELEMENTS).object();
     copy(thread, storage, (object, place), (elements, place + 1), count - place);
     set_length(thread, object, count + 1);
     set_bits(thread, object, place, storage, bits);
@@ -366,7 +395,7 @@ pub fn remove(
     let place = position(registers.bits(index), count)?;
     let storage = registers.kind(list).element().storage();
     let object = own(thread, registers, list, count)?;
-    let elements = object.slot(ELEMENTS).object_unchecked();
+    let elements = object.slot(ELEMENTS).object();
     copy(thread, storage, (object, place + 1), (elements, place), count - place - 1);
     if storage == Storage::Word {
         elements.set_element(&mut thread.mutator, count - 1, Word::NIL);
@@ -413,8 +442,8 @@ pub fn slice(
     with_roots(thread, |thread| {
         let room = allocate_room(thread, storage, end - start)?;
         let made = allocate_list(thread, room, end - start)?;
-        let elements = thread.mutator.get(room).object_unchecked();
-        let source = registers.word(list).object_unchecked();
+        let elements = thread.mutator.get(room).object();
+        let source = registers.word(list).object();
         copy(thread, storage, (source, start), (elements, 0), end - start);
         Ok(made)
     })
@@ -432,8 +461,8 @@ pub fn concatenate(
     with_roots(thread, |thread| {
         let room = allocate_room(thread, storage, first + second)?;
         let made = allocate_list(thread, room, first + second)?;
-        let elements = thread.mutator.get(room).object_unchecked();
-        let list = |register: usize| registers.word(register).object_unchecked();
+        let elements = thread.mutator.get(room).object();
+        let list = |register: usize| registers.word(register).object();
         copy(thread, storage, (list(left), 0), (elements, 0), first);
         copy(thread, storage, (list(right), 0), (elements, first), second);
         Ok(made)

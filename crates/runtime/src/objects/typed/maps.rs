@@ -62,11 +62,11 @@ pub fn nth(map: Object, index: usize) -> Object {
     loop {
         let before = size(node.slot(LEFT));
         node = match index.cmp(&before) {
-            Ordering::Less => node.slot(LEFT).object_unchecked(),
+            Ordering::Less => node.slot(LEFT).object(),
             Ordering::Equal => return node,
             Ordering::Greater => {
                 index -= before + 1;
-                node.slot(RIGHT).object_unchecked()
+                node.slot(RIGHT).object()
             }
         };
     }
@@ -93,7 +93,8 @@ pub fn get(
     key: usize,
 ) -> Result<Option<u64>, Failure> {
     let (keys, values) = registers.kind(map).entry();
-    let key = scalars::to_word(thread, keys, registers.bits(key))?;
+    // SAFETY: the verifier has shown that the register has this type.
+    let key = unsafe { scalars::to_word(thread, keys, registers.bits(key)) }?;
     let node = find(keys, registers.word(map), key);
     Ok(node.map(|node| scalars::from_word(values, node.slot(VALUE))))
 }
@@ -106,15 +107,18 @@ pub fn has(
     key: usize,
 ) -> Result<Word, Failure> {
     let (keys, _) = registers.kind(map).entry();
-    let key = scalars::to_word(thread, keys, registers.bits(key))?;
-    Ok(Word::from_bits(u64::from(find(keys, registers.word(map), key).is_some())))
+    // SAFETY: the verifier has shown that the register has this type.
+    let key = unsafe { scalars::to_word(thread, keys, registers.bits(key)) }?;
+    let is_there = find(keys, registers.word(map), key).is_some();
+    // SAFETY: the destination is a register of Booleans (verifier), so it takes raw bits.
+    Ok(unsafe { Word::from_bits(u64::from(is_there)) })
 }
 
 /// The node that an index register names. No GC point.
 fn indexed(registers: Registers, map: usize, index: usize) -> Result<Object, Failure> {
     let map = registers.word(map);
     let place = position(registers.bits(index), size(map))?;
-    Ok(nth(map.object_unchecked(), place))
+    Ok(nth(map.object(), place))
 }
 
 /// The bits of the key that an index register names. No GC point.
@@ -139,9 +143,11 @@ pub fn put(
 ) -> Result<Word, Failure> {
     let (keys, values) = registers.kind(map).entry();
     let mut growth = Growth::new(thread);
-    let word = scalars::to_word(growth.thread, keys, registers.bits(key))?;
+    // SAFETY: the verifier has shown that the register has this type.
+    let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
     let key = growth.root(word);
-    let word = scalars::to_word(growth.thread, values, registers.bits(value))?;
+    // SAFETY: the verifier has shown that the register has this type.
+    let word = unsafe { scalars::to_word(growth.thread, values, registers.bits(value)) }?;
     let value = growth.root(word);
     growth.put(keys, registers.word(map), key, value)
 }
@@ -166,7 +172,8 @@ pub fn remove(
 ) -> Result<Word, Failure> {
     let (keys, _) = registers.kind(map).entry();
     let mut growth = Growth::new(thread);
-    let word = scalars::to_word(growth.thread, keys, registers.bits(key))?;
+    // SAFETY: the verifier has shown that the register has this type.
+    let word = unsafe { scalars::to_word(growth.thread, keys, registers.bits(key)) }?;
     let key = growth.root(word);
     growth.remove(keys, registers.word(map), key)
 }
@@ -196,7 +203,7 @@ impl<'t> Growth<'t> {
 
     /// A part of a node.
     fn part(&mut self, node: RootHandle, slot: usize) -> RootHandle {
-        let part = self.get(node).object_unchecked().slot(slot);
+        let part = self.get(node).object().slot(slot);
         self.root(part)
     }
 
@@ -265,7 +272,7 @@ impl<'t> Growth<'t> {
     /// The node with the smallest key, and the map without that.
     fn without_first(&mut self, map: RootHandle) -> Result<(RootHandle, RootHandle), Failure> {
         let (mut path, mut first) = (Path::new(), map);
-        while !self.get(first).object_unchecked().slot(LEFT).is_nil() {
+        while !self.get(first).object().slot(LEFT).is_nil() {
             path.push((first, true));
             first = self.part(first, LEFT);
         }

@@ -17,22 +17,37 @@ use crate::objects::number::{self, Number};
 use crate::state::thread::Thread;
 
 /// The word in a container for the contents of a register of this type. *GC point* for numbers that need a box.
+///
+/// # Safety
+///
+/// The bits are the contents of such a register since the last GC point.
 #[inline]
-pub fn to_word(thread: &mut Thread, kind: Type, bits: u64) -> Result<Word, Failure> {
-    match kind.shape() {
-        Shape::Basic(basic) => basic_to_word(thread, *basic, bits),
-        Shape::List(_) => {
-            lists::share(Word::from_bits(bits));
-            Ok(Word::from_bits(bits))
-        }
-        _ => Ok(Word::from_bits(bits)),
+pub unsafe fn to_word(thread: &mut Thread, kind: Type, bits: u64) -> Result<Word, Failure> {
+    if let Shape::Basic(basic) = kind.shape() {
+        // SAFETY: as the caller promises.
+        return unsafe { basic_to_word(thread, *basic, bits) };
     }
+    // SAFETY: registers of all other types hold words.
+    let word = unsafe { Word::from_bits(bits) };
+    if kind.is_list() {
+        lists::share(word);
+    }
+    Ok(word)
 }
 
 /// The object for the bits of a register of a basic type. *GC point* for numbers that need a box.
-pub fn basic_to_word(thread: &mut Thread, kind: RegisterType, bits: u64) -> Result<Word, Failure> {
+///
+/// # Safety
+///
+/// The bits are the contents of such a register since the last GC point.
+pub unsafe fn basic_to_word(
+    thread: &mut Thread,
+    kind: RegisterType,
+    bits: u64,
+) -> Result<Word, Failure> {
     match kind {
-        RegisterType::Any | RegisterType::Defined(_) => Ok(Word::from_bits(bits)),
+        // SAFETY: registers of these types hold words.
+        RegisterType::Any | RegisterType::Defined(_) => Ok(unsafe { Word::from_bits(bits) }),
         RegisterType::Bool => Ok(Word::from_bool(bits != 0)),
         RegisterType::F64 => number::make_double(thread, f64::from_bits(bits)),
         RegisterType::F32 => number::make_double(thread, f64::from(f32::from_bits(bits as u32))),
@@ -62,7 +77,7 @@ pub fn basic_from_word(kind: RegisterType, word: Word) -> u64 {
 }
 
 fn double(word: Word) -> f64 {
-    word.as_double().unwrap_or_else(|| word.object_unchecked().double())
+    word.as_double().unwrap_or_else(|| word.object().double())
 }
 
 /// The low 64 bits of an integer that has no more than 65.
@@ -70,7 +85,7 @@ fn integer(word: Word) -> u64 {
     if let Some(value) = word.as_small_integer() {
         return value as u64;
     }
-    let object = word.object_unchecked();
+    let object = word.object();
     debug_assert_eq!(object.layout(), known::LARGE_INTEGER);
     let length = object.length().min(size_of::<u64>());
     let mut bytes = [0; size_of::<u64>()];

@@ -16,14 +16,15 @@ pub fn make(
 ) -> Result<Word, Failure> {
     let elements = registers.kind(destination).elements();
     array::make_value_of(thread, elements.len(), |thread, index| {
-        scalars::to_word(thread, elements[index], registers.bits(start + index))
+        // SAFETY: the verifier has shown that the register has this type.
+        unsafe { scalars::to_word(thread, elements[index], registers.bits(start + index)) }
     })
 }
 
 /// The bits of an element. No GC point.
 pub fn get(registers: Registers, tuple: usize, index: usize) -> u64 {
     let kind = registers.kind(tuple).elements()[index];
-    scalars::from_word(kind, registers.word(tuple).object_unchecked().element(index))
+    scalars::from_word(kind, registers.word(tuple).object().element(index))
 }
 
 /// The tuple with another element. *GC point.*
@@ -36,7 +37,8 @@ pub fn set(
 ) -> Result<Word, Failure> {
     let elements = registers.kind(tuple).elements();
     array::make_value_of(thread, elements.len(), |thread, place| match place == index {
-        true => scalars::to_word(thread, elements[index], registers.bits(value)),
-        false => Ok(registers.word(tuple).object_unchecked().element(place)),
+        // SAFETY: the verifier has shown that the register has this type.
+        true => unsafe { scalars::to_word(thread, elements[index], registers.bits(value)) },
+        false => Ok(registers.word(tuple).object().element(place)),
     })
 }

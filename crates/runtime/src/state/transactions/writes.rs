@@ -29,12 +29,12 @@ pub struct Entry {
 impl Entry {
     /// The layout of the object.
     pub fn layout(&self) -> LayoutId {
-        self.object.object_unchecked().layout()
+        self.object.object().layout()
     }
 
     /// Stores the value into the object.
     pub fn store(&self, mutator: &mut Mutator) {
-        let (object, index) = (self.object.object_unchecked(), self.index as usize);
+        let (object, index) = (self.object.object(), self.index as usize);
         match object.layout().format() {
             Format::Array => object.set_element(mutator, index, self.value),
             _ => object.set_slot(mutator, index, self.value),
