@@ -3,8 +3,8 @@
 
 use crate::options::{CollectionKind, HeapError, Stress};
 use crate::record::RecordPointer;
-use crate::representation::{Object, Word};
-use crate::roots::RootSource;
+use crate::representation::Object;
+use crate::roots::{RootAddress, RootSource};
 use crate::safepoint::{Participant, Safepoints, Status};
 use crate::sizing::Sizing;
 use crate::statistics::{CollectionReport, HeapStatistics, Pauses};
@@ -202,8 +202,8 @@ struct NoRoots;
 // SAFETY: no words are visited. Mutators whose threads hold words elsewhere break the discipline of
 // `Heap::attach`, not this contract.
 unsafe impl RootSource for NoRoots {
-    fn visit_roots(&self, _: CollectionKind, _: &mut dyn FnMut(&mut Word)) {}
-    fn visit_mutator_roots(&self, _: usize, _: CollectionKind, _: &mut dyn FnMut(&mut Word)) {}
+    fn visit_roots(&self, _: CollectionKind, _: &mut dyn FnMut(RootAddress)) {}
+    fn visit_mutator_roots(&self, _: usize, _: CollectionKind, _: &mut dyn FnMut(RootAddress)) {}
     fn request_stop(&self, _: usize) {}
     fn stop_ended(&self, _: usize) {}
 }

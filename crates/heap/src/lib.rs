@@ -53,7 +53,7 @@ pub use representation::{
     TAG_SMALL_INTEGER, TAG_SPECIAL, WORD_BYTES, Word, number_of_hash, size_of_array, size_of_bytes,
     size_of_slots,
 };
-pub use roots::RootSource;
+pub use roots::{RootAddress, RootSource};
 pub use statistics::{CollectionReport, HeapStatistics, PauseStatistics};
 pub use tracer::Tracer;
 pub use weak::Finalizable;

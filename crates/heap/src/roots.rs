@@ -16,6 +16,75 @@ use crate::options::CollectionKind;
 use crate::representation::{Object, Word};
 use crate::statistics::CollectionReport;
 use crate::tracer::Tracer;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The address of a word that is a root.
+///
+/// It is no reference: the collector keeps it after the visit, and several collector threads may update the word at the
+/// same time, with the same value. They access the word as an atom, and no reference to it exists meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct RootAddress(NonNull<Word>);
+
+impl RootAddress {
+    /// The root at an address.
+    ///
+    /// # Safety
+    ///
+    /// A word is there, of which no reference exists. That stays so until the collection ends.
+    #[inline(always)]
+    pub unsafe fn new(address: *mut Word) -> RootAddress {
+        debug_assert!(!address.is_null());
+        // SAFETY: no word is at address zero.
+        RootAddress(unsafe { NonNull::new_unchecked(address) })
+    }
+
+    /// The root that is an atom.
+    ///
+    /// # Safety
+    ///
+    /// It holds the bits of a word, and lives until the collection ends.
+    #[inline(always)]
+    pub unsafe fn of_atom(atom: &AtomicU64) -> RootAddress {
+        // SAFETY: the address of an atom is not null.
+        RootAddress(unsafe { NonNull::new_unchecked(atom.as_ptr().cast()) })
+    }
+
+    /// The words of a vector. No reference to one of them is made.
+    #[inline]
+    pub fn of_all(words: &mut Vec<Word>) -> impl Iterator<Item = RootAddress> + use<> {
+        let (first, count) = (words.as_mut_ptr(), words.len());
+        // SAFETY: the vector has these words, and so none of them is at address zero.
+        (0..count)
+            .map(move |index| RootAddress(unsafe { NonNull::new_unchecked(first.add(index)) }))
+    }
+
+    /// The word.
+    ///
+    /// # Safety
+    ///
+    /// The root is still in its place: the collection has not ended, or the thread that has the root stands.
+    #[inline(always)]
+    pub unsafe fn word(self) -> Word {
+        // SAFETY: a word is there, and all accesses that may race with this one are atomic. Its bits are those of a word.
+        unsafe { Word::from_bits(self.0.cast::<AtomicU64>().as_ref().load(Ordering::Relaxed)) }
+    }
+
+    /// The address.
+    #[inline(always)]
+    pub(crate) fn address(self) -> usize {
+        self.0.as_ptr() as usize
+    }
+}
+
+/// The root in a table of which the visiting collector thread has the lock. The reference ends when the visit begins.
+impl From<&mut Word> for RootAddress {
+    #[inline(always)]
+    fn from(word: &mut Word) -> RootAddress {
+        RootAddress(NonNull::from(word))
+    }
+}
 
 /// The runtime as the collector sees it. Registered once, with
 /// [`Heap::set_root_source`](crate::Heap::set_root_source).
@@ -24,20 +93,20 @@ use crate::tracer::Tracer;
 ///
 /// # Safety
 ///
-/// A visited word must stay in its place, and must not be accessed by other threads, until the collection ends: the
-/// collector keeps its address and updates it when the object moves. Every word through which a mutator can reach an
+/// A visited word must stay in its place until the collection ends, and until then no thread but the collector's may
+/// access it, and no reference to it may exist: the collector keeps its address and updates it when the object moves. Every word through which a mutator can reach an
 /// object must be a root, or be reachable from one.
 pub unsafe trait RootSource: Send + Sync {
     /// Visits the roots that belong to no mutator. A nursery collection does not need the words that cannot hold an
     /// object allocated since the last collection.
-    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word));
+    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress));
 
     /// Visits the roots of the mutator that attached with `context`.
     fn visit_mutator_roots(
         &self,
         context: usize,
         kind: CollectionKind,
-        visit: &mut dyn FnMut(&mut Word),
+        visit: &mut dyn FnMut(RootAddress),
     );
 
     /// Visits the words outside of the heap that belong to `strand`, an object of the format
@@ -46,7 +115,7 @@ pub unsafe trait RootSource: Send + Sync {
     ///
     /// Called for each scan of the object, at times by several collector threads at once. A nursery collection scans it
     /// if it is young, or was [remembered](crate::Mutator::remember) since the last collection.
-    fn visit_frames(&self, _strand: Object, _visit: &mut dyn FnMut(&mut Word)) {}
+    fn visit_frames(&self, _strand: Object, _visit: &mut dyn FnMut(RootAddress)) {}
 
     /// Makes the mutator that attached with `context` come to a safepoint soon. Not called for
     /// mutators in native code.

@@ -20,7 +20,7 @@
 
 use crate::options::CollectionKind;
 use crate::representation::{Format, Object, Word};
-use crate::roots::RootSource;
+use crate::roots::{RootAddress, RootSource};
 use crate::tracer::Tracer;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -116,9 +116,9 @@ impl WeakObjects {
     }
 
     /// Visits the objects in the finalisation queue, which are alive until they are taken.
-    pub(crate) fn visit_roots(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit_roots(&self, visit: &mut dyn FnMut(RootAddress)) {
         for dead in &mut lock(&self.finalizers).dead {
-            visit(&mut dead.object);
+            visit(RootAddress::from(&mut dead.object));
         }
     }
 

@@ -11,8 +11,9 @@ use super::{Binding, LARGE_OBJECT, current_kind, heap, object};
 use crate::options::CollectionKind;
 use crate::record::RecordPointer;
 use crate::representation::{
-    CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Format, Object, WORD_BYTES, Word,
+    CLASS_OFFSET, FIRST_ELEMENT_OFFSET, FIRST_SLOT_OFFSET, Format, Object, WORD_BYTES,
 };
+use crate::roots::RootAddress;
 use crate::tracer::Tracer;
 use mmtk::scheduler::GCWorker;
 use mmtk::util::ObjectReference;
@@ -88,8 +89,8 @@ impl mmtk::vm::Scanning<Binding> for Scanning {
 
     fn scan_vm_specific_roots(_: VMWorkerThread, factory: impl RootsWorkFactory<WordSlot>) {
         let mut buffer = RootBuffer::new(factory);
-        heap().weak.visit_roots(&mut |word| buffer.push(word));
-        heap().roots().visit_roots(current_kind(), &mut |word| buffer.push(word));
+        heap().weak.visit_roots(&mut |root| buffer.push(root));
+        heap().roots().visit_roots(current_kind(), &mut |root| buffer.push(root));
     }
 
     fn process_weak_refs(
@@ -134,9 +135,7 @@ fn for_each_slot(object: Object, mut visit: impl FnMut(WordSlot)) -> usize {
             return object.size();
         }
         Format::Strand => {
-            heap().roots().visit_frames(object, &mut |word| {
-                visit(WordSlot::at(std::ptr::from_mut(word) as usize));
-            });
+            heap().roots().visit_frames(object, &mut |root| visit(WordSlot::at(root.address())));
             (FIRST_SLOT_OFFSET, layout.slot_count())
         }
     };
@@ -151,12 +150,12 @@ fn scan_mutator_roots(
     mut buffer: RootBuffer<impl RootsWorkFactory<WordSlot>>,
 ) {
     let record = record.get();
-    // SAFETY: the mutator is away, and only this collector thread scans its roots. The vector does not change until the
-    // mutator runs again, so the words stay in place.
+    // SAFETY: the mutator is away, and only this collector thread scans its roots, so the reference to the vector has no
+    // alias. The vector does not change until the mutator runs again, so the words stay in place.
     let roots = unsafe { &mut *record.roots.get() };
-    roots.iter_mut().for_each(|word| buffer.push(word));
+    RootAddress::of_all(roots).for_each(|root| buffer.push(root));
     let kind: CollectionKind = current_kind();
-    heap().roots().visit_mutator_roots(record.context, kind, &mut |word| buffer.push(word));
+    heap().roots().visit_mutator_roots(record.context, kind, &mut |root| buffer.push(root));
 }
 
 /// The number of roots in one packet of work.
@@ -173,9 +172,10 @@ impl<F: RootsWorkFactory<WordSlot>> RootBuffer<F> {
         RootBuffer { factory, slots: Vec::new() }
     }
 
-    fn push(&mut self, word: &mut Word) {
-        if word.is_pointer() {
-            self.slots.push(WordSlot::at(std::ptr::from_mut(word) as usize));
+    fn push(&mut self, root: RootAddress) {
+        // SAFETY: the root was visited just now, in this collection.
+        if unsafe { root.word() }.is_pointer() {
+            self.slots.push(WordSlot::at(root.address()));
             if self.slots.len() == ROOTS_PER_PACKET {
                 self.flush();
             }

@@ -1,8 +1,8 @@
 //! A small runtime for the tests: classes, roots, and ways to make objects.
 
 use squall_heap::{
-    CollectionKind, Format, Heap, HeapOptions, LayoutId, Mutator, Object, RootHandle, RootSource,
-    Stress, Tracer, Word,
+    CollectionKind, Format, Heap, HeapOptions, LayoutId, Mutator, Object, RootAddress, RootHandle,
+    RootSource, Stress, Tracer, Word,
 };
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -35,11 +35,16 @@ struct Source;
 
 // SAFETY: the visited words lie in vectors behind locks that no test takes during a collection.
 unsafe impl RootSource for Source {
-    fn visit_roots(&self, _: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        world().roots.lock().unwrap().iter_mut().for_each(visit);
+    fn visit_roots(&self, _: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
+        RootAddress::of_all(&mut world().roots.lock().unwrap()).for_each(visit);
     }
 
-    fn visit_mutator_roots(&self, context: usize, _: CollectionKind, _: &mut dyn FnMut(&mut Word)) {
+    fn visit_mutator_roots(
+        &self,
+        context: usize,
+        _: CollectionKind,
+        _: &mut dyn FnMut(RootAddress),
+    ) {
         world().visited_contexts.lock().unwrap().push(context);
     }
 

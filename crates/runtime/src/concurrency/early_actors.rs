@@ -16,7 +16,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, Tracer, Word};
+use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::concurrency::waiting::{self, Place};
 use crate::state::strand::StrandRef;
@@ -90,10 +90,12 @@ impl Early {
     }
 
     /// Shows the objects to the collector, which stands for all mutators. A full collection keeps those that are live.
-    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         if kind == CollectionKind::Nursery {
             let mut entries = self.entries.lock();
-            entries.iter_mut().flat_map(|entry| &mut entry.objects).for_each(visit);
+            let objects =
+                entries.iter_mut().flat_map(|entry| RootAddress::of_all(&mut entry.objects));
+            objects.for_each(visit);
         }
     }
 
@@ -102,10 +104,8 @@ impl Early {
         for entry in self.entries.lock().iter_mut().filter(|entry| !entry.never_begins) {
             if entry.objects.iter().all(|&object| tracer.is_live(object)) {
                 match entry.held {
-                    Some(Held::Vat(vat)) => vat.object.visit(&mut |word| tracer.keep(word)),
-                    Some(Held::Strand(strand)) => {
-                        strand.object.visit(&mut |word| tracer.keep(word))
-                    }
+                    Some(Held::Vat(vat)) => vat.object.keep(tracer),
+                    Some(Held::Strand(strand)) => strand.object.keep(tracer),
                     None => {}
                 }
             }

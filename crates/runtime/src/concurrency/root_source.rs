@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use squall_heap::{CollectionKind, CollectionReport, Object, RootSource, Tracer, Word};
+use squall_heap::{CollectionKind, CollectionReport, Object, RootAddress, RootSource, Tracer};
 
 use crate::concurrency::sandbox::metering;
 use crate::state::strand::StrandRef;
@@ -23,7 +23,7 @@ impl Roots {
 
     /// The objects of native threads that are the home of a strand or a vat, and all others in nursery
     /// collections.
-    fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    fn visit_native_threads(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         let mut homes = BTreeSet::new();
         if kind == CollectionKind::Full && self.vm.native_threads.has_any() {
             let strands =
@@ -43,7 +43,7 @@ fn thread_of(context: usize) -> *mut Thread {
 // SAFETY: roots are in atomics, locked tables, or on VM stacks, none of which move or are touched by
 // mutators while they stand; every other reference to an object is in an object.
 unsafe impl RootSource for Roots {
-    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         self.vm.roots.visit(kind, visit);
         self.vm.strands.visit_roots(kind, visit);
         self.vm.vats.visit_roots(kind, visit);
@@ -67,14 +67,14 @@ unsafe impl RootSource for Roots {
         &self,
         context: usize,
         kind: CollectionKind,
-        visit: &mut dyn FnMut(&mut Word),
+        visit: &mut dyn FnMut(RootAddress),
     ) {
         // SAFETY: the context is the address of an attached thread, which stands with its state saved; one collector
         // thread visits the roots of a mutator.
         unsafe { Thread::visit_roots(thread_of(context), kind, visit) };
     }
 
-    fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(&mut Word)) {
+    fn visit_frames(&self, object: Object, visit: &mut dyn FnMut(RootAddress)) {
         if let Some(strand) = StrandRef::of_object(object) {
             strand.visit_frames(visit);
         }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, LayoutId, Object, Word};
+use squall_heap::{CollectionKind, LayoutId, Object, RootAddress, Word};
 
 use crate::concurrency::channels;
 use crate::concurrency::locks;
@@ -81,8 +81,8 @@ impl Stalls {
     }
 
     /// Shows the objects of `main:` to the collector, while all mutators stand.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        self.0.lock().had.iter_mut().flatten().for_each(visit);
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        self.0.lock().had.iter_mut().flatten().map(RootAddress::from).for_each(visit);
     }
 
     /// The collector found strands that nothing can wake. The objects that they refer to may be gone.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use squall_heap::{Object, Word};
+use squall_heap::{Object, RootAddress, Word};
 use squall_scheduler::TimerId;
 use squall_system::poller::{Direction, Wait};
 use squall_system::resources::Resource;
@@ -242,15 +242,15 @@ impl Timers {
     }
 
     /// Shows the words to the collector, which stands for all mutators.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         for entry in &mut self.inner.lock().entries {
             let Some(purpose) = &mut entry.purpose else { continue };
             let (first, second) = match purpose {
                 Purpose::Wake { strand, value, .. } => (strand, value),
                 Purpose::Post { vat, message } => (vat, message),
             };
-            visit(first);
-            visit(second);
+            visit(RootAddress::from(first));
+            visit(RootAddress::from(second));
         }
     }
 }

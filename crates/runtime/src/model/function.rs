@@ -23,7 +23,7 @@ use squall_bytecode::module::FunctionKind;
 use squall_bytecode::register_set::RegisterSet;
 use squall_bytecode::scopes::Scopes;
 use squall_bytecode::types::RegisterType;
-use squall_heap::{LayoutId, Word};
+use squall_heap::{LayoutId, RootAddress, Word};
 
 use crate::model::lookup::CacheEntry;
 use crate::model::module::LoadedModule;
@@ -100,10 +100,9 @@ impl Constant {
     }
 
     /// Shows the object to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        // SAFETY: a word is 64 bits, and during a collection only the collector accesses constants:
-        // this is called from the root source, while all mutators stand.
-        visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        // SAFETY: a constant that is visited is an object, so the atom holds a word; constants are immortal.
+        visit(unsafe { RootAddress::of_atom(&self.0) });
     }
 }
 

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use parking_lot::RwLock;
 use squall_bytecode::module::selector_arity;
-use squall_heap::Word;
+use squall_heap::{RootAddress, Word};
 
 /// An interned name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -84,10 +84,10 @@ impl SymbolTable {
     }
 
     /// Shows every guest object to the collector, which stands for all mutators.
-    pub fn visit_objects(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub fn visit_objects(&self, visit: &mut dyn FnMut(RootAddress)) {
         for entry in &mut self.inner.write().texts {
             if entry.object != Word::UNSET {
-                visit(&mut entry.object);
+                visit(RootAddress::from(&mut entry.object));
             }
         }
     }

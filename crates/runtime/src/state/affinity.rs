@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Tracer, Word};
+use squall_heap::{CollectionKind, RootAddress, Tracer, Word};
 use squall_scheduler::WorkerId;
 
 use crate::model::outcome::Failure;
@@ -213,13 +213,13 @@ impl NativeThreads {
         &self,
         kind: CollectionKind,
         is_needed: impl Fn(Home) -> bool,
-        visit: &mut dyn FnMut(&mut Word),
+        visit: &mut dyn FnMut(RootAddress),
     ) {
         let main = self.main.get().copied();
         for (&bits, entry) in self.entries.lock().iter_mut() {
             let home = Home::from_bits(bits);
             if kind == CollectionKind::Nursery || Some(home) == main || is_needed(home) {
-                visit(&mut entry.object);
+                visit(RootAddress::from(&mut entry.object));
             }
         }
     }

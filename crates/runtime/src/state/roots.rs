@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::register_set::RegisterSet;
-use squall_heap::{CollectionKind, Word};
+use squall_heap::{CollectionKind, RootAddress, Tracer, Word};
 
 use crate::model::function::Constant;
 use crate::model::known::KnownClass;
@@ -89,10 +89,26 @@ impl RootWord {
         self.0.store(word.bits(), Ordering::Release);
     }
 
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        // SAFETY: a word is 64 bits, and during a collection only the collector accesses roots. The reference lives
-        // for the call of `visit`, which only takes the address.
-        visit(unsafe { &mut *self.0.as_ptr().cast::<Word>() });
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        // SAFETY: the atom holds a word. It is in a table of the VM or in a native part of an object; both live longer
+        // than a collection.
+        visit(unsafe { RootAddress::of_atom(&self.0) });
+    }
+
+    /// Follows the object, if it survives; whether it does. Called by the one collector thread that processes weak
+    /// references, while all mutators stand.
+    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> bool {
+        let mut word = self.get();
+        let survives = tracer.update(&mut word);
+        self.set(word);
+        survives
+    }
+
+    /// Keeps the object alive. Called as [`RootWord::update`] is.
+    pub(crate) fn keep(&self, tracer: &mut Tracer<'_>) {
+        let mut word = self.get();
+        tracer.keep(&mut word);
+        self.set(word);
     }
 }
 
@@ -147,8 +163,8 @@ impl GlobalRoots {
         constants.for_each(|constant| visit(constant.word()));
     }
 
-    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
-        self.registry.lock().values_mut().for_each(&mut *visit);
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
+        self.registry.lock().values_mut().map(RootAddress::from).for_each(&mut *visit);
         let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
         for root in self.known.iter().chain(&self.characters).chain(named) {
             root.visit(visit);
@@ -167,7 +183,8 @@ impl GlobalRoots {
 pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
     thread.message.iter().copied().for_each(&mut *visit);
     thread.window.words().for_each(&mut *visit);
-    let mut visit = |word: &mut Word| visit(*word);
+    // SAFETY: the thread stands, and its frames stay in place.
+    let mut visit = |root: RootAddress| visit(unsafe { root.word() });
     visit_activations(thread.activations(), thread.stands_before, &mut visit);
 }
 
@@ -176,7 +193,7 @@ pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
 pub(crate) fn visit_activations(
     activations: impl Iterator<Item = Activation>,
     before: bool,
-    visit: &mut dyn FnMut(&mut Word),
+    visit: &mut dyn FnMut(RootAddress),
 ) {
     for (depth, activation) in activations.enumerate() {
         let maps = activation.function.frame_maps();
@@ -191,12 +208,13 @@ pub(crate) fn visit_activations(
 fn visit_registers(
     activation: Activation,
     registers: &RegisterSet,
-    visit: &mut dyn FnMut(&mut Word),
+    visit: &mut dyn FnMut(RootAddress),
 ) {
     for register in registers.iter() {
-        // SAFETY: a live map names registers of the function's frame that are initialised at this
-        // pc with tagged words; the thread that owns the frame stands. Several collector threads may visit the
-        // frames of a parked strand: `visit` only takes the address, and the heap accesses the word atomically.
-        visit(unsafe { &mut *activation.register(register.index()) });
+        // SAFETY: a live map names registers of the function's frame that are initialised at this pc with tagged words.
+        // The thread that owns the frame stands, or none does, and neither has a reference to a register: tiers access
+        // registers by pointers. Several collector threads may visit the frames of a parked strand; the heap accesses
+        // the words atomically.
+        visit(unsafe { RootAddress::new(activation.register(register.index())) });
     }
 }

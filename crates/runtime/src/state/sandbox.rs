@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, Tracer, Word};
+use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
@@ -280,7 +280,7 @@ impl Sandboxes {
     }
 
     /// Shows the objects of sandboxes to the collector; in full collections, of those that something belongs to.
-    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         let has_members = |sandbox: &SandboxRef| {
             sandbox.0.members.load(Ordering::Relaxed) > 0
                 || sandbox.0.strands.load(Ordering::Relaxed) > 0
@@ -294,8 +294,7 @@ impl Sandboxes {
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) {
         let Table { used, free } = &mut *self.table.lock();
         used.retain(|sandbox| {
-            let mut survives = true;
-            sandbox.0.object.visit(&mut |word| survives = tracer.update(word));
+            let survives = sandbox.0.object.update(tracer);
             if !survives {
                 sandbox.clear();
                 free.push(*sandbox);

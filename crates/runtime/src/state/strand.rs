@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::MmapOptions;
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, Tracer, WORD_BYTES, Word};
+use squall_heap::{CollectionKind, Object, RootAddress, Tracer, WORD_BYTES, Word};
 
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
@@ -499,7 +499,7 @@ impl StrandRef {
     }
 
     /// Shows the words in the transaction of a strand that stands to the collector.
-    fn visit_transaction(self, visit: &mut dyn FnMut(&mut Word)) {
+    fn visit_transaction(self, visit: &mut dyn FnMut(RootAddress)) {
         let place = self.transaction.as_ptr();
         // SAFETY: the strand does not run, and while all workers stand only collector threads access its parts. None
         // of them replaces the transaction.
@@ -508,14 +508,15 @@ impl StrandRef {
         }
         // Several collector threads may scan a strand object at once.
         let _one_at_a_time = TRANSACTION_VISIT.lock();
-        // SAFETY: as above; the reference lives no longer than the lock is held, so it has no alias.
+        // SAFETY: as above; the reference lives no longer than the lock is held, so it has no alias. It does not cover
+        // the words, which are in vectors: their addresses outlive it.
         if let Some(transaction) = unsafe { (*place).as_deref_mut() } {
             transaction.visit(visit);
         }
     }
 
     /// Shows the words in its frames to the collector.
-    pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit_frames(self, visit: &mut dyn FnMut(RootAddress)) {
         if self.is_running() || self.is_free() {
             return;
         }
@@ -701,7 +702,7 @@ impl Strands {
     /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
     /// full collections: in the others only those that ran since the last one matter, which their
     /// threads show.
-    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         visit_touched(&mut self.orphans.lock(), kind, visit);
         if kind == CollectionKind::Full {
             let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held.get();
@@ -716,9 +717,7 @@ impl Strands {
     pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> Vec<StrandRef> {
         let mut lost = Vec::new();
         for strand in self.all() {
-            let mut survives = true;
-            strand.object.visit(&mut |word| survives = tracer.update(word));
-            if !survives {
+            if !strand.object.update(tracer) {
                 lost.push(strand);
             }
         }
@@ -900,7 +899,7 @@ pub fn touch(thread: &mut Thread, strand: StrandRef) {
 pub(crate) fn visit_touched(
     touched: &mut Vec<StrandRef>,
     kind: CollectionKind,
-    visit: &mut dyn FnMut(&mut Word),
+    visit: &mut dyn FnMut(RootAddress),
 ) {
     for strand in touched.drain(..) {
         strand.touched.set(false);

@@ -11,7 +11,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use squall_heap::{CollectionKind, Mutator, Object, Word};
+use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Word};
 use squall_scheduler::{Worker, WorkerId};
 
 use crate::model::function::{Function, Site};
@@ -173,10 +173,11 @@ impl Window {
     }
 
     /// Shows the words to the collector, which stands for all mutators.
-    pub(crate) fn visit(self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(self, visit: &mut dyn FnMut(RootAddress)) {
         for index in 0..self.count {
-            // SAFETY: as for `get`; during a collection nothing else accesses the stack.
-            visit(unsafe { &mut *self.start.add(index) });
+            // SAFETY: as for `get`; while its owner stands, nothing else accesses the stack, and windows are accessed by
+            // pointers only.
+            visit(unsafe { RootAddress::new(self.start.add(index)) });
         }
     }
 }
@@ -534,7 +535,7 @@ impl Thread {
     pub(crate) unsafe fn visit_roots(
         thread: *mut Thread,
         kind: CollectionKind,
-        visit: &mut dyn FnMut(&mut Word),
+        visit: &mut dyn FnMut(RootAddress),
     ) {
         // SAFETY: the thread is attached, so its fields are initialised. It stands in a call of its mutator, which
         // borrows that field alone; the fields here are others. Other threads access atomic fields only. So these
@@ -557,9 +558,10 @@ impl Thread {
                 (*thread).stands_before,
             )
         };
-        message.iter_mut().for_each(&mut *visit);
+        RootAddress::of_all(message).for_each(&mut *visit);
         window.visit(visit);
-        crossings.iter_mut().for_each(|crossing| visit(&mut crossing.value));
+        let crossed = crossings.iter_mut().map(|crossing| RootAddress::from(&mut crossing.value));
+        crossed.for_each(&mut *visit);
         strand::visit_touched(touched, kind, visit);
         if let Some(strand) = turn_strand {
             strand.object.visit(visit);

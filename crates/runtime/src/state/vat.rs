@@ -35,7 +35,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, Tracer, Word};
+use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -610,7 +610,7 @@ impl Vats {
 
     /// Shows the objects of vats to the collector: those made since the last collection, and in a
     /// full one those that have something to do.
-    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         let mut inner = self.inner.lock();
         for vat in std::mem::take(&mut inner.young) {
             vat.object.visit(visit);
@@ -627,9 +627,7 @@ impl Vats {
         let mut inner = self.inner.lock();
         let mut dead = Vec::new();
         for vat in Vats::used(&inner) {
-            let mut survives = true;
-            vat.object.visit(&mut |word| survives = tracer.update(word));
-            if !survives {
+            if !vat.object.update(tracer) {
                 dead.push(vat);
             }
         }

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::SyncSender;
 
 use parking_lot::Mutex;
-use squall_heap::Word;
+use squall_heap::{RootAddress, Word};
 
 use super::value::{self, Value};
 use crate::concurrency::messages;
@@ -178,8 +178,10 @@ impl Calls {
     }
 
     /// Shows the strands of calls to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        self.0.lock().pending.values_mut().for_each(|pending| visit(&mut pending.strand));
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        let mut table = self.0.lock();
+        let strands = table.pending.values_mut().map(|pending| &mut pending.strand);
+        strands.map(RootAddress::from).for_each(visit);
     }
 }
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_heap::Word;
+use squall_heap::{RootAddress, Word};
 
 use crate::state::vm::Vm;
 
@@ -70,12 +70,12 @@ impl KeptWords {
     }
 
     /// Shows the objects to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         let mut table = self.table.lock();
         for index in std::mem::take(&mut *self.released.lock()) {
             table.words[index] = Word::NIL;
             table.free.push(index);
         }
-        table.words.iter_mut().for_each(visit);
+        RootAddress::of_all(&mut table.words).for_each(visit);
     }
 }

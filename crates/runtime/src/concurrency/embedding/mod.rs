@@ -23,7 +23,7 @@ pub mod functions;
 pub mod kept;
 pub mod value;
 
-use squall_heap::Word;
+use squall_heap::RootAddress;
 
 use calls::Calls;
 use errands::Errands;
@@ -51,7 +51,7 @@ impl Embedding {
     }
 
     /// Shows the kept objects to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         self.kept.visit(visit);
         self.calls.visit(visit);
     }

@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use squall_foreign::{Callback, Declarations, Function, Library, Type};
-use squall_heap::{CollectionKind, Format, Object, Tracer, Word};
+use squall_heap::{CollectionKind, Format, Object, RootAddress, Tracer, Word};
 
 use crate::concurrency::sandbox::grants;
 use crate::model::known::{self, KnownClass};
@@ -168,8 +168,7 @@ impl Owned {
     fn survives(&self, tracer: &mut Tracer<'_>) -> bool {
         // SAFETY: the native part lives until this is dropped.
         let native = unsafe { self.0.as_ref() };
-        let mut survives = true;
-        native.object.visit(&mut |word| survives = tracer.update(word));
+        let survives = native.object.update(tracer);
         if let Body::Callback(callback, _) = &native.body {
             callback.handle.set(if survives { native.object.get() } else { Word::NIL });
         }
@@ -186,10 +185,10 @@ impl Drop for Owned {
 
 impl Foreign {
     /// Shows the classes to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         self.pointer_class.visit(visit);
         self.memory_class.visit(visit);
-        self.expected.lock().iter_mut().for_each(visit);
+        RootAddress::of_all(&mut self.expected.lock()).for_each(visit);
     }
 
     /// Follows the native handles that survive, and puts the native parts of the others aside.

@@ -42,7 +42,8 @@ impl<'v> Holders<'v> {
         let mut holders = Holders { vm, found, seen, pending: VecDeque::new() };
         for &strand in strands {
             let holder = Holder::Strand(strand);
-            strand.visit_frames(&mut |word| holders.add(*word, holder));
+            // SAFETY: all mutators stand, so the frames stay in place.
+            strand.visit_frames(&mut |root| holders.add(unsafe { root.word() }, holder));
             let object = strand.object();
             (0..object.layout().slot_count())
                 .for_each(|index| holders.add(object.slot(index), holder));

@@ -34,7 +34,7 @@ pub mod unsettled;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{Flag, Object, Word};
+use squall_heap::{Flag, Object, RootAddress, Word};
 
 use crate::concurrency::embedding::calls;
 use crate::concurrency::messages;
@@ -134,9 +134,9 @@ impl Embedder {
     }
 
     /// Shows the result to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         if let Some((_, value)) = &mut *self.result.lock() {
-            visit(value);
+            visit(RootAddress::from(value));
         }
     }
 }

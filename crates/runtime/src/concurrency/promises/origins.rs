@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use parking_lot::Mutex;
-use squall_heap::{Object, Word};
+use squall_heap::{Object, RootAddress, Word};
 
 use super::{RECORDED, slots};
 use crate::execution::stack_traces;
@@ -31,8 +31,8 @@ struct Record {
 
 impl Unhandled {
     /// Shows the promises to the collector.
-    pub(crate) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
-        self.0.lock().kept.iter_mut().for_each(visit);
+    pub(crate) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
+        RootAddress::of_all(&mut self.0.lock().kept).for_each(visit);
     }
 }
 

@@ -27,7 +27,8 @@ use crate::state::vm::Vm;
 pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     let mut walk = Walk { sandbox, seen: HashSet::default(), pending: Vec::new(), bytes: 0 };
     vm.roots.visit_shared(&mut |word| walk.add(word));
-    vm.modules.symbols.visit_objects(&mut |word| walk.add(*word));
+    // SAFETY: the table is locked during the visit.
+    vm.modules.symbols.visit_objects(&mut |root| walk.add(unsafe { root.word() }));
     walk.run();
     walk.bytes = 0;
     let belongs = |other: Option<SandboxRef>| other.is_some_and(|other| other.is_in(sandbox));
@@ -100,7 +101,8 @@ impl Walk {
             Format::Strand => {
                 (0..layout.slot_count()).for_each(|index| self.add(object.slot(index)));
                 if let Some(strand) = StrandRef::of_object(object) {
-                    strand.visit_frames(&mut |word| self.add(*word));
+                    // SAFETY: all mutators stand, so the frames stay in place.
+                    strand.visit_frames(&mut |root| self.add(unsafe { root.word() }));
                 }
             }
             Format::Bytes | Format::Raw | Format::WeakArray => {}

@@ -1,7 +1,7 @@
 //! The pending effects of a transaction: output, messages, settled promises. Primitives add them, and the layer above
 //! performs them at the commit ([`crate::concurrency::transactions::effects`]).
 
-use squall_heap::{Object, Word};
+use squall_heap::{Object, RootAddress, Word};
 
 use crate::model::function::Site;
 use crate::state::thread::Thread;
@@ -85,7 +85,7 @@ impl Effects {
     }
 
     /// Shows the words to the collector.
-    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
-        self.words.iter_mut().for_each(visit);
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(RootAddress)) {
+        RootAddress::of_all(&mut self.words).for_each(visit);
     }
 }

@@ -12,7 +12,7 @@ pub mod statistics;
 pub mod writes;
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Word};
+use squall_heap::{CollectionKind, RootAddress};
 use squall_transactions::Presence;
 
 use crate::state::events::Event;
@@ -68,7 +68,7 @@ impl Transactions {
     }
 
     /// Shows the objects of the strands that wait, and the words of idle transactions, to the collector.
-    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         self.sleepers.visit(kind, visit);
         self.shared.visit(visit);
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use squall_heap::{LayoutId, Word};
+use squall_heap::{LayoutId, RootAddress};
 use squall_transactions::{Attempt, Conflict};
 
 use super::Transactions;
@@ -140,7 +140,7 @@ impl Transaction {
     }
 
     /// Shows the words to the collector.
-    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(RootAddress)) {
         self.writes.visit(visit);
         self.effects.visit(visit);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use squall_heap::{Tracer, Word};
+use squall_heap::{RootAddress, Tracer};
 
 use super::Transactions;
 use super::memory::Memory;
@@ -50,7 +50,7 @@ impl SharedTransactions {
     }
 
     /// Shows the words of idle transactions to the collector.
-    pub(super) fn visit(&self, visit: &mut dyn FnMut(&mut Word)) {
+    pub(super) fn visit(&self, visit: &mut dyn FnMut(RootAddress)) {
         for shared in self.0.lock().iter() {
             if let Some(transaction) = &mut shared.holding.lock().idle {
                 transaction.visit(visit);
@@ -196,7 +196,7 @@ impl Shared {
         let holding = self.holding.lock();
         let mut parts = holding.parts.iter().flatten();
         if parts.any(|strand| tracer.is_live(strand.object.get())) {
-            self.leader.object.visit(&mut |word| tracer.keep(word));
+            self.leader.object.keep(tracer);
         }
     }
 

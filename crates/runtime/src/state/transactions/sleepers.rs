@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Tracer, Word};
+use squall_heap::{CollectionKind, RootAddress, Tracer};
 use squall_transactions::Stripe;
 
 use super::memory::Memory;
@@ -180,7 +180,7 @@ impl Sleepers {
 
     /// Shows the objects of those that still wait to the collector; in a full collection, without the leaders that
     /// wait for parts ([`Sleepers::keep`]).
-    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(&mut Word)) {
+    pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         for sleeper in self.0.lock().sleepers.values().filter(|sleeper| sleeper.is_asleep()) {
             if kind == CollectionKind::Nursery || !matches!(sleeper.awaits, Awaited::Parts(_)) {
                 sleeper.strand.object.visit(visit);

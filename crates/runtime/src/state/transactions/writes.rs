@@ -8,7 +8,7 @@
 //! To go back to a mark, a *journal* has the overwritten values since the mark, once for each entry that existed before
 //! it; later entries are dropped.
 
-use squall_heap::{Format, LayoutId, Mutator, Object, Word};
+use squall_heap::{Format, LayoutId, Mutator, Object, RootAddress, Word};
 use squall_transactions::Stripe;
 
 /// A place that was written.
@@ -273,12 +273,20 @@ impl Writes {
     }
 
     /// Shows the words to the collector.
-    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(&mut Word)) {
-        for entry in &mut self.entries {
-            visit(&mut entry.object);
-            visit(&mut entry.value);
+    pub(crate) fn visit(&mut self, visit: &mut dyn FnMut(RootAddress)) {
+        let (entries, journal) = (self.entries.as_mut_ptr(), self.journal.as_mut_ptr());
+        for index in 0..self.entries.len() {
+            // SAFETY: the vector has this entry. No reference to it is made: another collector thread may be updating
+            // the words, after it has visited the same strand.
+            unsafe {
+                visit(RootAddress::new(&raw mut (*entries.add(index)).object));
+                visit(RootAddress::new(&raw mut (*entries.add(index)).value));
+            }
         }
-        self.journal.iter_mut().for_each(|overwritten| visit(&mut overwritten.value));
+        for index in 0..self.journal.len() {
+            // SAFETY: as above.
+            visit(unsafe { RootAddress::new(&raw mut (*journal.add(index)).value) });
+        }
     }
 }
 
