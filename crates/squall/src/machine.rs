@@ -123,13 +123,13 @@ impl Machine {
                 DEADLOCK
             }
             Err(error) => {
-                self.vm.host.write_error(&format!("{error}\n"));
+                self.vm.host().write_error(&format!("{error}\n"));
                 INTERNAL_ERROR
             }
         };
         stalls::look_once_more(&mut self.thread);
         promises::report_unhandled(self.vm);
-        self.vm.host.flush();
+        self.vm.host().flush();
         self.vm.concurrency().stalls.report_lost(self.vm);
         code
     }
@@ -297,7 +297,7 @@ impl Machine {
             }
         };
         promises::report_unhandled(self.vm);
-        self.vm.host.flush();
+        self.vm.host().flush();
         self.vm.concurrency().stalls.report_lost(self.vm);
         code
     }
@@ -331,7 +331,7 @@ impl Machine {
 
     /// Flushes the program's output.
     pub fn flush(&self) {
-        self.vm.host.flush();
+        self.vm.host().flush();
     }
 
     /// A summary of all collections so far.

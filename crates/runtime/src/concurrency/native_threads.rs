@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use squall_heap::Word;
@@ -49,16 +49,7 @@ fn reserve(thread: &mut Thread) -> Option<WorkerId> {
     if thread.vm.native_threads.count() == before {
         return None;
     }
-    let end = Instant::now() + TIME_TO_LEAVE;
-    loop {
-        let id = thread.mutator.native(|| {
-            std::thread::sleep(Duration::from_millis(1));
-            scheduler.reserve_bound()
-        });
-        if id.is_some() || Instant::now() > end {
-            return id;
-        }
-    }
+    thread.mutator.native(|| scheduler.reserve_bound_within(TIME_TO_LEAVE))
 }
 
 /// How long is waited for native threads that may be about to leave.

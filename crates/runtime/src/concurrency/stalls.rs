@@ -58,7 +58,7 @@ impl Stalls {
     /// Reports that no strand can run any more, what each strand waits for, and why the promise for the end of the
     /// program is not settled, if there is one. All workers are parked, except the caller.
     pub fn report(&self, vm: &Vm, end: Word) {
-        vm.host.write_error(&self.describe(vm, end));
+        vm.host().write_error(&self.describe(vm, end));
     }
 
     /// The report as text.
@@ -125,7 +125,7 @@ impl Stalls {
             );
             inner.descriptions.iter().for_each(|description| text.push_str(description));
             describe_rest(inner.count, &mut text);
-            vm.host.write_error(&text);
+            vm.host().write_error(&text);
         }
     }
 }

@@ -64,7 +64,7 @@ pub fn end_soon(vm: &'static Vm, code: i32) {
 /// The program's end was near for too long.
 fn end_late(vm: &'static Vm, code: i32) {
     let seconds = LAST_GRACE.as_secs();
-    vm.host.write_error(&format!(
+    vm.host().write_error(&format!(
         "the program was ended, since something still ran {seconds} s after main: had answered\n"
     ));
     vm.end(code);
@@ -99,7 +99,7 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
         match thread.worker.try_next() {
             Some(item) => run_item(thread, item),
             None => {
-                vm.host.flush();
+                vm.host().flush();
                 let Thread { mutator, worker, .. } = thread;
                 match mutator.native(|| worker.park()) {
                     Parked::Stalled if !stalls::frees_right(thread) => return Finished::Stalled,

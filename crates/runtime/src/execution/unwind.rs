@@ -394,7 +394,7 @@ fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
 fn report(thread: &mut Thread, exception: Word) -> Outcome {
     let behavior = thread.vm.behavior_of_layout(known::layout_of(exception));
     let name = behavior.map_or("an exception without a class", |behavior| behavior.name());
-    let (host, trace) = (&thread.vm.host, stack_traces::recorded(thread.vm, exception));
+    let (host, trace) = (thread.vm.host(), stack_traces::recorded(thread.vm, exception));
     if matches!(audience(thread), Audience::Program) {
         host.write_output(&format!("{name}\n"));
         host.write_error(&trace);

@@ -5,13 +5,12 @@
 //!
 //! Protocol: a thread that [waits](Event::wait_until) counts itself and then checks the condition. A thread that makes
 //! the condition true calls [`Event::tell`] afterwards, which checks the count. The fences in between ensure that one
-//! of the two sees the other ([`crate::state::fences`]).
+//! of the two sees the other ([`crate::state::fences`]). The model shows that no wait goes on after the last tell.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::Ordering;
 
 use crate::state::fences;
+use crate::state::sync::{AtomicUsize, Condvar, Mutex};
 
 /// Something that happens again and again.
 #[derive(Default)]
@@ -50,7 +49,72 @@ impl Event {
     }
 }
 
-#[cfg(test)]
+/// The protocol in all interleavings of small programs. Loom reports a wait that never ends as a deadlock.
+#[cfg(all(test, feature = "loom"))]
+mod model {
+    use loom::sync::Arc;
+
+    use super::*;
+    use crate::state::sync::exploration::{beside, explore};
+
+    /// An event, and the number that the awaited conditions are about.
+    #[derive(Default)]
+    struct Model {
+        event: Event,
+        number: AtomicUsize,
+    }
+
+    impl Model {
+        fn count(&self) {
+            // Relaxed: the event's fences alone let the waiting thread see it.
+            self.number.fetch_add(1, Ordering::Relaxed);
+            self.event.tell();
+        }
+
+        fn wait_for(&self, number: usize) {
+            self.event.wait_until(|| self.number.load(Ordering::Relaxed) >= number);
+        }
+    }
+
+    #[test]
+    fn a_wait_ends_when_its_condition_has_come() {
+        explore(|| {
+            let model = Arc::new(Model::default());
+            let other = beside(&model, Model::count);
+            model.wait_for(1);
+            other.join().unwrap();
+            assert_eq!(model.event.waiting.load(Ordering::Relaxed), 0);
+        });
+    }
+
+    #[test]
+    fn every_waiting_thread_is_told() {
+        explore(|| {
+            let model = Arc::new(Model::default());
+            let other = beside(&model, |model| model.wait_for(1));
+            let third = beside(&model, Model::count);
+            model.wait_for(1);
+            other.join().unwrap();
+            third.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_tell_that_is_not_the_awaited_one_does_not_end_a_wait() {
+        explore(|| {
+            let model = Arc::new(Model::default());
+            let other = beside(&model, |model| {
+                model.count();
+                model.count();
+            });
+            model.wait_for(2);
+            assert_eq!(model.number.load(Ordering::Relaxed), 2);
+            other.join().unwrap();
+        });
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use std::sync::atomic::AtomicU32;
 

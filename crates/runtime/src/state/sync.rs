@@ -1,11 +1,48 @@
 //! The primitives of the modelled protocols: the standard library's atomics, or loom's in the models. The modules with
-//! such protocols (`status`, `ownership`) import them from here.
+//! such protocols (`status`, `ownership`, `events`) import them from here.
 
 #[cfg(not(all(test, feature = "loom")))]
-pub(crate) use std::sync::atomic::AtomicU64;
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 #[cfg(all(test, feature = "loom"))]
-pub(crate) use loom::sync::atomic::AtomicU64;
+pub(crate) use loom::sync::atomic::{AtomicU64, AtomicUsize};
+
+#[cfg(not(all(test, feature = "loom")))]
+pub(crate) use parking_lot::{Condvar, Mutex};
+
+#[cfg(all(test, feature = "loom"))]
+pub(crate) use blocking::{Condvar, Mutex};
+
+/// Loom's lock and condition with the interface of the lock and the condition that they stand for.
+#[cfg(all(test, feature = "loom"))]
+mod blocking {
+    const UNPOISONED: &str = "a model ends at its first panic";
+
+    #[derive(Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    /// Empty only inside of [`Condvar::wait`].
+    pub(crate) struct Guard<'m, T>(Option<loom::sync::MutexGuard<'m, T>>);
+
+    #[derive(Default)]
+    pub(crate) struct Condvar(loom::sync::Condvar);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn lock(&self) -> Guard<'_, T> {
+            Guard(Some(self.0.lock().expect(UNPOISONED)))
+        }
+    }
+
+    impl Condvar {
+        pub(crate) fn wait<T>(&self, guard: &mut Guard<'_, T>) {
+            guard.0 = guard.0.take().map(|inner| self.0.wait(inner).expect(UNPOISONED));
+        }
+
+        pub(crate) fn notify_all(&self) {
+            self.0.notify_all();
+        }
+    }
+}
 
 /// One more turn of a loop that waits for another native thread, which needs a few instructions only.
 #[cfg(not(all(test, feature = "loom")))]

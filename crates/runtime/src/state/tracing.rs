@@ -133,6 +133,6 @@ pub(crate) fn collected(vm: &Vm, collection: &CollectionReport) {
 
 fn report(vm: &Vm, text: &str) {
     if vm.roots.platform.get() != Word::NIL {
-        vm.host.write_error(text);
+        vm.host().write_error(text);
     }
 }

@@ -86,8 +86,6 @@ pub struct Vm {
     pub heap: &'static Heap,
     /// How the VM was created.
     pub options: VmOptions,
-    /// The world outside.
-    pub host: &'static dyn Host,
     /// All modules.
     pub modules: ModuleTable,
     /// All behaviors.
@@ -141,7 +139,6 @@ impl Vm {
         let vm: &'static Vm = Box::leak(Box::new(Vm {
             heap,
             options,
-            host,
             modules: ModuleTable::new(host, layers.find_primitive),
             behaviors: BehaviorTable::default(),
             lookups: LookupTable::default(),
@@ -212,7 +209,7 @@ impl Vm {
             for _ in 0..RETURN_LOOKS {
                 std::thread::sleep(RETURN_GRACE);
                 if self.embedder_is_outside() {
-                    return self.host.abandon(code);
+                    return self.host().abandon(code);
                 }
             }
         });
@@ -278,6 +275,11 @@ const RETURN_LOOKS: u32 = 10;
 
 /// The native threads that run guest code.
 impl Vm {
+    /// The world outside.
+    pub fn host(&self) -> &'static dyn Host {
+        self.modules.host
+    }
+
     pub(crate) fn add_thread(&self, thread: &Thread) {
         self.threads.lock().push(ThreadPointer(std::ptr::from_ref(thread)));
     }

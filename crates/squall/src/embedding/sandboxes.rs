@@ -68,7 +68,7 @@ impl Sandbox {
                 // The caller of `load` gets the error.
                 Err(_) => Ok(()),
             })?;
-        checked.map_err(|errors| Error::Compile(render(self.vm.runtime().host, &errors)))
+        checked.map_err(|errors| Error::Compile(render(self.vm.runtime().host(), &errors)))
     }
 
     /// Ends the sandbox; false if it was over.

@@ -82,7 +82,7 @@ pub fn report_unhandled(vm: &Vm) {
         _ = writeln!(text, "and {} more of these", record.others);
     }
     if !text.is_empty() {
-        vm.host.write_error(&text);
+        vm.host().write_error(&text);
     }
 }
 

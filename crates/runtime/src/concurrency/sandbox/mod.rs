@@ -172,7 +172,7 @@ fn clear(thread: &mut Thread, sandbox: SandboxRef) {
     let reason = Reason::of(sandbox.0.reason.load(Ordering::Acquire));
     if reason != Reason::Terminated {
         let report = sandbox.report();
-        thread.mutator.native(|| vm.host.write_error(&report));
+        thread.mutator.native(|| vm.host().write_error(&report));
     }
     end_strands(thread, sandbox);
     if let Some(code) = sandbox.0.exit_code.get() {

@@ -29,7 +29,7 @@ pub fn pending_output(thread: &mut Thread) -> Option<&mut Effects> {
 
 /// Writes the output of a transaction that has become inevitable. *GC point.*
 pub(super) fn write_pending_output(thread: &mut Thread) {
-    let host = &thread.vm.host;
+    let host = thread.vm.host();
     let Some(effects) = pending(thread) else { return };
     let output = effects.take_output();
     thread.mutator.native(|| {
@@ -45,7 +45,7 @@ pub(super) fn write_pending_output(thread: &mut Thread) {
 
 /// Lets one effect happen, whose words are in the thread's message. *GC point.*
 fn perform_one(thread: &mut Thread, kind: &Kind) {
-    let host = &thread.vm.host;
+    let host = thread.vm.host();
     match kind {
         Kind::Output(text) => thread.mutator.native(|| host.write_output(text)),
         Kind::Error(text) => thread.mutator.native(|| host.write_error(text)),

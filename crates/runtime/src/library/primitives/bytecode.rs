@@ -64,7 +64,7 @@ fn load_granted(
         let module = linking::program_module(&vm.modules, &path)?;
         let checked = sandbox
             .map_or(Ok(()), |sandbox| grants::check_imports(&vm.modules, module, &path, sandbox));
-        checked.map_err(|errors| CompileError::Invalid(linking::render(vm.host, &errors)))?;
+        checked.map_err(|errors| CompileError::Invalid(linking::render(vm.host(), &errors)))?;
         Ok(module)
     });
     match loaded {

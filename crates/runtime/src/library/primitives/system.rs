@@ -40,7 +40,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         if grants::allows(thread, grants::CONSOLE) {
             let text = stack_traces::render(thread.activations());
             let vm = thread.vm;
-            thread.mutator.native(|| vm.host.write_error(&text));
+            thread.mutator.native(|| vm.host().write_error(&text));
         }
         Outcome::Return(Word::NIL)
     }),
@@ -118,7 +118,7 @@ fn print(
     let vm = thread.vm;
     match effects::pending_output(thread) {
         Some(effects) => defer(effects, text),
-        None => thread.mutator.native(|| write(vm.host, &text)),
+        None => thread.mutator.native(|| write(vm.host(), &text)),
     }
     Outcome::Return(Word::NIL)
 }
@@ -137,7 +137,7 @@ fn answer_exit(
         return sandbox::exit(thread, sandbox).into();
     }
     let vm = thread.vm;
-    thread.mutator.native(|| vm.host.flush());
+    thread.mutator.native(|| vm.host().flush());
     end(vm, code)
 }
 
