@@ -69,6 +69,26 @@ impl Object {
         Ok(())
     }
 
+    /// As [`Object::compare_exchange_slot`].
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_slot) the slot.
+    #[inline]
+    pub unsafe fn compare_exchange_slot_unchecked(
+        self,
+        mutator: &mut Mutator,
+        index: usize,
+        current: Word,
+        new: Word,
+    ) -> Result<(), Word> {
+        debug_assert!(self.has_slot(index));
+        // SAFETY: the offset is that of a slot.
+        unsafe { self.exchange(offset_of_slot(index), current, new) }?;
+        mutator.object_written(self, new);
+        Ok(())
+    }
+
     /// Stores `new` at an offset if that place holds `current`; otherwise answers its word. The caller runs the
     /// barrier.
     ///

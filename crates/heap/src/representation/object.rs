@@ -296,7 +296,7 @@ impl Object {
     ///
     /// The object [has](Object::has_slot) it.
     #[inline(always)]
-    pub(crate) unsafe fn initialize_slot_unchecked(self, index: usize, value: Word) {
+    pub unsafe fn initialize_slot_unchecked(self, index: usize, value: Word) {
         debug_assert!(self.has_slot(index));
         // SAFETY: the offset is that of a slot.
         unsafe { self.initialize(offset_of_slot(index), value.bits()) };
@@ -369,6 +369,18 @@ impl Object {
     pub fn initialize_element(self, index: usize, value: Word) {
         // SAFETY: the offset is that of an element.
         unsafe { self.initialize(self.element_offset(index), value.bits()) };
+    }
+
+    /// Stores into the element `index` of an array allocated since the last GC point: no barrier.
+    ///
+    /// # Safety
+    ///
+    /// The object [has](Object::has_element) it.
+    #[inline(always)]
+    pub unsafe fn initialize_element_unchecked(self, index: usize, value: Word) {
+        debug_assert!(self.has_element(index));
+        // SAFETY: the offset is that of an element.
+        unsafe { self.initialize(offset_of_element(index), value.bits()) };
     }
 
     /// Gives an array allocated since the last GC point its length and its elements: no barrier.

@@ -92,7 +92,7 @@ pub fn make_typed(thread: &mut Thread, capacity: usize, element: Type) -> Result
 
 /// The type of the elements of a channel; nothing if they are any objects.
 pub fn element_type(channel: Object) -> Option<Type> {
-    Type::of_word(channel.slot(TYPE))
+    Type::of_word(get(channel, TYPE))
 }
 
 /// Whether a channel carries elements of this type from now on. One that has none yet gets it, unless
@@ -106,7 +106,7 @@ pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
         None => element.is_any() || is_empty(),
     };
     if takes && known.is_none() && !element.is_any() {
-        channel.set_slot(&mut thread.mutator, TYPE, element.to_word());
+        set(thread, channel, TYPE, element.to_word());
     }
     waiting::unlock(&mut thread.mutator, channel);
     takes
@@ -182,12 +182,27 @@ pub fn channel(word: Word) -> Result<Object, Failure> {
     object.ok_or(Failure::argument(word))
 }
 
+/// A slot of a channel, or of a waiter in one of its queues.
+#[inline(always)]
+fn get(object: Object, index: usize) -> Word {
+    // SAFETY: objects that reach this file are known by their layout (`channel`), or come from a channel's queue; callers
+    // name slots of theirs.
+    unsafe { object.slot_unchecked(index) }
+}
+
+/// Stores into such a slot.
+#[inline(always)]
+fn set(thread: &mut Thread, object: Object, index: usize, value: Word) {
+    // SAFETY: as for `get`.
+    unsafe { object.set_slot_unchecked(&mut thread.mutator, index, value) };
+}
+
 fn index_word(index: usize) -> Word {
     Word::from_small_integer_unchecked(index as i64)
 }
 
 fn index_slot(channel: Object, slot: usize) -> usize {
-    channel.slot(slot).as_small_integer().unwrap_or(0) as usize
+    get(channel, slot).as_small_integer().unwrap_or(0) as usize
 }
 
 /// The result of a look at a locked channel, which is then unlocked.
@@ -295,12 +310,12 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     let pair = thread.message[0].object();
     waiting::lock(&mut thread.mutator, source);
     if index_slot(source, HELD) == 0
-        && source.slot(POISONED) != Word::TRUE
+        && get(source, POISONED) != Word::TRUE
         && let Some(writer) = waiting::dequeue(thread, source, WRITERS)
     {
         waiting::unlock(&mut thread.mutator, source);
         waiting::retain(thread, writer);
-        fill(thread, pair, writer.word(), writer.slot(waiter::VALUE));
+        fill(thread, pair, writer.word(), get(writer, waiter::VALUE));
         return Ok(Outcome::Return(pair.word()));
     }
     Ok(match try_read(thread, source) {
@@ -349,13 +364,13 @@ fn answer(look: Look, channel: Object) -> Outcome {
 
 /// Takes an element from a locked channel, if one is there.
 fn try_read(thread: &mut Thread, channel: Object) -> Look {
-    if channel.slot(POISONED) == Word::TRUE && index_slot(channel, HELD) == 0 {
+    if get(channel, POISONED) == Word::TRUE && index_slot(channel, HELD) == 0 {
         waiting::unlock(&mut thread.mutator, channel);
         return Look::Poisoned;
     }
     let writer = waiting::dequeue(thread, channel, WRITERS);
-    let brought = writer.map(|writer| writer.slot(waiter::VALUE));
-    let value = match channel.slot(BUFFER).as_object() {
+    let brought = writer.map(|writer| get(writer, waiter::VALUE));
+    let value = match get(channel, BUFFER).as_object() {
         Some(buffer) => match take_element(thread, channel, buffer) {
             Some(oldest) => {
                 if let Some(value) = brought {
@@ -370,14 +385,14 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
     let Some(value) = value else { return Look::Wait };
     waiting::unlock(&mut thread.mutator, channel);
     if let Some(writer) = writer {
-        waiting::wake(thread, writer, writer.slot(waiter::VALUE));
+        waiting::wake(thread, writer, get(writer, waiter::VALUE));
     }
     Look::Done(value)
 }
 
 /// Gives an element to a locked channel, if a reader waits or the buffer has room.
 fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) -> Look {
-    if channel.slot(POISONED) == Word::TRUE {
+    if get(channel, POISONED) == Word::TRUE {
         waiting::unlock(&mut thread.mutator, channel);
         return Look::Poisoned;
     }
@@ -385,7 +400,7 @@ fn try_write(thread: &mut Thread, channel: Object, value: Word, writer: Object) 
         waiting::unlock(&mut thread.mutator, channel);
         return hand_over(thread, channel, reader, value, writer);
     }
-    let buffer = channel.slot(BUFFER).as_object();
+    let buffer = get(channel, BUFFER).as_object();
     let Some(buffer) = buffer.filter(|buffer| index_slot(channel, HELD) < buffer.length()) else {
         return Look::Wait;
     };
@@ -402,15 +417,15 @@ fn take_element(thread: &mut Thread, channel: Object, buffer: Object) -> Option<
     let value = buffer.element(first);
     buffer.set_element(&mut thread.mutator, first, Word::NIL);
     let next = (first + 1) % buffer.length();
-    channel.set_slot(&mut thread.mutator, FIRST, index_word(next));
-    channel.set_slot(&mut thread.mutator, HELD, index_word(held - 1));
+    set(thread, channel, FIRST, index_word(next));
+    set(thread, channel, HELD, index_word(held - 1));
     Some(value)
 }
 
 fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: Word) {
     let (first, held) = (index_slot(channel, FIRST), index_slot(channel, HELD));
     buffer.set_element(&mut thread.mutator, (first + held) % buffer.length(), value);
-    channel.set_slot(&mut thread.mutator, HELD, index_word(held + 1));
+    set(thread, channel, HELD, index_word(held + 1));
 }
 
 /// Wakes a claimed reader with an element. One that waits for several channels finds the pair it
@@ -427,18 +442,18 @@ fn hand_over(
         None => Delivery::Value,
     };
     // A reader that waits for one channel has no pair.
-    let Some(pair) = reader.slot(waiter::VALUE).as_object() else {
+    let Some(pair) = get(reader, waiter::VALUE).as_object() else {
         waiting::wake_with(thread, reader, delivery, value);
         return Look::Done(value);
     };
     if pair.element(WRITER) != ACCEPTING {
-        fill(thread, pair, reader.slot(waiter::INDEX), value);
+        fill(thread, pair, get(reader, waiter::INDEX), value);
         waiting::wake_with(thread, reader, delivery, pair.word());
         return Look::Done(value);
     }
     let ticket = waiting::park_in(thread, channel.word(), Wait::Patient).ticket;
     let ticket = Word::from_small_integer_unchecked(ticket as i64);
-    writer.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+    set(thread, writer, waiter::TICKET, ticket);
     fill(thread, pair, writer.word(), value);
     waiting::wake(thread, reader, pair.word());
     Look::Accepted
@@ -462,10 +477,10 @@ pub enum End {
 pub fn poison(thread: &mut Thread, word: Word, end: End) -> Result<Word, Failure> {
     let channel = channel(word)?;
     waiting::lock(&mut thread.mutator, channel);
-    channel.set_slot(&mut thread.mutator, POISONED, Word::TRUE);
+    set(thread, channel, POISONED, Word::TRUE);
     if end == End::Reading {
-        channel.set_slot(&mut thread.mutator, BUFFER, Word::NIL);
-        channel.set_slot(&mut thread.mutator, HELD, index_word(0));
+        set(thread, channel, BUFFER, Word::NIL);
+        set(thread, channel, HELD, index_word(0));
     }
     let readers = waiting::take_all(thread, channel, READERS);
     let writers = waiting::take_all(thread, channel, WRITERS);
@@ -631,7 +646,7 @@ pub fn channels_of_choice(pair: Object) -> impl Iterator<Item = Object> {
 
 /// Whether a read of this locked channel would not wait.
 fn is_ready(channel: Object) -> bool {
-    channel.slot(POISONED) == Word::TRUE
+    get(channel, POISONED) == Word::TRUE
         || index_slot(channel, HELD) > 0
         || waiting::has_waiters(channel, WRITERS)
 }

@@ -57,10 +57,13 @@ pub fn make(
             Some(message) => (message, kind, result),
             None => allocate_slowly(thread, length, kind, result)?,
         };
-    message.initialize_element(KIND, kind);
-    message.initialize_element(RESULT, result);
-    for (index, word) in window.words().enumerate() {
-        message.initialize_element(RECEIVER + index, word);
+    // SAFETY: the message was made for these elements.
+    unsafe {
+        message.initialize_element_unchecked(KIND, kind);
+        message.initialize_element_unchecked(RESULT, result);
+        for (index, word) in window.words().enumerate() {
+            message.initialize_element_unchecked(RECEIVER + index, word);
+        }
     }
     Ok(message)
 }
@@ -94,13 +97,16 @@ pub fn site_kind(site: &'static Site) -> Word {
 /// Begins the action of a message, as the first activation of the thread's strand, which is empty. *GC point.*
 pub fn begin(thread: &mut Thread, message: Object) {
     thread.message.clear();
-    let kind = message.element(KIND);
-    let words = (RECEIVER..message.length()).map(|index| message.element(index));
-    thread.message.extend(words);
+    let length = message.length();
+    assert!(length >= RECEIVER, "a message has a kind and a result");
+    // SAFETY: each message has these elements, and those up to its length.
+    let part = |index| unsafe { message.element_unchecked(index) };
+    let kind = part(KIND);
+    thread.message.extend((RECEIVER..length).map(part));
     let is_process = kind == PROCESS;
-    let task = if is_process { thread.message[0] } else { message.element(RESULT) };
+    let task = if is_process { thread.message[0] } else { part(RESULT) };
     let strand = thread.strand();
-    strand.object().set_slot(&mut thread.mutator, slots::TASK, task);
+    strand.set_slot(&mut thread.mutator, slots::TASK, task);
     if task == EMBEDDER {
         thread.vm.strands.set_main(strand);
     }
@@ -141,7 +147,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
 /// Keeps the message that the strand begins with, as long as it has no activation: an assignment that has to wait
 /// may give it [back](hand_back).
 fn keep(thread: &mut Thread, message: Object) {
-    thread.strand().object().set_slot(&mut thread.mutator, slots::VALUE, message.word());
+    thread.strand().set_slot(&mut thread.mutator, slots::VALUE, message.word());
 }
 
 /// The running strand, which has no activation yet, is to begin again with the message that it has begun with.
@@ -241,7 +247,7 @@ fn run_main(thread: &mut Thread) {
 /// Keeps a message that repeats the one in the thread's message: `main:` may be an assignment. *GC point.*
 fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
     let kind = thread.vm.name_word(thread, thread.vm.symbol(MAIN))?;
-    let result = thread.strand().object().slot(slots::TASK);
+    let result = thread.strand().slot(slots::TASK);
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), thread.message.len()) };
     let message = make(thread, kind, result, window)?;

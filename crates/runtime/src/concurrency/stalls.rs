@@ -221,7 +221,7 @@ fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
     let is_kept = |strand: StrandRef| {
-        strand.standing.get() == Standing::New && strand.object().slot(slots::TASK) == Word::NIL
+        strand.standing.get() == Standing::New && strand.slot(slots::TASK) == Word::NIL
     };
     strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
     strands.sort_unstable_by_key(|strand| strand.identity.get());
@@ -309,7 +309,7 @@ fn name(strands: &Strands, strand: StrandRef) -> String {
 /// The object that a strand waits for, with its preposition.
 fn waits_for(vm: &Vm, strand: StrandRef) -> String {
     let strands = &vm.strands;
-    let what = strand.object().slot(slots::WAITS_FOR);
+    let what = strand.slot(slots::WAITS_FOR);
     let Some(object) = what.as_object() else {
         return match (what, inevitable(strands, strand)) {
             (Word::NIL, _) => "to be resumed".into(),
@@ -382,7 +382,7 @@ fn holder(lock: Object) -> Option<StrandRef> {
 
 /// The strand whose transaction is inevitable, if this one waits for that.
 fn inevitable(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
-    if strand.object().slot(slots::WAITS_FOR) != FOR_INEVITABLE {
+    if strand.slot(slots::WAITS_FOR) != FOR_INEVITABLE {
         return None;
     }
     let memory = strand.vat.get()?.memory()?;
@@ -394,7 +394,7 @@ fn waker(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
     if !strand.is_parked() {
         return None;
     }
-    let Some(what) = strand.object().slot(slots::WAITS_FOR).as_object() else {
+    let Some(what) = strand.slot(slots::WAITS_FOR).as_object() else {
         return inevitable(strands, strand);
     };
     match what.layout() {

@@ -19,6 +19,9 @@
 //!
 //! To wake another strand, a thread takes waiters with [`dequeue`], which claims them, and calls [`wake`].
 //!
+//! Invariant: the functions here get waiters, strand objects and objects with a lock, whose layouts are constants of
+//! [`crate::model::known`]; nothing is checked again. Only this file writes the slots of queues.
+//!
 //! The lock is a slot of the object: 0 or 1, changed by compare-and-exchange. It is held for a few
 //! instructions, without GC points; only one such lock is held at a time. It spins, and gives the
 //! processor away when that takes long.
@@ -37,6 +40,27 @@ use crate::state::thread::{Thread, allocated};
 /// The slot that is the lock, in every object that has one.
 pub const LOCK: usize = 0;
 
+/// A slot of a waiter, a strand object, or an object with a lock.
+#[inline(always)]
+fn get(object: Object, index: usize) -> Word {
+    // SAFETY: callers name slots of the object's layout; the file's head says which objects there are.
+    unsafe { object.slot_unchecked(index) }
+}
+
+/// The object in a slot of a queue's waiter.
+#[inline(always)]
+fn link(object: Object, index: usize) -> Object {
+    // SAFETY: waiters in a queue lead to waiters and strand objects.
+    unsafe { get(object, index).object_unchecked() }
+}
+
+/// Stores into such a slot.
+#[inline(always)]
+fn set(mutator: &mut Mutator, object: Object, index: usize, value: Word) {
+    // SAFETY: as for `get`.
+    unsafe { object.set_slot_unchecked(mutator, index, value) };
+}
+
 const ZERO: Word = Word::from_small_integer_unchecked(0);
 const ONE: Word = Word::from_small_integer_unchecked(1);
 
@@ -44,7 +68,8 @@ const ONE: Word = Word::from_small_integer_unchecked(1);
 #[inline]
 pub fn lock(mutator: &mut Mutator, object: Object) {
     let mut spins = 0;
-    while object.compare_exchange_slot(mutator, LOCK, ZERO, ONE).is_err() {
+    // SAFETY: the object has a lock.
+    while unsafe { object.compare_exchange_slot_unchecked(mutator, LOCK, ZERO, ONE) }.is_err() {
         spin(&mut spins);
     }
 }
@@ -53,7 +78,7 @@ pub fn lock(mutator: &mut Mutator, object: Object) {
 #[inline]
 pub fn unlock(mutator: &mut Mutator, object: Object) {
     // Stores into slots release all earlier stores.
-    object.set_slot(mutator, LOCK, ZERO);
+    set(mutator, object, LOCK, ZERO);
 }
 
 /// The running strand's own waiter if that is not in use, else a new one. *GC point.*
@@ -61,7 +86,7 @@ pub fn unlock(mutator: &mut Mutator, object: Object) {
 pub fn own_waiter(thread: &mut Thread) -> Result<Object, Failure> {
     let own = thread.strand().object();
     // The thread that takes it from a queue clears the ticket at the end.
-    if own.slot(waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
+    if get(own, waiter::TICKET) == ZERO { Ok(own) } else { make_waiter(thread) }
 }
 
 /// Makes a waiter for the running strand, whose ticket follows. *GC point.*
@@ -101,7 +126,7 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     let strand = thread.strand();
     strand::touch(thread, strand);
     strand.is_exposed.set(true);
-    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
+    strand.set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
     strand.state.set(thread.state);
     strand.site.set(thread.call_site);
     strand.standing.set(standing);
@@ -154,18 +179,18 @@ pub fn enqueue(
 ) {
     drop_stale(thread, object, queue, waiter);
     let mutator = &mut thread.mutator;
-    waiter.set_slot(mutator, waiter::VALUE, value);
-    waiter.set_slot(mutator, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
-    let next = match object.slot(queue).as_object() {
+    set(mutator, waiter, waiter::VALUE, value);
+    set(mutator, waiter, waiter::TICKET, Word::from_small_integer_unchecked(ticket as i64));
+    let next = match get(object, queue).as_object() {
         Some(last) => {
-            let first = last.slot(waiter::NEXT);
-            last.set_slot(mutator, waiter::NEXT, waiter.word());
+            let first = get(last, waiter::NEXT);
+            set(mutator, last, waiter::NEXT, waiter.word());
             first
         }
         None => waiter.word(),
     };
-    waiter.set_slot(mutator, waiter::NEXT, next);
-    object.set_slot(mutator, queue, waiter.word());
+    set(mutator, waiter, waiter::NEXT, next);
+    set(mutator, object, queue, waiter.word());
 }
 
 /// Drops stale waiters from a queue of a locked object, which is about to get another waiter: a strand that
@@ -176,14 +201,14 @@ pub fn enqueue(
 /// can be any: that takes a time of the order of log n on average, and keeps the number of stale waiters in the order
 /// of the live ones.
 fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
-    let Some(last) = object.slot(queue).as_object() else { return };
+    let Some(last) = get(object, queue).as_object() else { return };
     // Strands that wait in one queue only leave no stale waiter unless their wait is cut.
     let looks_further = next.layout() == known::WAITER || thread.vm.strands.has_cut_waits();
     let further = if looks_further { thread.random().trailing_zeros() } else { 0 };
     let mut reach = 1_u64 << further.min(MAX_REACH);
     let mut before = last;
     loop {
-        let waiter = before.slot(waiter::NEXT).object();
+        let waiter = link(before, waiter::NEXT);
         if is_stale(waiter) {
             remove_next(thread, object, queue, before);
             take(thread, waiter);
@@ -204,8 +229,8 @@ const MAX_REACH: u32 = 20;
 /// caller has claimed its strand, and must wake it.
 pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
     loop {
-        let last = object.slot(queue).as_object()?;
-        let waiter = last.slot(waiter::NEXT).object();
+        let last = get(object, queue).as_object()?;
+        let waiter = link(last, waiter::NEXT);
         remove_next(thread, object, queue, last);
         if take(thread, waiter) {
             return Some(waiter);
@@ -215,34 +240,34 @@ pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Obje
 
 /// Removes the waiter after this one from a queue of a locked object: after the last one is the first.
 fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object) {
-    let waiter = before.slot(waiter::NEXT).object();
+    let waiter = link(before, waiter::NEXT);
     if waiter == before {
-        object.set_slot(&mut thread.mutator, queue, Word::NIL);
+        set(&mut thread.mutator, object, queue, Word::NIL);
         return;
     }
-    before.set_slot(&mut thread.mutator, waiter::NEXT, waiter.slot(waiter::NEXT));
-    if object.slot(queue) == waiter.word() {
-        object.set_slot(&mut thread.mutator, queue, before.word());
+    set(&mut thread.mutator, before, waiter::NEXT, get(waiter, waiter::NEXT));
+    if get(object, queue) == waiter.word() {
+        set(&mut thread.mutator, object, queue, before.word());
     }
 }
 
 /// Says that a waiter is in no queue any more; whether the caller is the one to wake its strand.
 fn take(thread: &mut Thread, waiter: Object) -> bool {
     let ticket = ticket_of(waiter);
-    waiter.set_slot(&mut thread.mutator, waiter::NEXT, Word::NIL);
+    set(&mut thread.mutator, waiter, waiter::NEXT, Word::NIL);
     // The strand may use it again from here on.
-    waiter.set_slot(&mut thread.mutator, waiter::TICKET, ZERO);
+    set(&mut thread.mutator, waiter, waiter::TICKET, ZERO);
     strand_of(waiter).is_some_and(|strand| strand.claim(ticket))
 }
 
 /// Whether a waiter that is not stale is in the queue in this slot of a locked object.
 pub fn has_waiters(object: Object, queue: usize) -> bool {
-    waiters(object.slot(queue)).any(|waiter| !is_stale(waiter))
+    waiters(get(object, queue)).any(|waiter| !is_stale(waiter))
 }
 
 /// How many waiters that are not stale are in the queue in this slot of a locked object.
 pub fn count_waiters(object: Object, queue: usize) -> usize {
-    waiters(object.slot(queue)).filter(|&waiter| !is_stale(waiter)).count()
+    waiters(get(object, queue)).filter(|&waiter| !is_stale(waiter)).count()
 }
 
 /// Whether the wait of a waiter in a queue is over.
@@ -252,25 +277,25 @@ fn is_stale(waiter: Object) -> bool {
 
 /// The waiters of a queue whose last one this is, or nil. Each may be taken when it was answered.
 fn waiters(last: Word) -> impl Iterator<Item = Object> {
-    let first = last.as_object().map(|last| last.slot(waiter::NEXT).object());
+    let first = last.as_object().map(|last| link(last, waiter::NEXT));
     let mut next = first;
     std::iter::from_fn(move || {
         let waiter = next?;
         let is_last = waiter.word() == last;
-        next = (!is_last).then(|| waiter.slot(waiter::NEXT).object());
+        next = (!is_last).then(|| link(waiter, waiter::NEXT));
         Some(waiter)
     })
 }
 
 fn ticket_of(waiter: Object) -> u64 {
-    waiter.slot(waiter::TICKET).as_small_integer().unwrap_or(0) as u64
+    get(waiter, waiter::TICKET).as_small_integer().unwrap_or(0) as u64
 }
 
 /// The strand object of a waiter.
 pub fn strand_object_of(waiter: Object) -> Object {
     match waiter.layout() {
         known::STRAND => waiter,
-        _ => waiter.slot(waiter::STRAND).object(),
+        _ => link(waiter, waiter::STRAND),
     }
 }
 
@@ -294,7 +319,7 @@ pub fn wake_with(thread: &mut Thread, waiter: Object, delivery: Delivery, value:
 /// Makes a claimed strand ready.
 pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
     thread.vm.concurrency().timers.cancel(thread.vm, strand);
-    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     // The awaited strand will often wait in turn: then the other one continues at once.
     make_ready(thread, strand, Place::Next);
@@ -303,7 +328,7 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
 /// Makes a claimed strand ready, whose waiters stay where they are.
 pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
     // A sleeping strand is in no queue; its duration is in `WAITS_FOR`.
-    if strand.object().slot(strand::slots::WAITS_FOR).as_object().is_some() {
+    if strand.slot(strand::slots::WAITS_FOR).as_object().is_some() {
         thread.vm.strands.cut_wait();
     }
     wake_strand(thread, strand, delivery, value);
@@ -342,7 +367,7 @@ pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
     if !strand.is_suspended() {
         return false;
     }
-    strand.object().set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
+    strand.set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
     strand.hold_up()
 }
 
@@ -351,7 +376,7 @@ pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
 pub fn retain(thread: &mut Thread, waiter: Object) {
     if let Some(strand) = strand_of(waiter) {
         let ticket = Word::from_small_integer_unchecked(strand.park(Wait::Patient).ticket as i64);
-        waiter.set_slot(&mut thread.mutator, waiter::TICKET, ticket);
+        set(&mut thread.mutator, waiter, waiter::TICKET, ticket);
     }
 }
 
@@ -364,8 +389,8 @@ pub fn release(thread: &mut Thread, waiter: Object, value: Word) {
 
 /// Takes all waiters from a queue of a locked object: answers the last one, or nil.
 pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
-    let last = object.slot(queue);
-    object.set_slot(&mut thread.mutator, queue, Word::NIL);
+    let last = get(object, queue);
+    set(&mut thread.mutator, object, queue, Word::NIL);
     last
 }
 

@@ -288,7 +288,7 @@ fn resume(thread: &mut Thread, strand: StrandRef) {
 /// Begins with the strand's message.
 fn begin(thread: &mut Thread, strand: StrandRef) {
     thread.start_state();
-    match strand.object().slot(strand::slots::TASK).as_object() {
+    match strand.slot(strand::slots::TASK).as_object() {
         Some(message) => messages::begin(thread, message),
         None => thread.state.pc = halt_code(),
     }
@@ -296,7 +296,7 @@ fn begin(thread: &mut Thread, strand: StrandRef) {
 
 /// The second half of [`stop_later`], by the vat's owner.
 fn stop_again(thread: &mut Thread, strand: StrandRef, stop: Stop) {
-    strand.set_result(strand.object().slot(strand::slots::VALUE));
+    strand.set_result(strand.slot(strand::slots::VALUE));
     // It may have been held up, and ended then.
     thread.stop = if strand.delivery.get() == Delivery::Kill { Stop::Killed } else { stop };
 }
@@ -355,7 +355,7 @@ fn kill(thread: &mut Thread, strand: StrandRef) {
 
 /// Completes the call that the strand was parked in.
 fn deliver(thread: &mut Thread, strand: StrandRef) {
-    let value = strand.object().slot(strand::slots::VALUE);
+    let value = strand.slot(strand::slots::VALUE);
     let Some(site) = strand.site.take() else { return };
     match strand.delivery.get() {
         Delivery::Value => calls::complete(thread, site, value),
@@ -390,7 +390,7 @@ pub fn preempted(thread: &mut Thread, strand: StrandRef) {
 fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     let value = strand.result();
     let vat = strand.vat.get();
-    let task = strand.object().slot(strand::slots::TASK);
+    let task = strand.slot(strand::slots::TASK);
     let role = strand.role.get();
     let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
     let result = if has_no_result { Word::NIL } else { task };

@@ -561,7 +561,7 @@ pub fn class_on_path(
 pub fn stop_later(thread: &mut Thread, stop: Stop) {
     let strand = thread.strand();
     let value = strand.result();
-    strand.object().set_slot(&mut thread.mutator, strand::slots::VALUE, value);
+    strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     preempt(thread);
     strand.standing.set(Standing::Stopped(stop));
 }

@@ -381,7 +381,7 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
 
 /// The name of the running process in reports: its class, or the name of its function. *GC point.*
 fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
-    let task = thread.strand().object().slot(slots::TASK);
+    let task = thread.strand().slot(slots::TASK);
     match thread.activations().last() {
         Some(first) if thread.strand().role.get() == Role::Typed => {
             string::make_string(thread, first.function.name())
@@ -434,7 +434,7 @@ pub enum Audience {
 pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
     let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
-    match (strand.role.get(), strand.object().slot(slots::TASK)) {
+    match (strand.role.get(), strand.slot(slots::TASK)) {
         (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
         (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
         (Role::Other, EMBEDDER) => Audience::Program,

@@ -40,9 +40,13 @@ pub fn make_closure(
     let class = thread.vm.known_class(KnownClass::Block);
     let length = FIRST_CAPTURED + captured.len();
     let object = allocated(thread.mutator.allocate_array(known::BLOCK, class, length, Word::NIL))?;
-    object.initialize_element(FUNCTION, Word::from_address(std::ptr::from_ref(function) as usize));
-    for index in 0..captured.len() {
-        object.initialize_element(FIRST_CAPTURED + index, captured.get(index));
+    let function = Word::from_address(std::ptr::from_ref(function) as usize);
+    // SAFETY: the closure was made for these elements.
+    unsafe {
+        object.initialize_element_unchecked(FUNCTION, function);
+        for index in 0..captured.len() {
+            object.initialize_element_unchecked(FIRST_CAPTURED + index, captured.get(index));
+        }
     }
     Ok(object.word())
 }
@@ -82,8 +86,9 @@ pub fn is_home(word: Word) -> bool {
 /// The frame of the activation that a marker stands for, if it is still active on this stack.
 pub fn home_frame(thread: &Thread, marker: Word) -> Option<*mut Word> {
     let object = marker.as_object().filter(|object| object.layout() == known::HOME)?;
-    let frame = object.slot(0);
-    let here = object.slot(1).bits() == thread.strand_identity();
+    // SAFETY: markers have two slots.
+    let [frame, stack] = [0, 1].map(|slot| unsafe { object.slot_unchecked(slot) });
+    let here = stack.bits() == thread.strand_identity();
     (frame != Word::NIL && here).then_some(frame.bits() as *mut Word)
 }
 
@@ -91,6 +96,7 @@ pub fn home_frame(thread: &Thread, marker: Word) -> Option<*mut Word> {
 #[inline(always)]
 pub fn leave_home(thread: &mut Thread, marker: Word) {
     if let Some(object) = marker.as_object().filter(|object| object.layout() == known::HOME) {
-        object.set_slot(&mut thread.mutator, 0, Word::NIL);
+        // SAFETY: markers have two slots.
+        unsafe { object.set_slot_unchecked(&mut thread.mutator, 0, Word::NIL) };
     }
 }

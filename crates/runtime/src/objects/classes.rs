@@ -35,10 +35,18 @@ pub fn behavior_of_class(vm: &Vm, class: Word) -> Option<&'static Behavior> {
     (metaclass.side == Side::Class).then(|| behavior_slot(object))
 }
 
+/// A slot of a class object.
+#[inline(always)]
+fn part(class: Object, slot: usize) -> Word {
+    assert!(slot < CLASS_OBJECT_SLOTS);
+    // SAFETY: callers have a class object: they asked its metaclass, or got it from a lookup or from another class object.
+    unsafe { class.slot_unchecked(slot) }
+}
+
 fn behavior_slot(class: Object) -> &'static Behavior {
     // SAFETY: `make_class` stored the address of an immortal behavior, and no guest code reaches
     // the slots of class objects.
-    unsafe { &*(class.slot(BEHAVIOR).bits() as *const Behavior) }
+    unsafe { &*(part(class, BEHAVIOR).bits() as *const Behavior) }
 }
 
 /// The behavior for a definition with this superclass and these mixins.
@@ -92,18 +100,18 @@ pub fn is_transfer(vm: &Vm, object: Object) -> bool {
 
 /// The superclass of a class object.
 pub fn superclass(class: Object) -> Word {
-    class.slot(SUPERCLASS)
+    part(class, SUPERCLASS)
 }
 
 /// The object around a class object.
 pub fn enclosing(class: Object) -> Word {
-    class.slot(ENCLOSING)
+    part(class, ENCLOSING)
 }
 
 /// The objects that the code of a class object's instances, and its own code, reaches through it: the enclosing object,
 /// the superclass, and the mixins.
 pub fn reached_from(class: Object) -> impl Iterator<Item = Word> {
-    let mixins = class.slot(MIXINS).as_object();
+    let mixins = part(class, MIXINS).as_object();
     let mixins =
         mixins.into_iter().flat_map(|array| (0..array.length()).map(move |i| array.element(i)));
     [enclosing(class), superclass(class)].into_iter().chain(mixins)
@@ -111,7 +119,7 @@ pub fn reached_from(class: Object) -> impl Iterator<Item = Word> {
 
 /// The captured variables of a class object.
 pub fn captures(class: Object) -> Word {
-    class.slot(CAPTURES)
+    part(class, CAPTURES)
 }
 
 /// The class object at the end of a path from an object.
@@ -122,7 +130,7 @@ pub fn follow(path: ClassPath, object: Word, thread: &Thread) -> Option<Object> 
         class = superclass(class).as_object()?;
     }
     match path.mixin {
-        Some(index) => class.slot(MIXINS).as_object()?.element(index as usize).as_object(),
+        Some(index) => part(class, MIXINS).as_object()?.element(index as usize).as_object(),
         None => Some(class),
     }
 }

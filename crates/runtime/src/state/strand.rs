@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use memmap2::MmapOptions;
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, RootAddress, Tracer, WORD_BYTES, Word};
+use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Tracer, WORD_BYTES, Word};
 
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
@@ -309,7 +309,8 @@ impl StrandRef {
     /// The strand of a strand object; `None` if it has ended.
     pub fn of_object(object: Object) -> Option<StrandRef> {
         debug_assert!(object.layout() == known::STRAND);
-        let native = object.slot(slots::NATIVE);
+        // SAFETY: strand objects have this slot.
+        let native = unsafe { object.slot_unchecked(slots::NATIVE) };
         // The word of an aligned address is its bits.
         let address = (native.bits() > LARGEST_ENDING).then_some(native.bits() as *mut Strand);
         address.and_then(NonNull::new).map(StrandRef)
@@ -317,7 +318,24 @@ impl StrandRef {
 
     /// The strand object.
     pub fn object(self) -> Object {
-        self.object.get().object()
+        // SAFETY: from the first life on, this is a strand object.
+        unsafe { self.object.get().object_unchecked() }
+    }
+
+    /// A slot of the strand object, of those in [`slots`].
+    #[inline(always)]
+    pub fn slot(self, index: usize) -> Word {
+        assert!(index <= slots::WAITS_FOR);
+        // SAFETY: the object is a strand object, which has the slot.
+        unsafe { self.object().slot_unchecked(index) }
+    }
+
+    /// Stores into a slot of the strand object, of those in [`slots`].
+    #[inline(always)]
+    pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
+        assert!(index <= slots::WAITS_FOR);
+        // SAFETY: as for `slot`.
+        unsafe { self.object().set_slot_unchecked(mutator, index, value) };
     }
 
     /// The stack.
@@ -822,11 +840,16 @@ pub(crate) fn make_counted(
         return Err(Failure::out_of_memory());
     };
     let zero = Word::from_small_integer_unchecked(0);
-    object.initialize_slot(slots::LOCK, zero);
-    object.initialize_slot(slots::NATIVE, Word::from_address(strand.address()));
-    object.initialize_slot(slots::TICKET, zero);
-    object.initialize_slot(slots::VAT, vat.map_or(Word::NIL, |vat| vat.object.get()));
-    object.initialize_slot(slots::TASK, thread.message.first().copied().unwrap_or(Word::NIL));
+    let task = thread.message.first().copied().unwrap_or(Word::NIL);
+    // SAFETY: strand objects have these slots.
+    unsafe {
+        object.initialize_slot_unchecked(slots::LOCK, zero);
+        object.initialize_slot_unchecked(slots::NATIVE, Word::from_address(strand.address()));
+        object.initialize_slot_unchecked(slots::TICKET, zero);
+        let vat = vat.map_or(Word::NIL, |vat| vat.object.get());
+        object.initialize_slot_unchecked(slots::VAT, vat);
+        object.initialize_slot_unchecked(slots::TASK, task);
+    }
     strand.object.set(object.word());
     strand.vat.set(vat);
     strand.shared.set(shared::for_started(thread, vat));

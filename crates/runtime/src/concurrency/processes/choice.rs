@@ -98,7 +98,7 @@ pub fn choose(thread: &mut Thread, site: &'static Site, is_fair: bool) {
 
 /// The strand that has waited in an `alt` continues with its delivery.
 pub fn chosen(thread: &mut Thread, site: &'static Site) {
-    let value = thread.strand().object().slot(crate::state::strand::slots::VALUE);
+    let value = thread.strand().slot(crate::state::strand::slots::VALUE);
     stand_at_alt(thread, site);
     let pair = value.as_object().map(|pair| {
         (pair.element(0).as_small_integer().unwrap_or(1) as usize - 1, pair.element(1))

@@ -252,7 +252,7 @@ fn wait(thread: &mut Thread, join: Object) -> Outcome {
 pub fn leave_results(thread: &mut Thread) {
     let here = thread.activation();
     let Some(branch) = results_at(here.function, here.pc) else { return };
-    let Some(join) = thread.strand().object().slot(strand::slots::TASK).as_object() else { return };
+    let Some(join) = thread.strand().slot(strand::slots::TASK).as_object() else { return };
     let Some(parent) = StrandRef::of_object(join.slot(PARENT).object()) else { return };
     let frame = parent.state.get().frame;
     for register in branch.left.iter() {

@@ -97,7 +97,7 @@ pub fn awaited(promise: Object) -> Option<Object> {
 fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
     let settles = |message: Object| message.element(messages::RESULT) == promise.word();
     let is_result = |strand: StrandRef| {
-        let task = strand.object().slot(slots::TASK);
+        let task = strand.slot(slots::TASK);
         match strand.standing.get() {
             Standing::New => messages::message(task).is_some_and(settles),
             _ => task == promise.word(),

@@ -77,7 +77,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         Outcome::Return(thread.strand().object.get())
     }),
     Primitive::ordinary("strandLocal", |thread, _| {
-        Outcome::Return(thread.strand().object().slot(strand::slots::LOCAL))
+        Outcome::Return(thread.strand().slot(strand::slots::LOCAL))
     }),
     Primitive::ordinary("strandLocal:", |thread, window| {
         let object = thread.strand().object();
