@@ -26,16 +26,12 @@
 //! - The collector, while all workers stand, reads everything.
 
 use std::cell::{Cell, UnsafeCell};
-use std::collections::HashMap;
-use std::mem::ManuallyDrop;
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use memmap2::MmapOptions;
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Tracer, WORD_BYTES, Word};
+use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word};
 
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
@@ -53,8 +49,12 @@ use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
 
 pub mod status;
+mod table;
 
 use status::{Killed, Parked, Resumed, Status};
+
+use table::BATCH;
+pub use table::Strands;
 
 /// The slots of a waiter. Strand objects have those that are numbered here from 2 on.
 pub mod waiter {
@@ -601,195 +601,6 @@ impl Life {
     pub fn set_priority(self, priority: u8) -> bool {
         self.strand.status.set_priority(|| self.is_current(), priority)
     }
-}
-
-/// All strands: slabs of native memory, with a list of those that are free.
-#[derive(Default)]
-pub struct Strands {
-    inner: Mutex<Slabs>,
-    /// Strands that ran since the last collection on threads that have left.
-    orphans: Mutex<Vec<StrandRef>>,
-    identities: AtomicU64,
-    /// The identity of the strand that the embedder's message began last, the main one.
-    main: AtomicU64,
-    /// See [`Strands::cut_wait`].
-    has_cut_waits: AtomicBool,
-    /// The numbers by which reports have called strands other than main ones, by their identities.
-    numbers: Mutex<HashMap<u64, u64>>,
-}
-
-#[derive(Default)]
-struct Slabs {
-    slabs: Vec<Slab>,
-    /// By size.
-    free: [Vec<StrandRef>; SIZES.len()],
-}
-
-/// Strands of one size, in consecutive memory.
-struct Slab {
-    first: StrandRef,
-    size: usize,
-    length: usize,
-}
-
-/// The least and the largest number of strands in a slab of small strands.
-const SLAB_LENGTHS: (usize, usize) = (128, 4096);
-/// How many strands a slab of the largest ones has.
-const LARGE_SLAB_LENGTH: usize = 8;
-/// A new slab adds this fraction to the existing strands, which bounds the unused memory.
-const SLAB_FRACTION: usize = 32;
-
-/// The number of the main strand in reports.
-const MAIN: u64 = 1;
-
-/// How many identities a thread takes at a time.
-const IDENTITIES: u64 = 1024;
-
-/// How many free strands a thread takes and gives back at a time.
-const BATCH: usize = 32;
-
-impl Strands {
-    /// Takes free strands of a size, making some if there are none.
-    fn refill(&self, thread_pool: &mut Vec<StrandRef>, size: usize) {
-        let Slabs { slabs, free } = &mut *self.inner.lock();
-        if free[size].is_empty() {
-            let made = slabs.iter().map(|slab| slab.length).sum::<usize>();
-            let Some(slab) = Slab::new(size, made) else { return };
-            free[size].extend(slab.strands().rev());
-            slabs.push(slab);
-        }
-        let rest = free[size].len().saturating_sub(BATCH);
-        thread_pool.extend(free[size].drain(rest..));
-    }
-
-    fn give_back(&self, size: usize, strands: impl Iterator<Item = StrandRef>) {
-        self.inner.lock().free[size].extend(strands);
-    }
-
-    /// Identities for a thread to use.
-    fn new_identities(&self) -> Range<u64> {
-        let first = self.identities.fetch_add(IDENTITIES, Ordering::Relaxed);
-        first..first + IDENTITIES
-    }
-
-    /// A strand in a queue was woken by a thread that does not know the queue.
-    pub fn cut_wait(&self) {
-        if !self.has_cut_waits() {
-            self.has_cut_waits.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Whether that has ever happened.
-    pub fn has_cut_waits(&self) -> bool {
-        self.has_cut_waits.load(Ordering::Relaxed)
-    }
-
-    /// The number of a strand in reports: 1 for the main one; the others are numbered at their first mention. The
-    /// caller ensures that no strand changes.
-    pub fn number_of(&self, strand: StrandRef) -> u64 {
-        self.number_of_identity(strand.identity.get())
-    }
-
-    /// The number by which reports call the strand with this identity, which may have ended.
-    pub fn number_of_identity(&self, identity: u64) -> u64 {
-        if self.main.load(Ordering::Relaxed) == identity {
-            return MAIN;
-        }
-        let mut numbers = self.numbers.lock();
-        let next = MAIN + 1 + numbers.len() as u64;
-        *numbers.entry(identity).or_insert(next)
-    }
-
-    /// Whether the embedder's message began the strand.
-    pub fn is_main(&self, strand: StrandRef) -> bool {
-        self.main.load(Ordering::Relaxed) == strand.identity.get()
-    }
-
-    /// The embedder's message begins this strand.
-    pub fn set_main(&self, strand: StrandRef) {
-        self.main.store(strand.identity.get(), Ordering::Relaxed);
-    }
-
-    /// All strands that are not free. The caller ensures that no strand runs, or reads only atomic fields.
-    pub fn all(&self) -> Vec<StrandRef> {
-        let slabs = self.inner.lock();
-        let strands = slabs.slabs.iter().flat_map(Slab::strands);
-        strands.filter(|strand| !strand.is_free()).collect()
-    }
-
-    /// Shows the objects of strands that are ready or run, and of the main one, to the collector, in
-    /// full collections: in the others only those that ran since the last one matter, which their
-    /// threads show.
-    pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
-        visit_touched(&mut self.orphans.lock(), kind, visit);
-        if kind == CollectionKind::Full {
-            let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held.get();
-            let is_root = |strand: &StrandRef| !waits(strand) || self.is_main(*strand);
-            let strands = self.all().into_iter().filter(is_root);
-            strands.for_each(|strand| strand.object.visit(visit));
-        }
-    }
-
-    /// Follows the strand objects that survive; answers the strands whose objects are dead, so that
-    /// nothing can ever wake them.
-    pub(crate) fn update(&self, tracer: &mut Tracer<'_>) -> Vec<StrandRef> {
-        let mut lost = Vec::new();
-        for strand in self.all() {
-            if !strand.object.update(tracer) {
-                lost.push(strand);
-            }
-        }
-        lost
-    }
-}
-
-impl Slab {
-    /// A slab, if `made` strands were made so far; `None` if there is no memory.
-    fn new(size: usize, made: usize) -> Option<Slab> {
-        let (least, most) = SLAB_LENGTHS;
-        let length = match size {
-            ANY_SIZE => LARGE_SLAB_LENGTH,
-            _ => (made / SLAB_FRACTION).clamp(least, most),
-        };
-        let first = match SIZES[size] {
-            SMALL => make_slab::<SMALL>(size, length),
-            MEDIUM => make_slab::<MEDIUM>(size, length),
-            LARGE => make_slab::<LARGE>(size, length),
-            _ => make_slab::<LARGEST>(size, length),
-        };
-        Some(Slab { first: first?, size, length })
-    }
-
-    fn strands(&self) -> impl DoubleEndedIterator<Item = StrandRef> + use<> {
-        let (first, size) = (self.first.0.cast::<u8>(), self.size);
-        let stride = match SIZES[size] {
-            SMALL => size_of::<WithBottom<SMALL>>(),
-            MEDIUM => size_of::<WithBottom<MEDIUM>>(),
-            LARGE => size_of::<WithBottom<LARGE>>(),
-            _ => size_of::<WithBottom<LARGEST>>(),
-        };
-        // SAFETY: the slab is an array of so many elements of this size, each with a strand first.
-        (0..self.length).map(move |index| StrandRef(unsafe { first.add(index * stride) }.cast()))
-    }
-}
-
-/// The first of `length` strands, in memory with present pages: the operating system is asked once, not at the first
-/// use of each page.
-fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
-    let bytes = length * size_of::<WithBottom<N>>();
-    let mut memory = ManuallyDrop::new(MmapOptions::new().len(bytes).populate().map_anon().ok()?);
-    let first: NonNull<WithBottom<N>> = NonNull::new(memory.as_mut_ptr())?.cast();
-    for index in 0..length {
-        // SAFETY: the mapping has room for all of them, is aligned to pages, and is never given back; no other thread
-        // knows the strands yet.
-        unsafe {
-            let place = first.add(index);
-            place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
-            let WithBottom { strand, bottom } = &mut *place.as_ptr();
-            strand.stack.get().write(Stack::new(bottom));
-        }
-    }
-    Some(StrandRef(first.cast()))
 }
 
 impl Strand {
