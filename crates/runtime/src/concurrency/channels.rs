@@ -29,7 +29,7 @@ use crate::model::types::{Shape, Type};
 use crate::objects::string::make_string;
 use crate::objects::typed::{boxing, scalars};
 use crate::state::strand::waiter;
-use crate::state::strand::{Delivery, Wait};
+use crate::state::strand::{Claimed, Delivery, Wait};
 use crate::state::thread::{Thread, Window, allocated};
 
 /// The slots of a channel.
@@ -311,10 +311,10 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     waiting::lock(&mut thread.mutator, source);
     if index_slot(source, HELD) == 0
         && get(source, POISONED) != Word::TRUE
-        && let Some(writer) = waiting::dequeue(thread, source, WRITERS)
+        && let Some((writer, claimed)) = waiting::dequeue(thread, source, WRITERS)
     {
         waiting::unlock(&mut thread.mutator, source);
-        waiting::retain(thread, writer);
+        waiting::retain(thread, writer, claimed);
         fill(thread, pair, writer.word(), get(writer, waiter::VALUE));
         return Ok(Outcome::Return(pair.word()));
     }
@@ -369,7 +369,7 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
         return Look::Poisoned;
     }
     let writer = waiting::dequeue(thread, channel, WRITERS);
-    let brought = writer.map(|writer| get(writer, waiter::VALUE));
+    let brought = writer.as_ref().map(|&(writer, _)| get(writer, waiter::VALUE));
     let value = match get(channel, BUFFER).as_object() {
         Some(buffer) => match take_element(thread, channel, buffer) {
             Some(oldest) => {
@@ -384,8 +384,8 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
     };
     let Some(value) = value else { return Look::Wait };
     waiting::unlock(&mut thread.mutator, channel);
-    if let Some(writer) = writer {
-        waiting::wake(thread, writer, get(writer, waiter::VALUE));
+    if let Some((writer, claimed)) = writer {
+        waiting::wake(thread, claimed, get(writer, waiter::VALUE));
     }
     Look::Done(value)
 }
@@ -433,7 +433,7 @@ fn append_element(thread: &mut Thread, channel: Object, buffer: Object, value: W
 fn hand_over(
     thread: &mut Thread,
     channel: Object,
-    reader: Object,
+    (reader, claimed): (Object, Claimed),
     value: Word,
     writer: Object,
 ) -> Look {
@@ -443,19 +443,19 @@ fn hand_over(
     };
     // A reader that waits for one channel has no pair.
     let Some(pair) = get(reader, waiter::VALUE).as_object() else {
-        waiting::wake_with(thread, reader, delivery, value);
+        waiting::wake_strand(thread, claimed, delivery, value);
         return Look::Done(value);
     };
     if pair.element(WRITER) != ACCEPTING {
         fill(thread, pair, get(reader, waiter::INDEX), value);
-        waiting::wake_with(thread, reader, delivery, pair.word());
+        waiting::wake_strand(thread, claimed, delivery, pair.word());
         return Look::Done(value);
     }
     let ticket = waiting::park_in(thread, channel.word(), Wait::Patient).ticket;
     let ticket = Word::from_small_integer_unchecked(ticket as i64);
     set(thread, writer, waiter::TICKET, ticket);
     fill(thread, pair, writer.word(), value);
-    waiting::wake(thread, reader, pair.word());
+    waiting::wake(thread, claimed, pair.word());
     Look::Accepted
 }
 

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::concurrency::waiting::{self, Place};
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Claimed, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 
@@ -158,7 +158,8 @@ fn release(thread: &mut Thread, held: Held) {
         Held::Vat(vat) => vat.release(thread),
         Held::Strand(strand) => {
             strand.is_held.set(false);
-            waiting::make_ready(thread, strand, Place::Last);
+            // SAFETY: a held strand belongs to its entry, which was taken out of the table.
+            waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::Last);
         }
     }
 }

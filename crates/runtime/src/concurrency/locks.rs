@@ -152,15 +152,15 @@ pub fn unlock_mutex(thread: &mut Thread, word: Word, times: i64) -> Result<Word,
     if depth == 0 {
         mutex.set_slot(&mut thread.mutator, HOLDER, Word::NIL);
         next = waiting::dequeue(thread, mutex, WAITERS);
-        if let Some(waiter) = next {
+        if let Some(&(waiter, _)) = next.as_ref() {
             let holder = waiting::strand_object_of(waiter).word();
             mutex.set_slot(&mut thread.mutator, HOLDER, holder);
             mutex.set_slot(&mut thread.mutator, NUMBER, waiter.slot(waiter::VALUE));
         }
     }
     waiting::unlock(&mut thread.mutator, mutex);
-    if let Some(waiter) = next {
-        waiting::wake(thread, waiter, Word::NIL);
+    if let Some((_, holder)) = next {
+        waiting::wake(thread, holder, Word::NIL);
     }
     Ok(Word::NIL)
 }
@@ -213,8 +213,8 @@ pub fn signal_one(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
     waiting::lock(&mut thread.mutator, condition);
     let waiter = waiting::dequeue(thread, condition, WAITERS);
     waiting::unlock(&mut thread.mutator, condition);
-    if let Some(waiter) = waiter {
-        waiting::wake(thread, waiter, Word::TRUE);
+    if let Some((_, strand)) = waiter {
+        waiting::wake(thread, strand, Word::TRUE);
     }
     Ok(Word::NIL)
 }
@@ -256,8 +256,8 @@ pub fn release(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
         set_number(thread, semaphore, NUMBER, left + 1);
     }
     waiting::unlock(&mut thread.mutator, semaphore);
-    if let Some(waiter) = waiter {
-        waiting::wake(thread, waiter, Word::TRUE);
+    if let Some((_, strand)) = waiter {
+        waiting::wake(thread, strand, Word::TRUE);
     }
     Ok(Word::NIL)
 }

@@ -12,7 +12,7 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::state::sandbox::SandboxRef;
 use crate::state::strand::Model;
 use crate::state::strand::status::{Killed, Resumed};
-use crate::state::strand::{self, Delivery, Ending, Life, StrandRef, Wait, slots};
+use crate::state::strand::{self, Claimed, Delivery, Ending, Life, StrandRef, Wait, slots};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::VatRef;
 
@@ -45,7 +45,7 @@ pub fn terminate(thread: &mut Thread, object: Object) -> Word {
     let Some(life) = Life::of_object(object) else { return Word::FALSE };
     match life.kill() {
         None => return Word::FALSE,
-        Some(Killed::Claimed) => waiting::cut(thread, life.strand(), Delivery::Kill, Word::NIL),
+        Some(Killed::Claimed(strand)) => waiting::cut(thread, strand, Delivery::Kill, Word::NIL),
         Some(Killed::Owned) => ask_to_poll(thread, life.strand()),
         Some(Killed::Patient) => {
             // A strand that waits for the ends of branches ends after them.
@@ -93,7 +93,7 @@ pub fn suspend(thread: &mut Thread, object: Object) -> Outcome {
 pub fn resume(thread: &mut Thread, object: Object) -> Word {
     let Some(life) = Life::of_object(object) else { return Word::FALSE };
     match life.resume() {
-        Some(Resumed::Claimed) => waiting::make_ready(thread, life.strand(), Place::Last),
+        Some(Resumed::Claimed(strand)) => waiting::make_ready(thread, strand, Place::Last),
         Some(Resumed::Unnoticed) => {}
         Some(Resumed::NotSuspended) | None => return Word::FALSE,
     }
@@ -125,7 +125,7 @@ pub fn make(
     vat: Option<VatRef>,
     model: Model,
     size: usize,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let sandbox = sandbox_for_new(thread, vat);
     if let Some(sandbox) = sandbox {
         metering::count_strand(thread, sandbox)?;

@@ -332,7 +332,7 @@ pub fn run_due(thread: &mut Thread) {
         Some(Purpose::Wake { strand, ticket, value }) => {
             let value = if is_ready { Word::TRUE } else { value };
             let strand = strand.as_object().and_then(StrandRef::of_object);
-            if let Some(strand) = strand.filter(|strand| strand.claim(ticket)) {
+            if let Some(strand) = strand.and_then(|strand| strand.claim(ticket)) {
                 strand.timer.set(0);
                 waiting::cut(thread, strand, Delivery::Value, value);
             }

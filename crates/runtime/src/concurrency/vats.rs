@@ -96,8 +96,8 @@ impl VatRef {
         self.change_room(thread, 1);
         let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);
         drop(locked);
-        if let Some(sender) = sender {
-            waiting::wake(thread, sender, sender.slot(waiter::VALUE));
+        if let Some((sender, strand)) = sender {
+            waiting::wake(thread, strand, sender.slot(waiter::VALUE));
         }
         Work::Turn(message)
     }

@@ -17,7 +17,7 @@
 //! 3. [`park`] the strand, [`enqueue`] the waiter with the ticket, `unlock`, and answer
 //!    [`Park`](crate::model::outcome::Outcome::Park): the strand may be running elsewhere by then.
 //!
-//! To wake another strand, a thread takes waiters with [`dequeue`], which claims them, and calls [`wake`].
+//! To wake another strand, a thread takes waiters with [`dequeue`], which claims their strands, and calls [`wake`].
 //!
 //! Invariant: the functions here get waiters, strand objects and objects with a lock, whose layouts are constants of
 //! [`crate::model::known`]; nothing is checked again. Only this file writes the slots of queues.
@@ -33,7 +33,7 @@ use crate::model::outcome::Failure;
 use crate::state::items::Item;
 use crate::state::strand::status::{Missed, Parked};
 use crate::state::strand::waiter;
-use crate::state::strand::{self, Delivery, Model, Standing, StrandRef, Wait};
+use crate::state::strand::{self, Claimed, Delivery, Model, Standing, StrandRef, Wait};
 use crate::state::sync::spin;
 use crate::state::thread::{Thread, allocated};
 
@@ -137,11 +137,11 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
     let parked = strand.park(wait);
     if let Some(missed) = parked.missed
         && wait != Wait::Patient
-        && strand.claim(parked.ticket)
+        && let Some(claimed) = strand.claim(parked.ticket)
     {
         match missed {
-            Missed::Kill => cut(thread, strand, Delivery::Kill, Word::NIL),
-            Missed::Resumption => make_ready(thread, strand, Place::Last),
+            Missed::Kill => cut(thread, claimed, Delivery::Kill, Word::NIL),
+            Missed::Resumption => make_ready(thread, claimed, Place::Last),
         }
     }
     parked
@@ -149,10 +149,8 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
 
 /// Undoes [`park`], if the ticket was shown to no other thread; otherwise tells whether it was claimed.
 pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
-    let strand = thread.strand();
-    if !strand.claim(ticket) {
-        return false;
-    }
+    let Some(claimed) = thread.strand().claim(ticket) else { return false };
+    let strand = claimed.hand_on();
     thread.vm.concurrency().timers.cancel(thread.vm, strand);
     strand.set_running(thread.worker_index());
     thread.transaction = strand.transaction.take().or_else(|| thread.transaction.take());
@@ -211,7 +209,8 @@ fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
         let waiter = link(before, waiter::NEXT);
         if is_stale(waiter) {
             remove_next(thread, object, queue, before);
-            take(thread, waiter);
+            let claimed = take(thread, waiter);
+            debug_assert!(claimed.is_none(), "the ticket of a stale waiter claims nothing");
         } else {
             before = waiter;
             reach -= 1;
@@ -225,15 +224,15 @@ fn drop_stale(thread: &mut Thread, object: Object, queue: usize, next: Object) {
 /// No more than two to this power are looked at with the lock held.
 const MAX_REACH: u32 = 20;
 
-/// Takes the first waiter that is not stale from the queue in this slot of a locked object. The
-/// caller has claimed its strand, and must wake it.
-pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<Object> {
+/// Takes the first waiter that is not stale from the queue in this slot of a locked object. Answers it with its strand,
+/// which the caller must wake.
+pub fn dequeue(thread: &mut Thread, object: Object, queue: usize) -> Option<(Object, Claimed)> {
     loop {
         let last = get(object, queue).as_object()?;
         let waiter = link(last, waiter::NEXT);
         remove_next(thread, object, queue, last);
-        if take(thread, waiter) {
-            return Some(waiter);
+        if let Some(claimed) = take(thread, waiter) {
+            return Some((waiter, claimed));
         }
     }
 }
@@ -251,13 +250,13 @@ fn remove_next(thread: &mut Thread, object: Object, queue: usize, before: Object
     }
 }
 
-/// Says that a waiter is in no queue any more; whether the caller is the one to wake its strand.
-fn take(thread: &mut Thread, waiter: Object) -> bool {
+/// Says that a waiter is in no queue any more; answers its strand if the caller is the one to wake that.
+fn take(thread: &mut Thread, waiter: Object) -> Option<Claimed> {
     let ticket = ticket_of(waiter);
     set(&mut thread.mutator, waiter, waiter::NEXT, Word::NIL);
     // The strand may use it again from here on.
     set(&mut thread.mutator, waiter, waiter::TICKET, ZERO);
-    strand_of(waiter).is_some_and(|strand| strand.claim(ticket))
+    strand_of(waiter)?.claim(ticket)
 }
 
 /// Whether a waiter that is not stale is in the queue in this slot of a locked object.
@@ -304,21 +303,14 @@ pub fn strand_of(waiter: Object) -> Option<StrandRef> {
     StrandRef::of_object(strand_object_of(waiter))
 }
 
-/// Makes the strand of a claimed waiter ready, to find this value.
-pub fn wake(thread: &mut Thread, waiter: Object, value: Word) {
-    wake_with(thread, waiter, Delivery::Value, value);
+/// Makes a claimed strand ready, to find this value.
+pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
+    wake_strand(thread, strand, Delivery::Value, value);
 }
 
-/// Makes the strand of a claimed waiter ready, to find this.
-pub fn wake_with(thread: &mut Thread, waiter: Object, delivery: Delivery, value: Word) {
-    if let Some(strand) = strand_of(waiter) {
-        wake_strand(thread, strand, delivery, value);
-    }
-}
-
-/// Makes a claimed strand ready.
-pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
-    thread.vm.concurrency().timers.cancel(thread.vm, strand);
+/// Makes a claimed strand ready, to find this.
+pub fn wake_strand(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
+    thread.vm.concurrency().timers.cancel(thread.vm, strand.strand());
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     strand.delivery.set(delivery);
     // The awaited strand will often wait in turn: then the other one continues at once.
@@ -326,7 +318,7 @@ pub fn wake_strand(thread: &mut Thread, strand: StrandRef, delivery: Delivery, v
 }
 
 /// Makes a claimed strand ready, whose waiters stay where they are.
-pub fn cut(thread: &mut Thread, strand: StrandRef, delivery: Delivery, value: Word) {
+pub fn cut(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
     // A sleeping strand is in no queue; its duration is in `WAITS_FOR`.
     if strand.slot(strand::slots::WAITS_FOR).as_object().is_some() {
         thread.vm.strands.cut_wait();
@@ -347,7 +339,8 @@ pub enum Place {
 
 /// Puts a strand that no other thread has into its queue.
 #[inline]
-pub fn make_ready(thread: &mut Thread, strand: StrandRef, place: Place) {
+pub fn make_ready(thread: &mut Thread, claimed: Claimed, place: Place) {
+    let strand = claimed.hand_on();
     strand.set_ready();
     match (strand.model.get(), strand.vat.get()) {
         (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, place == Place::First),
@@ -373,17 +366,16 @@ pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
 
 /// Parks a claimed strand again, whose waiter this is and is in no queue: it waits, even if it is to end, until
 /// the waiter is [released](release).
-pub fn retain(thread: &mut Thread, waiter: Object) {
-    if let Some(strand) = strand_of(waiter) {
-        let ticket = Word::from_small_integer_unchecked(strand.park(Wait::Patient).ticket as i64);
-        set(&mut thread.mutator, waiter, waiter::TICKET, ticket);
-    }
+pub fn retain(thread: &mut Thread, waiter: Object, strand: Claimed) {
+    let parked = strand.hand_on().park(Wait::Patient);
+    let ticket = Word::from_small_integer_unchecked(parked.ticket as i64);
+    set(&mut thread.mutator, waiter, waiter::TICKET, ticket);
 }
 
 /// Wakes a strand that was [retained](retain).
 pub fn release(thread: &mut Thread, waiter: Object, value: Word) {
-    if take(thread, waiter) {
-        wake(thread, waiter, value);
+    if let Some(strand) = take(thread, waiter) {
+        wake(thread, strand, value);
     }
 }
 
@@ -400,9 +392,7 @@ pub fn take_all(thread: &mut Thread, object: Object, queue: usize) -> Word {
 pub fn wake_all(thread: &mut Thread, last: Word, delivery: Delivery, value: Word) -> i64 {
     let mut count = 0;
     for waiter in waiters(last) {
-        if take(thread, waiter)
-            && let Some(strand) = strand_of(waiter)
-        {
+        if let Some(strand) = take(thread, waiter) {
             wake_strand(thread, strand, delivery, value);
             count += 1;
         }

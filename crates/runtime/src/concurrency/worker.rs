@@ -30,7 +30,9 @@ use crate::state::items::TimerKey;
 use crate::state::items::{Item, ItemKind};
 use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::halt_code;
-use crate::state::strand::{self, ANY_SIZE, Delivery, Ending, Model, Role, Standing, StrandRef};
+use crate::state::strand::{
+    self, ANY_SIZE, Claimed, Delivery, Ending, Model, Role, Standing, StrandRef,
+};
 use crate::state::thread::{Stop, Thread, Window};
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -139,7 +141,8 @@ fn visit(thread: &mut Thread, vat: VatRef) {
 fn run_at_home(thread: &mut Thread, strand: StrandRef) {
     if !strand.is_at_home(thread.home) {
         // It was bound while it was ready.
-        return waiting::make_ready(thread, strand, Place::First);
+        // SAFETY: the strand comes out of a queue, which has it once.
+        return waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
     }
     match strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
         None => run_alone(thread, strand),
@@ -224,6 +227,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     thread.message.push(message.word());
     match strands::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
         Ok(strand) => {
+            let strand = strand.hand_on();
             vat.set_turn(Some(strand));
             run_strand(thread, strand);
         }
@@ -250,12 +254,17 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
     let strand = thread.leave_strand();
+    // The tier itself continues with a strand that was switched.
+    if matches!(stop, Stop::Parked | Stop::Switched) {
+        return;
+    }
+    // SAFETY: the strand has stopped here, and was not parked.
+    let strand = unsafe { Claimed::new(strand) };
     match stop {
-        // The tier itself continues with a strand that was switched.
-        Stop::Parked | Stop::Switched => {}
+        Stop::Parked | Stop::Switched => unreachable!("see above"),
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
-            strand::touch(thread, strand);
+            strand::touch(thread, strand.strand());
             thread.worker.end_run();
             waiting::make_ready(thread, strand, Place::First);
         }
@@ -375,8 +384,8 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Puts a strand that was made to stop back into its queue.
-pub fn preempted(thread: &mut Thread, strand: StrandRef) {
-    strand::touch(thread, strand);
+pub fn preempted(thread: &mut Thread, strand: Claimed) {
+    strand::touch(thread, strand.strand());
     // A yielding strand goes behind the others of the vat. Otherwise the strand keeps its place there; if it was not
     // asked to give way to one of those, the vat gives way.
     let yields = std::mem::take(&mut thread.yields);
@@ -387,7 +396,8 @@ pub fn preempted(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Ends a strand: wakes the strands that wait for it, and sends the result to the destination in its message.
-fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
+fn finish(thread: &mut Thread, claimed: Claimed, ending: Ending) {
+    let strand = claimed.strand();
     let value = strand.result();
     let vat = strand.vat.get();
     let task = strand.slot(strand::slots::TASK);
@@ -401,9 +411,12 @@ fn finish(thread: &mut Thread, strand: StrandRef, ending: Ending) {
     if role == Role::Branch {
         forks::take_from_list(thread, strand.object());
     }
-    if !(turn.is_some() && strand::keep(thread, strand)) {
+    if turn.is_some() && strand::keep(thread, strand) {
+        // The thread has it, for the next turn.
+        _ = claimed.hand_on();
+    } else {
         announce_end(thread, strand, ending, value);
-        strand::free(thread, strand);
+        strand::free(thread, claimed);
     }
     if role == Role::Branch {
         return forks::branch_ended(thread, task, ending, value);
@@ -522,7 +535,7 @@ pub fn run_function(
     thread.message.clear();
     thread.message.push(strand::EMBEDDER);
     thread.message.extend_from_slice(arguments);
-    let strand = strands::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
+    let strand = strands::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?.hand_on();
     strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
@@ -539,7 +552,8 @@ pub fn run_function(
     let strand = thread.leave_strand();
     let value = strand.result();
     strand::set_ending(thread, strand.object(), Ending::Returned, value);
-    strand::free(thread, strand);
+    // SAFETY: the strand has stopped here; in the boot nothing else has it.
+    strand::free(thread, unsafe { Claimed::new(strand) });
     match stop {
         Stop::Returned => Ok(value),
         _ => Err(Failure::new(FailureReason::NotSupported)),

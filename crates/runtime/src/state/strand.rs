@@ -18,7 +18,7 @@
 //! - While it is ready, the worker that takes it from a queue may resume it; queues hold it once.
 //! - While it runs, only its worker touches it.
 //! - While it is parked, only the thread that has [claimed](StrandRef::claim) its ticket touches it, and then makes it
-//!   ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to others after that,
+//!   ready. That right is a value, [`Claimed`]. A strand saves its state *before* it is parked with a new ticket, shows the ticket to others after that,
 //!   and does not touch itself any more, so it may continue elsewhere at once. Tickets are never reused: a ticket that
 //!   another wake-up has overtaken claims nothing.
 //! - A thread with a reference to its object may end, suspend and resume it and change its priority at any time, in
@@ -48,11 +48,13 @@ use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
 
+mod claimed;
 pub mod status;
 mod table;
 
 use status::{Killed, Parked, Resumed, Status};
 
+pub use claimed::Claimed;
 use table::BATCH;
 pub use table::Strands;
 
@@ -410,15 +412,17 @@ impl StrandRef {
         self.status.ticket()
     }
 
-    /// Wins the right to wake the strand from the wait with this ticket; false if another thread has it.
+    /// Wins the right to wake the strand from the wait with this ticket; `None` if another thread has it.
     #[inline]
-    pub fn claim(self, ticket: u64) -> bool {
-        self.status.claim(ticket)
+    pub fn claim(self, ticket: u64) -> Option<Claimed> {
+        // SAFETY: the transition has given the strand to this thread.
+        self.status.claim(ticket).then(|| unsafe { Claimed::new(self) })
     }
 
-    /// Wins the right to wake the strand from its patient wait; false if another thread has it.
-    pub fn claim_patient(self) -> bool {
-        self.status.claim_patient()
+    /// Wins the right to wake the strand from its patient wait; `None` if another thread has it.
+    pub fn claim_patient(self) -> Option<Claimed> {
+        // SAFETY: as above.
+        self.status.claim_patient().then(|| unsafe { Claimed::new(self) })
     }
 
     /// It does not run any more. It is the caller's.
@@ -583,8 +587,13 @@ impl Life {
     }
 
     /// See [`Status::kill`].
-    pub fn kill(self) -> Option<Killed> {
-        self.strand.status.kill(|| self.is_current())
+    pub fn kill(self) -> Option<Killed<Claimed>> {
+        Some(match self.strand.status.kill(|| self.is_current())? {
+            // SAFETY: the transition has given the strand to this thread.
+            Killed::Claimed(()) => Killed::Claimed(unsafe { Claimed::new(self.strand) }),
+            Killed::Patient => Killed::Patient,
+            Killed::Owned => Killed::Owned,
+        })
     }
 
     /// See [`Status::suspend`].
@@ -593,8 +602,13 @@ impl Life {
     }
 
     /// See [`Status::resume`].
-    pub fn resume(self) -> Option<Resumed> {
-        self.strand.status.resume(|| self.is_current())
+    pub fn resume(self) -> Option<Resumed<Claimed>> {
+        Some(match self.strand.status.resume(|| self.is_current())? {
+            // SAFETY: the transition has given the strand to this thread.
+            Resumed::Claimed(()) => Resumed::Claimed(unsafe { Claimed::new(self.strand) }),
+            Resumed::Unnoticed => Resumed::Unnoticed,
+            Resumed::NotSuspended => Resumed::NotSuspended,
+        })
     }
 
     /// See [`Status::set_priority`].
@@ -641,7 +655,7 @@ pub(crate) fn make_counted(
     model: Model,
     size: usize,
     sandbox: Option<SandboxRef>,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
     if thread.free_strands[size].is_empty() {
@@ -676,7 +690,8 @@ pub(crate) fn make_counted(
     strand.identity.set(new_identity(thread));
     strand.status.make(ORDINARY_PRIORITY);
     touch(thread, strand);
-    Ok(strand)
+    // SAFETY: the strand was free, and no other thread knows its new life.
+    Ok(unsafe { Claimed::new(strand) })
 }
 
 /// A number that no other strand ever had, a multiple of 8.
@@ -744,7 +759,8 @@ pub(crate) fn visit_touched(
 }
 
 /// The native part of a strand that has ended is free.
-pub fn free(thread: &mut Thread, strand: StrandRef) {
+pub fn free(thread: &mut Thread, claimed: Claimed) {
+    let strand = claimed.hand_on();
     release(strand);
     let size = usize::from(strand.size);
     let pool = &mut thread.free_strands[size];
@@ -755,9 +771,9 @@ pub fn free(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Ends a strand that was made and never was ready, so that no other thread knows it.
-pub fn forget(thread: &mut Thread, strand: StrandRef) {
-    set_ending(thread, strand.object(), Ending::Killed, Word::NIL);
-    free(thread, strand);
+pub fn forget(thread: &mut Thread, claimed: Claimed) {
+    set_ending(thread, claimed.object(), Ending::Killed, Word::NIL);
+    free(thread, claimed);
 }
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.
@@ -798,7 +814,8 @@ pub(crate) fn leave(thread: &mut Thread) {
     let strands = &thread.vm.strands;
     strands.orphans.lock().append(&mut thread.touched);
     if let Some(strand) = thread.turn_strand.take() {
-        free(thread, strand);
+        // SAFETY: a strand that is kept belongs to the thread that keeps it.
+        free(thread, unsafe { Claimed::new(strand) });
     }
     for size in 0..SIZES.len() {
         let free = std::mem::take(&mut thread.free_strands[size]);

@@ -35,7 +35,7 @@ use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::far_reference;
 use crate::state::sandbox::SandboxRef;
-use crate::state::strand::{ANY_SIZE, Ending, Model, StrandRef};
+use crate::state::strand::{ANY_SIZE, Claimed, Ending, Model};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
 use crate::state::vm::Vm;
@@ -267,7 +267,7 @@ fn make_strand(
     selector: &str,
     vat: VatRef,
     number: i64,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let kind = thread.vm.name_word(thread, thread.vm.symbol(selector))?;
     let result = Word::from_small_integer_unchecked(number);
     // SAFETY: the message is not changed before its words were copied.

@@ -36,7 +36,7 @@ use crate::concurrency::worker::{self, Finished};
 use crate::state::affinity::Home;
 use crate::state::anchor::Anchor;
 use crate::state::items::Item;
-use crate::state::strand::{Standing, StrandRef};
+use crate::state::strand::{Claimed, Standing, StrandRef};
 use crate::state::thread::Thread;
 
 /// The anchors at which a native thread waits now.
@@ -203,7 +203,8 @@ pub fn regain_vat(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Progr
     while thread.is_displaced {
         let strand = thread.strand();
         save(thread, strand);
-        waiting::make_ready(thread, strand, Place::First);
+        // SAFETY: the strand has stopped here, its state is saved, and this thread waits for its turn.
+        waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
         await_turn(thread, strand, anchor)?;
     }
     Ok(())

@@ -37,7 +37,7 @@ use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::state::anchor::Anchor;
 use crate::state::roots::RootWord;
 use crate::state::stack::{CHUNK_RESULT, callback_site};
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Claimed, StrandRef};
 use crate::state::thread::{State, Stop, Thread, Window};
 use crate::state::transactions::shared;
 use crate::state::vat::VatRef;
@@ -396,7 +396,8 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             Stop::Preempted => give_way(thread, strand),
             Stop::Displaced => {
                 crate::state::strand::touch(thread, strand);
-                waiting::make_ready(thread, strand, Place::First);
+                // SAFETY: the strand has stopped here, and was not parked.
+                waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
             }
         }
         anchor::await_turn(thread, strand, anchor)?;
@@ -415,7 +416,8 @@ fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
 
 /// Puts a strand that was made to stop back into its queue.
 fn give_way(thread: &mut Thread, strand: StrandRef) {
-    worker::preempted(thread, strand);
+    // SAFETY: the strand has stopped here, and was not parked.
+    worker::preempted(thread, unsafe { Claimed::new(strand) });
     thread.was_preempted = false;
 }
 

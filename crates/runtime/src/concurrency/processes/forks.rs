@@ -27,7 +27,7 @@ use crate::model::function::{Function, Site};
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::state::stack::Activation;
-use crate::state::strand::{self, Delivery, Ending, Role, StrandRef, Wait};
+use crate::state::strand::{self, Claimed, Delivery, Ending, Role, StrandRef, Wait};
 use crate::state::thread::{Thread, allocated};
 
 /// The slots of a join.
@@ -162,10 +162,10 @@ fn begin_branch(
     thread: &mut Thread,
     here: Activation,
     branch: &BranchMap,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let function = here.function;
     let strand = make_strand(thread, function, Role::Branch)?;
-    let frame = match place_frame(strand, function) {
+    let frame = match place_frame(&strand, function) {
         Ok(frame) => frame,
         Err(failure) => {
             strand::free(thread, strand);
@@ -176,7 +176,7 @@ fn begin_branch(
     unsafe {
         std::ptr::copy_nonoverlapping(here.frame, frame, function.frame_words as usize);
     }
-    begin_at(strand, function, frame, branch.start);
+    begin_at(&strand, function, frame, branch.start);
     strand.origin.set(thread.call_site);
     let join = thread.message[0].object();
     add_to_list(thread, join, strand.object());
@@ -184,7 +184,7 @@ fn begin_branch(
 }
 
 /// Frees a branch that was not begun.
-fn forget(thread: &mut Thread, strand: StrandRef) {
+fn forget(thread: &mut Thread, strand: Claimed) {
     take_from_list(thread, strand.object());
     strand::forget(thread, strand);
 }
@@ -325,9 +325,7 @@ fn change_remaining(thread: &mut Thread, join: Object, change: i64) -> i64 {
 /// Lets the parent go on, which is parked.
 fn wake_parent(thread: &mut Thread, join: Object) {
     let Some(parent) = StrandRef::of_object(join.slot(PARENT).object()) else { return };
-    if !parent.claim_patient() {
-        return;
-    }
+    let Some(parent) = parent.claim_patient() else { return };
     let (delivery, value) = match join.slot(FAILURE) {
         Word::NIL => (Delivery::Value, Word::NIL),
         Word::FALSE => (Delivery::Kill, Word::NIL),

@@ -35,7 +35,7 @@ use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::types::Shape;
 use crate::objects::classes::not_a_value;
 use crate::state::stack::{CHUNK_HEADER, exit_site};
-use crate::state::strand::{self, Model, Role, Standing, StrandRef};
+use crate::state::strand::{self, Claimed, Model, Role, Standing};
 use crate::state::thread::{State, Thread, Window};
 use registers::{get, kind_of};
 
@@ -181,12 +181,18 @@ pub fn now(thread: &Thread) -> i64 {
 pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> Result<(), Failure> {
     registers::share(thread, first..first + process.arguments as usize);
     let strand = make_strand(thread, process, Role::Typed)?;
-    let frame = place_frame(strand, process)?;
+    let frame = match place_frame(&strand, process) {
+        Ok(frame) => frame,
+        Err(failure) => {
+            strand::forget(thread, strand);
+            return Err(failure);
+        }
+    };
     for index in 0..process.arguments as usize {
         // SAFETY: the new frame has room for the arguments, and no other thread knows it.
         unsafe { frame.add(index).write(get(thread, first + index)) };
     }
-    begin_at(strand, process, frame, 0);
+    begin_at(&strand, process, frame, 0);
     let activation = thread.activation();
     strand.origin.set(Some(activation.function.fault_site(activation.pc)));
     waiting::make_ready(thread, strand, Place::Last);
@@ -199,16 +205,16 @@ fn make_strand(
     thread: &mut Thread,
     function: &'static Function,
     role: Role,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let size = strand::size_for(function.frame_words as usize);
     let strand = strands::make(thread, None, Model::Exclusive, size)?;
     strand.role.set(role);
     Ok(strand)
 }
 
-/// Room for the first frame of a strand, which is a function's. Frees the strand if there is none.
-fn place_frame(strand: StrandRef, function: &Function) -> Result<*mut Word, Failure> {
-    // SAFETY: the strand is new, so that it is the caller's.
+/// Room for the first frame of a strand, which is a function's.
+fn place_frame(strand: &Claimed, function: &Function) -> Result<*mut Word, Failure> {
+    // SAFETY: the strand is the caller's, which has the right to it.
     let stack = unsafe { strand.stack() };
     let (base, size) = (stack.base(), function.frame_words as usize);
     if base.wrapping_add(size) as usize <= stack.limit() {
@@ -221,7 +227,7 @@ fn place_frame(strand: StrandRef, function: &Function) -> Result<*mut Word, Fail
 }
 
 /// Lets a new strand go on at a place in a function, with this frame.
-fn begin_at(strand: StrandRef, function: &'static Function, frame: *mut Word, pc: usize) {
+fn begin_at(strand: &Claimed, function: &'static Function, frame: *mut Word, pc: usize) {
     strand.state.set(State { pc: &raw const function.code[pc], frame, function });
     strand.standing.set(Standing::BeforeInstruction);
 }

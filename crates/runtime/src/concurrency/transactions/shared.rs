@@ -30,7 +30,7 @@
 //! - An idle transaction is a root, since any participant may be the next that executes it.
 
 use crate::concurrency::waiting::{self, Place};
-use crate::state::strand::StrandRef;
+use crate::state::strand::Claimed;
 use crate::state::thread::Thread;
 use crate::state::transactions::shared::Shared;
 
@@ -60,6 +60,6 @@ pub(super) fn end(thread: &mut Thread, shared: &Shared) {
     make_ready(thread, shared.end());
 }
 
-fn make_ready(thread: &mut Thread, strands: Vec<StrandRef>) {
+fn make_ready(thread: &mut Thread, strands: Vec<Claimed>) {
     strands.into_iter().for_each(|strand| waiting::make_ready(thread, strand, Place::Last));
 }

@@ -30,7 +30,7 @@ use crate::concurrency::messages;
 use crate::concurrency::waiting;
 use crate::execution::calls;
 use crate::model::outcome::Outcome;
-use crate::state::strand::{Delivery, StrandRef};
+use crate::state::strand::{Claimed, Delivery, StrandRef};
 use crate::state::thread::{Stop, Thread};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::shared::Shared;
@@ -154,7 +154,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
             break first;
         }
     };
-    memory.pass_to(next.first().copied());
+    memory.pass_to(next.first().map(Claimed::strand));
     wake(thread, next);
     // A strand that asks for the right from now on and does not get it finds that another one has it.
     let sleepers = &thread.vm.transactions.sleepers;
@@ -180,7 +180,7 @@ pub(crate) fn lose_right(vm: &'static Vm, strand: StrandRef) {
     });
 }
 
-fn wake(thread: &mut Thread, strands: Vec<StrandRef>) {
+fn wake(thread: &mut Thread, strands: Vec<Claimed>) {
     for strand in strands {
         waiting::wake_strand(thread, strand, Delivery::Value, Word::NIL);
     }

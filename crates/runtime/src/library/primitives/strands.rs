@@ -24,7 +24,7 @@ use crate::objects::block;
 use crate::objects::classes;
 use crate::objects::number::Number;
 use crate::state::affinity::Home;
-use crate::state::strand::{self, Ending, Model, ORDINARY_PRIORITY, StrandRef};
+use crate::state::strand::{self, Claimed, Ending, Model, ORDINARY_PRIORITY};
 use crate::state::thread::{Thread, Window};
 use crate::state::vat::{self, VatRef};
 
@@ -107,8 +107,9 @@ const PARALLEL: Kind =
 /// the array in the next word. *GC point.*
 fn spawn(thread: &mut Thread, window: Window, index: usize, kind: Kind) -> Result<Word, Failure> {
     let strand = make_evaluating(thread, window, index, kind)?;
+    let object = strand.object.get();
     waiting::make_ready(thread, strand, Place::Last);
-    Ok(strand.object.get())
+    Ok(object)
 }
 
 /// Starts a green thread. *GC point.*
@@ -172,7 +173,7 @@ fn make_evaluating(
     window: Window,
     index: usize,
     kind: Kind,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let closure = window.get(index);
     let function = block::closure(closure).map(block::closure_function);
     let function = function.ok_or(Failure::argument(closure))?;
@@ -223,7 +224,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     strand.affinity.bind(home);
     strand.origin.set(stack_traces::call_of_library(thread));
     match gift {
-        Gift::Early(key) => early_actors::hold(thread, key, Held::Strand(strand)),
+        Gift::Early(key) => early_actors::hold(thread, key, Held::Strand(strand.hand_on())),
         _ => waiting::make_ready(thread, strand, Place::Last),
     }
     thread.made_work();
@@ -274,7 +275,7 @@ fn make_strand(
     vat: Option<VatRef>,
     model: Model,
     size: usize,
-) -> Result<StrandRef, Failure> {
+) -> Result<Claimed, Failure> {
     let words = thread.message.len();
     // SAFETY: the message is not changed before its words were copied.
     let window = unsafe { Window::new(thread.message.as_mut_ptr(), words) };

@@ -97,9 +97,9 @@ pub enum Missed {
 
 /// The result of a request to end a strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Killed {
+pub enum Killed<Right = ()> {
     /// It was parked, and belongs to the caller now.
-    Claimed,
+    Claimed(Right),
     /// It is in a patient wait, which continues.
     Patient,
     /// It belongs to another thread or queue. The caller makes its owner check the flag.
@@ -108,9 +108,9 @@ pub enum Killed {
 
 /// The result of a request to resume a strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Resumed {
+pub enum Resumed<Right = ()> {
     /// It was held, and belongs to the caller now.
-    Claimed,
+    Claimed(Right),
     /// It was suspended, and had not been held up yet.
     Unnoticed,
     /// It was not suspended.
@@ -312,7 +312,7 @@ impl Status {
         let phase = self.phase();
         Some(match (is_parked(phase) && is_same_life(), phase & PATIENT != 0) {
             (true, true) => Killed::Patient,
-            (true, false) if self.replace_phase(phase) => Killed::Claimed,
+            (true, false) if self.replace_phase(phase) => Killed::Claimed(()),
             _ => Killed::Owned,
         })
     }
@@ -335,7 +335,7 @@ impl Status {
             phase = self.phase();
         }
         let is_claimed = phase & HELD != 0 && is_same_life() && self.replace_phase(phase);
-        Some(if is_claimed { Resumed::Claimed } else { Resumed::Unnoticed })
+        Some(if is_claimed { Resumed::Claimed(()) } else { Resumed::Unnoticed })
     }
 
     /// Changes the priority, in this life; false if the life has ended.
@@ -392,7 +392,7 @@ mod tests {
         assert!(status.suspend(always) && status.suspend(always));
         assert!(status.hold_up() && status.is_parked());
         assert!(status.suspend(always));
-        assert_eq!(status.resume(always), Some(Resumed::Claimed));
+        assert_eq!(status.resume(always), Some(Resumed::Claimed(())));
         assert!(!status.hold_up());
         let ticket = status.park().ticket;
         assert!(status.suspend(always));
@@ -400,14 +400,14 @@ mod tests {
         assert!(status.claim(ticket) && !status.hold_up());
         status.suspend(always);
         status.suspend_itself();
-        assert_eq!(status.resume(always), Some(Resumed::Claimed));
+        assert_eq!(status.resume(always), Some(Resumed::Claimed(())));
     }
 
     #[test]
     fn a_killed_strand_is_not_suspended() {
         let status = made();
         status.suspend_itself();
-        assert_eq!(status.kill(always), Some(Killed::Claimed));
+        assert_eq!(status.kill(always), Some(Killed::Claimed(())));
         status.forget_kill();
         assert!(!status.hold_up());
         assert_eq!(status.kill(always), Some(Killed::Owned));

@@ -11,7 +11,7 @@ use squall_heap::{RootAddress, Tracer};
 use super::Transactions;
 use super::memory::Memory;
 use super::record::Transaction;
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Claimed, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -33,7 +33,7 @@ struct Holding {
     /// The participant that has the transaction, and since when.
     holder: Option<(StrandRef, Duration)>,
     /// Participants that are ready, and wait for the transaction.
-    queue: Vec<StrandRef>,
+    queue: Vec<Claimed>,
     /// The participants that execute an `atomic:`, once for each. A lost one is `None`: its part never ends.
     parts: Vec<Option<StrandRef>>,
     has_ended: bool,
@@ -109,7 +109,8 @@ fn acquire(vm: &Vm, strand: StrandRef, shared: Arc<Shared>) -> bool {
     let Some((holder, _)) = holding.holder.filter(|&(holder, _)| holder != strand) else {
         return true;
     };
-    holding.queue.push(strand);
+    // SAFETY: the caller has taken the strand from its queue, and leaves it here.
+    holding.queue.push(unsafe { Claimed::new(strand) });
     let is_first = holding.queue.len() == 1;
     drop(holding);
     // A holder that does not run yet looks into the queue when it does.
@@ -154,7 +155,7 @@ pub fn gives_way(thread: &Thread) -> bool {
 
 impl Shared {
     /// The participant that has the transaction stops; answers those that wait for it, to be made ready.
-    pub(crate) fn put_down(&self, mut transaction: Box<Transaction>) -> Vec<StrandRef> {
+    pub(crate) fn put_down(&self, mut transaction: Box<Transaction>) -> Vec<Claimed> {
         let mut holding = self.holding.lock();
         holding.holder = None;
         match holding.has_ended {
@@ -166,7 +167,7 @@ impl Shared {
     }
 
     /// The leader ends the transaction; answers those that wait for it, to be made ready.
-    pub(crate) fn end(&self) -> Vec<StrandRef> {
+    pub(crate) fn end(&self) -> Vec<Claimed> {
         self.leader.shared.set(None);
         let mut holding = self.holding.lock();
         holding.has_ended = true;

@@ -22,7 +22,7 @@ use super::record::Note;
 use super::shared::Shared;
 use super::statistics::Line;
 use crate::model::function::Site;
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Claimed, StrandRef};
 use crate::state::vm::Vm;
 
 /// The event that a strand waits for.
@@ -109,10 +109,9 @@ impl List {
     }
 
     /// Removes sleepers, and claims them.
-    fn take(&mut self, numbers: Vec<u64>) -> Vec<StrandRef> {
+    fn take(&mut self, numbers: Vec<u64>) -> Vec<Claimed> {
         let taken = numbers.into_iter().filter_map(|number| self.remove(number));
-        let claimed = taken.filter(|sleeper| sleeper.strand.claim(sleeper.ticket));
-        claimed.map(|sleeper| sleeper.strand).collect()
+        taken.filter_map(|sleeper| sleeper.strand.claim(sleeper.ticket)).collect()
     }
 
     /// Those that are in no index and satisfy a condition.
@@ -148,13 +147,13 @@ impl Sleepers {
     }
 
     /// Takes those that wait for no change and satisfy a condition, and claims them.
-    pub(crate) fn take(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> Vec<StrandRef> {
+    pub(crate) fn take(&self, mut wakes: impl FnMut(&Sleeper) -> bool) -> Vec<Claimed> {
         let mut list = self.0.lock();
         let numbers = list.scan(|sleeper| sleeper.stripes().is_empty() && wakes(sleeper)).collect();
         list.take(numbers)
     }
 
-    pub(crate) fn take_changed(&self, memory: &Memory, changed: &[Stripe]) -> Vec<StrandRef> {
+    pub(crate) fn take_changed(&self, memory: &Memory, changed: &[Stripe]) -> Vec<Claimed> {
         let mut list = self.0.lock();
         let numbers = list.awaiting_change(memory, changed);
         list.take(numbers)

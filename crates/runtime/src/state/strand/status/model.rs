@@ -39,7 +39,7 @@ impl Model {
     fn terminate(&self, life: u64) -> Option<Killed> {
         let killed = self.status.kill(|| self.is_life(life));
         match killed {
-            Some(Killed::Claimed) => self.wake(),
+            Some(Killed::Claimed(())) => self.wake(),
             Some(Killed::Owned) => self.ask_to_poll(),
             _ => {}
         }
@@ -146,7 +146,7 @@ fn one_resumption_is_enough() {
             let is_life = || model.is_life(1);
             assert!(model.status.suspend(is_life) && model.status.suspend(is_life));
             match model.status.resume(is_life) {
-                Some(Resumed::Claimed) => model.wake(),
+                Some(Resumed::Claimed(())) => model.wake(),
                 resumed => assert_eq!(resumed, Some(Resumed::Unnoticed)),
             }
         });
@@ -164,7 +164,7 @@ fn a_strand_that_suspends_itself_is_resumed() {
         let model = Model::new();
         let other = beside(&model, |model| {
             let resumed = model.status.resume(|| model.is_life(1));
-            if resumed == Some(Resumed::Claimed) {
+            if resumed == Some(Resumed::Claimed(())) {
                 model.wake();
             }
             assert_ne!(resumed, None);
@@ -201,7 +201,7 @@ fn a_wait_of_the_next_life_is_spared() {
     explore(|| {
         let model = Model::new();
         let other = beside(&model, |model| {
-            assert_ne!(model.terminate(1), Some(Killed::Claimed));
+            assert_ne!(model.terminate(1), Some(Killed::Claimed(())));
             _ = model.status.resume(|| model.is_life(1));
         });
         model.status.finish();
