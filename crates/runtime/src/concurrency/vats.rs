@@ -73,7 +73,7 @@ impl VatRef {
             self.enqueue(thread, locked);
             return Work::Nothing;
         }
-        if self.object().slot(slots::ROOM) != Word::NIL {
+        if self.slot(slots::ROOM) != Word::NIL {
             return self.next_bounded_turn(thread, locked);
         }
         self.take_messages(thread);
@@ -90,8 +90,8 @@ impl VatRef {
             locked.let_go();
             return Work::Nothing;
         };
-        if self.object().slot(slots::FIRST) == Word::NIL {
-            self.object().set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        if self.slot(slots::FIRST) == Word::NIL {
+            self.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
         }
         self.change_room(thread, 1);
         let sender = waiting::dequeue(thread, self.object(), slots::SENDERS);

@@ -383,7 +383,9 @@ fn deliver(thread: &mut Thread, strand: StrandRef) {
     }
 }
 
-/// Puts a strand that was made to stop back into its queue.
+/// Puts a strand that was made to stop back into its queue. Each switch goes through this: it is part of the
+/// worker's loop.
+#[inline(always)]
 pub fn preempted(thread: &mut Thread, strand: Claimed) {
     strand::touch(thread, strand.strand());
     // A yielding strand goes behind the others of the vat. Otherwise the strand keeps its place there; if it was not

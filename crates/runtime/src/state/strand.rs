@@ -735,7 +735,7 @@ pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
 }
 
 /// Tells the collector that the strand has changed since the last collection.
-#[inline]
+#[inline(always)]
 pub fn touch(thread: &mut Thread, strand: StrandRef) {
     if !strand.touched.replace(true) {
         thread.touched.push(strand);

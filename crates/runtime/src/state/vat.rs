@@ -35,7 +35,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
+use squall_heap::{CollectionKind, Mutator, Object, RootAddress, Tracer, Word};
 
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
@@ -182,12 +182,29 @@ impl VatRef {
     pub fn of_object(object: Object) -> VatRef {
         debug_assert!(object.layout() == known::VAT);
         // SAFETY: `make` stored the address, and no guest code reaches the slots of vat objects.
-        unsafe { VatRef::from_address(object.slot(slots::NATIVE).bits() as usize) }
+        unsafe { VatRef::from_address(object.slot_unchecked(slots::NATIVE).bits() as usize) }
     }
 
     /// The vat object.
     pub fn object(self) -> Object {
-        self.object.get().object()
+        // SAFETY: a vat has its object from `make` on.
+        unsafe { self.object.get().object_unchecked() }
+    }
+
+    /// A slot of the vat object, of those in [`slots`].
+    #[inline(always)]
+    pub(crate) fn slot(self, index: usize) -> Word {
+        assert!(index <= slots::TAKEN);
+        // SAFETY: the object is a vat object, which has the slot.
+        unsafe { self.object().slot_unchecked(index) }
+    }
+
+    /// Stores into a slot of the vat object, of those in [`slots`].
+    #[inline(always)]
+    pub(crate) fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
+        assert!(index <= slots::TAKEN);
+        // SAFETY: as for `slot`.
+        unsafe { self.object().set_slot_unchecked(mutator, index, value) };
     }
 
     pub(crate) fn lock(self) -> LockedVat {
@@ -198,26 +215,25 @@ impl VatRef {
     /// Appends a message, and schedules the vat if need be.
     pub fn post(self, thread: &mut Thread, message: Object) {
         let locked = self.lock();
-        let object = self.object();
         self.change_room(thread, -1);
-        match object.slot(slots::LAST).as_object() {
+        match self.slot(slots::LAST).as_object() {
             Some(last) => last.set_element(&mut thread.mutator, NEXT, message.word()),
-            None => object.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
+            None => self.set_slot(&mut thread.mutator, slots::FIRST, message.word()),
         }
-        object.set_slot(&mut thread.mutator, slots::LAST, message.word());
+        self.set_slot(&mut thread.mutator, slots::LAST, message.word());
         self.unlock_scheduled(thread, locked);
     }
 
     /// Whether there is a limit to the mailbox.
     pub fn is_bounded(self) -> bool {
-        self.object().slot(slots::ROOM) != Word::NIL
+        self.slot(slots::ROOM) != Word::NIL
     }
 
     /// Adds to the room that is left, if there is a limit. The vat is locked.
     pub(crate) fn change_room(self, thread: &mut Thread, change: i64) {
-        if let Some(room) = self.object().slot(slots::ROOM).as_small_integer() {
+        if let Some(room) = self.slot(slots::ROOM).as_small_integer() {
             let room = Word::from_small_integer_unchecked(room + change);
-            self.object().set_slot(&mut thread.mutator, slots::ROOM, room);
+            self.set_slot(&mut thread.mutator, slots::ROOM, room);
         }
     }
 
@@ -363,8 +379,7 @@ impl VatRef {
 
     /// Whether a turn may begin, and there is a message for it. The vat is locked.
     pub(crate) fn has_next_turn(self) -> bool {
-        let object = self.object();
-        let has_message = |&slot: &usize| object.slot(slot) != Word::NIL;
+        let has_message = |&slot: &usize| self.slot(slot) != Word::NIL;
         self.may_begin_turn() && [slots::TAKEN, slots::FIRST].iter().any(has_message)
     }
 
@@ -393,20 +408,19 @@ impl VatRef {
 
     /// Takes the mailbox's messages, unless some that were taken are left. The vat is locked.
     pub(crate) fn take_messages(self, thread: &mut Thread) {
-        let object = self.object();
-        let first = object.slot(slots::FIRST);
-        if object.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
-            object.set_slot(&mut thread.mutator, slots::TAKEN, first);
-            object.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
-            object.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
+        let first = self.slot(slots::FIRST);
+        if self.slot(slots::TAKEN) == Word::NIL && first != Word::NIL {
+            self.set_slot(&mut thread.mutator, slots::TAKEN, first);
+            self.set_slot(&mut thread.mutator, slots::FIRST, Word::NIL);
+            self.set_slot(&mut thread.mutator, slots::LAST, Word::NIL);
         }
     }
 
     /// Takes the first of the messages in this slot.
     pub(crate) fn take_message(self, thread: &mut Thread, slot: usize) -> Option<Object> {
-        let message = self.object().slot(slot).as_object()?;
+        let message = self.slot(slot).as_object()?;
         let next = message.element(NEXT);
-        self.object().set_slot(&mut thread.mutator, slot, next);
+        self.set_slot(&mut thread.mutator, slot, next);
         if next != Word::NIL {
             // It may be sent on; and an old message must not keep those after it alive.
             message.set_element(&mut thread.mutator, NEXT, Word::NIL);
@@ -417,7 +431,7 @@ impl VatRef {
     /// The messages whose turns have not begun, the oldest first. The vat is not running.
     pub fn messages(self) -> impl Iterator<Item = Object> {
         [slots::TAKEN, slots::FIRST].into_iter().flat_map(move |slot| {
-            let first = self.object().slot(slot).as_object();
+            let first = self.slot(slot).as_object();
             std::iter::successors(first, |message| message.element(NEXT).as_object())
         })
     }
