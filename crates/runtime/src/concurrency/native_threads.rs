@@ -53,7 +53,7 @@ fn reserve(thread: &mut Thread) -> Option<WorkerId> {
 }
 
 /// How long is waited for native threads that may be about to leave.
-const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
+const TIME_TO_LEAVE: Duration = Duration::from_secs(5);
 
 /// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
 /// be there.
