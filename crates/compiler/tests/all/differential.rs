@@ -6,10 +6,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use squall_bytecode::decode::instructions;
+use squall_bytecode::entities::Register;
 use squall_compiler::build::{Limits, build_with};
-use squall_compiler::code::Request;
+use squall_compiler::code::{Request, Start};
 use squall_compiler::ir::Unit;
 use squall_compiler::ir::entities::FunctionRef;
+use squall_compiler::ir::types::Type;
 use squall_compiler::ir::verify::verify;
 use squall_compiler::lower::Backend;
 use squall_compiler::passes::residence::residence;
@@ -126,8 +129,12 @@ fn check(seed: u64) {
     for limits in [Limits::NONE, Limits::default()] {
         world.hot = limits != Limits::NONE;
         let functions = 0..FUNCTIONS;
-        let units: Vec<Vec<Code>> =
-            functions.map(|function| stages_of(&world, function, limits, &mut backend)).collect();
+        let units: Vec<Vec<Code>> = functions
+            .map(|function| {
+                stages_of(&world, &Request::function(FunctionRef(function)), limits, &mut backend)
+            })
+            .collect();
+        check_loops(&mut world, limits, &mut backend, &expected, seed);
         for stage in 0..units[0].len() {
             let units: Vec<Code> = units.iter().map(|stages| stages[stage].clone()).collect();
             for (input, chaos) in (0..INPUTS).flat_map(|input| CHAOS.map(|chaos| (input, chaos))) {
@@ -148,10 +155,57 @@ fn check(seed: u64) {
     }
 }
 
+/// The same for units that begin at the heads of loops: interpreted activations go on in them.
+fn check_loops(
+    world: &mut World,
+    limits: Limits,
+    backend: &mut Backend,
+    expected: &[String],
+    seed: u64,
+) {
+    let heads = loop_heads(world);
+    let mut stages: Vec<Vec<Code>> = Vec::new();
+    for (index, &(function, pc)) in heads.iter().enumerate() {
+        let likely = (0..14).map(Register).filter(|register| index % 2 == 0 && register.0 > 9);
+        let request = Request {
+            start: Start::Loop(pc as u32),
+            likely: likely.map(|register| (register, Type::INTEGER)).collect(),
+            ..Request::function(FunctionRef(function))
+        };
+        stages.push(stages_of(world, &request, limits, backend));
+    }
+    for stage in 0..stages.first().map_or(0, Vec::len) {
+        for (input, chaos) in (0..INPUTS).flat_map(|input| CHAOS.map(|chaos| (input, chaos))) {
+            let codes = stages.iter().map(|stages| stages[stage].clone());
+            let mut machine = Machine::new(world, false);
+            machine.chaos = chaos;
+            machine.loops = heads.iter().copied().zip(codes).collect();
+            let found = run(&mut machine, input);
+            let is_long = [&found, &expected[input]].iter().any(|run| run.contains("too many"));
+            let place = format!("loops, seed {seed}, stage {stage}, input {input}, chaos {chaos}");
+            assert!(
+                is_long || found == expected[input],
+                "{place}: {found}, not {}",
+                expected[input]
+            );
+        }
+    }
+}
+
+/// The functions and pcs of all heads of loops.
+fn loop_heads(world: &World) -> Vec<(u32, usize)> {
+    let mut heads = Vec::new();
+    for (index, function) in world.module.functions.iter().enumerate() {
+        for instruction in instructions(&function.code).filter(|each| each.opcode.polls()) {
+            heads.extend(instruction.targets().take(1).map(|pc| (index as u32, pc as usize)));
+        }
+    }
+    heads
+}
+
 /// The unit of a function after the builder, after each pass, after `residence`, and after the lowering.
-fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend) -> Vec<Code> {
-    let request = Request::function(FunctionRef(function));
-    let mut unit = build_with(world, &request, limits).expect("it can be built");
+fn stages_of(world: &World, request: &Request, limits: Limits, backend: &mut Backend) -> Vec<Code> {
+    let mut unit = build_with(world, request, limits).expect("it can be built");
     let mut stages = vec![Code::Unit(Compiled(Rc::new((unit.clone(), None))))];
     for pass in PASSES {
         let before = unit.to_string();
@@ -164,7 +218,7 @@ fn stages_of(world: &World, function: u32, limits: Limits, backend: &mut Backend
     let mut resident: Unit = unit.clone();
     let exits = residence(&mut resident);
     let exits = exits.unwrap_or_else(|value| panic!("{value:?} has no place\n{unit}"));
-    let code = backend.lower(&resident, &exits, world, &request);
+    let code = backend.lower(&resident, &exits, world, request);
     code.unwrap_or_else(|error| panic!("{error}\n{resident}"));
     let (function, table, native_sites) = backend.translated(&resident, &exits, world);
     stages.push(Code::Unit(Compiled(Rc::new((resident, Some(exits))))));

@@ -4,6 +4,7 @@
 //! A pointer's word contains the number of the collections so far. So a word that the collector did not see is found at
 //! its first use.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use squall_bytecode::decode::Instruction;
@@ -55,6 +56,8 @@ pub struct Machine<'w> {
     /// The number of collections.
     epoch: u64,
     pub units: Vec<Option<Code>>,
+    /// Units that begin at the heads of loops, by function and pc.
+    pub loops: HashMap<(u32, usize), Code>,
     /// Each guard that has this number, or a multiple, leaves its unit.
     pub chaos: usize,
     pub guards: usize,
@@ -84,6 +87,7 @@ impl<'w> Machine<'w> {
             roots: Vec::new(),
             epoch: 0,
             units: (0..functions).map(|_| None).collect(),
+            loops: HashMap::new(),
             chaos: 0,
             guards: 0,
             exits: 0,
@@ -162,11 +166,16 @@ impl<'w> Machine<'w> {
         self.collect();
         self.frames.pop();
         match self.units[function as usize].clone() {
-            Some(Code::Unit(unit)) => return Evaluation::new(self, unit, base).run(),
-            Some(Code::Lowered(lowered)) => return clif::run(self, &lowered, base),
-            None => {}
+            Some(code) => self.run_code(code, base),
+            None => self.run(function, 0, base),
         }
-        self.run(function, 0, base)
+    }
+
+    fn run_code(&mut self, code: Code, base: usize) -> Result<u64, Trap> {
+        match code {
+            Code::Unit(unit) => Evaluation::new(self, unit, base).run(),
+            Code::Lowered(lowered) => clif::run(self, &lowered, base),
+        }
     }
 
     /// Interprets an activation from an instruction on, until it returns.
@@ -219,7 +228,19 @@ impl<'w> Machine<'w> {
         }
         let target = self.execute(instruction)?;
         self.go(target.unwrap_or(instruction.next_pc()));
-        Ok(None)
+        match target.and_then(|target| self.loops.get(&(self.top().function, target))).cloned() {
+            Some(code) if instruction.opcode.polls() => self.enter_loop(code).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Goes on in a unit that begins at the head of the loop where the activation stands.
+    fn enter_loop(&mut self, code: Code) -> Result<u64, Trap> {
+        self.collect();
+        let frame = self.frames.pop().expect("an activation runs");
+        let result = self.run_code(code, frame.base);
+        self.frames.push(frame);
+        result
     }
 
     /// Executes an instruction that stays in the activation. Answers the target if it jumps.
