@@ -16,12 +16,11 @@
 //! the same object if the region's version is the same. A store makes its word known as a load of the new version, even
 //! of other objects' words nothing more. Where paths join, all versions are new.
 
-use std::collections::HashMap;
-
 use crate::ir::Unit;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::verify::dominators;
+use crate::passes::hashing::FastMap;
 use crate::words::layouts;
 
 /// Merges equal operations.
@@ -35,10 +34,15 @@ pub fn gvn(unit: &mut Unit) {
             children[parent.index()].push(block);
         }
     }
-    let memory = Memory { calls: 0, versions: HashMap::new() };
+    let memory = Memory { calls: 0, versions: FastMap::default() };
     let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
-    let mut numbering =
-        Numbering { unit, known: HashMap::new(), memory, stretches: 0, born: HashMap::new() };
+    let mut numbering = Numbering {
+        unit,
+        known: FastMap::default(),
+        memory,
+        stretches: 0,
+        born: FastMap::default(),
+    };
     while let Some(step) = pending.pop() {
         match step {
             Step::Leave(added) => numbering.forget(added),
@@ -90,17 +94,17 @@ struct Memory {
     /// The number of the stretch of code since the last call.
     calls: u32,
     /// The versions of regions that were stored into since it began; the others have its number.
-    versions: HashMap<Region, u32>,
+    versions: FastMap<Region, u32>,
 }
 
 struct Numbering<'u> {
     unit: &'u mut Unit,
-    known: HashMap<Key, Known>,
+    known: FastMap<Key, Known>,
     memory: Memory,
     /// How many stretches and versions there were.
     stretches: u32,
     /// For objects that the unit makes, the stretch that begins then.
-    born: HashMap<Value, u32>,
+    born: FastMap<Value, u32>,
 }
 
 impl Numbering<'_> {
@@ -111,7 +115,7 @@ impl Numbering<'_> {
 
     /// All of memory may have changed.
     fn forget_memory(&mut self) {
-        self.memory = Memory { calls: self.fresh(), versions: HashMap::new() };
+        self.memory = Memory { calls: self.fresh(), versions: FastMap::default() };
     }
 
     fn forget(&mut self, added: Vec<(Key, Option<Known>)>) {

@@ -8,12 +8,14 @@
 //! | [`simplify`] | folding, branches that are known, parameters and code that nothing needs |
 //! | [`representation`] | raw parameters in place of tagged ones |
 //! | [`gvn`] | equal operations become one, by dominance |
+//! | `hashing` | the hash of `gvn`'s table |
 //! | [`liveness`] | the values that are used after a place |
 //! | [`loops`] | what does not change is done before the loop |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
 pub mod fold;
 pub mod gvn;
+mod hashing;
 pub mod infer;
 pub mod kinds;
 pub mod liveness;

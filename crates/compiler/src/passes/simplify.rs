@@ -1,7 +1,7 @@
 //! Makes a unit smaller without moving anything: folds operations, decides branches, merges blocks, and drops parameters
 //! and instructions that nothing needs. It runs after the builder and after each pass that makes new chances.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
@@ -165,10 +165,12 @@ fn merge_blocks(unit: &mut Unit) -> bool {
     let predecessors = unit.predecessors();
     let mut changed = false;
     for block in unit.reverse_post_order() {
-        while let End::Jump(Jump { block: next, arguments }) = unit.block(block).end.clone() {
+        while let End::Jump(Jump { block: next, arguments }) = &unit.block(block).end {
+            let next = *next;
             if predecessors[next.index()].len() != 1 || next == block || next == Unit::ENTRY {
                 break;
             }
+            let arguments = arguments.clone();
             let data = std::mem::take(&mut unit.blocks[next.index()]);
             for (parameter, argument) in data.parameters.into_iter().zip(arguments) {
                 unit.replace(parameter, argument);
@@ -194,9 +196,9 @@ pub fn drop_unused(unit: &mut Unit) -> bool {
         instructions.retain(|&inst| {
             let data = unit.inst(inst);
             if let Some(object) = written_object(unit, data) {
-                return used.contains(&object);
+                return used[object.index()];
             }
-            let is_used = data.result.is_none_or(|result| used.contains(&result));
+            let is_used = data.result.is_none_or(|result| used[result.index()]);
             is_used || !data.op.is_removable()
         });
         changed |= instructions.len() != before;
@@ -205,12 +207,12 @@ pub fn drop_unused(unit: &mut Unit) -> bool {
     changed | drop_unused_parameters(unit, &order, &used)
 }
 
-fn drop_unused_parameters(unit: &mut Unit, order: &[Block], used: &HashSet<Value>) -> bool {
+fn drop_unused_parameters(unit: &mut Unit, order: &[Block], used: &[bool]) -> bool {
     let mut changed = false;
     let keeps: Vec<Vec<bool>> = unit
         .blocks
         .iter()
-        .map(|block| block.parameters.iter().map(|value| used.contains(value)).collect())
+        .map(|block| block.parameters.iter().map(|value| used[value.index()]).collect())
         .collect();
     for &block in order {
         let data = &mut unit.blocks[block.index()];
@@ -227,7 +229,7 @@ fn drop_unused_parameters(unit: &mut Unit, order: &[Block], used: &HashSet<Value
 }
 
 /// The values that are needed, found backwards from what has an effect.
-fn used_values(unit: &Unit, order: &[Block]) -> HashSet<Value> {
+fn used_values(unit: &Unit, order: &[Block]) -> Vec<bool> {
     let mut search = Search::new(unit);
     for &block in order {
         let data = unit.block(block);
@@ -287,9 +289,9 @@ struct Search<'u> {
     unit: &'u Unit,
     /// Stores that are needed if their object is.
     stores: HashMap<Value, Vec<Inst>>,
-    used: HashSet<Value>,
+    used: Vec<bool>,
     pending: Vec<Value>,
-    states: HashSet<crate::ir::entities::StateId>,
+    states: Vec<bool>,
 }
 
 impl<'u> Search<'u> {
@@ -297,15 +299,15 @@ impl<'u> Search<'u> {
         Search {
             unit,
             stores: HashMap::new(),
-            used: HashSet::new(),
+            used: vec![false; unit.values.len()],
             pending: Vec::new(),
-            states: HashSet::new(),
+            states: vec![false; unit.states.len()],
         }
     }
 
     fn value(&mut self, value: Value) {
         let value = self.unit.resolve(value);
-        if self.used.insert(value) {
+        if !std::mem::replace(&mut self.used[value.index()], true) {
             self.pending.push(value);
         }
     }
@@ -319,7 +321,10 @@ impl<'u> Search<'u> {
 
     fn state(&mut self, state: crate::ir::entities::StateId) {
         let mut next = Some(state);
-        while let Some(state) = next.filter(|&state| self.states.insert(state)) {
+        while let Some(state) = next {
+            if std::mem::replace(&mut self.states[state.index()], true) {
+                break;
+            }
             let data = self.unit.state(state);
             data.registers.iter().for_each(|&(_, value)| self.value(value));
             next = data.parent;

@@ -24,7 +24,7 @@ use crate::generator::{self, FUNCTIONS};
 use crate::machine::{Code, Machine};
 use crate::world::World;
 
-const PROGRAMS: u64 = 200;
+const PROGRAMS: u64 = 100;
 
 /// The chaos of each run: every how many guards one leaves its unit though it holds.
 const CHAOS: [usize; 4] = [0, 1, 3, 7];
