@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use squall_heap::Word;
@@ -49,11 +49,20 @@ fn reserve(thread: &mut Thread) -> Option<WorkerId> {
     if thread.vm.native_threads.count() == before {
         return None;
     }
-    thread.mutator.native(|| scheduler.reserve_bound_within(TIME_TO_LEAVE))
+    let end = Instant::now() + TIME_TO_LEAVE;
+    loop {
+        let id = thread.mutator.native(|| {
+            std::thread::sleep(Duration::from_millis(1));
+            scheduler.reserve_bound()
+        });
+        if id.is_some() || Instant::now() > end {
+            return id;
+        }
+    }
 }
 
 /// How long is waited for native threads that may be about to leave.
-const TIME_TO_LEAVE: Duration = Duration::from_secs(5);
+const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
 
 /// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
 /// be there.

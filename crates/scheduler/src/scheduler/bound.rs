@@ -4,7 +4,6 @@
 //! The numbers of bound workers follow those of the ordinary ones, so the monitor watches both in the same way.
 
 use std::sync::PoisonError;
-use std::time::Duration;
 
 use super::Scheduler;
 use crate::WorkerId;
@@ -25,16 +24,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     /// A number for a bound worker. Items may be handed to the number from now on; a native thread has to
     /// [become](Scheduler::join_bound) the worker. `None` if there are as many bound workers as there may be.
     pub fn reserve_bound(&self) -> Option<WorkerId> {
-        self.reserve_bound_within(Duration::ZERO)
-    }
-
-    /// As [`Scheduler::reserve_bound`], but waits for at most this time until a bound worker has left.
-    pub fn reserve_bound_within(&self, patience: Duration) -> Option<WorkerId> {
-        let numbers = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_taken =
-            |numbers: &mut Numbers| numbers.vacant.is_empty() && numbers.next >= self.inboxes.len();
-        let waited = self.vacated.wait_timeout_while(numbers, patience, is_taken);
-        let (mut numbers, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut numbers = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         let index = numbers.vacant.pop().or_else(|| {
             let index = Some(numbers.next).filter(|index| *index < self.inboxes.len())?;
             numbers.next += 1;
@@ -52,7 +42,6 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
     pub fn release_bound(&self, id: WorkerId) {
         let index = id.0 - self.first_bound();
         self.bound.lock().unwrap_or_else(PoisonError::into_inner).vacant.push(index);
-        self.vacated.notify_one();
     }
 
     /// Lets the native thread of a bound worker end when it has no more items; its number is then used again. No thread

@@ -201,20 +201,6 @@ fn a_worker_that_will_be_outside_for_long_keeps_its_place_among_the_bound() {
 }
 
 #[test]
-fn a_reservation_waits_for_a_worker_that_is_about_to_leave() {
-    let options = SchedulerOptions { bound: 1, ..with_workers(1) };
-    let runtime = Runtime::new(options, |_, _| ());
-    let scheduler = runtime.scheduler();
-    let id = start_bound(&runtime);
-    assert_eq!(scheduler.reserve_bound_within(Duration::from_millis(1)), None);
-    scheduler.dismiss_bound(id);
-    assert_eq!(scheduler.reserve_bound_within(Duration::from_secs(600)), Some(id));
-    scheduler.release_bound(id);
-    scheduler.stop();
-    runtime.join_threads();
-}
-
-#[test]
 fn a_worker_that_is_dismissed_leaves_its_number() {
     let options = SchedulerOptions { bound: 2, ..with_workers(1) };
     let runtime = Runtime::new(options, |_, _| ());
