@@ -121,8 +121,17 @@ fn link(path: &Path) -> Result<(), String> {
 
 /// Further options for programs that say `; everywhere`: their output depends neither on the schedule nor on when
 /// collections run or stacks grow.
-const EVERYWHERE: [&[&str]; 5] =
-    [&["--stress"], &["--workers=4"], &["--seed=1"], &["--seed=2", "--stress"], &["--seed=3"]];
+const EVERYWHERE: [&[&str]; 9] = [
+    &["--stress"],
+    &["--workers=4"],
+    &["--seed=1"],
+    &["--seed=2", "--stress"],
+    &["--seed=3"],
+    &["--jit=off"],
+    &["--jit-eager"],
+    &["--jit-eager", "--jit-chaos=1"],
+    &["--jit-eager", "--jit-chaos=2", "--stress"],
+];
 
 fn run(path: &Path) -> Result<(), String> {
     let (text, shown) = read(path)?;

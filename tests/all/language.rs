@@ -57,6 +57,17 @@ pub fn run_under_stress(text: &str, path: &str) -> Result<(), String> {
     expectations.judge_all(path)
 }
 
+/// Runs a program with everything compiled at once, and again with chaos in machine code.
+pub fn run_compiled(text: &str, path: &str, chaos: u64) -> Result<(), String> {
+    let mut expectations = Expectations::of(text);
+    let set = |name: &str, value: String| (name.to_owned(), value);
+    expectations.environment.push(set("SQUALL_JIT_EAGER", "1".to_owned()));
+    let seed = expectations.schedules().next().flatten();
+    expectations.judge_with(path, seed)?;
+    expectations.environment.push(set("SQUALL_JIT_CHAOS", chaos.to_string()));
+    expectations.judge_with(path, seed)
+}
+
 /// Whether a program behaves the same with every seed.
 pub fn has_seeds(text: &str) -> bool {
     Expectations::of(text).seeds > 0

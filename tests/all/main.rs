@@ -16,6 +16,7 @@
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
 //! | `sample` | some of the programs of `tests/language` under stress and with more seeds | see [`sample`] |
 //! | `schedulers` | some of the programs of `tests/language` under each scheduler | see [`schedulers`] |
+//! | `tiers` | the programs of `tests/language` with everything compiled at once | see [`tiers`] |
 //! | `README.md`, `docs/**/*.md` | transcripts and programs in the text | see [`documents`] |
 //! | the programs above | many damaged forms of each | that they do no harm: see [`hostile`] |
 //!
@@ -39,6 +40,7 @@ mod postgres;
 mod process;
 mod sample;
 mod schedulers;
+mod tiers;
 mod typed;
 
 use std::path::{Path, PathBuf};
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
     trials.extend(postgres::trials());
     trials.extend(sample::trials());
     trials.extend(schedulers::trials());
+    trials.extend(tiers::trials());
     trials.extend(typed::trials());
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -57,9 +57,13 @@ pub fn trials() -> Vec<Trial> {
         return Vec::new();
     }
     let mut trials: Vec<Trial> = SELECTION.map(|program| stressed(&path_of(program))).into();
-    let number = std::env::var("SQUALL_SAMPLE").ok().and_then(|number| number.parse().ok());
-    trials.extend(number.into_iter().flat_map(drawn));
+    trials.extend(number().into_iter().flat_map(drawn));
     trials
+}
+
+/// The number that draws, if there is one.
+pub fn number() -> Option<u64> {
+    std::env::var("SQUALL_SAMPLE").ok()?.parse().ok()
 }
 
 /// The trials that a number draws.
@@ -108,12 +112,12 @@ fn path_of(program: &str) -> PathBuf {
 }
 
 /// The program's path below `tests`.
-fn name_of(path: &Path) -> String {
+pub fn name_of(path: &Path) -> String {
     let name = crate::shown(&path.with_extension(""));
     name.strip_prefix("tests/").unwrap_or(&name).to_owned()
 }
 
 /// The text of a program; empty if the file cannot be read, in which case the test fails.
-fn text_of(path: &Path) -> String {
+pub fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use squall::embedding::Budgets;
 use squall::{
-    Grant, HeapOptions, HostGrant, NetworkGrant, Options, Permissions, SchedulingPolicy, Tracing,
+    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
+    Tracing,
 };
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
@@ -309,6 +310,30 @@ pub struct MachineArguments {
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
 
+    /// The tiers that run code: `off` is the interpreter alone, `base` compiles hot functions [default: base]
+    #[arg(
+        long,
+        value_name = "TIERS",
+        env = "SQUALL_JIT",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub jit: Option<Tiers>,
+
+    /// Compile functions when they run first, to find mistakes of the compiler
+    #[arg(long, env = "SQUALL_JIT_EAGER", hide_env_values = true, value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Machine")]
+    pub jit_eager: bool,
+
+    /// Leave machine code for no reason now and then, by this seed, to find mistakes of the compiler
+    #[arg(
+        long,
+        value_name = "SEED",
+        env = "SQUALL_JIT_CHAOS",
+        hide_env_values = true,
+        help_heading = "Machine"
+    )]
+    pub jit_chaos: Option<u64>,
+
     /// Look for imported modules of bytecode in this folder, too, if they are not next to their importers; may be
     /// repeated
     #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
@@ -359,6 +384,15 @@ pub enum Trace {
     Gc,
 }
 
+/// The tiers that run code.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tiers {
+    /// The interpreter alone
+    Off,
+    /// Machine code for hot functions
+    Base,
+}
+
 /// The summaries that can be reported when a program has ended.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
@@ -391,6 +425,13 @@ impl MachineArguments {
             ..Options::default()
         };
         options.verify_all |= self.verify;
+        options.jit_eager = self.jit_eager;
+        options.jit_chaos = self.jit_chaos;
+        options.jit = match self.jit {
+            None => options.jit,
+            Some(Tiers::Off) => Jit::Off,
+            Some(Tiers::Base) => Jit::Base,
+        };
         options.scheduler.seed = self.seed;
         options.scheduler.policy = self.scheduler.unwrap_or_default();
         if let Some(workers) = self.workers {

@@ -12,7 +12,7 @@ use squall_heap::{LayoutId, Word};
 use squall_runtime::tiers::access::Slot;
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{CALL, Function, Site};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
@@ -42,7 +42,7 @@ fn byte_three(extension: u32) -> usize {
 }
 
 /// General sends.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn send0(&mut self, word: u32) {
         let site = self.site(site_index(self.word(1)));
@@ -160,6 +160,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.frame = frame;
         self.function = function;
         self.pc = function.code.as_ptr();
+        self.count(CALL);
     }
 
     #[inline(always)]
@@ -174,7 +175,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Specialised sends.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     /// Reads a slot that the site remembers for the receiver's layout.
     #[inline(always)]
     pub(crate) fn send0_slot(&mut self, word: u32) {
@@ -186,7 +187,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             let object = unsafe { receiver.object_unchecked() };
             if object.layout() == LayoutId::from_bits((cached >> 32) as u32) {
                 let index = specialise::slot_index(cached);
-                if !GUARDED || specialise::is_constant_slot(cached) {
+                if !Self::GUARDED || specialise::is_constant_slot(cached) {
                     // SAFETY: objects with the cached layout have the cached slot.
                     self.set(a(word), unsafe { object.slot_unchecked(index) });
                     return self.jump(2);
@@ -355,7 +356,7 @@ fn evaluated(closure: Word, words: u32) -> Option<&'static Function> {
 }
 
 /// Calls and returns.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn call(&mut self, word: u32) {
         let site = self.site(self.word(1));
@@ -370,7 +371,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         let site = self.site(self.word(1));
         let window = self.window(b(word), c(word));
         let primitive = calls::primitive_of(site);
-        if GUARDED && self.transact(primitive.shape) {
+        if Self::GUARDED && self.transact(primitive.shape) {
             self.complete(site, Word::NIL);
             return self.go_on();
         }
@@ -425,6 +426,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
             self.frame.add(usize::from(site.destination)).write(value);
             self.pc = site.return_pc;
             self.function = site.function;
+            self.returned_through(site);
         }
     }
 

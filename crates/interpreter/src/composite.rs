@@ -19,7 +19,7 @@ use crate::machine::{Machine, a, b, bc, c};
 /// A slow path's result: the contents of its destination.
 type Content = Result<Word, Failure>;
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     /// Runs an instruction of `words` words by a slow path.
     #[inline(always)]
     fn content(
@@ -48,7 +48,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Tuples.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn make_tuple(&mut self, word: u32) {
         self.content(a(word), 1, |thread, all| tuples::make(thread, all, a(word), b(word)));
@@ -69,7 +69,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Lists.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn empty(&mut self, word: u32) {
         match self.kind(a(word)).is_list() {
@@ -210,7 +210,7 @@ fn string_constant(function: &'static Function, index: usize) -> &'static str {
 }
 
 /// Maps.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn map_get(&mut self, word: u32) {
         let otherwise = self.word(1) as i32 as isize;
@@ -262,7 +262,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Tuples, lists and maps as objects, and back.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn box_defined(&mut self, word: u32) {
         self.content(a(word), 1, |thread, all| {
@@ -286,7 +286,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Moving lists, and function values.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn take(&mut self, word: u32) {
         let value = self.get(b(word));

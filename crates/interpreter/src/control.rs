@@ -4,16 +4,16 @@ use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;
 use squall_heap::Word;
 use squall_runtime::tiers::calls;
-use squall_runtime::tiers::function::Function;
+use squall_runtime::tiers::function::{Function, TURN};
 use squall_runtime::tiers::outcome::Failure;
-use squall_runtime::tiers::thread::Thread;
+use squall_runtime::tiers::thread::{Stop, Thread};
 use squall_runtime::tiers::{block, number, string};
 
 use crate::machine::{Machine, a, abc_signed, b, bc, bc_signed, c};
 use squall_runtime::tiers::polls;
 
 /// Values.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn move_register(&mut self, word: u32) {
         self.set(a(word), self.get(b(word)));
@@ -81,7 +81,7 @@ fn make_constant(thread: &mut Thread, index: usize) -> Result<(), Failure> {
 }
 
 /// Variables.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn load_captured(&mut self, word: u32) {
         // SAFETY: the verifier has shown that register 0 is the closure and that it captures that many values.
@@ -136,7 +136,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// Branches and loops.
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn jump_always(&mut self, word: u32) {
         self.jump(abc_signed(word));
@@ -153,7 +153,11 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.jump(distance);
         if self.thread.must_poll() {
             self.slowly(polls::poll);
+            if Self::COLD && self.thread.stop != Stop::Returned {
+                return;
+            }
         }
+        self.count(TURN);
     }
 
     #[inline(always)]

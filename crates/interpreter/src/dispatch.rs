@@ -4,12 +4,13 @@
 use squall_bytecode::codes::{general, internal, observed_forms as code, typed_forms as forms};
 use squall_heap::Word;
 use squall_runtime::tiers::function::Site;
+use squall_runtime::tiers::operators;
 use squall_runtime::tiers::stack::CHUNK_RESULT;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window};
-use squall_runtime::tiers::tier::Tier;
+use squall_runtime::tiers::tier::{self, Tier};
 
-use crate::machine::Machine;
-use crate::{arithmetic, typed};
+use crate::machine::{Machine, mode};
+use crate::typed;
 
 /// The interpreter.
 pub struct Interpreter;
@@ -19,12 +20,10 @@ impl Tier for Interpreter {
         // C may have been called by another loop, and have called back into this one.
         let outer = thread.runs_guarded;
         loop {
-            let State { pc, frame, function } = thread.state;
             thread.runs_guarded = thread.is_guarded;
-            if thread.is_guarded {
-                Machine::<true> { pc, frame, function, thread }.run();
-            } else {
-                Machine::<false> { pc, frame, function, thread }.run();
+            match thread.is_guarded {
+                true => run::<{ mode::GUARDED }>(thread),
+                false => run::<{ mode::PLAIN }>(thread),
             }
             if thread.stop != Stop::Switched {
                 break;
@@ -36,12 +35,28 @@ impl Tier for Interpreter {
     }
 }
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
-    /// Executes instructions until the strand halts.
+impl tier::Interpreter for Interpreter {
+    fn run_cold(&self, thread: &mut Thread) {
+        run::<{ mode::COLD }>(thread);
+    }
+
+    fn step(&self, thread: &mut Thread) {
+        run::<{ mode::STEP }>(thread);
+    }
+}
+
+/// Executes instructions from the thread's state on.
+fn run<const MODE: u8>(thread: &mut Thread) {
+    let State { pc, frame, function } = thread.state;
+    Machine::<MODE> { pc, frame, function, thread }.run();
+}
+
+impl<const MODE: u8> Machine<'_, MODE> {
+    /// Executes instructions until the strand halts, or one of them.
     #[inline(never)]
     pub(crate) fn run(&mut self) {
         // The loop has a machine of its own, whose fields the compiler keeps in registers: see `machine.rs`.
-        let mut machine = Machine::<GUARDED> {
+        let mut machine = Machine::<MODE> {
             pc: self.pc,
             frame: self.frame,
             function: self.function,
@@ -98,30 +113,30 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 general::ResumeUnwind => m.resume_unwind(word),
                 general::LeaveHome => m.leave_home(word),
 
-                code::ADD => m.arithmetic(word, arithmetic::Add),
-                code::SUBTRACT => m.arithmetic(word, arithmetic::Subtract),
-                code::MULTIPLY => m.arithmetic(word, arithmetic::Multiply),
-                code::QUOTIENT => m.arithmetic(word, arithmetic::Quotient),
-                code::DIVIDE => m.arithmetic(word, arithmetic::Divide),
-                code::MODULO => m.arithmetic(word, arithmetic::Modulo),
-                code::BIT_AND => m.arithmetic(word, arithmetic::BitAnd),
-                code::LOAD_INTEGER_ADD => m.load_integer_then(word, arithmetic::Add),
-                code::LOAD_INTEGER_SUBTRACT => m.load_integer_then(word, arithmetic::Subtract),
-                code::LESS => m.comparison(word, arithmetic::Less),
-                code::LESS_OR_EQUAL => m.comparison(word, arithmetic::LessOrEqual),
-                code::GREATER => m.comparison(word, arithmetic::Greater),
-                code::GREATER_OR_EQUAL => m.comparison(word, arithmetic::GreaterOrEqual),
-                code::EQUAL => m.comparison(word, arithmetic::Equal),
-                code::NOT_EQUAL => m.comparison(word, arithmetic::NotEqual),
+                code::ADD => m.arithmetic(word, operators::Add),
+                code::SUBTRACT => m.arithmetic(word, operators::Subtract),
+                code::MULTIPLY => m.arithmetic(word, operators::Multiply),
+                code::QUOTIENT => m.arithmetic(word, operators::Quotient),
+                code::DIVIDE => m.arithmetic(word, operators::Divide),
+                code::MODULO => m.arithmetic(word, operators::Modulo),
+                code::BIT_AND => m.arithmetic(word, operators::BitAnd),
+                code::LOAD_INTEGER_ADD => m.load_integer_then(word, operators::Add),
+                code::LOAD_INTEGER_SUBTRACT => m.load_integer_then(word, operators::Subtract),
+                code::LESS => m.comparison(word, operators::Less),
+                code::LESS_OR_EQUAL => m.comparison(word, operators::LessOrEqual),
+                code::GREATER => m.comparison(word, operators::Greater),
+                code::GREATER_OR_EQUAL => m.comparison(word, operators::GreaterOrEqual),
+                code::EQUAL => m.comparison(word, operators::Equal),
+                code::NOT_EQUAL => m.comparison(word, operators::NotEqual),
                 code::IDENTICAL => m.identical(word),
-                code::LESS_BRANCH => m.comparison_branch(word, arithmetic::Less),
-                code::LESS_OR_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::LessOrEqual),
-                code::GREATER_BRANCH => m.comparison_branch(word, arithmetic::Greater),
+                code::LESS_BRANCH => m.comparison_branch(word, operators::Less),
+                code::LESS_OR_EQUAL_BRANCH => m.comparison_branch(word, operators::LessOrEqual),
+                code::GREATER_BRANCH => m.comparison_branch(word, operators::Greater),
                 code::GREATER_OR_EQUAL_BRANCH => {
-                    m.comparison_branch(word, arithmetic::GreaterOrEqual)
+                    m.comparison_branch(word, operators::GreaterOrEqual)
                 }
-                code::EQUAL_BRANCH => m.comparison_branch(word, arithmetic::Equal),
-                code::NOT_EQUAL_BRANCH => m.comparison_branch(word, arithmetic::NotEqual),
+                code::EQUAL_BRANCH => m.comparison_branch(word, operators::Equal),
+                code::NOT_EQUAL_BRANCH => m.comparison_branch(word, operators::NotEqual),
                 code::IDENTICAL_BRANCH => m.identical_branch(word),
                 code::ARRAY_AT => m.array_at(word),
                 code::ARRAY_AT_PUT => m.array_at_put(word),
@@ -265,6 +280,10 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
                 // ones above.
                 _ => unsafe { std::hint::unreachable_unchecked() },
             }
+            if Self::STEP {
+                m.save();
+                break;
+            }
         }
         self.thread.window = Window::NONE;
     }
@@ -285,5 +304,6 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         self.function = site.function;
         self.pc = site.return_pc;
         self.set(usize::from(site.destination), value);
+        self.returned_through(site);
     }
 }

@@ -16,14 +16,24 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_heap::{Object, Word};
 use squall_runtime::tiers::access::{self, Place};
+use squall_runtime::tiers::calls;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::thread::{State, Thread};
 
-/// The interpreter's registers.
-///
-/// In a *guarded* machine, accesses to slots and elements take part in transactions: see
-/// [`squall_runtime::tiers::access`].
-pub struct Machine<'t, const GUARDED: bool> {
+/// The kinds of machine, as bits.
+pub mod mode {
+    /// It runs until the strand stops, with bare accesses.
+    pub const PLAIN: u8 = 0;
+    /// Accesses to slots and elements take part in transactions: see [`squall_runtime::tiers::access`].
+    pub const GUARDED: u8 = 1;
+    /// It counts calls and turns of loops, and leaves when it comes to a hot function.
+    pub const COLD: u8 = 2;
+    /// It runs one instruction.
+    pub const STEP: u8 = 4;
+}
+
+/// The interpreter's registers. The parameter has bits of [`mode`].
+pub struct Machine<'t, const MODE: u8> {
     pub(crate) pc: *const AtomicU32,
     pub(crate) frame: *mut Word,
     pub(crate) function: *const Function,
@@ -66,7 +76,7 @@ pub fn abc_signed(word: u32) -> isize {
     (word as i32 >> 8) as isize
 }
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     /// Word `index` of the instruction at `pc`.
     #[inline(always)]
     pub fn word(&self, index: usize) -> u32 {
@@ -136,7 +146,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// The object has the place.
     #[inline(always)]
     pub unsafe fn load(&mut self, object: Object, place: impl Place) -> Option<Word> {
-        if !GUARDED {
+        if !Self::GUARDED {
             // SAFETY: as the caller promises.
             return Some(unsafe { place.load(object) });
         }
@@ -161,7 +171,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
     /// The object has the place.
     #[inline(always)]
     pub unsafe fn store(&mut self, object: Object, place: impl Place, value: Word) -> bool {
-        if !GUARDED {
+        if !Self::GUARDED {
             // SAFETY: as the caller promises.
             unsafe { place.store(self.thread, object, value) };
             return true;
@@ -177,6 +187,33 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
         }
         self.reload();
         false
+    }
+
+    pub(crate) const GUARDED: bool = MODE & mode::GUARDED != 0;
+    pub(crate) const COLD: bool = MODE & mode::COLD != 0;
+    pub(crate) const STEP: bool = MODE & mode::STEP != 0;
+
+    /// Counts a call of the running function, or a turn of a loop in it. If the function is hot, leaves the
+    /// interpreter here.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, by: i32) {
+        if Self::COLD && self.function().native.count(by) {
+            self.leave_hot();
+        }
+    }
+
+    /// Leaves the interpreter here if a call that returned through this site returned to compiled code.
+    #[inline(always)]
+    pub(crate) fn returned_through(&mut self, site: &'static Site) {
+        if Self::COLD && site.is_compiled() {
+            self.leave_hot();
+        }
+    }
+
+    /// Leaves the interpreter; the strand goes on at this place in another tier.
+    #[inline(always)]
+    fn leave_hot(&mut self) {
+        self.slowly(calls::leave_hot);
     }
 
     /// Calls a slow path with the registers saved, and continues at the place that it leaves in the state.

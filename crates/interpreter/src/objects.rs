@@ -16,7 +16,7 @@ use squall_runtime::tiers::values;
 
 use crate::machine::{Machine, a, b, c};
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn make_closure(&mut self, word: u32) {
         let function = self.function().module.function(FunctionId(self.word(1)));

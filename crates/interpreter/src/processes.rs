@@ -13,7 +13,7 @@ use squall_runtime::tiers::processes::{self, choice, faults, forks};
 
 use crate::machine::{Machine, a, b, bc, c};
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     /// The site of the instruction with this link word.
     #[inline(always)]
     fn linked_site(&self, word: usize) -> &'static Site {

@@ -40,7 +40,7 @@ pub enum Comparison {
     LessOrEqual,
 }
 
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     /// `destination := left operation right`; unary ones read `left` only.
     #[inline(always)]
     pub(crate) fn typed(&mut self, word: u32, operation: Operation) {
@@ -168,7 +168,7 @@ impl<const GUARDED: bool> Machine<'_, GUARDED> {
 }
 
 /// The forms for one type: see [`squall_bytecode::codes::typed_forms`].
-impl<const GUARDED: bool> Machine<'_, GUARDED> {
+impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn whole(&mut self, word: u32, operate: impl Fn(u64, u64) -> u64) {
         self.set_raw(a(word), operate(self.raw(b(word)), self.raw(c(word))));

@@ -24,27 +24,28 @@
 
 /// The interface that a tier implements.
 pub mod tier {
-    pub use crate::state::tier::Tier;
+    pub use crate::state::tier::{Interpreter, Tier};
 }
 
 /// A native thread, and where its strand stands.
 pub mod thread {
-    pub use crate::state::thread::{State, Stop, Thread, Window, allocated};
+    pub use crate::state::thread::{NativeStack, State, Stop, Thread, Window, allocated};
 }
 
 /// The words around frames.
 pub mod stack {
-    pub use crate::state::stack::CHUNK_RESULT;
+    pub use crate::state::stack::{CHUNK_RESULT, boundary_site};
 }
 
 /// Linked functions, their sites and constants.
 pub mod function {
-    pub use crate::model::function::{Constant, Function, Site};
+    pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site};
+    pub use crate::model::native_code::{CALL, NativeCode, TURN, compile_after};
 }
 
 /// What a lookup finds, and the entries of inline caches.
 pub mod lookup {
-    pub use crate::model::lookup::{Action, CacheEntry};
+    pub use crate::model::lookup::{Action, CacheEntry, Simple};
 }
 
 /// Primitives, and the shapes that a tier may do itself.
@@ -75,22 +76,22 @@ pub mod links {
 /// Layouts and classes that the VM knows.
 pub mod known {
     pub use crate::model::known::{
-        ARRAY, BOXED_DOUBLE, BUCKET, FAR_REFERENCE, KnownClass, LARGE_INTEGER, VALUE_ARRAY,
-        layout_of,
+        ARRAY, BLOCK, BOXED_DOUBLE, BUCKET, CONTEXT, FALSE, FAR_REFERENCE, HOME, IMMEDIATE_DOUBLE,
+        KnownClass, LARGE_INTEGER, NIL, SMALL_INTEGER, TRUE, VALUE_ARRAY, layout_of,
     };
 }
 
 /// Sends, calls, returns, failures.
 pub mod calls {
     pub use crate::execution::calls::{
-        class_on_path, complete_here, enter, escape, fail_here, finish, jump_here, look_up,
-        perform, primitive_of, run_primitive,
+        class_on_path, complete_here, enter, escape, fail_here, finish, jump_here, leave_hot,
+        look_up, perform, primitive_of, run_primitive,
     };
 }
 
 /// Exceptions, returns from closures, `ensure:` blocks.
 pub mod unwind {
-    pub use crate::execution::unwind::{ensure_ended, resume, return_from_home};
+    pub use crate::execution::unwind::{ensure_ended, resume, return_from_home, return_value};
 }
 
 /// Eventual sends.
@@ -113,12 +114,17 @@ pub mod block {
 
 /// Class objects and instances.
 pub mod classes {
-    pub use crate::objects::classes::{captures, enclosing, instantiate, make_class};
+    pub use crate::objects::classes::{ENCLOSING, captures, enclosing, instantiate, make_class};
 }
 
 /// Boxed numbers.
 pub mod number {
     pub use crate::objects::number::{make_big, make_double};
+}
+
+/// Operators on immediate numbers.
+pub mod operators {
+    pub use crate::objects::operators::*;
 }
 
 /// Strings and symbols.

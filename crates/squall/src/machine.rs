@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
+use squall_jit::Mixed;
 use squall_runtime::concurrency::embedding::calls;
 use squall_runtime::concurrency::promises;
 use squall_runtime::concurrency::sandbox;
@@ -20,10 +21,11 @@ use squall_runtime::model::module::LoadedModule;
 use squall_runtime::objects::string;
 use squall_runtime::state::thread::Thread;
 use squall_runtime::state::vm::Vm;
+use squall_runtime::tiers::tier::Tier;
 
 use crate::compiler::RunnableModule;
 use crate::host::{Embedding, EmbeddingRef};
-use crate::options::Options;
+use crate::options::{Jit, Options};
 use crate::surroundings::Surroundings;
 use squall_runtime::library::layers::make_vm;
 
@@ -80,6 +82,25 @@ pub enum Reply<T> {
 
 pub use squall_runtime::concurrency::stalls::DEADLOCK;
 
+/// The heat at which functions are compiled: 40 calls, or 100 turns of a loop.
+const HEAT: u32 = 200;
+
+/// The tier of a machine with these options.
+fn tier(options: &Options) -> &'static dyn Tier {
+    // The interpreter reports sends.
+    if options.jit == Jit::Off || options.tracing.sends {
+        return &Interpreter;
+    }
+    if let Some(seed) = options.jit_chaos {
+        squall_jit::chaos::begin(seed);
+    }
+    let heat = if options.jit_eager { 0 } else { HEAT };
+    match Mixed::start(&Interpreter, heat) {
+        Some(mixed) => Box::leak(Box::new(mixed)),
+        None => &Interpreter,
+    }
+}
+
 impl Machine {
     /// Starts the machine of this process. *GC point.*
     pub fn start(
@@ -95,7 +116,8 @@ impl Machine {
             prepared: Default::default(),
         }));
         let budgets = options.budgets;
-        let vm = make_vm(options.for_runtime(), Box::new(EmbeddingRef(embedding)), &Interpreter)?;
+        let tier = tier(&options);
+        let vm = make_vm(options.for_runtime(), Box::new(EmbeddingRef(embedding)), tier)?;
         let mut thread = Thread::attach(vm);
         bootstrap::boot(&mut thread)?;
         if !budgets.is_unlimited() {

@@ -35,8 +35,24 @@ pub struct Options {
     pub tracing: Tracing,
     /// The budgets of the whole program, which ends when it exceeds one.
     pub budgets: Budgets,
+    /// The tiers that run code.
+    pub jit: Jit,
+    /// Whether functions are compiled when they run first, to find mistakes of the compiler.
+    pub jit_eager: bool,
+    /// The seed of the chaos in machine code, to find mistakes of the compiler.
+    pub jit_chaos: Option<u64>,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
+}
+
+/// The tiers that run code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Jit {
+    /// The interpreter alone: no page of the process's memory for code is made.
+    Off,
+    /// The interpreter, and machine code for functions that are hot.
+    #[default]
+    Base,
 }
 
 /// Deep recursion is the program's choice until it threatens the machine.
@@ -56,6 +72,9 @@ impl Default for Options {
             module_path: Vec::new(),
             tracing: Tracing::default(),
             budgets: Budgets::default(),
+            jit: Jit::default(),
+            jit_eager: false,
+            jit_chaos: None,
             linked_libraries: Vec::new(),
         }
     }

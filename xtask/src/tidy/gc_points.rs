@@ -54,7 +54,7 @@ use program::{FunctionId, Program};
 use summaries::Summary;
 
 /// The crates that know objects; the rule checks their functions.
-const CRATES: &[&str] = &["heap", "interpreter", "runtime", "squall"];
+const CRATES: &[&str] = &["heap", "interpreter", "jit", "runtime", "squall"];
 
 /// Crates that know no objects. The others use their types and functions, so their signatures are read, but not the
 /// bodies of their functions.

@@ -178,6 +178,22 @@ impl Object {
 }
 
 impl Mutator {
+    /// The address of the table of unlogged bits: machine code tests the bit `address / 8 % 8` of the byte
+    /// `address / 64`, and calls [`Mutator::slot_written`] or [`Mutator::element_was_written`] if it is set.
+    pub fn unlogged_bits(&self) -> usize {
+        self.unlogged_bits as usize
+    }
+
+    /// The barrier after a store into a slot by machine code.
+    pub fn slot_written(&mut self, object: Object, value: Word) {
+        self.object_written(object, value);
+    }
+
+    /// The barrier after a store into an element by machine code.
+    pub fn element_was_written(&mut self, array: Object, index: usize, value: Word) {
+        self.element_written(array, index, value);
+    }
+
     /// The barrier after a store of `value` into any slot of `object`.
     #[inline(always)]
     fn object_written(&mut self, object: Object, value: Word) {

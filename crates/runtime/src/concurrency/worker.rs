@@ -254,14 +254,14 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
     let strand = thread.leave_strand();
-    // The tier itself continues with a strand that was switched.
-    if matches!(stop, Stop::Parked | Stop::Switched) {
+    // The tier itself goes on with a strand that was switched, or that came to hot code.
+    if matches!(stop, Stop::Parked | Stop::Switched | Stop::Hot) {
         return;
     }
     // SAFETY: the strand has stopped here, and was not parked.
     let strand = unsafe { Claimed::new(strand) };
     match stop {
-        Stop::Parked | Stop::Switched => unreachable!("see above"),
+        Stop::Parked | Stop::Switched | Stop::Hot => unreachable!("see above"),
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand.strand());

@@ -200,6 +200,13 @@ pub(crate) fn preempt(thread: &mut Thread) {
     stop(thread, Stop::Preempted);
 }
 
+/// Makes the tier leave the strand to another one, which goes on at the saved state.
+#[cold]
+pub fn leave_hot(thread: &mut Thread) {
+    thread.resumption = thread.state;
+    stop(thread, Stop::Hot);
+}
+
 /// Makes the tier stop.
 pub fn stop(thread: &mut Thread, reason: Stop) {
     thread.stop = reason;

@@ -306,7 +306,7 @@ fn arrive(
 ) -> Outcome {
     let Some(index) = handler else {
         leave(thread, activation);
-        return_from(thread, activation, value);
+        return_from(thread, activation.frame, value);
         return Outcome::Resume;
     };
     let region = &activation.function.bytecode().regions[index];
@@ -317,16 +317,22 @@ fn arrive(
     Outcome::Resume
 }
 
-/// Does the work of a return instruction in this activation.
-fn return_from(thread: &mut Thread, activation: Activation, value: Word) {
-    thread.stack().cut_to(activation.frame);
+/// Does the work of a return instruction in the activation in the state.
+pub fn return_value(thread: &mut Thread, value: Word) {
+    let frame = thread.activation().frame;
+    return_from(thread, frame, value);
+}
+
+/// Does the work of a return instruction in the activation with this frame.
+fn return_from(thread: &mut Thread, frame: *mut Word, value: Word) {
+    thread.stack().cut_to(frame);
     thread.reset_limit();
     thread.window = Window::NONE;
     // SAFETY: below every active frame is the site of its call, whose window and destination lead
     // into the caller's frame or, for the special sites, the chunk's header.
     unsafe {
-        let site = &*activation.frame.sub(1).cast::<*const Site>().read();
-        let frame = activation.frame.sub(usize::from(site.window));
+        let site = &*frame.sub(1).cast::<*const Site>().read();
+        let frame = frame.sub(usize::from(site.window));
         frame.add(usize::from(site.destination)).write(value);
         thread.state = State { pc: site.return_pc, frame, function: site.function };
     }

@@ -6,13 +6,14 @@
 //!
 //! - code words: one word at a time, from an instruction to a specialised form of the same
 //!   instruction; every form is correct at any time, so relaxed atomic accesses suffice;
+//! - machine code: see [`NativeCode`];
 //! - inline caches: each is one word that points at an immutable entry, or packs a layout with a
 //!   slot; readers see the old one or the new one, never half of each;
 //! - constants: words that the collector updates while all mutators stand.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
@@ -27,6 +28,7 @@ use squall_heap::{LayoutId, RootAddress, Word};
 
 use crate::model::lookup::CacheEntry;
 use crate::model::module::LoadedModule;
+use crate::model::native_code::NativeCode;
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::model::types::Type;
@@ -59,6 +61,8 @@ pub struct Function {
     pub shortcut: Option<Shortcut>,
     /// Branches of forks, and rendezvous.
     pub scopes: Scopes,
+    /// How often the function runs, and its machine code.
+    pub native: NativeCode,
     pub(crate) frame_maps: OnceLock<FrameMaps>,
     /// Sites of instructions that have none but failed: the calls that report it return there.
     pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
@@ -137,6 +141,12 @@ impl Function {
     pub fn answers_receiver(&self) -> bool {
         let first = self.bytecode().code.first().copied().unwrap_or(0);
         Opcode::of_word(first) == Some(Opcode::Return) && first >> 8 & 0xFF == 0
+    }
+
+    /// Records that the function has machine code.
+    pub fn set_compiled(&'static self, code: *const (), entry: *const ()) {
+        self.native.install(code, entry);
+        self.sites.iter().for_each(|site| site.is_compiled.store(true, Ordering::Relaxed));
     }
 
     /// The site for a call that reports the failure of an instruction.
@@ -220,6 +230,8 @@ pub struct Site {
     pub destination: u16,
     /// Words of the window that the caller fills, with the receiver.
     pub arguments: u8,
+    /// Whether the function that contains the site has machine code, to which a call that returns here returns.
+    is_compiled: AtomicBool,
 }
 
 // SAFETY: the pointers lead to immortal memory; the changing fields are atomics, see the file's head.
@@ -230,6 +242,11 @@ unsafe impl Send for Site {}
 const _: () = assert!(size_of::<Site>() == 64);
 
 impl Site {
+    /// Where the cell of the list of entries is, in bytes.
+    pub const ENTRIES: usize = std::mem::offset_of!(Site, entries);
+    /// Where the most recent entry's cell is, in bytes.
+    pub const CACHE: usize = std::mem::offset_of!(Site, cache);
+
     /// A site without caches whose function is not known yet.
     pub(crate) fn new() -> Site {
         let empty = CacheEntry::empty() as *const CacheEntry as *mut CacheEntry;
@@ -244,7 +261,14 @@ impl Site {
             window: 0,
             destination: 0,
             arguments: 0,
+            is_compiled: AtomicBool::new(false),
         }
+    }
+
+    /// Whether a call that returns here returns to machine code.
+    #[inline(always)]
+    pub fn is_compiled(&self) -> bool {
+        self.is_compiled.load(Ordering::Relaxed)
     }
 
     /// The site's index in its function's table.
@@ -314,6 +338,7 @@ pub const MOST_ENTRIES: usize = 8;
 /// The entries of a site with several kinds of receivers. A list never changes; a longer one takes
 /// its place.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct Entries {
     /// The layouts in one place, to be compared at one go; [`LayoutId::NONE`] where there is no entry.
     layouts: [LayoutId; MOST_ENTRIES],
@@ -322,6 +347,9 @@ pub struct Entries {
 }
 
 impl Entries {
+    /// Where the entries are, in bytes. The layouts are at the beginning.
+    pub const ENTRIES: usize = std::mem::offset_of!(Entries, entries);
+
     fn of(first: &'static CacheEntry) -> Entries {
         let mut entries = Entries {
             layouts: [LayoutId::NONE; MOST_ENTRIES],

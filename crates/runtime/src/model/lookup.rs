@@ -27,15 +27,68 @@ use crate::model::behavior::{Behavior, Member, MemberKind, SlotContent};
 use crate::model::function::{Function, Shortcut};
 use crate::model::known::KnownClass;
 use crate::model::module::{Definition, LoadedModule};
-use crate::model::primitive::Primitive;
+use crate::model::primitive::{Primitive, Shape};
 use crate::model::symbols::Symbol;
 
 /// The action of a site for receivers of one layout.
+#[repr(C)]
 pub struct CacheEntry {
     /// The receivers' layout.
     pub layout: LayoutId,
+    /// The simple actions once more, as machine code reads them.
+    pub simple: Simple,
+    /// The operand of a simple action: the address of a function, the index of a slot, a word.
+    pub operand: u64,
     /// The action.
     pub action: Action,
+}
+
+/// What machine code does itself after a lookup.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Simple {
+    /// Something else.
+    None,
+    /// [`Action::Method`].
+    Method,
+    /// [`Action::LoadSlot`], and [`Action::LoadConstantSlot`].
+    LoadSlot,
+    /// [`Action::Answer`].
+    Answer,
+    /// [`Action::AnswerReceiver`].
+    AnswerReceiver,
+    /// A primitive that evaluates the receiver, which is a closure.
+    Evaluate,
+    /// [`Action::LoadClass`], if the slot has its class object already; its operand is the index.
+    LoadClass,
+}
+
+impl Action {
+    /// The action as machine code reads it.
+    const fn simple(&self) -> Simple {
+        match self {
+            Action::Method(_) => Simple::Method,
+            Action::LoadSlot(_) | Action::LoadConstantSlot(_) => Simple::LoadSlot,
+            Action::Answer(_) => Simple::Answer,
+            Action::AnswerReceiver => Simple::AnswerReceiver,
+            Action::LoadClass(..) => Simple::LoadClass,
+            Action::Primitive(primitive) if matches!(primitive.shape, Shape::Evaluate) => {
+                Simple::Evaluate
+            }
+            _ => Simple::None,
+        }
+    }
+
+    fn operand(&self) -> u64 {
+        match *self {
+            Action::Method(function) => std::ptr::from_ref(function) as u64,
+            Action::LoadSlot(index)
+            | Action::LoadConstantSlot(index)
+            | Action::LoadClass(index, _) => u64::from(index),
+            Action::Answer(word) => word.bits(),
+            _ => 0,
+        }
+    }
 }
 
 /// The action of a site, given the receiver's layout.
@@ -83,8 +136,17 @@ pub struct ClassPath {
 impl CacheEntry {
     /// The entry of a site that was not used yet: no object has its layout.
     pub fn empty() -> &'static CacheEntry {
-        static EMPTY: CacheEntry = CacheEntry { layout: LayoutId::NONE, action: Action::Missing };
+        static EMPTY: CacheEntry = CacheEntry {
+            layout: LayoutId::NONE,
+            simple: Simple::None,
+            operand: 0,
+            action: Action::Missing,
+        };
         &EMPTY
+    }
+
+    fn new(layout: LayoutId, action: Action) -> CacheEntry {
+        CacheEntry { layout, simple: action.simple(), operand: action.operand(), action }
     }
 }
 
@@ -166,8 +228,7 @@ impl LookupTable {
             return entry;
         }
         // Resolving may link functions; doing it outside the lock keeps the lock a leaf.
-        let entry: &'static CacheEntry =
-            Box::leak(Box::new(CacheEntry { layout, action: resolve() }));
+        let entry: &'static CacheEntry = Box::leak(Box::new(CacheEntry::new(layout, resolve())));
         self.entries.write().entry(key).or_insert(entry)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | loaded code | [`module`], [`modules`], [`text`], [`function`], [`linking`], [`links`], [`specialise`], [`types`] |
+//! | loaded code | [`module`], [`modules`], [`text`], [`function`], [`native_code`], [`linking`], [`links`], [`specialise`], [`types`] |
 //! | classes and messages | [`known`], [`behavior`], [`behaviors`], [`lookup`], [`symbols`] |
 //! | primitives as their callers see them | [`primitive`], [`outcome`] |
 //! | the world outside | [`host`], [`permissions`] |
@@ -21,6 +21,7 @@ pub mod links;
 pub mod lookup;
 pub mod module;
 pub mod modules;
+pub mod native_code;
 pub mod outcome;
 pub mod permissions;
 pub mod primitive;

@@ -29,6 +29,7 @@ use crate::model::behavior::Behavior;
 use crate::model::function::{Constant, Function, Shortcut, Site};
 use crate::model::known::KnownClass;
 use crate::model::links;
+use crate::model::native_code::NativeCode;
 use crate::model::primitive::FindPrimitive;
 use crate::model::specialise::specialise;
 use crate::model::symbols::{Symbol, SymbolTable};
@@ -347,6 +348,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         index: id.0,
         shortcut,
         scopes,
+        native: NativeCode::default(),
         frame_maps: OnceLock::new(),
         fault_sites: Mutex::default(),
     })

@@ -22,7 +22,7 @@ const BEHAVIOR: usize = 0;
 /// The slot with the superclass, or nil.
 const SUPERCLASS: usize = 1;
 /// The slot with the object around the class.
-const ENCLOSING: usize = 2;
+pub const ENCLOSING: usize = 2;
 /// The slot with the array of applied mixins' class objects, or nil.
 const MIXINS: usize = 3;
 /// The slot with the captured variables of an object literal's class, or nil.

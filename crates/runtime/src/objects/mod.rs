@@ -11,5 +11,6 @@ pub mod block;
 pub mod classes;
 pub mod far_reference;
 pub mod number;
+pub mod operators;
 pub mod string;
 pub mod typed;

@@ -31,6 +31,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use squall_bytecode::codes::internal::{HALT, LEAVE_CHUNK};
+use squall_bytecode::instructions::Opcode;
 use squall_heap::Word;
 
 use crate::model::function::{Function, Site};
@@ -373,6 +374,12 @@ pub struct Activation {
 }
 
 impl Activation {
+    /// The length of the instruction in progress, in code words.
+    pub fn instruction_words(self) -> usize {
+        let word = self.function.bytecode().code.get(self.pc).copied();
+        word.and_then(Opcode::of_word).map_or(1, |opcode| opcode.info().words())
+    }
+
     /// A register.
     ///
     /// # Safety

@@ -35,6 +35,7 @@ use crate::state::vm::Vm;
 
 /// The registers of a tier, saved.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct State {
     /// The instruction in progress, or for a resumption the next one.
     pub pc: *const AtomicU32,
@@ -199,8 +200,19 @@ pub enum Stop {
     Killed,
     /// It continues at [`Thread::resumption`], with guarded accesses.
     Switched,
+    /// It continues at [`Thread::resumption`], in a function that is to be compiled or has machine code.
+    Hot,
     /// An unwinding has left all the code that C has called, and continues where C was called.
     Crossed,
+}
+
+/// The native stack, as machine code uses it.
+#[derive(Clone, Copy, Default)]
+pub struct NativeStack {
+    /// The address at which the innermost run of machine code began.
+    pub base: usize,
+    /// The address below which machine code does not call deeper; 0 as long as nothing has set it.
+    pub floor: usize,
 }
 
 /// A native thread that runs guest code.
@@ -246,8 +258,10 @@ pub struct Thread {
     pub spare_transaction: Option<Box<Transaction>>,
     /// The counts of transactions on this thread.
     pub tally: Tally,
-    /// The place where a [switched](Stop::Switched) strand continues.
+    /// The place where a [switched](Stop::Switched) strand continues, and one that came to [hot](Stop::Hot) code.
     pub resumption: State,
+    /// The native stack, as machine code uses it.
+    pub native_stack: NativeStack,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
@@ -339,6 +353,7 @@ impl Thread {
                 spare_transaction: None,
                 tally: vm.transactions.statistics.tally(),
                 resumption: State::NONE,
+                native_stack: NativeStack::default(),
                 ticks: 0,
                 made: 0,
                 random: 0,

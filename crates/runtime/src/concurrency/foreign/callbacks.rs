@@ -385,7 +385,8 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             // Nothing else ends a strand inside a callback.
             Stop::Failed | Stop::Killed => return Err(Problem::Ended),
             _ if thread.vm.ended.code().is_some() => return Err(Problem::Ended),
-            Stop::Parked | Stop::Switched => {}
+            // The tier itself goes on with the last two.
+            Stop::Parked | Stop::Switched | Stop::Hot => {}
             Stop::Preempted if !others_wait(thread, strand) => {
                 (thread.yields, thread.gives_way) = (false, false);
                 strand.transaction.set(thread.transaction.take());

@@ -1,0 +1,59 @@
+//! The assembler of machine code, and the places of fields in the structures that machine code reads. All of the crate
+//! uses it.
+
+use dynasmrt::VecAssembler;
+use dynasmrt::x64::X64Relocation;
+use squall_runtime::tiers::function::{Entries, Function, NativeCode, Site};
+use squall_runtime::tiers::lookup::CacheEntry;
+use squall_runtime::tiers::thread::{NativeStack, State, Thread};
+
+/// The assembler of machine code.
+pub type Assembler = VecAssembler<X64Relocation>;
+
+/// Where fields are, in bytes.
+pub mod offset {
+    use super::*;
+    use std::mem::offset_of;
+
+    /// The limit of the frames in a thread.
+    pub const LIMIT: i32 = offset_of!(Thread, limit) as i32;
+    /// The base of the native stack in a thread.
+    pub const NATIVE_BASE: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, base)) as i32;
+    /// The saved frame in a thread.
+    pub const FRAME: i32 = (offset_of!(Thread, state) + offset_of!(State, frame)) as i32;
+    /// The entry in a function.
+    pub const ENTRY: i32 = (offset_of!(Function, native) + NativeCode::ENTRY) as i32;
+    /// The number of arguments in a function.
+    pub const ARGUMENTS: i32 = offset_of!(Function, arguments) as i32;
+    /// The cache in a site.
+    pub const CACHE: i32 = Site::CACHE as i32;
+    /// The list of entries in a site.
+    pub const SITE_ENTRIES: i32 = Site::ENTRIES as i32;
+    /// The entries in a list, after the layouts.
+    pub const LIST_ENTRIES: i32 = Entries::ENTRIES as i32;
+    /// The number of arguments in a site.
+    pub const SITE_ARGUMENTS: i32 = offset_of!(Site, arguments) as i32;
+    /// The layout in a cache entry.
+    pub const LAYOUT: i32 = offset_of!(CacheEntry, layout) as i32;
+    /// The kind of the action in a cache entry.
+    pub const SIMPLE: i32 = offset_of!(CacheEntry, simple) as i32;
+    /// The operand of the action in a cache entry.
+    pub const OPERAND: i32 = offset_of!(CacheEntry, operand) as i32;
+    /// The layout in an object, from its word.
+    pub const OBJECT_LAYOUT: i32 = squall_heap::LAYOUT_OFFSET as i32 - 1;
+    /// The class in an object, from its word.
+    pub const CLASS: i32 = squall_heap::CLASS_OFFSET as i32 - 1;
+    /// The length in an object, from its word.
+    pub const LENGTH: i32 = squall_heap::LENGTH_OFFSET as i32 - 1;
+
+    /// A slot in an object, from its word.
+    pub fn slot(index: usize) -> i32 {
+        squall_heap::FIRST_SLOT_OFFSET as i32 - 1 + 8 * index as i32
+    }
+
+    /// An element in an object, from its word.
+    pub fn element(index: usize) -> i32 {
+        squall_heap::FIRST_ELEMENT_OFFSET as i32 - 1 + 8 * index as i32
+    }
+}

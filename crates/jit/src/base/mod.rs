@@ -1,0 +1,347 @@
+//! The baseline compiler: one pass over a function's bytecode, which appends a template for each instruction. [`crate::compiler`]
+//! calls it for functions that have got hot.
+//!
+//! Registers live in the frame only, so the frame is complete before and after each instruction: every instruction is a
+//! place where the strand may stop, be looked at, and go on. What the interpreter has observed (the forms of sends,
+//! inline caches) decides what a template does inline; all else is a call of shared code or a step of the interpreter.
+//!
+//! | module | templates of |
+//! |---|---|
+//! | `values` | moves, constants, variables, closures |
+//! | `control` | jumps, branches, loops, returns |
+//! | `sends` | sends, calls, evaluations, accesses to slots |
+//! | `operators` | sends of operators on numbers and arrays |
+//! | `objects` | enclosing objects, initial slots |
+//! | `typed` | arithmetic and comparisons of typed registers |
+//!
+//! Rare ways leave a template forwards: they are assembled after all templates ([`Emitter::later`]), so that the usual
+//! way is a straight line.
+
+mod control;
+mod objects;
+mod operators;
+mod sends;
+mod typed;
+mod values;
+
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+use squall_bytecode::decode::{Instruction, instructions};
+use squall_bytecode::instructions::Field;
+use squall_bytecode::register_set::RegisterSet;
+use squall_heap::{LayoutId, Word};
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::known;
+
+use crate::assembler::{Assembler, offset};
+use crate::stubs::{Helper, Stubs};
+
+/// Machine code, and where its instructions are.
+pub struct Assembled {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// For each code word, the distance of its instruction's machine code from the beginning; 0 if none starts there.
+    pub places: Box<[u32]>,
+}
+
+/// The state of a compilation.
+pub struct Emitter<'a> {
+    ops: Assembler,
+    function: &'static Function,
+    stubs: &'a Stubs,
+    /// The table for the write barrier.
+    unlogged_bits: usize,
+    /// A label for each code word.
+    labels: Vec<DynamicLabel>,
+    /// The rare ways, in the order of their templates.
+    later: Vec<Later>,
+    /// Whether the next instruction was done by the last template, and is to be assembled for jumps to it only.
+    places: Box<[u32]>,
+}
+
+/// Code that comes after all templates.
+type Later = Box<dyn FnOnce(&mut Emitter<'_>)>;
+
+/// Compiles a function for this address.
+pub fn compile(
+    function: &'static Function,
+    stubs: &Stubs,
+    unlogged_bits: usize,
+    address: usize,
+) -> Assembled {
+    let mut ops = Assembler::new(address);
+    let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
+    let places = vec![0; function.code.len()].into();
+    let mut emitter =
+        Emitter { ops, function, stubs, unlogged_bits, labels, later: Vec::new(), places };
+    emitter.prologue();
+    let code = &function.bytecode().code;
+    for instruction in instructions(code) {
+        emitter.begin(instruction.pc);
+        emitter.template(&instruction);
+    }
+    emitter.trap();
+    while !emitter.later.is_empty() {
+        for later in std::mem::take(&mut emitter.later) {
+            later(&mut emitter);
+        }
+    }
+    let bytes = emitter.ops.finalize().unwrap_or_default();
+    Assembled { bytes, places: emitter.places }
+}
+
+impl Emitter<'_> {
+    /// Checks the limit of the stack, by which others make the thread poll, too.
+    fn prologue(&mut self) {
+        let extent = 8 * self.function.frame_words as i32;
+        dynasm!(self.ops
+            ; .arch x64
+            ; lea rax, [rdi + extent]
+            ; cmp rax, [r15 + offset::LIMIT]
+            ; ja extern self.stubs.slow_entry
+            ; push rbx
+            ; mov rbx, rdi
+        );
+    }
+
+    fn begin(&mut self, pc: usize) {
+        self.places[pc] = self.ops.offset().0 as u32;
+        let label = self.labels[pc];
+        dynasm!(self.ops ; .arch x64 ; =>label);
+    }
+
+    /// After the last instruction, which does not fall through.
+    fn trap(&mut self) {
+        dynasm!(self.ops ; .arch x64 ; ud2);
+    }
+
+    /// Assembles this after all templates.
+    fn later(&mut self, code: impl FnOnce(&mut Emitter<'_>) + 'static) {
+        self.later.push(Box::new(code));
+    }
+
+    fn label(&mut self) -> DynamicLabel {
+        self.ops.new_dynamic_label()
+    }
+
+    fn bind(&mut self, label: DynamicLabel) {
+        dynasm!(self.ops ; .arch x64 ; =>label);
+    }
+
+    fn jump(&mut self, label: DynamicLabel) {
+        dynasm!(self.ops ; .arch x64 ; jmp =>label);
+    }
+
+    fn template(&mut self, instruction: &Instruction) {
+        let done = self.value_template(instruction)
+            || self.control_template(instruction)
+            || self.send_template(instruction)
+            || self.object_template(instruction)
+            || self.typed_template(instruction);
+        if !done {
+            self.step(instruction);
+        }
+    }
+
+    /// The interpreter runs the instruction.
+    fn step(&mut self, instruction: &Instruction) {
+        let pc = self.code_word(instruction.pc);
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rsi, QWORD pc
+            ; mov rdx, QWORD std::ptr::from_ref(self.function) as i64
+            ; call extern self.stubs.of(Helper::Step)
+        );
+        // The step answers where to go on.
+        self.trap();
+    }
+
+    /// A step of the interpreter, after all templates.
+    fn otherwise_step(&mut self, instruction: &Instruction) -> DynamicLabel {
+        let (label, instruction) = (self.label(), *instruction);
+        self.later(move |emitter| {
+            emitter.bind(label);
+            emitter.step(&instruction);
+        });
+        label
+    }
+
+    /// The interpreter runs the instruction, which calls at a site.
+    fn step_call(&mut self, site: &'static Site) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rsi, QWORD std::ptr::from_ref(site) as i64
+            ; call extern self.stubs.of(Helper::StepCall)
+        );
+        self.store_result(usize::from(site.destination));
+    }
+
+    fn code_word(&self, pc: usize) -> i64 {
+        (&raw const self.function.code[pc]) as i64
+    }
+
+    /// The registers that are read after this instruction is reached; raw ones and words.
+    fn live_before(&self, pc: usize) -> RegisterSet {
+        let maps = self.function.frame_maps();
+        maps.before(pc) | maps.raw_before(pc)
+    }
+
+    /// Loads a register into `rax`.
+    fn load_rax(&mut self, register: usize) {
+        dynasm!(self.ops ; .arch x64 ; mov rax, [rbx + place(register)]);
+    }
+
+    /// Loads a register into `rcx`.
+    fn load_rcx(&mut self, register: usize) {
+        dynasm!(self.ops ; .arch x64 ; mov rcx, [rbx + place(register)]);
+    }
+
+    /// Stores `rax` into a register.
+    fn store_result(&mut self, register: usize) {
+        dynasm!(self.ops ; .arch x64 ; mov [rbx + place(register)], rax);
+    }
+
+    /// Copies a register by way of `rax`.
+    fn copy(&mut self, to: usize, from: usize) {
+        self.load_rax(from);
+        self.store_result(to);
+    }
+
+    /// Stores an immediate word into a register.
+    fn store_word(&mut self, register: usize, word: Word) {
+        self.store_bits(register, word.bits());
+    }
+
+    /// Stores bits into a register.
+    fn store_bits(&mut self, register: usize, bits: u64) {
+        match i32::try_from(bits as i64) {
+            Ok(bits) => {
+                dynasm!(self.ops ; .arch x64 ; mov QWORD [rbx + place(register)], bits);
+            }
+            Err(_) => {
+                dynasm!(self.ops ; .arch x64 ; mov rax, QWORD bits as i64);
+                self.store_result(register);
+            }
+        }
+    }
+
+    /// Jumps if the word in `rax` has another layout. Destroys `rcx`.
+    fn check_layout(&mut self, layout: LayoutId, other: DynamicLabel) {
+        if let Some(bits) = special_of(layout) {
+            dynasm!(self.ops ; .arch x64 ; cmp rax, bits ; jne =>other);
+            return;
+        }
+        match layout {
+            known::SMALL_INTEGER => dynasm!(self.ops ; .arch x64 ; test al, 7 ; jnz =>other),
+            known::IMMEDIATE_DOUBLE => dynasm!(self.ops
+                ; .arch x64
+                ; mov ecx, eax
+                ; and ecx, 7
+                ; cmp ecx, squall_heap::TAG_DOUBLE as i32
+                ; jne =>other
+            ),
+            _ => self.check_object(layout, other),
+        }
+    }
+
+    /// Jumps if the word in `rax` is no object with this layout. Destroys `rcx`.
+    fn check_object(&mut self, layout: LayoutId, other: DynamicLabel) {
+        self.check_pointer(other);
+        dynasm!(self.ops
+            ; .arch x64
+            ; cmp DWORD [rax + offset::OBJECT_LAYOUT], layout.bits() as i32
+            ; jne =>other
+        );
+    }
+
+    /// Jumps if the word in `rax` is no pointer. Destroys `rcx`.
+    fn check_pointer(&mut self, other: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; lea ecx, [rax - 1]
+            ; test cl, 7
+            ; jnz =>other
+        );
+    }
+
+    /// The barrier after a store of the word in `rcx` into a slot of the object whose word is in `rax`. Keeps both in
+    /// the usual case; the rare one destroys all but `rbx`.
+    fn slot_barrier(&mut self) {
+        let (logged, done) = (self.label(), self.label());
+        self.test_barrier(logged);
+        self.bind(done);
+        self.later(move |emitter| {
+            emitter.bind(logged);
+            dynasm!(emitter.ops
+                ; .arch x64
+                ; mov rdi, rax
+                ; mov rsi, rcx
+                ; call extern emitter.stubs.slot_written
+                ; jmp =>done
+            );
+        });
+    }
+
+    /// Jumps if the word in `rcx` is a pointer, and the object in `rax` old and not logged. Destroys `rdx`, `rsi`, `rdi`.
+    fn test_barrier(&mut self, logged: DynamicLabel) {
+        let done = self.label();
+        dynasm!(self.ops
+            ; .arch x64
+            ; lea edx, [rcx - 1]
+            ; test dl, 7
+            ; jnz =>done
+            ; mov rdx, rax
+            ; shr rdx, 6
+            ; mov rsi, QWORD self.unlogged_bits as i64
+            ; movzx esi, BYTE [rsi + rdx]
+            ; mov edx, eax
+            ; shr edx, 3
+            ; and edx, 7
+            ; bt esi, edx
+            ; jc =>logged
+            ; =>done
+        );
+    }
+
+    fn site(&self, index: usize) -> &'static Site {
+        &self.function.sites[index]
+    }
+}
+
+/// Where a register is in the frame.
+fn place(register: usize) -> i32 {
+    8 * register as i32
+}
+
+/// The bits of the only word with this layout, if there is only one.
+fn special_of(layout: LayoutId) -> Option<i32> {
+    let word = match layout {
+        known::NIL => Word::NIL,
+        known::TRUE => Word::TRUE,
+        known::FALSE => Word::FALSE,
+        _ => return None,
+    };
+    Some(word.bits() as i32)
+}
+
+/// The register in a field.
+fn register(instruction: &Instruction, field: Field) -> usize {
+    instruction.register(field).index()
+}
+
+/// The value of a field without a sign.
+fn field(instruction: &Instruction, field: Field) -> usize {
+    field.extract(instruction.words()) as usize
+}
+
+/// The target that is the operand in a field.
+fn target(instruction: &Instruction, field: Field) -> usize {
+    (instruction.pc as i64 + i64::from(field.extract_signed(instruction.words()))) as usize
+}
+
+/// Whether words with this layout are no pointers.
+fn is_immediate(layout: LayoutId) -> bool {
+    matches!(
+        layout,
+        known::SMALL_INTEGER | known::IMMEDIATE_DOUBLE | known::NIL | known::TRUE | known::FALSE
+    ) || layout == LayoutId::NONE
+}

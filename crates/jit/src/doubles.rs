@@ -1,0 +1,204 @@
+//! Shared code for operators on immediate doubles: the operands are in `rax` and `rcx`, and the answer in `rax` is the
+//! word of the result, or [`Word::UNSET`] if these operands are to be handled otherwise. The templates of operators call
+//! it when the operands are not both small integers.
+//!
+//! The encoding is that of `squall_heap`'s words: the bits rotated left by one, less the excess of the exponent.
+
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use squall_heap::{TAG_DOUBLE, Word};
+
+use crate::assembler::Assembler;
+
+/// See `squall_heap`'s words: the part of the exponent that an immediate double omits.
+const EXCESS: i64 = (896_u64 << 53) as i64;
+
+/// An operator of doubles with a double as result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `//`
+    Divide,
+}
+
+/// A comparison of doubles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+}
+
+impl Comparison {
+    /// All of them, in order.
+    pub const ALL: [Comparison; 6] = [
+        Comparison::Less,
+        Comparison::LessOrEqual,
+        Comparison::Greater,
+        Comparison::GreaterOrEqual,
+        Comparison::Equal,
+        Comparison::NotEqual,
+    ];
+}
+
+/// Assembles an operator for two doubles, or a double and a small integer.
+pub fn operator(ops: &mut Assembler, operator: Operator) {
+    load_operands(ops);
+    match operator {
+        Operator::Add => dynasm!(ops ; .arch x64 ; addsd xmm0, xmm1),
+        Operator::Subtract => dynasm!(ops ; .arch x64 ; subsd xmm0, xmm1),
+        Operator::Multiply => dynasm!(ops ; .arch x64 ; mulsd xmm0, xmm1),
+        // Dividing by zero is sent.
+        Operator::Divide => dynasm!(ops
+            ; .arch x64
+            ; xorpd xmm2, xmm2
+            ; ucomisd xmm1, xmm2
+            ; je >other
+            ; divsd xmm0, xmm1
+        ),
+    }
+    answer_double(ops);
+    load_integers(ops);
+}
+
+/// Loads the operands as doubles, and goes on at `compute`; goes to `other` if they are two small integers, or others.
+fn load_operands(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov r10, QWORD EXCESS
+        ; mov edx, eax
+        ; or edx, ecx
+        ; test dl, 7
+        ; jz >other
+        // The left operand.
+        ; mov edx, eax
+        ; and edx, 7
+        ; jz >left_integer
+        ; cmp edx, TAG_DOUBLE as i32
+        ; jne >other
+        ; shr rax, 3
+        ; cmp rax, 1
+        ; jbe >left_zero
+        ; add rax, r10
+        ; left_zero:
+        ; ror rax, 1
+        ; movq xmm0, rax
+        // The right operand.
+        ; right:
+        ; mov edx, ecx
+        ; and edx, 7
+        ; jz >right_integer
+        ; cmp edx, TAG_DOUBLE as i32
+        ; jne >other
+        ; shr rcx, 3
+        ; cmp rcx, 1
+        ; jbe >right_zero
+        ; add rcx, r10
+        ; right_zero:
+        ; ror rcx, 1
+        ; movq xmm1, rcx
+        ; compute:
+    );
+}
+
+/// The operands that are small integers.
+fn load_integers(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; left_integer:
+        ; sar rax, 3
+        ; cvtsi2sd xmm0, rax
+        ; jmp <right
+        ; right_integer:
+        ; sar rcx, 3
+        ; cvtsi2sd xmm1, rcx
+        ; jmp <compute
+    );
+}
+
+/// Answers the word of the double in `xmm0`.
+fn answer_double(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; movq rax, xmm0
+        ; rol rax, 1
+        ; cmp rax, 1
+        ; jbe >fits
+        ; sub rax, r10
+        ; cmp rax, 1
+        ; jbe >other
+        ; mov rdx, rax
+        ; shr rdx, 61
+        ; jnz >other
+        ; fits:
+        ; lea rax, [rax * 8 + TAG_DOUBLE as i32]
+        ; ret
+        ; other:
+        ; mov eax, Word::UNSET.bits() as i32
+        ; ret
+    );
+}
+
+/// Assembles a comparison of two doubles.
+pub fn comparison(ops: &mut Assembler, comparison: Comparison) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov r10, QWORD EXCESS
+        ; mov edx, eax
+        ; and edx, 7
+        ; cmp edx, TAG_DOUBLE as i32
+        ; jne >other
+        ; mov edx, ecx
+        ; and edx, 7
+        ; cmp edx, TAG_DOUBLE as i32
+        ; jne >other
+        ; shr rax, 3
+        ; cmp rax, 1
+        ; jbe >left_zero
+        ; add rax, r10
+        ; left_zero:
+        ; ror rax, 1
+        ; movq xmm0, rax
+        ; shr rcx, 3
+        ; cmp rcx, 1
+        ; jbe >right_zero
+        ; add rcx, r10
+        ; right_zero:
+        ; ror rcx, 1
+        ; movq xmm1, rcx
+        ; xor edx, edx
+        ; ucomisd xmm0, xmm1
+    );
+    // An immediate double is not NaN, so the flags order them as numbers.
+    match comparison {
+        Comparison::Less => dynasm!(ops ; .arch x64 ; setb dl),
+        Comparison::LessOrEqual => dynasm!(ops ; .arch x64 ; setbe dl),
+        Comparison::Greater => dynasm!(ops ; .arch x64 ; seta dl),
+        Comparison::GreaterOrEqual => dynasm!(ops ; .arch x64 ; setae dl),
+        Comparison::Equal => dynasm!(ops ; .arch x64 ; sete dl),
+        Comparison::NotEqual => dynasm!(ops ; .arch x64 ; setne dl),
+    }
+    // True comes after false in the table of specials.
+    const _: () = assert!(Word::TRUE.bits() == Word::FALSE.bits() + 8);
+    dynasm!(ops
+        ; .arch x64
+        ; lea rax, [rdx * 8 + Word::FALSE.bits() as i32]
+        ; ret
+        ; other:
+        ; mov eax, Word::UNSET.bits() as i32
+        ; ret
+    );
+}

@@ -1,0 +1,487 @@
+//! Helpers: what machine code leaves to Rust. The stubs call them, and do what they answer.
+//!
+//! Each gets the thread and the frame of the running activation. One that may reach a GC point, call or fail saves the
+//! state first, as the contract of tiers asks, and then compares where the strand is with where it would be if nothing
+//! special had happened.
+//!
+//! # Safety
+//!
+//! Machine code calls these functions, for the activation that runs on the thread: the frame is its frame, complete; pc
+//! and function are where it stands; a site is the one of the instruction, whose window is filled; and registers are the
+//! operands of the instruction, which the verifier has checked. Between the thread's reference and the frame's words
+//! there is no aliasing: the frame is no part of the thread.
+
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+
+use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
+use squall_runtime::tiers::block;
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::classes;
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::outcome::Failure;
+use squall_runtime::tiers::polls;
+use squall_runtime::tiers::thread::{State, Stop, Thread, Window, allocated};
+use squall_runtime::tiers::tier::Interpreter;
+use squall_runtime::tiers::values;
+
+use crate::chaos;
+use crate::code::Code;
+use crate::compiler;
+use crate::stubs::{Helpers, Next};
+
+/// The interpreter that runs single instructions.
+static INTERPRETER: OnceLock<&'static dyn Interpreter> = OnceLock::new();
+
+/// Sets the interpreter, once, before machine code runs.
+pub fn set_interpreter(interpreter: &'static dyn Interpreter) {
+    _ = INTERPRETER.set(interpreter);
+}
+
+/// The table of all helpers.
+pub fn table() -> Helpers {
+    Helpers {
+        helpers: [
+            send as *const () as usize,
+            primitive as *const () as usize,
+            step as *const () as usize,
+            step_call as *const () as usize,
+            poll as *const () as usize,
+            make_closure as *const () as usize,
+            make_context as *const () as usize,
+            make_home as *const () as usize,
+            make_array as *const () as usize,
+            instantiate as *const () as usize,
+            check_value as *const () as usize,
+        ],
+        cold_entry: cold_entry as *const () as usize,
+        slow_entry: slow_entry as *const () as usize,
+        leave_chunk: leave_chunk as *const () as usize,
+        slot_written: slot_written as *const () as usize,
+        element_written: element_written as *const () as usize,
+        immediate_layouts: immediate_layouts() as usize,
+    }
+}
+
+const LEAVE: Next = Next { kind: Next::LEAVE, operand: 0 };
+
+/// The layouts of immediate words, by their lowest five bits: three of the tag, and two that tell nil from the booleans.
+fn immediate_layouts() -> *const u32 {
+    static LAYOUTS: OnceLock<[u32; 32]> = OnceLock::new();
+    let layout = |bits: usize| match bits as u64 & TAG_MASK {
+        // There is no object at such an address.
+        TAG_POINTER => LayoutId::NONE.bits(),
+        // SAFETY: the bits are not those of a pointer.
+        _ => known::layout_of(unsafe { Word::from_bits(bits as u64) }).bits(),
+    };
+    LAYOUTS.get_or_init(|| std::array::from_fn(layout)).as_ptr()
+}
+
+/// Saves the state at an instruction of an activation.
+fn stand(thread: &mut Thread, frame: *mut Word, function: *const Function, pc: *const AtomicU32) {
+    thread.state = State { pc, frame, function };
+}
+
+/// Saves the state in the call of a site.
+fn stand_at(thread: &mut Thread, frame: *mut Word, site: &'static Site) {
+    let function = site.function();
+    stand(thread, frame, function, &raw const function.code[site.pc as usize]);
+}
+
+/// What machine code does next, given where the strand is after a call at this site in this frame.
+fn after_call(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
+    let state = thread.state;
+    if thread.stop != Stop::Returned {
+        return LEAVE;
+    }
+    if chaos::strikes() {
+        return LEAVE;
+    }
+    if state.frame == frame {
+        if state.pc == site.return_pc {
+            // SAFETY: the site's destination is a register of its function, whose frame this is.
+            let value = unsafe { frame.add(usize::from(site.destination)).read() };
+            return Next { kind: Next::DONE, operand: value.bits() };
+        }
+        return jump(state, site.function);
+    }
+    // SAFETY: the state has an activation other than the caller's, below whose frame stands a site.
+    let is_fresh = unsafe {
+        state.frame == frame.add(usize::from(site.window))
+            && std::ptr::eq(state.frame.sub(1).cast::<*const Site>().read(), site)
+    };
+    if is_fresh { call(state) } else { LEAVE }
+}
+
+/// Calls the activation in the state, which has just begun, if it has machine code.
+fn call(state: State) -> Next {
+    // SAFETY: the state has an activation, so its function is one, which is immortal.
+    let function: &'static Function = unsafe { &*state.function };
+    let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
+    match compiler::of_hot(function).filter(|_| is_start) {
+        Some(code) => Next { kind: Next::CALL, operand: code.body() as u64 },
+        None => LEAVE,
+    }
+}
+
+/// Goes on in the same activation, if the state is in it, at a place that machine code has.
+fn jump(state: State, function: *const Function) -> Next {
+    if !std::ptr::eq(state.function, function) {
+        return LEAVE;
+    }
+    if chaos::strikes() {
+        return LEAVE;
+    }
+    // SAFETY: functions are immortal.
+    let address = Code::of(unsafe { &*function }).and_then(|code| code.address(state));
+    match address {
+        Some(address) => Next { kind: Next::JUMP, operand: address as u64 },
+        None => LEAVE,
+    }
+}
+
+/// A call of a function that has no machine code. Answers its entry if it gets some now; otherwise the state is that of
+/// the callee, and the answer 0.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn cold_entry(
+    thread: &mut Thread,
+    frame: *mut Word,
+    function: &'static Function,
+) -> usize {
+    if let Some(code) = compiler::of_hot(function).filter(|_| !chaos::strikes()) {
+        return code.entry;
+    }
+    // SAFETY: machine code has put the call's site below the frame.
+    unsafe { enter(thread, frame, function) };
+    0
+}
+
+/// Makes the activation with this frame as the runtime does: with a poll, in another chunk if it has to be.
+///
+/// # Safety
+///
+/// Below the frame stands the site of the call; the arguments are in the frame.
+unsafe fn enter(thread: &mut Thread, frame: *mut Word, function: &'static Function) {
+    // SAFETY: the caller's promise; sites are immortal, and the caller's frame is a window's distance below.
+    let (site, caller, window) = unsafe {
+        let site: &'static Site = &*frame.sub(1).cast::<*const Site>().read();
+        let window = Window::new(frame, function.arguments as usize);
+        (site, frame.sub(usize::from(site.window)), window)
+    };
+    stand_at(thread, caller, site);
+    calls::enter(thread, site, function, window);
+}
+
+/// Where the slow entry of a function goes on.
+#[repr(C)]
+pub struct Begun {
+    /// The address of the function's body, or 0 to abandon the native stack.
+    address: usize,
+    /// The callee's frame, which may be in a new chunk.
+    frame: *mut Word,
+}
+
+/// The frame does not fit, or the thread is to poll.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn slow_entry(
+    thread: &mut Thread,
+    frame: *mut Word,
+    function: &'static Function,
+) -> Begun {
+    // SAFETY: as in `cold_entry`.
+    unsafe { enter(thread, frame, function) };
+    let state = thread.state;
+    let has_begun = thread.stop == Stop::Returned
+        && std::ptr::eq(state.function, function)
+        && std::ptr::eq(state.pc, function.code.as_ptr());
+    let is_full = (&raw const state).addr() < thread.native_stack.floor;
+    match Code::of(function).filter(|_| has_begun && !is_full && !chaos::strikes()) {
+        Some(code) => Begun { address: code.body(), frame: state.frame },
+        None => Begun { address: 0, frame },
+    }
+}
+
+/// The first activation of a chunk has returned to machine code.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn leave_chunk(thread: &mut Thread) {
+    thread.stack().pop();
+    thread.reset_limit();
+}
+
+/// A send whose window is complete.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn send(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
+    stand_at(thread, frame, site);
+    // SAFETY: the verifier has shown the window to be inside the frame, and machine code has filled it.
+    let window =
+        unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    let entry = calls::look_up(thread, site, window.get(0));
+    calls::perform(thread, site, entry.action, window);
+    after_call(thread, frame, site)
+}
+
+/// A `primitive` instruction.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn primitive(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+) -> Next {
+    stand_at(thread, frame, site);
+    // SAFETY: as in `send`.
+    let window =
+        unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    calls::run_primitive(thread, site, calls::primitive_of(site), window);
+    after_call(thread, frame, site)
+}
+
+/// Runs an instruction by the interpreter.
+fn interpret(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) {
+    stand(thread, frame, function, pc);
+    if let Some(interpreter) = INTERPRETER.get() {
+        interpreter.step(thread);
+    }
+}
+
+/// An instruction without a call.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn step(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) -> Next {
+    interpret(thread, frame, pc, function);
+    if thread.stop != Stop::Returned || thread.state.frame != frame {
+        return LEAVE;
+    }
+    jump(thread.state, function)
+}
+
+/// An instruction that calls at this site.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn step_call(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+) -> Next {
+    let function = site.function();
+    interpret(thread, frame, &raw const function.code[site.pc as usize], function);
+    after_call(thread, frame, site)
+}
+
+/// A poll before an instruction, at the turn of a loop.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn poll(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) -> Next {
+    stand(thread, frame, function, pc);
+    polls::poll(thread);
+    if thread.stop != Stop::Returned || thread.state.frame != frame {
+        return LEAVE;
+    }
+    jump(thread.state, function)
+}
+
+/// Writes what an instruction without a site has made, or fails.
+fn made(
+    thread: &mut Thread,
+    frame: *mut Word,
+    destination: usize,
+    result: Result<Word, Failure>,
+) -> Next {
+    match result {
+        Ok(value) if chaos::strikes() => {
+            let words = thread.activation().instruction_words();
+            calls::complete_here(thread, destination, words, Ok(value));
+            LEAVE
+        }
+        Ok(value) => {
+            // SAFETY: the destination is a register of the function whose frame this is.
+            unsafe { frame.add(destination).write(value) };
+            Next { kind: Next::DONE, operand: value.bits() }
+        }
+        Err(failure) => {
+            calls::fail_here(thread, failure);
+            LEAVE
+        }
+    }
+}
+
+/// `make_closure`, of the words from `first` on.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn make_closure(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    body: &'static Function,
+    fields: u64,
+) -> Next {
+    stand(thread, frame, function, pc);
+    let [destination, first, count] = [fields, fields >> 8, fields >> 16].map(|f| f as u8 as usize);
+    // SAFETY: the verifier has shown the range to be inside the frame and initialised.
+    let captured = unsafe { Window::new(frame.add(first), count) };
+    let closure = block::make_closure(thread, body, captured);
+    made(thread, frame, destination, closure)
+}
+
+/// `make_context`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn make_context(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    destination: usize,
+    size: usize,
+) -> Next {
+    stand(thread, frame, function, pc);
+    let context = block::make_context(thread, size);
+    made(thread, frame, destination, context)
+}
+
+/// `make_home`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn make_home(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    destination: usize,
+) -> Next {
+    stand(thread, frame, function, pc);
+    let home = block::make_home(thread, frame);
+    made(thread, frame, destination, home)
+}
+
+/// `make_array`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn make_array(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    destination: usize,
+    size: usize,
+) -> Next {
+    stand(thread, frame, function, pc);
+    let class = thread.vm.known_class(known::KnownClass::Array);
+    let array = allocated(thread.mutator.allocate_array(known::ARRAY, class, size, Word::NIL));
+    made(thread, frame, destination, array.map(Word::from))
+}
+
+/// `instantiate`, of the class in the register `class`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn instantiate(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    destination: usize,
+    class: usize,
+) -> Next {
+    stand(thread, frame, function, pc);
+    // SAFETY: the verifier has shown that it is a register with a word.
+    let class = unsafe { frame.add(class).read() };
+    let object = classes::instantiate(thread, class);
+    made(thread, frame, destination, object)
+}
+
+/// `check_value`, of the object in the register `object`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn check_value(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    object: usize,
+) -> Next {
+    // SAFETY: the verifier has shown that it is a register with a word.
+    let word = unsafe { frame.add(object).read() };
+    if !values::must_be_checked(thread.vm, word) {
+        return Next { kind: Next::DONE, operand: 0 };
+    }
+    stand(thread, frame, function, pc);
+    let checked = values::check(thread, word);
+    // The check moves nothing if it succeeds.
+    made(thread, frame, object, checked.map(|()| word))
+}
+
+/// The rest of the barrier after a store into a slot.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn slot_written(thread: &mut Thread, object: Word, value: Word) {
+    // SAFETY: machine code has stored into the object.
+    let object = unsafe { object.object_unchecked() };
+    thread.mutator.slot_written(object, value);
+}
+
+/// The rest of the barrier after a store into an element.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn element_written(
+    thread: &mut Thread,
+    array: Word,
+    index: usize,
+    value: Word,
+) {
+    // SAFETY: machine code has stored into the array.
+    let array = unsafe { array.object_unchecked() };
+    thread.mutator.element_was_written(array, index, value);
+}

@@ -1,0 +1,93 @@
+//! Memory for machine code: one file mapped twice, once to be written and once to be run. Compilers put code there.
+//!
+//! No page is ever both writable and executable (the two mappings have different addresses), and no code changes after it
+//! is published. Code is never moved, and stays until the process ends.
+//!
+//! Protocol: one thread writes at a time, under the lock; other threads get an address only after the code behind it is
+//! complete, through a cell with release and acquire.
+
+use std::io::Error;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use parking_lot::Mutex;
+
+/// The most bytes of code.
+const RESERVED: usize = 64 << 20;
+/// Code begins at multiples of this.
+const ALIGNMENT: usize = 16;
+
+/// The two mappings, and how much of them is used.
+pub struct CodeMemory {
+    writable: usize,
+    executable: usize,
+    used: Mutex<usize>,
+}
+
+impl CodeMemory {
+    /// Reserves the address space; pages are taken when they are used.
+    pub fn reserve() -> Result<CodeMemory, Error> {
+        let file = memory_file()?;
+        let writable = map(&file, libc::PROT_READ | libc::PROT_WRITE)?;
+        let executable = map(&file, libc::PROT_READ | libc::PROT_EXEC)?;
+        Ok(CodeMemory { writable, executable, used: Mutex::new(0) })
+    }
+
+    /// Publishes the code that `assemble` makes for the address it gets. Answers that address; `None` if the memory is
+    /// full.
+    pub fn publish(&self, assemble: impl FnOnce(usize) -> Vec<u8>) -> Option<usize> {
+        let mut used = self.used.lock();
+        let address = self.executable + *used;
+        let code = assemble(address);
+        let end = (*used + code.len()).next_multiple_of(ALIGNMENT);
+        if end > RESERVED {
+            return None;
+        }
+        // SAFETY: the range lies in the writable mapping, and nothing else refers to it: the lock is held, and code that
+        // was published lies below.
+        unsafe {
+            let place = (self.writable + *used) as *mut u8;
+            place.copy_from_nonoverlapping(code.as_ptr(), code.len());
+        }
+        *used = end;
+        Some(address)
+    }
+
+    /// The bytes in use.
+    pub fn used(&self) -> usize {
+        *self.used.lock()
+    }
+}
+
+/// A file without a name that is as long as the reservation.
+fn memory_file() -> Result<OwnedFd, Error> {
+    // SAFETY: the name is a C string; the call has no other requirements.
+    let descriptor = unsafe { libc::memfd_create(c"squall-code".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and nothing else has it.
+    let file = unsafe { OwnedFd::from_raw_fd(descriptor) };
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::ftruncate(file.as_raw_fd(), RESERVED as i64) } {
+        0 => Ok(file),
+        _ => Err(Error::last_os_error()),
+    }
+}
+
+fn map(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
+    // SAFETY: a new mapping at an address of the system's choice changes no memory that is in use.
+    let address = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            RESERVED,
+            protection,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    match address {
+        libc::MAP_FAILED => Err(Error::last_os_error()),
+        address => Ok(address as usize),
+    }
+}

@@ -1,0 +1,158 @@
+//! The tier that mixes machine code with the interpreter. Workers call it.
+//!
+//! It is a loop over states of the interpreter. Where the function has machine code, it enters that, until the innermost
+//! activation returns, or the native stack is abandoned; a return that leads to Rust is completed as the interpreter
+//! completes it. Elsewhere the interpreter runs, until it comes to hot code. So the activations of a strand may stand in
+//! machine code and in bytecode in any order, and each goes on by itself when its callee returns.
+
+use squall_bytecode::codes::internal::HALT;
+use squall_heap::Word;
+use squall_runtime::tiers::function::{Function, compile_after};
+use squall_runtime::tiers::thread::{State, Stop, Thread};
+use squall_runtime::tiers::tier::{Interpreter, Tier};
+use squall_runtime::tiers::unwind;
+
+use crate::code::Code;
+use crate::compiler::{self, Compiler};
+use crate::helpers;
+
+/// The least room on the native stack with which machine code calls on: more than all activations of one chunk of the
+/// VM stack take, and what Rust and C need.
+const RESERVE: usize = 3 << 20;
+
+/// Machine code and the interpreter.
+pub struct Mixed {
+    interpreter: &'static dyn Interpreter,
+    compiler: &'static Compiler,
+}
+
+impl Mixed {
+    /// The tier, with functions compiled when their count of calls and turns comes to `heat`. `None` if the system gives
+    /// no memory for code. Comes before the first function is linked.
+    pub fn start(interpreter: &'static dyn Interpreter, heat: u32) -> Option<Mixed> {
+        let compiler = Compiler::start(&helpers::table())?;
+        helpers::set_interpreter(interpreter);
+        compile_after(heat, compiler.stubs.cold_entry as *const ());
+        Some(Mixed { interpreter, compiler })
+    }
+
+    /// Runs with bare accesses until the strand stops or is to go on elsewhere.
+    fn run_bare(&self, thread: &mut Thread) {
+        loop {
+            match self.place(thread.state) {
+                Place::End => return,
+                Place::Machine(address) => self.enter(thread, address),
+                Place::Inside => self.interpreter.step(thread),
+                Place::Cold if self.interpret(thread) => {}
+                Place::Cold => return,
+            }
+            if thread.stop != Stop::Returned {
+                return;
+            }
+        }
+    }
+
+    /// Interprets until the strand stops, or comes to a hot function, which is compiled; answers whether it goes on.
+    fn interpret(&self, thread: &mut Thread) -> bool {
+        self.interpreter.run_cold(thread);
+        if thread.stop != Stop::Hot {
+            return false;
+        }
+        thread.stop = Stop::Returned;
+        thread.state = thread.resumption;
+        if let Some(function) = function_of(thread.state) {
+            compiler::make(function);
+        }
+        true
+    }
+
+    fn place(&self, state: State) -> Place {
+        let Some(function) = function_of(state) else {
+            // SAFETY: a state's pc points at a code word.
+            let word = unsafe { &*state.pc }.load(std::sync::atomic::Ordering::Relaxed);
+            return if word as u8 == HALT { Place::End } else { Place::Inside };
+        };
+        // SAFETY: a state's pc points at a code word.
+        let word = unsafe { &*state.pc }.load(std::sync::atomic::Ordering::Relaxed);
+        if word as u8 == HALT {
+            return Place::End;
+        }
+        let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
+        let code = if is_start { compiler::of_hot(function) } else { Code::of(function) };
+        match code {
+            None => Place::Cold,
+            Some(code) => code.address(state).map_or(Place::Inside, Place::Machine),
+        }
+    }
+
+    /// Runs machine code from the state on.
+    fn enter(&self, thread: &mut Thread, address: usize) {
+        let state = thread.state;
+        // SAFETY: the address is the place of the state in its function's code.
+        let entered = unsafe { self.compiler.stubs.enter(thread, state.frame.cast(), address) };
+        if entered.was_left == 0 {
+            thread.state = state;
+            // SAFETY: machine code returns the contents of a register, which no GC point has come after.
+            let value = unsafe { Word::from_bits(entered.value) };
+            unwind::return_value(thread, value);
+        }
+    }
+}
+
+/// How a state goes on.
+enum Place {
+    /// The strand has stopped, or C's call is over.
+    End,
+    /// In machine code, at this address.
+    Machine(usize),
+    /// Inside an instruction, or at the end of a chunk: the interpreter comes to the next one.
+    Inside,
+    /// In the interpreter.
+    Cold,
+}
+
+fn function_of(state: State) -> Option<&'static Function> {
+    // SAFETY: functions are immortal, and states hold their addresses or null.
+    unsafe { state.function.as_ref() }
+}
+
+impl Tier for Mixed {
+    fn run(&self, thread: &mut Thread) {
+        self.compiler.set_unlogged_bits(thread.mutator.unlogged_bits());
+        if thread.native_stack.floor == 0 {
+            thread.native_stack.floor = end_of_stack() + RESERVE;
+        }
+        // C may have been called by other machine code, and have called back into this.
+        let (outer_base, outer_guarded) = (thread.native_stack.base, thread.runs_guarded);
+        loop {
+            thread.runs_guarded = thread.is_guarded;
+            match thread.is_guarded {
+                true => self.interpreter.run(thread),
+                false => self.run_bare(thread),
+            }
+            if thread.stop != Stop::Switched {
+                break;
+            }
+            thread.stop = Stop::Returned;
+            thread.state = thread.resumption;
+        }
+        thread.native_stack.base = outer_base;
+        thread.runs_guarded = outer_guarded;
+    }
+}
+
+/// The lowest address of the calling thread's native stack.
+fn end_of_stack() -> usize {
+    let here = 0u8;
+    // SAFETY: the attributes are initialised by the call that reads them, and destroyed after that.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return (&raw const here).addr() - RESERVE;
+        }
+        let (mut start, mut size) = (std::ptr::null_mut(), 0);
+        libc::pthread_attr_getstack(&attributes, &mut start, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        start as usize
+    }
+}

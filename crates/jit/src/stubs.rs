@@ -1,0 +1,425 @@
+//! The pieces of machine code that all functions share: the way in from Rust, the ways out, and the calls of helpers.
+//!
+//! # Registers
+//!
+//! | register | contents |
+//! |---|---|
+//! | `r15` | the thread |
+//! | `rbx` | the frame of the running activation; callees keep it |
+//! | `rdi`, `rsi` | at a call, the callee's frame, below which the site stands, and its function |
+//! | `rax` | at a return, the value |
+//!
+//! An activation's only words on the native stack are its return address and its caller's frame (`rbx`). In code
+//! between instructions the stack pointer is a multiple of 16.
+//!
+//! # Abandoning
+//!
+//! The native stack holds nothing that the VM stack does not say. So the strand can be stopped anywhere by setting the
+//! stack pointer back to the place where Rust has entered machine code: [`Stubs::enter`] returns with
+//! [`LEFT`](Entered), and the thread's state says where the strand is. No Rust function is on the stack in between, for
+//! helpers have returned before: so nothing is dropped that has a destructor.
+
+use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use squall_runtime::tiers::lookup::Simple;
+use squall_runtime::tiers::thread::Thread;
+
+use crate::assembler::{Assembler, offset};
+use crate::doubles::{self, Comparison, Operator};
+use crate::memory::CodeMemory;
+
+/// What [`Stubs::enter`] answers.
+#[repr(C)]
+pub struct Entered {
+    /// The value that the activation has returned.
+    pub value: u64,
+    /// 0 if it has returned, 1 if the native stack was abandoned.
+    pub was_left: u64,
+}
+
+/// The answer of a helper: what machine code does next.
+#[repr(C)]
+pub struct Next {
+    /// One of the constants.
+    pub kind: u64,
+    /// The value, or the address.
+    pub operand: u64,
+}
+
+impl Next {
+    /// Goes on after the instruction; the operand is its value.
+    pub const DONE: u64 = 0;
+    /// Calls the activation in the state, at the operand's address.
+    pub const CALL: u64 = 1;
+    /// Goes on in the same activation at the operand's address.
+    pub const JUMP: u64 = 2;
+    /// Abandons the native stack.
+    pub const LEAVE: u64 = 3;
+}
+
+/// The helpers that get the thread and the frame, and answer a [`Next`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Helper {
+    /// A send that its site's inline code does not handle.
+    Send,
+    /// A primitive that an instruction names.
+    Primitive,
+    /// An instruction that the interpreter runs.
+    Step,
+    /// An instruction that the interpreter runs, which may call.
+    StepCall,
+    /// A poll before the instruction in `rsi` of the function in `rdx`.
+    Poll,
+    /// `make_closure`.
+    MakeClosure,
+    /// `make_context`.
+    MakeContext,
+    /// `make_home`.
+    MakeHome,
+    /// `make_array`.
+    MakeArray,
+    /// `instantiate`.
+    Instantiate,
+    /// `check_value`.
+    CheckValue,
+}
+
+/// How many helpers there are.
+pub const HELPERS: usize = Helper::CheckValue as usize + 1;
+
+/// The functions of Rust that the stubs call, by their addresses.
+pub struct Helpers {
+    /// See [`Helper`], whose order they have.
+    pub helpers: [usize; HELPERS],
+    /// `cold_entry(thread, frame, function)` answers an entry, or 0.
+    pub cold_entry: usize,
+    /// `slow_entry(thread, frame, function)` answers an address, or 0, and a frame.
+    pub slow_entry: usize,
+    /// `leave_chunk(thread)`.
+    pub leave_chunk: usize,
+    /// `slot_written(thread, object, word)`, which moves nothing.
+    pub slot_written: usize,
+    /// `element_written(thread, array, index, word)`, which moves nothing.
+    pub element_written: usize,
+    /// The table of the layouts of immediate words, by their lowest five bits.
+    pub immediate_layouts: usize,
+}
+
+/// The addresses of the shared code.
+pub struct Stubs {
+    enter: usize,
+    helpers: [usize; HELPERS],
+    /// The entry of functions without machine code.
+    pub cold_entry: usize,
+    /// Where a function's entry goes if its frame does not fit, or the thread is to poll.
+    pub slow_entry: usize,
+    /// Operators on doubles, in the order of [`Operator`].
+    pub operators: [usize; 4],
+    /// Comparisons of doubles, in the order of [`Comparison`].
+    pub comparisons: [usize; 6],
+    /// The rest of a barrier: the object is in `rdi`, the stored word in `rsi`.
+    pub slot_written: usize,
+    /// The rest of a barrier: the array is in `rdi`, the index in `rsi`, the stored word in `rdx`.
+    pub element_written: usize,
+}
+
+impl Stubs {
+    /// Assembles the stubs.
+    pub fn make(memory: &CodeMemory, helpers: &Helpers) -> Option<Stubs> {
+        let mut stubs = None;
+        memory.publish(|address| {
+            let mut assembler = Assembler::new(address);
+            stubs = Some(assemble(&mut assembler, address, helpers));
+            assembler.finalize().unwrap_or_default()
+        })?;
+        stubs
+    }
+
+    /// The shared code that calls a helper.
+    pub fn of(&self, helper: Helper) -> usize {
+        self.helpers[helper as usize]
+    }
+
+    /// Runs machine code of the activation with this frame, until it returns or the native stack is abandoned.
+    ///
+    /// # Safety
+    ///
+    /// The address belongs to the code of the function of the activation with this frame, which is the innermost of the
+    /// strand that runs on the thread, and stands there.
+    pub unsafe fn enter(&self, thread: &mut Thread, frame: *mut u64, address: usize) -> Entered {
+        type Enter = unsafe extern "C" fn(*mut Thread, *mut u64, usize) -> Entered;
+        // SAFETY: `assemble` has put a function of this type there; the caller promises the rest.
+        unsafe { std::mem::transmute::<usize, Enter>(self.enter)(thread, frame, address) }
+    }
+}
+
+/// Assembles one stub, aligned; answers its address.
+fn stub(ops: &mut Assembler, address: usize, assemble: impl FnOnce(&mut Assembler)) -> usize {
+    const ALIGNMENT: usize = 16;
+    const NOP: u8 = 0x90;
+    while !ops.offset().0.is_multiple_of(ALIGNMENT) {
+        ops.push(NOP);
+    }
+    let start = address + ops.offset().0;
+    assemble(ops);
+    start
+}
+
+fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
+    let enter = stub(ops, address, enter_and_abandon);
+    let cold_entry = stub(ops, address, |ops| cold_entry_stub(ops, helpers));
+    let slow_entry = stub(ops, address, |ops| slow_entry_stub(ops, helpers));
+    let operators = [Operator::Add, Operator::Subtract, Operator::Multiply, Operator::Divide]
+        .map(|operator| stub(ops, address, |ops| doubles::operator(ops, operator)));
+    let comparisons = Comparison::ALL
+        .map(|comparison| stub(ops, address, |ops| doubles::comparison(ops, comparison)));
+    let mut addresses =
+        helpers.helpers.map(|helper| stub(ops, address, |ops| call_helper(ops, helper)));
+    let send = helpers.helpers[Helper::Send as usize];
+    addresses[Helper::Send as usize] =
+        stub(ops, address, |ops| send_stub(ops, helpers.immediate_layouts, send));
+    let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
+    let element_written = stub(ops, address, |ops| leaf_stub(ops, helpers.element_written));
+    finish_stub(ops);
+    Stubs {
+        enter,
+        helpers: addresses,
+        cold_entry,
+        slow_entry,
+        operators,
+        comparisons,
+        slot_written,
+        element_written,
+    }
+}
+
+/// `enter(thread, frame, address)`, and the place to which the stack is abandoned.
+fn enter_and_abandon(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; push rbp
+        ; push rbx
+        ; push r12
+        ; push r13
+        ; push r14
+        ; push r15
+        ; sub rsp, 8
+        ; mov r15, rdi
+        ; mov [r15 + offset::NATIVE_BASE], rsp
+        ; mov rdi, rsi
+        ; call ->resume
+        ; xor edx, edx
+        ; ->out:
+        ; add rsp, 8
+        ; pop r15
+        ; pop r14
+        ; pop r13
+        ; pop r12
+        ; pop rbx
+        ; pop rbp
+        ; ret
+        // The body of an activation begins as if its entry had been called.
+        ; ->resume:
+        ; push rbx
+        ; mov rbx, rdi
+        ; jmp rdx
+        ; ->abandon:
+        ; mov rsp, [r15 + offset::NATIVE_BASE]
+        ; mov edx, 1
+        ; jmp ->out
+    );
+}
+
+/// A call of a function without machine code: it may get some now; otherwise the interpreter runs it.
+fn cold_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
+    dynasm!(ops
+        ; .arch x64
+        ; push rdi
+        ; push rsi
+        ; sub rsp, 8
+        ; mov rdx, rsi
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helpers.cold_entry as i64
+        ; call rax
+        ; add rsp, 8
+        ; pop rsi
+        ; pop rdi
+        ; test rax, rax
+        ; jz ->abandon
+        ; jmp rax
+    );
+}
+
+/// Polls, or grows the stack. A frame in a new chunk runs from here, so that the chunk is dropped when it returns.
+fn slow_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
+    dynasm!(ops
+        ; .arch x64
+        ; push rbx
+        ; mov rbx, rdi
+        ; mov rdx, rsi
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helpers.slow_entry as i64
+        ; call rax
+        ; test rax, rax
+        ; jz ->abandon
+        ; cmp rdx, rbx
+        ; jne >elsewhere
+        ; jmp rax
+        ; elsewhere:
+        ; mov rdi, rdx
+        ; mov rdx, rax
+        ; call ->resume
+        ; mov rbx, rax
+        ; mov rdi, r15
+        ; mov rax, QWORD helpers.leave_chunk as i64
+        ; call rax
+        ; mov rax, rbx
+        ; pop rbx
+        ; ret
+    );
+}
+
+/// A send at the site in `rsi` with the window at `rdi`: finds the entry for the receiver, and does simple actions.
+fn send_stub(ops: &mut Assembler, layouts: usize, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov rax, [rdi]
+        ; lea ecx, [rax - 1]
+        ; test cl, 7
+        ; jnz >immediate
+        ; mov ecx, [rax + offset::OBJECT_LAYOUT]
+        ; known:
+        ; mov r8, [rsi + offset::CACHE]
+        ; cmp ecx, [r8 + offset::LAYOUT]
+        ; jne >several
+        ; ->found:
+    );
+    simple_actions(ops);
+    dynasm!(ops
+        ; .arch x64
+        ; immediate:
+        ; mov ecx, eax
+        ; and ecx, 31
+        ; mov r8, QWORD layouts as i64
+        ; mov ecx, [r8 + rcx * 4]
+        ; jmp <known
+        // The site has a list if it has seen several kinds of receivers: compare with eight layouts at a time.
+        ; several:
+        ; mov r8, [rsi + offset::SITE_ENTRIES]
+        ; test r8, r8
+        ; jz ->slow_send
+        ; movd xmm0, ecx
+        ; pshufd xmm0, xmm0, 0
+        ; movdqu xmm1, [r8]
+        ; movdqu xmm2, [r8 + 16]
+        ; pcmpeqd xmm1, xmm0
+        ; pcmpeqd xmm2, xmm0
+        ; packssdw xmm1, xmm2
+        ; packsswb xmm1, xmm1
+        ; pmovmskb r9d, xmm1
+        ; and r9d, 255
+        ; jz ->slow_send
+        ; bsf r9d, r9d
+        ; mov r8, [r8 + r9 * 8 + offset::LIST_ENTRIES]
+        ; jmp ->found
+        ; ->slow_send:
+    );
+    call_helper(ops, helper);
+}
+
+/// Does the action of the entry in `r8` for the receiver in `rax`.
+fn simple_actions(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; mov ecx, [r8 + offset::SIMPLE]
+        ; cmp ecx, Simple::Method as i32
+        ; jne >other
+        ; mov r8, [r8 + offset::OPERAND]
+        ; call_r8:
+        ; mov [rdi - 8], rsi
+        ; mov rsi, r8
+        ; jmp QWORD [rsi + offset::ENTRY]
+        ; other:
+        ; mov rdx, [r8 + offset::OPERAND]
+        ; cmp ecx, Simple::LoadSlot as i32
+        ; je >slot
+        ; cmp ecx, Simple::AnswerReceiver as i32
+        ; je >done
+        ; cmp ecx, Simple::LoadClass as i32
+        ; je >class
+        ; cmp ecx, Simple::Evaluate as i32
+        ; je >evaluate
+        ; cmp ecx, Simple::Answer as i32
+        ; jne ->slow_send
+        ; mov rax, rdx
+        ; done:
+        ; ret
+        ; slot:
+        ; mov rax, [rax + rdx * 8 + offset::slot(0)]
+        ; ret
+        ; class:
+        ; mov rax, [rax + rdx * 8 + offset::slot(0)]
+        ; cmp rax, squall_heap::Word::NIL.bits() as i32
+        ; je ->slow_send
+        ; ret
+        ; evaluate:
+        ; mov r8, [rax + offset::element(0)]
+        ; movzx ecx, BYTE [rsi + offset::SITE_ARGUMENTS]
+        ; cmp ecx, [r8 + offset::ARGUMENTS]
+        ; je <call_r8
+        ; jmp ->slow_send
+    );
+}
+
+/// Calls a helper with the thread, the frame, and what is in `rsi`, `rdx`, `r8` and `r9`; then does what it answers.
+fn call_helper(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; sub rsp, 8
+        ; mov rcx, rdx
+        ; mov rdx, rsi
+        ; mov rsi, rbx
+        ; mov rdi, r15
+        ; mov rax, QWORD helper as i64
+        ; call rax
+        ; add rsp, 8
+        ; test eax, eax
+        ; jnz ->finish
+        ; mov rax, rdx
+        ; ret
+    );
+}
+
+/// What helpers answer, unless it is [`Next::DONE`].
+fn finish_stub(ops: &mut Assembler) {
+    dynasm!(ops
+        ; .arch x64
+        ; ->finish:
+        ; cmp eax, Next::CALL as i32
+        ; jne >elsewhere
+        ; mov rdi, [r15 + offset::FRAME]
+        ; jmp ->resume
+        ; elsewhere:
+        ; cmp eax, Next::JUMP as i32
+        ; jne ->abandon
+        ; add rsp, 8
+        ; jmp rdx
+    );
+}
+
+/// Calls a helper that returns and moves nothing, with the thread and what is in `rdi`, `rsi` and `rdx`.
+fn leaf_stub(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; sub rsp, 8
+        ; mov rcx, rdx
+        ; mov rdx, rsi
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helper as i64
+        ; call rax
+        ; add rsp, 8
+        ; ret
+    );
+}
