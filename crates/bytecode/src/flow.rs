@@ -16,7 +16,7 @@
 //!
 //! A branch of a `par` ([`crate::scopes`]) is entered from the instruction that opens it. There are no edges to the
 //! instruction after the fork: the state there depends on the ends of all branches together, so the analyses treat the
-//! fork as a [`ForkNode`]. An exception does not leave a branch: it is signalled again at the fork, and so concerns the
+//! fork as a `ForkNode`. An exception does not leave a branch: it is signalled again at the fork, and so concerns the
 //! region around the fork.
 //!
 //! # Wrong code

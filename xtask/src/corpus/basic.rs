@@ -1,5 +1,5 @@
 //! The rows of SOMns's basic interpreter tests: a message to the class of a module, with the class and text of the
-//! expected answer. [`super::rows`] makes commands of them.
+//! expected answer. [`super::rows()`] makes commands of them.
 
 /// File, selector, expected answer.
 pub const ROWS: &[(&str, &str, &str)] = &[

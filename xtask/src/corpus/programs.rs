@@ -1,4 +1,4 @@
-//! The programs of the corpus and their sizes. [`super::rows`] makes commands of them.
+//! The programs of the corpus and their sizes. [`super::rows()`] makes commands of them.
 //!
 //! The sizes are those for which the programs know their results. The standard sizes are those of the projects' own
 //! measurements.

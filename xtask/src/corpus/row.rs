@@ -1,4 +1,4 @@
-//! A row of the corpus: a program, and its expected output. [`super::rows`] makes the rows; [`super::run`] and `cargo
+//! A row of the corpus: a program, and its expected output. [`super::rows()`] makes the rows; [`super::run`] and `cargo
 //! xtask seeds` judge them.
 
 use std::io::Read;

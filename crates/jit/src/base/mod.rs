@@ -14,7 +14,7 @@
 //! | `objects` | enclosing objects, initial slots |
 //! | `typed` | arithmetic and comparisons of typed registers |
 //!
-//! Rare ways leave a template forwards: they are assembled after all templates ([`Emitter::later`]), so that the usual
+//! Rare ways leave a template forwards: they are assembled after all templates (`Emitter::later`), so that the usual
 //! way is a straight line.
 
 mod control;

@@ -1,5 +1,5 @@
 //! Expressions: the part of the evaluator that has a case for each kind of expression, and evaluates the parts in the
-//! order of execution. [`super::evaluate`] calls it for statements and tail expressions.
+//! order of execution. [`super::evaluate()`] calls it for statements and tail expressions.
 
 use std::rc::Rc;
 

@@ -1,5 +1,5 @@
 //! The state at a point of a function's body: which locals hold words, and which of these words are stale. The
-//! evaluator ([`super::evaluate`]) copies it at branches and joins it where they meet.
+//! evaluator ([`super::evaluate()`]) copies it at branches and joins it where they meet.
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! Values: what the evaluator knows about the result of an expression. [`super::evaluate`] and its parts make and
+//! Values: what the evaluator knows about the result of an expression. [`super::evaluate()`] and its parts make and
 //! combine them.
 
 use std::rc::Rc;
