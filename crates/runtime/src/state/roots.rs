@@ -33,7 +33,7 @@ use crate::model::function::Constant;
 use crate::model::known::KnownClass;
 use crate::model::symbols::Symbol;
 use crate::state::stack::Activation;
-use crate::state::thread::Thread;
+use crate::state::thread::{State, Thread};
 
 /// Words that the VM refers to on behalf of no thread.
 pub struct GlobalRoots {
@@ -185,17 +185,19 @@ pub(crate) fn visit_running(thread: &Thread, visit: &mut dyn FnMut(Word)) {
     thread.window.words().for_each(&mut *visit);
     // SAFETY: the thread stands, and its frames stay in place.
     let mut visit = |root: RootAddress| visit(unsafe { root.word() });
-    visit_activations(thread.activations(), thread.stands_before, &mut visit);
+    visit_state(thread.state, thread.stands_before, &mut visit);
 }
 
-/// Visits the words of these activations, innermost first, that are still needed. The innermost one
-/// stands in an instruction, or before one.
-pub(crate) fn visit_activations(
-    activations: impl Iterator<Item = Activation>,
-    before: bool,
-    visit: &mut dyn FnMut(RootAddress),
-) {
-    for (depth, activation) in activations.enumerate() {
+/// Visits the words on the stack of the strand in this state that are still needed: an answer that was given and not
+/// taken yet, and those of its activations. The innermost activation stands in an instruction, or before one.
+pub(crate) fn visit_state(state: State, before: bool, visit: &mut dyn FnMut(RootAddress)) {
+    if let Some(answer) = state.answer() {
+        // SAFETY: the place holds a word, as the head of `stack.rs` says. As for registers, no reference to it exists.
+        visit(unsafe { RootAddress::new(answer) });
+    }
+    // At the site below the first activation of a chunk, the innermost one is in the call that has begun the chunk.
+    let before = before && !state.function.is_null();
+    for (depth, activation) in state.activations().enumerate() {
         let maps = activation.function.frame_maps();
         match depth == 0 && before {
             true => visit_registers(activation, &maps.before(activation.pc), visit),

@@ -23,7 +23,9 @@
 //!
 //! Invariants: chunks do not move or shrink while a frame is in them, so the address of a frame identifies an
 //! activation as long as it is active; only the strand's own native thread, or the collector while that thread stands,
-//! touches the words.
+//! touches the words. The result's place at the bottom of a stack, and that of a callback, holds a word: nil until the
+//! first activation has answered. That place is no register, so no live map names it; the collector visits it while the
+//! state stands there (`answer_at`).
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
@@ -245,6 +247,8 @@ impl Stack {
         site: &'static Site,
     ) -> Result<*mut Word, StackOverflow> {
         let frame = self.add_chunk(caller, site, callback_site(), std::iter::empty(), 0)?;
+        // SAFETY: the chunk is new, and has a header before its first frame.
+        unsafe { self.top.header(CHUNK_RESULT).write(Word::NIL.bits()) };
         Ok(frame.wrapping_sub(CHUNK_HEADER))
     }
 
@@ -441,11 +445,14 @@ impl Activation {
         Some((Activation { frame, function: site.function(), pc: site.pc as usize }, site))
     }
 
-    /// The activation that called C, which is about to call guest code; `None` if the state is another one.
-    pub(crate) fn before_callback(pc: *const AtomicU32, frame: *mut Word) -> Option<Activation> {
-        let is_callback = std::ptr::eq(pc, callback_site().return_pc) && !frame.is_null();
-        // SAFETY: states with this pc have the header of a callback's chunk as frame.
-        let found = is_callback.then(|| unsafe { Activation::before_chunk(frame) });
+    /// The activation below a chunk, in a state that stands at the site of the chunk's header: C is about to call guest
+    /// code or has just done so, or the first activation of the chunk has been left. `None` if the state is another one.
+    pub(crate) fn below_chunk(pc: *const AtomicU32, frame: *mut Word) -> Option<Activation> {
+        let sites = [callback_site(), boundary_site()];
+        let is_header =
+            sites.iter().any(|site| std::ptr::eq(pc, site.return_pc)) && !frame.is_null();
+        // SAFETY: states with these pcs have the header of a chunk above the bottom as frame.
+        let found = is_header.then(|| unsafe { Activation::before_chunk(frame) });
         found.flatten().map(|(activation, _)| activation)
     }
 
@@ -470,6 +477,17 @@ impl Activation {
             is_beyond.then(|| header.add(CALLER).cast::<*mut Word>().read())
         }
     }
+}
+
+/// Where the first activation of a strand, or of the code that C has called, puts its answer, if the state stands at the
+/// site below that activation: the answer is there, or nil.
+pub(crate) fn answer_at(pc: *const AtomicU32, header: *mut Word) -> Option<*mut Word> {
+    let mut sites = [exit_site(), callback_site()].into_iter();
+    let site = sites.find(|site| std::ptr::eq(pc, site.return_pc) && !header.is_null())?;
+    // SAFETY: states without a function have the header of a chunk as frame.
+    let own = unsafe { header.add(RETURN_SITE).cast::<*const Site>().read() };
+    // A strand that is stopped elsewhere has the exit site's pc as well.
+    std::ptr::eq(own, site).then(|| header.wrapping_add(CHUNK_RESULT))
 }
 
 /// Whether this is the site below the first frame of a chunk that is not the bottom.

@@ -379,8 +379,8 @@ impl StrandRef {
         (unsafe { self.stack() }.words() * WORD_BYTES) as u64
     }
 
-    /// The answer of its first activation, or the cause of its end. Only for a strand that has stopped, and is the
-    /// caller's.
+    /// The answer of its first activation, or the cause of its end; nil if it has neither, as when it has ended the
+    /// program. Only for a strand that has stopped, and is the caller's.
     pub fn result(self) -> Word {
         // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
         unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
@@ -543,8 +543,11 @@ impl StrandRef {
             return;
         }
         self.visit_transaction(visit);
-        let before = self.standing.get() == Standing::BeforeInstruction;
-        crate::state::roots::visit_activations(self.activations(), before, visit);
+        let standing = self.standing.get();
+        if standing != Standing::New {
+            let before = standing == Standing::BeforeInstruction;
+            crate::state::roots::visit_state(self.state.get(), before, visit);
+        }
     }
 }
 

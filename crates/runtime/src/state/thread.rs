@@ -23,7 +23,7 @@ use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::roots;
 use crate::state::sandbox::{self, SandboxRef};
-use crate::state::stack::{Activation, Stack};
+use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::state::strand::{self, StrandRef};
 use crate::state::transactions::memory::Memory;
@@ -96,12 +96,17 @@ impl State {
             Some(function) => {
                 Some(Activation { frame: self.frame, function, pc: function.pc_index(self.pc) })
             }
-            None => Activation::before_callback(self.pc, self.frame),
+            None => Activation::below_chunk(self.pc, self.frame),
         }
     }
 
+    /// Where the answer of the first activation is, if the state stands at the site below that activation.
+    pub(crate) fn answer(self) -> Option<*mut Word> {
+        self.function.is_null().then(|| stack::answer_at(self.pc, self.frame)).flatten()
+    }
+
     /// The active calls, innermost first, of the strand whose state this is: it runs on the calling thread, or stands.
-    fn activations(self) -> impl Iterator<Item = Activation> {
+    pub(crate) fn activations(self) -> impl Iterator<Item = Activation> {
         // SAFETY: the frames are active, and the calling thread owns them or, during a collection, their owner stands.
         std::iter::successors(self.activation(), |activation| unsafe {
             activation.caller().map(|(caller, _)| caller)
@@ -492,8 +497,10 @@ impl Thread {
         }
     }
 
-    /// The state of a strand that is about to begin.
+    /// The state of a strand that is about to begin. It has no result yet: the place may hold that of another life, or
+    /// of a step before, which no collection has updated.
     pub fn start_state(&mut self) {
+        self.strand().set_result(Word::NIL);
         self.state = bottom(self.stack().base());
     }
 
@@ -586,7 +593,7 @@ impl Thread {
         }
         if let Some(strand) = running {
             strand.object.visit(visit);
-            roots::visit_activations(state.activations(), stands_before, visit);
+            roots::visit_state(state, stands_before, visit);
         }
     }
 

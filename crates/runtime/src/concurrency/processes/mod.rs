@@ -228,6 +228,8 @@ fn place_frame(strand: &Claimed, function: &Function) -> Result<*mut Word, Failu
 
 /// Lets a new strand go on at a place in a function, with this frame.
 fn begin_at(strand: &Claimed, function: &'static Function, frame: *mut Word, pc: usize) {
+    // The place may hold the result of another life.
+    strand.set_result(Word::NIL);
     strand.state.set(State { pc: &raw const function.code[pc], frame, function });
     strand.standing.set(Standing::BeforeInstruction);
 }
