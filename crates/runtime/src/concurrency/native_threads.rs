@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use squall_heap::Word;
@@ -37,32 +36,18 @@ pub fn start(thread: &mut Thread, name: String, window: Window) -> Result<Home, 
     Ok(home)
 }
 
-/// A number for a native thread. If there is none, a collection may find native threads without references; it takes
-/// them some time to leave. *GC point.*
+/// A number for a native thread. If all are taken, some native threads may have been dismissed and still be leaving, which
+/// takes a moment; if none is, a collection may find some without references, which leave then. *GC point.*
 fn reserve(thread: &mut Thread) -> Option<WorkerId> {
     let scheduler = &thread.vm.scheduler;
-    if let Some(id) = scheduler.reserve_bound() {
-        return Some(id);
-    }
-    let before = thread.vm.native_threads.count();
-    thread.mutator.collect(CollectionKind::Full);
-    if thread.vm.native_threads.count() == before {
-        return None;
-    }
-    let end = Instant::now() + TIME_TO_LEAVE;
-    loop {
-        let id = thread.mutator.native(|| {
-            std::thread::sleep(Duration::from_millis(1));
-            scheduler.reserve_bound()
-        });
-        if id.is_some() || Instant::now() > end {
-            return id;
-        }
-    }
+    let id = scheduler.reserve_bound();
+    // In a native section, since threads that leave may wait for a collection.
+    let id = id.or_else(|| thread.mutator.native(|| scheduler.reserve_bound_of_leaving()));
+    id.or_else(|| {
+        thread.mutator.collect(CollectionKind::Full);
+        thread.mutator.native(|| scheduler.reserve_bound_of_leaving())
+    })
 }
-
-/// How long is waited for native threads that may be about to leave.
-const TIME_TO_LEAVE: Duration = Duration::from_millis(200);
 
 /// Makes a guest object the one for the main thread, unless there is one; answers its home. The thread need not
 /// be there.

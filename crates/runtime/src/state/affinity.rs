@@ -186,11 +186,6 @@ impl NativeThreads {
         !self.entries.lock().is_empty()
     }
 
-    /// How many there are.
-    pub(crate) fn count(&self) -> usize {
-        self.entries.lock().len()
-    }
-
     /// The guest's object for a home, or nil.
     pub fn object(&self, home: Home) -> Word {
         self.entries.lock().get(&home.bits()).map_or(Word::NIL, |entry| entry.object)

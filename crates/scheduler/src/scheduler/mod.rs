@@ -55,6 +55,8 @@ pub struct Scheduler<T, P> {
     pub(crate) relays: Box<[Relay<T>]>,
     pub(crate) succession: Succession<T>,
     bound: std::sync::Mutex<Numbers>,
+    /// A number of a bound worker has become vacant.
+    vacated: std::sync::Condvar,
     /// How many numbers of bound workers were ever reserved.
     bound_count: AtomicUsize,
 }
@@ -86,6 +88,7 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
             relays: (0..relays).map(|_| Relay::new()).collect(),
             succession: Succession::new(),
             bound: std::sync::Mutex::default(),
+            vacated: std::sync::Condvar::new(),
             bound_count: AtomicUsize::new(0),
         }
     }

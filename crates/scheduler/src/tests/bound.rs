@@ -201,6 +201,25 @@ fn a_worker_that_will_be_outside_for_long_keeps_its_place_among_the_bound() {
 }
 
 #[test]
+fn a_reservation_waits_for_the_workers_that_are_leaving_and_for_no_others() {
+    let options = SchedulerOptions { bound: 2, ..with_workers(1) };
+    let runtime = Runtime::new(options, |_, _| ());
+    let scheduler = runtime.scheduler();
+    let ids: Vec<WorkerId> = (0..2).map(|_| start_bound(&runtime)).collect();
+    assert_eq!(scheduler.reserve_bound_of_leaving(), None);
+    scheduler.dismiss_bound(ids[1]);
+    scheduler.dismiss_bound(ids[0]);
+    // Nothing but the two workers gives a number back: a reservation that does not wait finds none at times.
+    let mut reserved = [(); 2].map(|()| scheduler.reserve_bound_of_leaving());
+    reserved.sort_unstable_by_key(|id| id.map(|id| id.index()));
+    assert_eq!(reserved, [Some(ids[0]), Some(ids[1])]);
+    assert_eq!(scheduler.reserve_bound_of_leaving(), None);
+    ids.into_iter().for_each(|id| scheduler.release_bound(id));
+    scheduler.stop();
+    runtime.join_threads();
+}
+
+#[test]
 fn a_worker_that_is_dismissed_leaves_its_number() {
     let options = SchedulerOptions { bound: 2, ..with_workers(1) };
     let runtime = Runtime::new(options, |_, _| ());
