@@ -391,6 +391,8 @@ pub enum Tiers {
     Off,
     /// Machine code for hot functions
     Base,
+    /// The same, and optimised machine code for functions that are hotter
+    On,
 }
 
 /// The summaries that can be reported when a program has ended.
@@ -431,6 +433,7 @@ impl MachineArguments {
             None => options.jit,
             Some(Tiers::Off) => Jit::Off,
             Some(Tiers::Base) => Jit::Base,
+            Some(Tiers::On) => Jit::On,
         };
         options.scheduler.seed = self.seed;
         options.scheduler.policy = self.scheduler.unwrap_or_default();

@@ -7,13 +7,14 @@
 //! |---|---|---|
 //! | thread, kept by all code | `r15` | `x21` |
 //! | frame of the callee | `rdi` | `x0` |
-//! | second argument of stubs and helpers | `rsi` | `x1` |
+//! | function of the callee, second argument of stubs | `rsi` | `x1` |
+//! | third argument of stubs | `rdx` | `x2` |
 //! | result | `rax` | `x0` |
 //!
-//! - A unit is `fn(frame) -> word` in Cranelift's *Tail* convention, which has the argument registers and callee-saved
+//! - A unit is `fn(frame, function) -> word` in Cranelift's *Tail* convention, which has the argument registers and callee-saved
 //!   registers of System V. So machine code of other tiers calls it as a C function. *Tail* is needed since the unit
 //!   leaves by jumps.
-//! - Helpers and stubs are called as `fn(argument, argument) -> word` in the System V convention, except `Exit` and
+//! - Helpers and stubs are called as `fn(argument, ...) -> word` in the System V convention, except `Exit` and
 //!   `Enter`, which the unit *jumps* to: its native frame is gone by then, and the return address of its caller is on
 //!   top of the native stack. `Log` keeps all registers (Cranelift's *PreserveAll*).
 //! - A word is in a general register, tagged; raw results of typed code are in the same register.
@@ -26,15 +27,17 @@
 //! - On entry the arguments are in their registers' places.
 //! - During a call, each live register that [`FrameMaps`](squall_bytecode::liveness::FrameMaps) lists for the
 //!   instruction holds its value, for inlined activations, too. Their registers lie where the interpreter would have put
-//!   them: an inlined callee's frame begins at the call's window. The word below each inlined frame holds the *ordinary*
-//!   site of its call, the word below the callee's frame the *native* site.
+//!   them: an inlined callee's frame begins at the call's window. The word below each frame holds the site of its call.
 //! - After a call, words that may be pointers are loaded again.
-//! - An exit stores all that the state needs, and then jumps to `Exit` with the number of the exit. The stub finds the
-//!   innermost activation's pc and frame in [`Exit`], and the activations around it by the sites in the frame.
-//! - A native site that stands for an *instruction* in progress ([`Helper::Instruction`](crate::facts::Helper)) has
-//!   its operands in the frame. The helper leaves the result in the destination register, and answers it.
+//! - An exit stores all that the state needs, and then jumps to `Exit` with the address of the exit's record. The stub
+//!   finds the innermost activation's pc and frame by what [`Exit`] says, and the activations around it by the sites in
+//!   the frame.
+//! - An *instruction* that the runtime executes ([`Helper::Instruction`](crate::facts::Helper)) has its operands in the
+//!   frame. The helper leaves the result in the destination register, and answers it.
 //!
-//! The unit checks its greatest extent once, on entry: no later store needs a new chunk. The same test is the poll.
+//! A unit checks its greatest extent once, on entry: no later store needs a new chunk. The same test is the poll of a
+//! call. If it fails, a function's unit jumps to `Enter`, and a loop's unit leaves by its first exit. A unit with calls
+//! also checks there that the native stack has room.
 
 use std::fmt;
 
@@ -75,8 +78,6 @@ pub struct CompiledCode {
     pub request: Request,
     /// The words of the frame, with all inlined activations.
     pub extent: u32,
-    /// The native sites, in the order in which the code refers to them.
-    pub native_sites: Vec<NativeSite>,
     /// The exits, by their numbers.
     pub exits: Vec<Exit>,
     /// The functions whose code is part of the unit beside its own.
@@ -94,17 +95,8 @@ pub enum Start {
     Loop(u32),
 }
 
-/// A call in machine code: the return address that walkers of the stack find below a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct NativeSite {
-    /// The function that calls.
-    pub function: FunctionRef,
-    /// Its instruction.
-    pub pc: u32,
-}
-
 /// A place where the unit can be left.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Exit {
     /// The function of the innermost activation.
     pub function: FunctionRef,
@@ -112,10 +104,21 @@ pub struct Exit {
     pub pc: u32,
     /// The words between the unit's frame and that activation's.
     pub offset: u32,
-    /// How many activations lie between the unit's own and the innermost one, which included.
-    pub depth: u32,
+    /// The activations around that one, the outermost first: each stands in a call.
+    pub around: Vec<Outer>,
     /// Why the unit is left.
     pub reason: Reason,
+}
+
+/// An activation of a unit with another one inside.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Outer {
+    /// Its function.
+    pub function: FunctionRef,
+    /// The instruction that calls.
+    pub pc: u32,
+    /// The words from its frame to the inner one's.
+    pub distance: u32,
 }
 
 /// Why a unit is left.

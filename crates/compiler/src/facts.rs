@@ -82,8 +82,6 @@ pub enum Action {
     Method(FunctionRef),
     /// Answers a slot.
     LoadSlot(u32),
-    /// Answers a slot that nothing assigns.
-    LoadConstantSlot(u32),
     /// Stores the argument into a slot and answers it.
     StoreSlot(u32),
     /// Answers the class object in a slot, and makes it first if there is none.
@@ -96,8 +94,23 @@ pub enum Action {
     Primitive(PrimitiveRef),
     /// The index of the slot that the site names.
     SlotIndex(u32),
+    /// The object around a class.
+    Enclosing(ClassPath),
     /// Something that the compiler leaves to the runtime.
     Other,
+}
+
+/// The way to a class object, and the slots of class objects that it goes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassPath {
+    /// Whether the way begins at the object itself, not at its class.
+    pub from_class: bool,
+    /// How many superclasses it goes up.
+    pub hops: u32,
+    /// The slot with the superclass.
+    pub superclass: u32,
+    /// The slot with the object around a class.
+    pub enclosing: u32,
 }
 
 /// The operands that an operator has had, beyond small integers.
@@ -147,8 +160,10 @@ pub struct MachineFacts {
     pub unlogged: i32,
     /// The value of `object >> 41` for objects of the nursery, which need no write barrier.
     pub nursery: u64,
-    /// Offset of the entry for compiled code in the cells that [`Symbol::Entries`] names.
+    /// Offset of the entry for machine code in a function.
     pub entry: i32,
+    /// Offset of the address in the thread that the native stack must not pass.
+    pub floor: i32,
 }
 
 /// Parts of the runtime with an address.
@@ -156,15 +171,14 @@ pub struct MachineFacts {
 pub enum Symbol {
     /// The cell of an object, which machine code loads.
     Cell(Cell),
-    /// The `Function` that closures of it begin with.
+    /// The function as the runtime has it: closures begin with it, and calls load their target from it.
     Function(FunctionRef),
-    /// The cells with the entries of a function: a call loads its target there.
-    Entries(FunctionRef),
-    /// The ordinary site of an instruction, for inlined activations.
+    /// The site of an instruction that calls.
     Site(FunctionRef, u32),
-    /// The first of this many native sites of the unit, 64 bytes each, in the order of
-    /// [`CompiledCode::native_sites`](crate::code::CompiledCode::native_sites).
-    NativeSites(u32),
+    /// An instruction of a function.
+    Instruction(FunctionRef, u32),
+    /// The record of the unit's exit with this number.
+    Exit(u32),
     /// A stub or helper.
     Helper(Helper),
 }
@@ -172,13 +186,14 @@ pub enum Symbol {
 /// Stubs and helpers that machine code calls. The head of [`code`](crate::code) states how.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Helper {
-    /// Leaves the unit: `(frame, exit number)`; reached by a jump, with the caller's return address on top.
+    /// Leaves the unit: `(frame, exit's record)`; reached by a jump, with the caller's return address on top.
     Exit,
-    /// The frame does not fit the chunk, or the thread must poll: `(frame, words)`; reached by a jump.
+    /// The frame does not fit the chunk, or the thread must poll: `(frame, function)`; reached by a jump.
     Enter,
-    /// Sends through a native site: `(callee's frame, native site)`; answers the result.
+    /// Sends through a site: `(callee's frame, site)`; answers the result.
     Send,
-    /// Executes the instruction with this opcode: `(frame, native site)`; answers the result, or whether it jumped.
+    /// Executes the instruction with this opcode: `(frame, instruction, function)`; answers the result, or whether it
+    /// jumped.
     Instruction(u8),
     /// Logs an object whose unlogged bit is set: `(object)`; keeps all registers.
     Log,

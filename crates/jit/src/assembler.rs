@@ -5,6 +5,7 @@ use dynasmrt::VecAssembler;
 use dynasmrt::x64::X64Relocation;
 use squall_runtime::tiers::function::{Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
+use squall_heap::Mutator;
 use squall_runtime::tiers::thread::{NativeStack, State, Thread};
 
 /// The assembler of machine code.
@@ -20,6 +21,16 @@ pub mod offset {
     /// The base of the native stack in a thread.
     pub const NATIVE_BASE: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, base)) as i32;
+    /// The address that the native stack must not pass, in a thread.
+    pub const NATIVE_FLOOR: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, floor)) as i32;
+    /// The address of the table for the write barrier, in a thread.
+    pub const UNLOGGED_BITS: i32 =
+        (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
+    /// The calls and turns until the next sample, in a thread.
+    pub const COUNTDOWN: i32 = offset_of!(Thread, countdown) as i32;
+    /// The saved function in a thread.
+    pub const FUNCTION: i32 = (offset_of!(Thread, state) + offset_of!(State, function)) as i32;
     /// The saved frame in a thread.
     pub const FRAME: i32 = (offset_of!(Thread, state) + offset_of!(State, frame)) as i32;
     /// The entry in a function.
@@ -32,6 +43,12 @@ pub mod offset {
     pub const SITE_ENTRIES: i32 = Site::ENTRIES as i32;
     /// The entries in a list, after the layouts.
     pub const LIST_ENTRIES: i32 = Entries::ENTRIES as i32;
+    /// The feedback in a site.
+    pub const FEEDBACK: i32 = Site::FEEDBACK as i32;
+    /// The last closure's function in a site.
+    pub const CLOSURE: i32 = offset_of!(Site, callee) as i32;
+    /// The window in a site.
+    pub const WINDOW: i32 = offset_of!(Site, window) as i32;
     /// The number of arguments in a site.
     pub const SITE_ARGUMENTS: i32 = offset_of!(Site, arguments) as i32;
     /// The layout in a cache entry.

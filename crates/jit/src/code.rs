@@ -1,8 +1,12 @@
 //! The description of a function's machine code: the way from a bytecode instruction to an address. The runtime keeps its
 //! address in the function's cell.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use squall_runtime::tiers::function::Function;
 use squall_runtime::tiers::thread::State;
+
+use crate::optimised::units::Units;
 
 /// The machine code of a function, immortal.
 pub struct Code {
@@ -14,6 +18,25 @@ pub struct Code {
     pub size: usize,
     /// For each code word the distance of its machine code from the entry, or 0 if no instruction starts there.
     pub places: Box<[u32]>,
+    /// For each code word the distance of the machine code that its callee returns to, or 0 if it calls none.
+    pub returns: Box<[u32]>,
+    /// What the code has observed, for the optimising compiler.
+    pub profile: Profile,
+    /// The optimised code of the function.
+    pub units: Units,
+}
+
+/// Which ways branches have gone: for each code word the bits of [`way`]. Empty if nothing is optimised.
+pub type Profile = &'static [AtomicU8];
+
+/// The ways of a branch.
+pub mod way {
+    /// To its target.
+    pub const TAKEN: u8 = 1;
+    /// To the next instruction.
+    pub const FELL_THROUGH: u8 = 2;
+    /// To its second target.
+    pub const OTHERWISE: u8 = 4;
 }
 
 impl Code {
@@ -26,12 +49,28 @@ impl Code {
 
     /// Where the machine code goes on in a state of this function; `None` inside an instruction.
     pub fn address(&self, state: State) -> Option<usize> {
-        let place = self.places[self.function.pc_index(state.pc)];
+        self.place(self.function.pc_index(state.pc))
+    }
+
+    /// Where the machine code of the instruction at a pc is.
+    pub fn place(&self, pc: usize) -> Option<usize> {
+        let place = self.places[pc];
+        (place != 0).then(|| self.entry + place as usize)
+    }
+
+    /// Where the callee of the instruction at a pc returns to, with the value in `rax`.
+    pub fn return_place(&self, pc: usize) -> Option<usize> {
+        let place = self.returns[pc];
         (place != 0).then(|| self.entry + place as usize)
     }
 
     /// Where the first instruction is, after the check of the stack's limit.
     pub fn body(&self) -> usize {
         self.entry + self.places[0] as usize
+    }
+
+    /// The ways that the branch at a pc has gone.
+    pub fn ways(&self, pc: usize) -> u8 {
+        self.profile.get(pc).map_or(0, |ways| ways.load(Ordering::Relaxed))
     }
 }

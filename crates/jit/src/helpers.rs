@@ -14,6 +14,10 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 
+use squall_bytecode::decode::Instruction;
+use squall_bytecode::entities::FunctionId;
+use squall_bytecode::instructions::Field;
+use squall_compiler::code::Start;
 use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
@@ -29,6 +33,7 @@ use squall_runtime::tiers::values;
 use crate::chaos;
 use crate::code::Code;
 use crate::compiler;
+use crate::optimised::units::ExitRecord;
 use crate::stubs::{Helpers, Next};
 
 /// The interpreter that runs single instructions.
@@ -54,7 +59,20 @@ pub fn table() -> Helpers {
             make_array as *const () as usize,
             instantiate as *const () as usize,
             check_value as *const () as usize,
+            sample as *const () as usize,
         ],
+        executors: [
+            execute as *const () as usize,
+            execute_make_closure as *const () as usize,
+            execute_make_context as *const () as usize,
+            execute_make_home as *const () as usize,
+            execute_make_array as *const () as usize,
+            execute_instantiate as *const () as usize,
+            execute_check_value as *const () as usize,
+        ],
+        unit_send: send as *const () as usize,
+        leave_unit: leave_unit as *const () as usize,
+        log: log as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
         slow_entry: slow_entry as *const () as usize,
         leave_chunk: leave_chunk as *const () as usize,
@@ -457,6 +475,160 @@ pub unsafe extern "C" fn check_value(
     let checked = values::check(thread, word);
     // The check moves nothing if it succeeds.
     made(thread, frame, object, checked.map(|()| word))
+}
+
+/// A sample before an instruction, at the beginning of a function or of a loop's turn.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn sample(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+    is_loop: bool,
+) -> Next {
+    stand(thread, frame, function, pc);
+    let index = function.pc_index(pc);
+    let start = if is_loop { Start::Loop(index as u32) } else { Start::Function };
+    // SAFETY: the frame has that many words, and nothing changes them meanwhile.
+    let words = unsafe { std::slice::from_raw_parts(frame, function.register_types.len()) };
+    let unit = Code::of(function).and_then(|code| compiler::sample(thread, code, start, words));
+    match unit {
+        Some(unit) => Next { kind: Next::UNIT, operand: unit.entry as u64 },
+        None => jump(thread.state, function),
+    }
+}
+
+/// Leaves a unit by this exit, with the native stack abandoned.
+///
+/// # Safety
+///
+/// The exit belongs to the unit that is left, and the frame is the unit's, in which its state is complete.
+pub unsafe extern "C" fn leave_unit(thread: &mut Thread, frame: *mut Word, exit: &'static ExitRecord) {
+    let Some(destination) = exit.destination() else { return };
+    let function = destination.function;
+    // SAFETY: the unit's frame has the innermost activation's at this distance.
+    let innermost = unsafe { frame.add(destination.offset as usize) };
+    stand(thread, innermost, function, &raw const function.code[destination.pc as usize]);
+    if exit.is_exhausted() {
+        compiler::drop_unit(destination, exit);
+    }
+}
+
+/// The rest of the barrier after a store by optimised code.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn log(thread: &mut Thread, object: Word) {
+    // SAFETY: machine code has stored into the object.
+    let object = unsafe { object.object_unchecked() };
+    thread.mutator.remember(object);
+}
+
+/// Executes an instruction of optimised code, which finds and leaves values in the frame. Answers the value of the
+/// register that it defines, or whether it jumped.
+///
+/// # Safety
+///
+/// As the [module's head](self) says, where the frame holds what the instruction needs.
+pub unsafe extern "C" fn execute(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) -> Next {
+    let index = function.pc_index(pc);
+    interpret(thread, frame, pc, function);
+    let state = thread.state;
+    if thread.stop != Stop::Returned || chaos::strikes() {
+        return LEAVE;
+    }
+    let Ok(instruction) = Instruction::decode(&function.bytecode().code, index) else {
+        return LEAVE;
+    };
+    if state.frame == frame && std::ptr::eq(state.function, function) {
+        return executed(function, frame, &instruction, function.pc_index(state.pc));
+    }
+    let window = instruction.window().map_or(0, |window| window.index());
+    // SAFETY: the state has an activation, and below its frame stands a site.
+    let is_fresh = window > 0
+        && unsafe {
+            let site = state.frame.sub(1).cast::<*const Site>().read();
+            state.frame == frame.add(window) && std::ptr::eq((*site).function, function)
+        };
+    if is_fresh { call(state) } else { LEAVE }
+}
+
+/// What comes of an instruction after which the activation goes on at `next`.
+fn executed(function: &Function, frame: *mut Word, instruction: &Instruction, next: usize) -> Next {
+    let jumps = instruction.targets().any(|target| target as usize == next);
+    let operand = match instruction.effects().defines {
+        _ if jumps => 1,
+        _ if next != instruction.next_pc() => return LEAVE,
+        _ if instruction.targets().next().is_some() => 0,
+        Some(register) => {
+            debug_assert!(register.index() < function.register_types.len());
+            // SAFETY: it is a register of the function, whose frame this is; raw registers have any bits.
+            unsafe { frame.add(register.index()).cast::<u64>().read() }
+        }
+        None => 0,
+    };
+    Next { kind: Next::DONE, operand }
+}
+
+/// A helper of optimised code that decodes its instruction, and calls the one of base code.
+macro_rules! executors {
+    ($($(#[doc = $doc:literal])* $name:ident, $words:ident => $call:expr;)*) => {
+        $($(#[doc = $doc])*
+        ///
+        /// # Safety
+        ///
+        /// As for [`execute`].
+        pub unsafe extern "C" fn $name(
+            thread: &mut Thread,
+            frame: *mut Word,
+            pc: *const AtomicU32,
+            function: &'static Function,
+        ) -> Next {
+            let $words = &function.bytecode().code[function.pc_index(pc)..];
+            // SAFETY: as the caller promises; the operands are those of the instruction.
+            unsafe { $call(thread, frame, pc, function) }
+        })*
+    };
+}
+
+executors! {
+    /// `make_closure`.
+    execute_make_closure, words => |thread, frame, pc, function: &'static Function| {
+        let body = function.module.function(FunctionId(Field::X.extract(words)));
+        make_closure(thread, frame, pc, function, body, u64::from(words[0] >> 8))
+    };
+    /// `make_context`.
+    execute_make_context, words => |thread, frame, pc, function| {
+        let [destination, size] = [Field::A, Field::Bc].map(|field| field.extract(words) as usize);
+        make_context(thread, frame, pc, function, destination, size)
+    };
+    /// `make_home`.
+    execute_make_home, words => |thread, frame, pc, function| {
+        make_home(thread, frame, pc, function, Field::A.extract(words) as usize)
+    };
+    /// `make_array`.
+    execute_make_array, words => |thread, frame, pc, function| {
+        let [destination, size] = [Field::A, Field::X].map(|field| field.extract(words) as usize);
+        make_array(thread, frame, pc, function, destination, size)
+    };
+    /// `instantiate`.
+    execute_instantiate, words => |thread, frame, pc, function| {
+        let [destination, class] = [Field::A, Field::B].map(|field| field.extract(words) as usize);
+        instantiate(thread, frame, pc, function, destination, class)
+    };
+    /// `check_value`.
+    execute_check_value, words => |thread, frame, pc, function| {
+        check_value(thread, frame, pc, function, Field::A.extract(words) as usize)
+    };
 }
 
 /// The rest of the barrier after a store into a slot.

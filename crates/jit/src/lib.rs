@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`run`] | the tier: machine code and the interpreter in turn |
 //! | [`compiler`] | the way from a hot function to its machine code |
+//! | [`optimised`] | optimised code: facts, units, exits |
 //! | [`base`] | the baseline compiler: a template for each instruction |
 //! | [`stubs`] | the shared machine code: entries, exits, calls of helpers |
 //! | [`doubles`] | the shared machine code for doubles |
@@ -29,7 +30,9 @@ pub mod compiler;
 pub mod doubles;
 pub mod helpers;
 pub mod memory;
+pub mod optimised;
 pub mod run;
 pub mod stubs;
 
+pub use optimised::Policy;
 pub use run::Mixed;

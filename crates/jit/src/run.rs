@@ -15,6 +15,7 @@ use squall_runtime::tiers::unwind;
 use crate::code::Code;
 use crate::compiler::{self, Compiler};
 use crate::helpers;
+use crate::optimised::Policy;
 
 /// The least room on the native stack with which machine code calls on: more than all activations of one chunk of the
 /// VM stack take, and what Rust and C need.
@@ -27,10 +28,14 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// The tier, with functions compiled when their count of calls and turns comes to `heat`. `None` if the system gives
-    /// no memory for code. Comes before the first function is linked.
-    pub fn start(interpreter: &'static dyn Interpreter, heat: u32) -> Option<Mixed> {
-        let compiler = Compiler::start(&helpers::table())?;
+    /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
+    /// if there is one. `None` if the system gives no memory for code. Comes before the first function is linked.
+    pub fn start(
+        interpreter: &'static dyn Interpreter,
+        heat: u32,
+        policy: Option<Policy>,
+    ) -> Option<Mixed> {
+        let compiler = Compiler::start(&helpers::table(), policy)?;
         helpers::set_interpreter(interpreter);
         compile_after(heat, compiler.stubs.cold_entry as *const ());
         Some(Mixed { interpreter, compiler })

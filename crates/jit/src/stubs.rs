@@ -19,13 +19,14 @@
 //! [`LEFT`](Entered), and the thread's state says where the strand is. No Rust function is on the stack in between, for
 //! helpers have returned before: so nothing is dropped that has a destructor.
 
-use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
+use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_runtime::tiers::lookup::Simple;
 use squall_runtime::tiers::thread::Thread;
 
 use crate::assembler::{Assembler, offset};
 use crate::doubles::{self, Comparison, Operator};
 use crate::memory::CodeMemory;
+use crate::optimised::units::{ExitRecord, Level};
 
 /// What [`Stubs::enter`] answers.
 #[repr(C)]
@@ -54,6 +55,8 @@ impl Next {
     pub const JUMP: u64 = 2;
     /// Abandons the native stack.
     pub const LEAVE: u64 = 3;
+    /// Goes on in optimised code of the activation, which the operand's address begins; the state has its function.
+    pub const UNIT: u64 = 4;
 }
 
 /// The helpers that get the thread and the frame, and answer a [`Next`].
@@ -81,15 +84,49 @@ pub enum Helper {
     Instantiate,
     /// `check_value`.
     CheckValue,
+    /// A sample at the beginning of a function or of a loop's turn: before the instruction in `rsi` of the function in
+    /// `rdx`; `r8` says whether it is a loop.
+    Sample,
 }
 
 /// How many helpers there are.
-pub const HELPERS: usize = Helper::CheckValue as usize + 1;
+pub const HELPERS: usize = Helper::Sample as usize + 1;
+
+/// The helpers of optimised code that execute an instruction: they get the thread, the frame, the instruction and its
+/// function, and answer a [`Next`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Execute {
+    /// Any instruction, by the interpreter.
+    Any,
+    /// `make_closure`.
+    MakeClosure,
+    /// `make_context`.
+    MakeContext,
+    /// `make_home`.
+    MakeHome,
+    /// `make_array`.
+    MakeArray,
+    /// `instantiate`.
+    Instantiate,
+    /// `check_value`.
+    CheckValue,
+}
+
+/// How many of these helpers there are.
+pub const EXECUTORS: usize = Execute::CheckValue as usize + 1;
 
 /// The functions of Rust that the stubs call, by their addresses.
 pub struct Helpers {
     /// See [`Helper`], whose order they have.
     pub helpers: [usize; HELPERS],
+    /// See [`Execute`], whose order they have.
+    pub executors: [usize; EXECUTORS],
+    /// `unit_send(thread, frame, site)` answers a [`Next`].
+    pub unit_send: usize,
+    /// `leave_unit(thread, frame, exit)`.
+    pub leave_unit: usize,
+    /// `log(thread, object)`, which moves nothing.
+    pub log: usize,
     /// `cold_entry(thread, frame, function)` answers an entry, or 0.
     pub cold_entry: usize,
     /// `slow_entry(thread, frame, function)` answers an address, or 0, and a frame.
@@ -108,6 +145,14 @@ pub struct Helpers {
 pub struct Stubs {
     enter: usize,
     helpers: [usize; HELPERS],
+    /// What optimised code calls to execute instructions, in the order of [`Execute`].
+    pub executors: [usize; EXECUTORS],
+    /// What optimised code calls to send: the callee's frame is in `rdi`, the site in `rsi`.
+    pub unit_send: usize,
+    /// Where optimised code jumps to leave: the frame is in `rdi`, the exit's record in `rsi`.
+    pub exit: usize,
+    /// Logs the object in `rdi`, and keeps all registers.
+    pub log: usize,
     /// The entry of functions without machine code.
     pub cold_entry: usize,
     /// Where a function's entry goes if its frame does not fit, or the thread is to poll.
@@ -174,15 +219,27 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         .map(|comparison| stub(ops, address, |ops| doubles::comparison(ops, comparison)));
     let mut addresses =
         helpers.helpers.map(|helper| stub(ops, address, |ops| call_helper(ops, helper)));
+    let layouts = helpers.immediate_layouts;
     let send = helpers.helpers[Helper::Send as usize];
     addresses[Helper::Send as usize] =
-        stub(ops, address, |ops| send_stub(ops, helpers.immediate_layouts, send));
+        stub(ops, address, |ops| send_stub(ops, layouts, |ops| call_helper(ops, send)));
+    let unit_send = stub(ops, address, |ops| {
+        send_stub(ops, layouts, |ops| call_unit_send(ops, helpers.unit_send));
+    });
+    let executors =
+        helpers.executors.map(|helper| stub(ops, address, |ops| call_executor(ops, helper)));
+    let exit = stub(ops, address, |ops| exit_stub(ops, helpers.leave_unit));
+    let log = stub(ops, address, |ops| log_stub(ops, helpers.log));
     let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
     let element_written = stub(ops, address, |ops| leaf_stub(ops, helpers.element_written));
     finish_stub(ops);
     Stubs {
         enter,
         helpers: addresses,
+        executors,
+        unit_send,
+        exit,
+        log,
         cold_entry,
         slow_entry,
         operators,
@@ -281,7 +338,8 @@ fn slow_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
 }
 
 /// A send at the site in `rsi` with the window at `rdi`: finds the entry for the receiver, and does simple actions.
-fn send_stub(ops: &mut Assembler, layouts: usize, helper: usize) {
+fn send_stub(ops: &mut Assembler, layouts: usize, slow_send: impl FnOnce(&mut Assembler)) {
+    let (found, slow) = (ops.new_dynamic_label(), ops.new_dynamic_label());
     dynasm!(ops
         ; .arch x64
         ; mov rax, [rdi]
@@ -293,9 +351,9 @@ fn send_stub(ops: &mut Assembler, layouts: usize, helper: usize) {
         ; mov r8, [rsi + offset::CACHE]
         ; cmp ecx, [r8 + offset::LAYOUT]
         ; jne >several
-        ; ->found:
+        ; =>found
     );
-    simple_actions(ops);
+    simple_actions(ops, slow);
     dynasm!(ops
         ; .arch x64
         ; immediate:
@@ -308,7 +366,7 @@ fn send_stub(ops: &mut Assembler, layouts: usize, helper: usize) {
         ; several:
         ; mov r8, [rsi + offset::SITE_ENTRIES]
         ; test r8, r8
-        ; jz ->slow_send
+        ; jz =>slow
         ; movd xmm0, ecx
         ; pshufd xmm0, xmm0, 0
         ; movdqu xmm1, [r8]
@@ -319,17 +377,17 @@ fn send_stub(ops: &mut Assembler, layouts: usize, helper: usize) {
         ; packsswb xmm1, xmm1
         ; pmovmskb r9d, xmm1
         ; and r9d, 255
-        ; jz ->slow_send
+        ; jz =>slow
         ; bsf r9d, r9d
         ; mov r8, [r8 + r9 * 8 + offset::LIST_ENTRIES]
-        ; jmp ->found
-        ; ->slow_send:
+        ; jmp =>found
+        ; =>slow
     );
-    call_helper(ops, helper);
+    slow_send(ops);
 }
 
 /// Does the action of the entry in `r8` for the receiver in `rax`.
-fn simple_actions(ops: &mut Assembler) {
+fn simple_actions(ops: &mut Assembler, slow: DynamicLabel) {
     dynasm!(ops
         ; .arch x64
         ; mov ecx, [r8 + offset::SIMPLE]
@@ -351,7 +409,7 @@ fn simple_actions(ops: &mut Assembler) {
         ; cmp ecx, Simple::Evaluate as i32
         ; je >evaluate
         ; cmp ecx, Simple::Answer as i32
-        ; jne ->slow_send
+        ; jne =>slow
         ; mov rax, rdx
         ; done:
         ; ret
@@ -361,14 +419,15 @@ fn simple_actions(ops: &mut Assembler) {
         ; class:
         ; mov rax, [rax + rdx * 8 + offset::slot(0)]
         ; cmp rax, squall_heap::Word::NIL.bits() as i32
-        ; je ->slow_send
+        ; je =>slow
         ; ret
         ; evaluate:
         ; mov r8, [rax + offset::element(0)]
         ; movzx ecx, BYTE [rsi + offset::SITE_ARGUMENTS]
         ; cmp ecx, [r8 + offset::ARGUMENTS]
-        ; je <call_r8
-        ; jmp ->slow_send
+        ; jne =>slow
+        ; mov [rsi + offset::CLOSURE], r8
+        ; jmp <call_r8
     );
 }
 
@@ -402,9 +461,146 @@ fn finish_stub(ops: &mut Assembler) {
         ; jmp ->resume
         ; elsewhere:
         ; cmp eax, Next::JUMP as i32
-        ; jne ->abandon
+        ; jne >leaves
         ; add rsp, 8
         ; jmp rdx
+        ; leaves:
+        ; cmp eax, Next::UNIT as i32
+        ; jne ->abandon
+        // The unit takes the activation's place.
+        ; add rsp, 8
+        ; mov rdi, rbx
+        ; pop rbx
+        ; mov rsi, [r15 + offset::FUNCTION]
+        ; jmp rdx
+        // Optimised code goes on only where it has called.
+        ; ->unit_finish:
+        ; cmp eax, Next::CALL as i32
+        ; jne ->abandon
+        ; mov rdi, [r15 + offset::FRAME]
+        ; jmp ->resume
+    );
+}
+
+/// Calls the slow path of a send of optimised code. The site says where the frame is, given the window in `rdi`.
+fn call_unit_send(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; movzx ecx, WORD [rsi + offset::WINDOW]
+        ; shl ecx, 3
+        ; sub rdi, rcx
+        ; xor edx, edx
+    );
+    call_executor(ops, helper);
+}
+
+/// Calls a helper for optimised code with the thread and what is in `rdi`, `rsi` and `rdx`; then does what it answers.
+fn call_executor(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; sub rsp, 8
+        ; mov rcx, rdx
+        ; mov rdx, rsi
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helper as i64
+        ; call rax
+        ; add rsp, 8
+        ; test eax, eax
+        ; jnz ->unit_finish
+        ; mov rax, rdx
+        ; ret
+    );
+}
+
+/// Leaves optimised code: makes the native frames of the unit's activations as if base code had called so far, and goes
+/// on there. An exit that is taken often, or has no base code, is left to Rust, and the native stack is abandoned.
+fn exit_stub(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; sub DWORD [rsi + ExitRecord::PATIENCE], 1
+        ; jz >slow
+        ; mov rdx, [rsi + ExitRecord::ADDRESS]
+        ; test rdx, rdx
+        ; jz >slow
+        ; mov ecx, [rsi + ExitRecord::COUNTDOWN]
+        ; test ecx, ecx
+        ; jz >counts_on
+        ; mov [r15 + offset::COUNTDOWN], ecx
+        ; counts_on:
+        ; mov r8, [rsi + ExitRecord::LEVELS]
+        ; mov ecx, [rsi + ExitRecord::DEPTH]
+        ; push rbx
+        ; mov rbx, rdi
+        ; test ecx, ecx
+        ; jz >innermost
+        ; level:
+        ; push QWORD [r8 + Level::RETURN]
+        ; push rbx
+        ; add rbx, [r8 + Level::DISTANCE]
+        ; add r8, size_of::<Level>() as i32
+        ; sub ecx, 1
+        ; jnz <level
+        ; innermost:
+        ; jmp rdx
+        ; slow:
+        ; sub rsp, 8
+        ; mov rdx, rsi
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helper as i64
+        ; call rax
+        ; jmp ->abandon
+    );
+}
+
+/// Calls a leaf with the thread and what is in `rdi`, and keeps all registers.
+fn log_stub(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; push rbp
+        ; mov rbp, rsp
+        ; push rax
+        ; push rcx
+        ; push rdx
+        ; push rsi
+        ; push rdi
+        ; push r8
+        ; push r9
+        ; push r10
+        ; push r11
+        ; sub rsp, 256 + 8
+        ; and rsp, -16
+    );
+    for register in 0..16u8 {
+        let place = 16 * i32::from(register);
+        dynasm!(ops ; .arch x64 ; movups [rsp + place], Rx(register));
+    }
+    dynasm!(ops
+        ; .arch x64
+        ; mov rsi, rdi
+        ; mov rdi, r15
+        ; mov rax, QWORD helper as i64
+        ; call rax
+    );
+    for register in 0..16u8 {
+        let place = 16 * i32::from(register);
+        dynasm!(ops ; .arch x64 ; movups Rx(register), [rsp + place]);
+    }
+    dynasm!(ops
+        ; .arch x64
+        ; lea rsp, [rbp - 72]
+        ; pop r11
+        ; pop r10
+        ; pop r9
+        ; pop r8
+        ; pop rdi
+        ; pop rsi
+        ; pop rdx
+        ; pop rcx
+        ; pop rax
+        ; pop rbp
+        ; ret
     );
 }
 

@@ -30,6 +30,7 @@ pub mod tier {
 /// A native thread, and where its strand stands.
 pub mod thread {
     pub use crate::state::thread::{NativeStack, State, Stop, Thread, Window, allocated};
+    pub use crate::state::vm::Vm;
 }
 
 /// The words around frames.
@@ -39,13 +40,13 @@ pub mod stack {
 
 /// Linked functions, their sites and constants.
 pub mod function {
-    pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site};
+    pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site, feedback};
     pub use crate::model::native_code::{CALL, NativeCode, TURN, compile_after};
 }
 
 /// What a lookup finds, and the entries of inline caches.
 pub mod lookup {
-    pub use crate::model::lookup::{Action, CacheEntry, Simple};
+    pub use crate::model::lookup::{Action, CacheEntry, ClassPath, Simple};
 }
 
 /// Primitives, and the shapes that a tier may do itself.
@@ -84,7 +85,7 @@ pub mod known {
 /// Sends, calls, returns, failures.
 pub mod calls {
     pub use crate::execution::calls::{
-        class_on_path, complete_here, enter, escape, fail_here, finish, jump_here, leave_hot,
+        class_on_path, complete_here, enter, escape, fail_here, find, finish, jump_here, leave_hot,
         look_up, perform, primitive_of, run_primitive,
     };
 }
@@ -114,7 +115,7 @@ pub mod block {
 
 /// Class objects and instances.
 pub mod classes {
-    pub use crate::objects::classes::{ENCLOSING, captures, enclosing, instantiate, make_class};
+    pub use crate::objects::classes::{ENCLOSING, SUPERCLASS, captures, enclosing, instantiate, make_class};
 }
 
 /// Boxed numbers.

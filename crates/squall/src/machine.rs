@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
-use squall_jit::Mixed;
+use squall_jit::{Mixed, Policy};
 use squall_runtime::concurrency::embedding::calls;
 use squall_runtime::concurrency::promises;
 use squall_runtime::concurrency::sandbox;
@@ -95,7 +95,8 @@ fn tier(options: &Options) -> &'static dyn Tier {
         squall_jit::chaos::begin(seed);
     }
     let heat = if options.jit_eager { 0 } else { HEAT };
-    match Mixed::start(&Interpreter, heat) {
+    let policy = if options.jit_eager { Policy::EAGER } else { Policy::USUAL };
+    match Mixed::start(&Interpreter, heat, (options.jit == Jit::On).then_some(policy)) {
         Some(mixed) => Box::leak(Box::new(mixed)),
         None => &Interpreter,
     }

@@ -53,6 +53,8 @@ pub enum Jit {
     /// The interpreter, and machine code for functions that are hot.
     #[default]
     Base,
+    /// The same, and optimised machine code for those that are hotter.
+    On,
 }
 
 /// Deep recursion is the program's choice until it threatens the machine.

@@ -30,7 +30,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("squall-interpreter", &["squall-bytecode", "squall-heap", "squall-runtime"]),
-    ("squall-jit", &["squall-bytecode", "squall-heap", "squall-runtime"]),
+    ("squall-jit", &["squall-bytecode", "squall-compiler", "squall-heap", "squall-runtime"]),
     (
         "squall",
         &[

@@ -43,6 +43,7 @@ impl Body<'_, '_> {
             StoreContext => self.store_context(),
             MakeClosure => self.make_closure(),
             InitializeSlot => self.initialize_slot(),
+            Enclosing => self.enclosing(),
             StoreElement => self.store_element(),
             Unbox | ConvertExact | MapGet => self.decide(),
             // The activation itself changes, or code goes on in several places.

@@ -4,7 +4,7 @@ use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::Field;
 
 use crate::build::body::Body;
-use crate::facts::Action;
+use crate::facts::{Action, Seen};
 use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
@@ -114,6 +114,29 @@ impl Body<'_, '_> {
         let refined = self.guard_layouts(object, Layouts::of(seen.layout));
         self.refine(object, refined);
         self.store_slot(refined, index, value);
+    }
+
+    /// The object around the class at the end of a path, if the site has seen one layout of objects.
+    pub fn enclosing(&mut self) {
+        let facts = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
+        let [Seen { layout, action: Action::Enclosing(path) }] = facts.seen[..] else {
+            return self.generic();
+        };
+        if Type::of_layout(layout).layouts().is_none() || facts.is_megamorphic || facts.distrusts {
+            return self.generic();
+        }
+        let object = self.operand(Field::B);
+        let refined = self.guard_layouts(object, Layouts::of(layout));
+        self.refine(object, refined);
+        let mut class = refined;
+        if !path.from_class {
+            class = self.emit(Op::ClassOf, &[class]);
+        }
+        for _ in 0..path.hops {
+            class = self.emit(Op::LoadPart(Place(path.superclass)), &[class]);
+        }
+        let enclosing = self.emit(Op::LoadPart(Place(path.enclosing)), &[class]);
+        self.define(enclosing);
     }
 
     /// An element of an array literal.

@@ -177,9 +177,6 @@ impl Body<'_, '_> {
         match action {
             Action::Method(function) => self.call_function(function, message),
             Action::LoadSlot(index) => Some(self.emit(Op::LoadSlot(Place(index)), &[receiver])),
-            Action::LoadConstantSlot(index) => {
-                Some(self.emit(Op::LoadConstantSlot(Place(index)), &[receiver]))
-            }
             Action::StoreSlot(index) => {
                 let value = message.operands[1];
                 self.store_slot(receiver, index, value);
@@ -199,7 +196,9 @@ impl Body<'_, '_> {
                     Intrinsic::Unknown => self.send_generally(message),
                 }
             }
-            Action::SlotIndex(_) | Action::Other => self.send_generally(message),
+            Action::SlotIndex(_) | Action::Enclosing(_) | Action::Other => {
+                self.send_generally(message)
+            }
         }
     }
 

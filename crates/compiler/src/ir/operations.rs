@@ -16,6 +16,8 @@
 //! forms are guards: they leave if the result is no small integer. `quotient`, `remainder` and `modulo` need a divisor
 //! that is not zero, which a guard before them shows; `modulo` has the divisor's sign.
 //!
+//! `load_part` reads a slot of a class object, which nothing changes.
+//!
 //! `assume` and `assume_small` are guards whose condition the branch to their block has shown; they must not be moved
 //! out of there. `retag_double` is `tag_double` of a double that is known to be immediate.
 //!
@@ -202,7 +204,8 @@ operations! {
 
     // Memory.
     "load_slot" LoadSlot(Place) w Word Read;
-    "load_constant_slot" LoadConstantSlot(Place) w Word Pure;
+    "class_of" ClassOf w Word Pure;
+    "load_part" LoadPart(Place) w Word Pure;
     "store_slot" StoreSlot(Place) ww None Write;
     "length" Length w I64 Pure;
     "load_element" LoadElement wi Word Read;

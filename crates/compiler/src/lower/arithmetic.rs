@@ -42,7 +42,9 @@ impl Lowering<'_, '_> {
                 self.b.ins().icmp(IntCC::Equal, left, right)
             }
             Op::HasLayout(layouts) => self.has_layout(inst, layouts),
-            Op::LoadConstantSlot(_) | Op::LoadCaptured(_) | Op::Length => self.constant_part(inst),
+            Op::ClassOf | Op::LoadPart(_) | Op::LoadCaptured(_) | Op::Length => {
+                self.constant_part(inst)
+            }
             Op::Compare(condition) => {
                 let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
                 self.b.ins().icmp(integer_condition(condition), left, right)

@@ -10,7 +10,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
-use crate::code::{Exit, NativeSite, Reason};
+use crate::code::{Exit, Outer, Reason, Start};
 use crate::facts::{Facts, Helper, MachineFacts, Symbol};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
@@ -42,14 +42,14 @@ pub(super) struct Lowering<'u, 'b> {
     pub machine: MachineFacts,
     pub b: FunctionBuilder<'b>,
     pub frame: ir::Value,
+    /// The function of the unit, as the caller has given it.
+    function: ir::Value,
     blocks: HashMap<Block, ir::Block>,
     locations: HashMap<Value, Location>,
     /// For raw integers whose words were computed with them: the words.
     pub tagged_forms: HashMap<Value, ir::Value>,
     exits: Vec<Option<ir::Block>>,
     reasons: Vec<Reason>,
-    pub native_sites: Vec<NativeSite>,
-    pub first_site: u64,
     signatures: HashMap<(CallConv, usize), SigRef>,
 }
 
@@ -63,7 +63,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let frame = b.block_params(entry)[0];
+        let [frame, function] = [0, 1].map(|index| b.block_params(entry)[index]);
         Lowering {
             unit,
             residence,
@@ -71,22 +71,21 @@ impl<'u, 'b> Lowering<'u, 'b> {
             machine: facts.machine(),
             b,
             frame,
+            function,
             blocks: HashMap::new(),
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
             exits: vec![None; residence.exits.len()],
             reasons: vec![Reason::Cold; residence.exits.len()],
-            native_sites: Vec::new(),
-            first_site: 0,
             signatures: HashMap::new(),
         }
     }
 
     /// Lowers all blocks, then the exits.
-    pub fn run(mut self, target: TargetFrontendConfig) -> (Vec<Exit>, Vec<NativeSite>) {
+    pub fn run(mut self, target: TargetFrontendConfig, start: Start) -> Vec<Exit> {
         let order = self.unit.reverse_post_order();
-        self.declare(&order);
-        self.prologue();
+        let has_calls = self.declare(&order);
+        self.prologue(start, has_calls);
         for &block in &order {
             self.block(block);
         }
@@ -96,21 +95,23 @@ impl<'u, 'b> Lowering<'u, 'b> {
             }
         }
         self.b.seal_all_blocks();
-        let exits = (0..self.exits.len()).map(|index| self.describe(index)).collect();
+        let mut exits: Vec<Exit> =
+            (0..self.exits.len()).map(|index| self.describe(index)).collect();
+        exits.extend(self.beginning(start));
         self.b.finalize(target);
-        (exits, self.native_sites)
+        exits
     }
 
-    /// Makes Cranelift's blocks, and a variable for each value that is loaded again.
-    fn declare(&mut self, order: &[Block]) {
-        let mut calls = 0;
+    /// Makes Cranelift's blocks, and a variable for each value that is loaded again. Answers whether there are calls.
+    fn declare(&mut self, order: &[Block]) -> bool {
+        let mut has_calls = false;
         let mut reloaded = HashSet::new();
         for &block in order {
             let lowered = self.b.create_block();
             self.blocks.insert(block, lowered);
             for &inst in &self.unit.block(block).instructions {
                 let data = self.unit.inst(inst);
-                calls += u32::from(data.op.effect() == Effect::Call);
+                has_calls |= data.op.effect() == Effect::Call;
                 if let Op::Reload(_) = data.op {
                     reloaded.insert(self.unit.root(data.arguments[0]));
                 }
@@ -122,21 +123,44 @@ impl<'u, 'b> Lowering<'u, 'b> {
             let variable = self.b.declare_var(I64);
             self.locations.insert(value, Location::Variable(variable));
         }
-        self.first_site = self.facts.address(Symbol::NativeSites(calls));
+        has_calls
     }
 
     /// The frame must fit below the limit, which is also how the thread is asked to poll.
-    fn prologue(&mut self) {
+    fn prologue(&mut self, start: Start, has_calls: bool) {
         let words = i64::from(self.unit.extent());
         let thread = self.thread();
         let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
         let end = self.b.ins().iadd_imm_s(self.frame, words * 8);
         let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
-        let (cold, body) = (self.cold_block(), self.blocks[&Unit::ENTRY]);
-        self.b.ins().brif(is_beyond, cold, &[], body, &[]);
+        let cold = self.cold_block();
+        self.go_on_unless(is_beyond, cold);
+        if has_calls {
+            let floor = self.b.ins().load(I64, trusted(), thread, self.machine.floor);
+            let top = self.b.ins().get_stack_pointer(I64);
+            let is_low = self.b.ins().icmp(IntCC::UnsignedLessThan, top, floor);
+            self.go_on_unless(is_low, cold);
+        }
+        let body = self.blocks[&Unit::ENTRY];
+        self.b.ins().jump(body, &[]);
         self.b.switch_to_block(cold);
-        let words = self.b.ins().iconst(I64, words);
-        self.leave_by(Helper::Enter, words);
+        match start {
+            Start::Function => self.leave_by(Helper::Enter, self.function),
+            Start::Loop(_) => self.leave_by_record(self.exits.len()),
+        }
+    }
+
+    fn go_on_unless(&mut self, condition: ir::Value, cold: ir::Block) {
+        let next = self.b.create_block();
+        self.b.ins().brif(condition, cold, &[], next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// The exit of a loop's unit to where it begins, with nothing executed; the last of the unit's exits.
+    fn beginning(&self, start: Start) -> Option<Exit> {
+        let Start::Loop(pc) = start else { return None };
+        let function = self.unit.activations[0].function;
+        Some(Exit { function, pc, offset: 0, around: Vec::new(), reason: Reason::Poll })
     }
 
     /// Jumps to a stub that takes the frame and another argument.
@@ -314,20 +338,32 @@ impl Lowering<'_, '_> {
         for &site in &stores.sites {
             self.store_site(site);
         }
-        let number = self.b.ins().iconst(I64, index as i64);
-        self.leave_by(Helper::Exit, number);
+        self.leave_by_record(index);
+    }
+
+    fn leave_by_record(&mut self, index: usize) {
+        let record = self.symbol(Symbol::Exit(index as u32));
+        self.leave_by(Helper::Exit, record);
     }
 
     fn describe(&self, index: usize) -> Exit {
         let state = self.residence.exits[index].state;
-        let depth = self.unit.chain(state).count() as u32 - 1;
         let innermost = self.unit.state(state);
         let activation = innermost.activation;
+        let mut inner = offset(self.unit, activation);
+        let mut around = Vec::new();
+        for outer in self.unit.chain(state).skip(1) {
+            let function = self.unit.activations[outer.activation.index()].function;
+            let start = offset(self.unit, outer.activation);
+            around.push(Outer { function, pc: outer.pc, distance: inner - start });
+            inner = start;
+        }
+        around.reverse();
         Exit {
             function: self.unit.activations[activation.index()].function,
             pc: innermost.pc,
             offset: offset(self.unit, activation),
-            depth,
+            around,
             reason: self.reasons[index],
         }
     }

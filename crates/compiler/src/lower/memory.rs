@@ -70,7 +70,8 @@ impl Lowering<'_, '_> {
     pub fn constant_part(&mut self, inst: Inst) -> ir::Value {
         let object = self.argument(inst, 0);
         let offset = match self.unit.inst(inst).op {
-            Op::LoadConstantSlot(index) => slot(index),
+            Op::LoadPart(index) => slot(index),
+            Op::ClassOf => words::CLASS,
             // The first element is the function.
             Op::LoadCaptured(index) => words::FIRST_ELEMENT + 8 + 8 * index.0 as i32,
             _ => words::LENGTH,

@@ -24,7 +24,7 @@ use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
-use crate::code::{CompileError, CompiledCode, Exit, NativeSite, Request};
+use crate::code::{CompileError, CompiledCode, Exit, Request, Start};
 use crate::facts::Facts;
 use crate::ir::Unit;
 use crate::ir::entities::ActivationId;
@@ -58,7 +58,7 @@ impl Backend {
         request: &Request,
     ) -> Result<CompiledCode, CompileError> {
         self.context.clear();
-        let (exits, native_sites) = self.translate(unit, residence, facts);
+        let exits = self.translate(unit, residence, facts, request.start);
         let compiled = self.context.compile(&*self.isa, &mut ControlPlane::default());
         let compiled = compiled.map_err(|error| CompileError::Backend(format!("{error:?}")))?;
         debug_assert!(compiled.buffer.relocs().is_empty(), "all addresses are immediates");
@@ -66,23 +66,23 @@ impl Backend {
             bytes: compiled.code_buffer().to_vec(),
             request: request.clone(),
             extent: unit.extent(),
-            native_sites,
             exits,
             inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
             assumptions: Vec::new(),
         })
     }
 
-    /// The unit in Cranelift's representation, with the exits and native sites that it refers to, for tests.
+    /// The unit in Cranelift's representation, with the exits that it refers to, for tests.
     pub fn translated(
         &mut self,
         unit: &Unit,
         residence: &Residence,
         facts: &dyn Facts,
-    ) -> (ir::Function, Vec<Exit>, Vec<NativeSite>) {
+        start: Start,
+    ) -> (ir::Function, Vec<Exit>) {
         self.context.clear();
-        let (exits, native_sites) = self.translate(unit, residence, facts);
-        (self.context.func.clone(), exits, native_sites)
+        let exits = self.translate(unit, residence, facts, start);
+        (self.context.func.clone(), exits)
     }
 
     fn translate(
@@ -90,12 +90,13 @@ impl Backend {
         unit: &Unit,
         residence: &Residence,
         facts: &dyn Facts,
-    ) -> (Vec<Exit>, Vec<NativeSite>) {
+        start: Start,
+    ) -> Vec<Exit> {
         let target = self.isa.frontend_config();
-        self.context.func.signature = function::signature(isa::CallConv::Tail, 1);
+        self.context.func.signature = function::signature(isa::CallConv::Tail, 2);
         self.context.func.name = ir::UserFuncName::user(0, 0);
         let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
-        Lowering::new(unit, residence, facts, builder).run(target)
+        Lowering::new(unit, residence, facts, builder).run(target, start)
     }
 }
 

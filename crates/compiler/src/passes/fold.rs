@@ -41,7 +41,8 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
         Op::LoadCaptured(index) => {
             let closure = unit.definition(unit.root(arguments[0]))?;
             let is_new = matches!(closure.op, Op::NewClosure(_));
-            is_new.then(|| Folded::Value(closure.arguments[index.0 as usize]))
+            let captured = closure.arguments.get(index.0 as usize).filter(|_| is_new)?;
+            Some(Folded::Value(*captured))
         }
         Op::AssumeSmall => {
             unit.kind(arguments[0]).is(Type::INTEGER).then_some(Folded::Value(arguments[0]))

@@ -13,19 +13,18 @@ use cranelift_codegen::ir::{
 };
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode as Bytecode;
-use squall_compiler::code::{Exit, NativeSite};
+use squall_compiler::code::Exit;
 use squall_compiler::facts::{Facts, Helper, Symbol};
 use squall_compiler::ir::entities::FunctionRef;
 use squall_compiler::words::{self, layouts};
 
 use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
-use crate::world::{ENTRIES, HELPER, INSTRUCTION, KIND_SHIFT, NATIVE_SITES, SITE, helper_number};
+use crate::world::{EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, SITE, helper_number};
 
 /// A lowered unit with its tables.
 pub struct Lowered {
     pub function: Function,
     pub exits: Vec<Exit>,
-    pub native_sites: Vec<NativeSite>,
 }
 
 /// Kinds of addresses beside those of the world.
@@ -59,7 +58,7 @@ impl Evaluation<'_, '_, '_> {
     fn run(mut self) -> Result<u64, Trap> {
         let layout = &self.lowered.function.layout;
         let mut block = layout.entry_block().expect("a function has a first block");
-        let mut arguments = vec![(FRAME << KIND_SHIFT) | (8 * self.base as u64)];
+        let mut arguments = vec![(FRAME << KIND_SHIFT) | (8 * self.base as u64), 0];
         loop {
             if self.machine.is_exhausted() {
                 return Err("too many steps".into());
@@ -165,8 +164,9 @@ impl Evaluation<'_, '_, '_> {
             (_, 1) => 0xFF,
             (FRAME, _) => self.machine.stack[offset as usize / 8],
             (THREAD, _) if offset == 16 => UNLOGGED,
+            (THREAD, _) if offset == 24 => 0,
             (THREAD, _) => (FRAME << KIND_SHIFT) | (8 * STACK_WORDS as u64),
-            (ENTRIES, _) => CODE << KIND_SHIFT | offset,
+            (FUNCTION, _) => CODE << KIND_SHIFT | offset,
             (0, 4) => u64::from(self.object(address, 4).0),
             (0, _) => self.load_word(address),
             _ => panic!("nothing to load at {address:x}"),
@@ -224,12 +224,13 @@ impl Evaluation<'_, '_, '_> {
             CODE => self.machine.stack[base - 1],
             _ => arguments[1],
         };
-        assert_eq!(site >> KIND_SHIFT, NATIVE_SITES, "no native site");
-        let site = self.lowered.native_sites[(site >> 6 & 0xFFFF) as usize];
-        let instruction = self.decode(site.function, site.pc);
+        let expected = if kind == INSTRUCTION { PLACE } else { SITE };
+        assert_eq!(site >> KIND_SHIFT, expected, "no site");
+        let (function, pc) = place_of(site);
+        let instruction = self.decode(function, pc);
         let window = instruction.window().map_or(0, |window| window.index());
         let innermost = if kind == INSTRUCTION { base } else { base - window };
-        let chain = self.chain(site.function, site.pc, innermost, true);
+        let chain = self.chain(function, pc, innermost, true);
         let depth = self.machine.frames.len();
         self.machine.frames.extend(&chain);
         let result = match kind {
@@ -270,8 +271,7 @@ impl Evaluation<'_, '_, '_> {
         while base != self.base {
             let site = self.machine.stack[base - 1];
             assert_eq!(site >> KIND_SHIFT, SITE, "no site below {base}");
-            let function = FunctionRef((site >> 22 & 0xFFFF) as u32);
-            let pc = (site >> 6 & 0xFFFF) as u32;
+            let (function, pc) = place_of(site);
             base -= self.decode(function, pc).window().expect("a call has a window").index();
             chain.push(Frame { function: function.0, pc: pc as usize, base, is_in: true });
         }
@@ -285,12 +285,20 @@ impl Evaluation<'_, '_, '_> {
         assert_eq!(target, exit, "the frame fits");
         self.machine.exits += 1;
         let base = self.index(arguments[0]);
-        let exit = self.lowered.exits[arguments[1] as usize];
+        assert_eq!(arguments[1] >> KIND_SHIFT, EXIT, "no exit");
+        let exit = &self.lowered.exits[(arguments[1] >> 6 & 0xFFFF) as usize];
         let innermost = base + exit.offset as usize;
         let chain = self.chain(exit.function, exit.pc, innermost, false);
-        assert_eq!(chain.len(), exit.depth as usize + 1);
+        assert_eq!(chain.len(), exit.around.len() + 1);
+        let distances: u32 = exit.around.iter().map(|outer| outer.distance).sum();
+        assert_eq!(distances, exit.offset);
         self.machine.resume(&chain)
     }
+}
+
+/// The function and the pc that the address of a site or of an instruction tells.
+fn place_of(address: u64) -> (FunctionRef, u32) {
+    (FunctionRef((address >> 22 & 0xFFFF) as u32), (address >> 6 & 0xFFFF) as u32)
 }
 
 /// How many words a message has in its window.
@@ -329,6 +337,7 @@ fn compute(function: &Function, inst: Inst, data: &InstructionData, arguments: &
             other => panic!("no {other} here"),
         }),
         (Opcode::GetPinnedReg, _) => THREAD << KIND_SHIFT,
+        (Opcode::GetStackPointer, _) => 1,
         (Opcode::Iadd, _) => x.wrapping_add(y) as u64,
         (Opcode::Isub, _) => x.wrapping_sub(y) as u64,
         (Opcode::Imul, _) => x.wrapping_mul(y) as u64,

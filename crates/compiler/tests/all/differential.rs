@@ -75,7 +75,7 @@ fn world_of(seed: u64) -> World {
         (PAIR, "m1:with:", "method:f1"),
         (PAIR, "m2:with:", "method:f2"),
         (TRIPLE, "x", "slot:2"),
-        (TRIPLE, "y", "constant:0"),
+        (TRIPLE, "y", "slot:0"),
         (TRIPLE, "self", "receiver"),
         (TRIPLE, "double", "slot:1"),
         (TRIPLE, "x:", "store:2"),
@@ -220,8 +220,8 @@ fn stages_of(world: &World, request: &Request, limits: Limits, backend: &mut Bac
     let exits = exits.unwrap_or_else(|value| panic!("{value:?} has no place\n{unit}"));
     let code = backend.lower(&resident, &exits, world, request);
     code.unwrap_or_else(|error| panic!("{error}\n{resident}"));
-    let (function, table, native_sites) = backend.translated(&resident, &exits, world);
+    let (function, table) = backend.translated(&resident, &exits, world, request.start);
     stages.push(Code::Unit(Compiled(Rc::new((resident, Some(exits))))));
-    stages.push(Code::Lowered(Rc::new(Lowered { function, exits: table, native_sites })));
+    stages.push(Code::Lowered(Rc::new(Lowered { function, exits: table })));
     stages
 }

@@ -214,7 +214,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
                 let layout = self.machine.layout(first);
                 u64::from(wanted.list().is_none_or(|list| list.contains(&layout)))
             }
-            Op::LoadSlot(index) | Op::LoadConstantSlot(index) => {
+            Op::LoadSlot(index) | Op::LoadPart(index) => {
                 self.machine.heap[self.machine.object(first)].words[index.0 as usize]
             }
             Op::LoadCaptured(index) => {

@@ -123,7 +123,7 @@ fn apply(
         "clif" => {
             let exits = residence(unit).expect("each value has a place");
             let mut backend = Backend::new().expect("this machine has a backend");
-            *result = Some(backend.translated(unit, &exits, world).0.display().to_string());
+            *result = Some(backend.translated(unit, &exits, world, request.start).0.display().to_string());
         }
         "code" => *result = Some(code(unit, world, request)),
         name => {
@@ -144,7 +144,6 @@ fn code(unit: &mut Unit, world: &World, request: &Request) -> String {
     assert!(!code.bytes.is_empty());
     let mut text = format!("extent {}\n", code.extent);
     code.exits.iter().for_each(|exit| text += &format!("{exit:?}\n"));
-    code.native_sites.iter().for_each(|site| text += &format!("{site:?}\n"));
     text
 }
 

@@ -64,14 +64,13 @@ impl World {
         }
     }
 
-    /// An action in words: `method:f2`, `slot:1`, `constant:1`, `store:1`, `receiver`, `answer:nil`, or a primitive.
+    /// An action in words: `method:f2`, `slot:1`, `store:1`, `receiver`, `answer:nil`, or a primitive.
     pub fn action_of(&mut self, text: &str) -> Action {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let number = || rest.trim_start_matches('f').parse().expect("a number");
         match kind {
             "method" => Action::Method(FunctionRef(number())),
             "slot" => Action::LoadSlot(number()),
-            "constant" => Action::LoadConstantSlot(number()),
             "store" => Action::StoreSlot(number()),
             "index" => Action::SlotIndex(number()),
             "receiver" => Action::AnswerReceiver,
@@ -190,7 +189,7 @@ impl Facts for World {
     }
 
     fn machine(&self) -> MachineFacts {
-        MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0 }
+        MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0, floor: 24 }
     }
 
     /// Addresses that tell apart what they belong to: the uppermost four bits are the kind.
@@ -198,9 +197,11 @@ impl Facts for World {
         let (base, offset) = match symbol {
             Symbol::Cell(_) => (1, 0),
             Symbol::Function(function) => (FUNCTION, u64::from(function.0)),
-            Symbol::Entries(function) => (ENTRIES, u64::from(function.0)),
             Symbol::Site(function, pc) => (SITE, u64::from(function.0) << 16 | u64::from(pc)),
-            Symbol::NativeSites(_) => (NATIVE_SITES, 0),
+            Symbol::Instruction(function, pc) => {
+                (PLACE, u64::from(function.0) << 16 | u64::from(pc))
+            }
+            Symbol::Exit(number) => (EXIT, u64::from(number)),
             Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),
             Symbol::Helper(helper) => (HELPER, helper_number(helper)),
         };
@@ -213,11 +214,11 @@ pub const KIND_SHIFT: u32 = 60;
 /// Kinds of addresses.
 pub const FUNCTION: u64 = 2;
 /// See [`FUNCTION`].
-pub const ENTRIES: u64 = 3;
+pub const PLACE: u64 = 3;
 /// See [`FUNCTION`].
 pub const SITE: u64 = 4;
 /// See [`FUNCTION`].
-pub const NATIVE_SITES: u64 = 5;
+pub const EXIT: u64 = 5;
 /// See [`FUNCTION`].
 pub const HELPER: u64 = 6;
 /// See [`FUNCTION`].

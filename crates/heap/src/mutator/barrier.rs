@@ -178,6 +178,9 @@ impl Object {
 }
 
 impl Mutator {
+    /// Where the address of the table of unlogged bits is in this structure, in bytes.
+    pub const UNLOGGED_BITS: usize = std::mem::offset_of!(Mutator, unlogged_bits);
+
     /// The address of the table of unlogged bits: machine code tests the bit `address / 8 % 8` of the byte
     /// `address / 64`, and calls [`Mutator::slot_written`] or [`Mutator::element_was_written`] if it is set.
     pub fn unlogged_bits(&self) -> usize {

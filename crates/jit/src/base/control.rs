@@ -8,6 +8,7 @@ use squall_runtime::tiers::known;
 
 use super::{Emitter, place, register, target};
 use crate::assembler::offset;
+use crate::code::way;
 use crate::stubs::Helper;
 
 /// The bit of a layout whose instances have their own methods for the messages that compiled code inlines.
@@ -50,6 +51,7 @@ impl Emitter<'_> {
     /// Polls, and jumps to a pc.
     pub(super) fn jump_back(&mut self, pc: usize) {
         self.poll(pc);
+        self.count(pc, true);
         let label = self.labels[pc];
         self.jump(label);
     }
@@ -76,8 +78,8 @@ impl Emitter<'_> {
     }
 
     fn branch_boolean(&mut self, instruction: &Instruction, taken: Word, not_taken: Word) {
-        let goal = self.labels[target(instruction, Field::Bc)];
-        let otherwise = self.labels[target(instruction, Field::X)];
+        let goal = self.branch_label(instruction, Field::Bc, way::TAKEN);
+        let otherwise = self.branch_label(instruction, Field::X, way::OTHERWISE);
         self.load_rax(register(instruction, Field::A));
         dynasm!(self.ops
             ; .arch x64
@@ -86,11 +88,18 @@ impl Emitter<'_> {
             ; cmp rax, not_taken.bits() as i32
             ; jne =>otherwise
         );
+        self.record(instruction.pc, way::FELL_THROUGH);
+    }
+
+    /// Where a branch goes to one of its targets, with a record of its way.
+    fn branch_label(&mut self, branch: &Instruction, field: Field, way: u8) -> DynamicLabel {
+        let label = self.labels[target(branch, field)];
+        self.by_way(branch.pc, way, label)
     }
 
     fn branch_nil(&mut self, instruction: &Instruction, jumps_on_nil: bool) {
-        let goal = self.labels[target(instruction, Field::Bc)];
-        let otherwise = self.labels[target(instruction, Field::X)];
+        let goal = self.branch_label(instruction, Field::Bc, way::TAKEN);
+        let otherwise = self.branch_label(instruction, Field::X, way::OTHERWISE);
         let (immediate, next) = (self.label(), self.label());
         self.load_rax(register(instruction, Field::A));
         self.check_pointer(immediate);
@@ -112,16 +121,18 @@ impl Emitter<'_> {
             false => dynasm!(self.ops ; .arch x64 ; jne =>goal),
         }
         self.bind(next);
+        self.record(instruction.pc, way::FELL_THROUGH);
     }
 
     /// Skips the loop if the counter is beyond the limit. A limit that is no small integer is rounded by the interpreter.
     fn for_enter(&mut self, instruction: &Instruction) {
         let step = Field::C.extract_signed(instruction.words());
         let other = self.otherwise_step(instruction);
+        let other = self.by_way(instruction.pc, way::OTHERWISE, other);
         if step == 0 {
             return self.jump(other);
         }
-        let exit = self.labels[target(instruction, Field::X)];
+        let exit = self.branch_label(instruction, Field::X, way::TAKEN);
         self.load_rax(register(instruction, Field::A));
         self.load_rcx(register(instruction, Field::B));
         dynasm!(self.ops
@@ -136,6 +147,7 @@ impl Emitter<'_> {
             true => dynasm!(self.ops ; .arch x64 ; jg =>exit),
             false => dynasm!(self.ops ; .arch x64 ; jl =>exit),
         }
+        self.record(instruction.pc, way::FELL_THROUGH);
     }
 
     /// Counts in steps to the limit, if both are small integers.
@@ -143,6 +155,7 @@ impl Emitter<'_> {
         let (counter, limit) = (register(instruction, Field::A), register(instruction, Field::B));
         let step = Field::C.extract_signed(instruction.words());
         let end = self.labels[instruction.next_pc()];
+        let end = self.by_way(instruction.pc, way::FELL_THROUGH, end);
         let again = target(instruction, Field::X);
         self.load_rax(counter);
         self.load_rcx(limit);
@@ -161,6 +174,7 @@ impl Emitter<'_> {
             true => dynasm!(self.ops ; .arch x64 ; jg =>end),
             false => dynasm!(self.ops ; .arch x64 ; jl =>end),
         }
+        self.record(instruction.pc, way::TAKEN);
         self.jump_back(again);
     }
 
@@ -191,20 +205,23 @@ impl Emitter<'_> {
     ) {
         let goal = target(branch, Field::Bc);
         let jumps_on = branch.opcode == Opcode::BranchTrue;
-        let (if_true, if_false) = match jumps_on {
-            true => (goal, branch.next_pc()),
-            false => (branch.next_pc(), goal),
+        let (taken, next) = ((goal, way::TAKEN), (branch.next_pc(), way::FELL_THROUGH));
+        let ((if_true, true_way), (if_false, false_way)) = match jumps_on {
+            true => (taken, next),
+            false => (next, taken),
         };
+        let pc = branch.pc;
         let is_read = |emitter: &Emitter<'_>, pc: usize| {
             emitter.live_before(pc).contains(written_register(written))
         };
         let true_label = match is_read(self, if_true) {
-            false => self.labels[if_true],
+            false => self.by_way(pc, true_way, self.labels[if_true]),
             true => {
                 let label = self.label();
                 self.later(move |emitter| {
                     emitter.bind(label);
                     emitter.store_word(written, Word::TRUE);
+                    emitter.record(pc, true_way);
                     let target = emitter.labels[if_true];
                     emitter.jump(target);
                 });
@@ -215,6 +232,7 @@ impl Emitter<'_> {
         if is_read(self, if_false) {
             self.store_word(written, Word::FALSE);
         }
+        self.record(pc, false_way);
         let target = self.labels[if_false];
         self.jump(target);
     }

@@ -33,6 +33,7 @@ use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
 
 use crate::assembler::{Assembler, offset};
+use crate::code::Profile;
 use crate::stubs::{Helper, Stubs};
 
 /// Machine code, and where its instructions are.
@@ -41,6 +42,8 @@ pub struct Assembled {
     pub bytes: Vec<u8>,
     /// For each code word, the distance of its instruction's machine code from the beginning; 0 if none starts there.
     pub places: Box<[u32]>,
+    /// For each code word the distance of the machine code to which the callee of its instruction returns, or 0.
+    pub returns: Box<[u32]>,
 }
 
 /// The state of a compilation.
@@ -54,8 +57,9 @@ pub struct Emitter<'a> {
     labels: Vec<DynamicLabel>,
     /// The rare ways, in the order of their templates.
     later: Vec<Later>,
-    /// Whether the next instruction was done by the last template, and is to be assembled for jumps to it only.
     places: Box<[u32]>,
+    /// Where observations go; empty if nobody reads them.
+    profile: Profile,
 }
 
 /// Code that comes after all templates.
@@ -66,13 +70,14 @@ pub fn compile(
     function: &'static Function,
     stubs: &Stubs,
     unlogged_bits: usize,
+    profile: Profile,
     address: usize,
 ) -> Assembled {
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let mut emitter =
-        Emitter { ops, function, stubs, unlogged_bits, labels, later: Vec::new(), places };
+        Emitter { ops, function, stubs, unlogged_bits, labels, later: Vec::new(), places, profile };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -85,8 +90,9 @@ pub fn compile(
             later(&mut emitter);
         }
     }
+    let returns = emitter.returns();
     let bytes = emitter.ops.finalize().unwrap_or_default();
-    Assembled { bytes, places: emitter.places }
+    Assembled { bytes, places: emitter.places, returns }
 }
 
 impl Emitter<'_> {
@@ -101,6 +107,94 @@ impl Emitter<'_> {
             ; push rbx
             ; mov rbx, rdi
         );
+        self.count(0, false);
+    }
+
+    /// Counts a call or a turn that goes on at this pc; at the end of the countdown, takes a sample.
+    fn count(&mut self, pc: usize, is_loop: bool) {
+        if self.profile.is_empty() {
+            return;
+        }
+        let ended = self.label();
+        dynasm!(self.ops
+            ; .arch x64
+            ; sub DWORD [r15 + offset::COUNTDOWN], 1
+            ; jz =>ended
+        );
+        self.later(move |emitter| {
+            let word = emitter.code_word(pc);
+            emitter.bind(ended);
+            dynasm!(emitter.ops
+                ; .arch x64
+                ; mov rsi, QWORD word
+                ; mov rdx, QWORD std::ptr::from_ref(emitter.function) as i64
+                ; mov r8d, i32::from(is_loop)
+                ; call extern emitter.stubs.of(Helper::Sample)
+                ; ud2
+            );
+        });
+    }
+
+    /// For each instruction that calls, the code to which an activation returns that optimised code has made.
+    fn returns(&mut self) -> Box<[u32]> {
+        let mut returns: Box<[u32]> = vec![0; self.function.code.len()].into();
+        let calls = self.function.sites.iter().filter(|site| site.window > 0);
+        for site in calls.filter(|_| !self.profile.is_empty()) {
+            let next = self.function.pc_index(site.return_pc);
+            let Some(&label) = self.labels.get(next) else { continue };
+            returns[site.pc as usize] = self.ops.offset().0 as u32;
+            self.store_result(usize::from(site.destination));
+            self.jump(label);
+        }
+        returns
+    }
+
+    /// Records which way the branch at a pc goes. Destroys `rdx`.
+    fn record(&mut self, pc: usize, way: u8) {
+        if let Some(ways) = self.profile.get(pc) {
+            self.note(ways.as_ptr() as i64, way);
+        }
+    }
+
+    /// Sets bits in a byte. Destroys `rdx`.
+    fn note(&mut self, address: i64, bits: u8) {
+        let (unset, done) = (self.label(), self.label());
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdx, QWORD address
+            ; test BYTE [rdx], bits as i8
+            ; jz =>unset
+            ; =>done
+        );
+        self.later(move |emitter| {
+            dynasm!(emitter.ops
+                ; .arch x64
+                ; =>unset
+                ; or BYTE [rdx], bits as i8
+                ; jmp =>done
+            );
+        });
+    }
+
+    /// Notes what an operator or an access to an element has had. Destroys `rdx`.
+    fn observe(&mut self, site: &'static Site, bits: u8) {
+        if !self.profile.is_empty() {
+            self.note(site.feedback.as_ptr() as i64, bits);
+        }
+    }
+
+    /// A label that records a branch's way, and then goes on at `goal`.
+    fn by_way(&mut self, pc: usize, way: u8, goal: DynamicLabel) -> DynamicLabel {
+        if self.profile.is_empty() {
+            return goal;
+        }
+        let label = self.label();
+        self.later(move |emitter| {
+            emitter.bind(label);
+            emitter.record(pc, way);
+            emitter.jump(goal);
+        });
+        label
     }
 
     fn begin(&mut self, pc: usize) {

@@ -8,6 +8,7 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as Description;
 use squall_heap::{LAYOUT_OFFSET, Word};
+use squall_runtime::tiers::function::{Site, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::operators;
@@ -145,6 +146,7 @@ impl Emitter<'_> {
             Inline::BitAnd => dynasm!(self.ops ; .arch x64 ; and rax, rcx),
             Inline::Nothing => return self.compute(send, rest),
         }
+        self.observe(send.site, feedback::INTEGERS);
         self.store_result(send.site.destination.into());
     }
 
@@ -175,8 +177,9 @@ impl Emitter<'_> {
     /// Computes the rest of an operator, and sends if nothing knows its result.
     fn compute(&mut self, send: &Send, rest: Rest) {
         let other = self.otherwise_send(send);
-        let done = self.label();
-        let last = if rest.function.is_some() { None } else { Some(other) };
+        let other = self.by_observation(send.site, feedback::OTHERS, other);
+        let (done, function) = (self.label(), self.label());
+        let next = if rest.function.is_some() { function } else { other };
         if let Some(doubles) = rest.doubles {
             let code = match doubles {
                 Doubles::Operator(operator) => self.stubs.operators[operator as usize],
@@ -185,9 +188,13 @@ impl Emitter<'_> {
             self.load_rax(send.operands[0]);
             self.load_rcx(send.operands[1]);
             dynasm!(self.ops ; .arch x64 ; call extern code);
-            self.check_computed(last, done);
+            self.check_computed(next);
+            self.observe_doubles(send);
+            self.jump(done);
         }
+        self.bind(function);
         if let Some(function) = rest.function {
+            self.observe_integers(send);
             dynasm!(self.ops
                 ; .arch x64
                 ; mov rdi, [rbx + place(send.operands[0])]
@@ -195,7 +202,7 @@ impl Emitter<'_> {
                 ; mov rax, QWORD function as usize as i64
                 ; call rax
             );
-            self.check_computed(Some(other), done);
+            self.check_computed(other);
         }
         if rest.doubles.is_none() && rest.function.is_none() {
             self.jump(other);
@@ -204,13 +211,59 @@ impl Emitter<'_> {
         self.store_result(send.site.destination.into());
     }
 
-    /// Jumps elsewhere if nothing was computed, or, if there is another way to try, to the end if something was.
-    fn check_computed(&mut self, other: Option<DynamicLabel>, done: DynamicLabel) {
-        dynasm!(self.ops ; .arch x64 ; cmp rax, Word::UNSET.bits() as i32);
-        match other {
-            Some(other) => dynasm!(self.ops ; .arch x64 ; je =>other),
-            None => dynasm!(self.ops ; .arch x64 ; jne =>done),
+    /// Jumps elsewhere if nothing was computed.
+    fn check_computed(&mut self, other: DynamicLabel) {
+        dynasm!(self.ops ; .arch x64 ; cmp rax, Word::UNSET.bits() as i32 ; je =>other);
+    }
+
+    /// A label that notes what an operator has had, and then goes on at `goal`.
+    fn by_observation(&mut self, site: &'static Site, bits: u8, goal: DynamicLabel) -> DynamicLabel {
+        let label = self.label();
+        self.later(move |emitter| {
+            emitter.bind(label);
+            emitter.observe(site, bits);
+            emitter.jump(goal);
+        });
+        label
+    }
+
+    /// Notes that the operands are two doubles, or a double and a small integer.
+    fn observe_doubles(&mut self, send: &Send) {
+        if self.profile.is_empty() {
+            return;
         }
+        let (mixed, done) = (self.label(), self.label());
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov edx, [rbx + place(send.operands[0])]
+            ; xor edx, [rbx + place(send.operands[1])]
+            ; test dl, 7
+            ; jnz =>mixed
+        );
+        self.observe(send.site, feedback::DOUBLES);
+        self.bind(done);
+        let mixed_done = self.by_observation(send.site, feedback::MIXED, done);
+        self.later(move |emitter| {
+            emitter.bind(mixed);
+            emitter.jump(mixed_done);
+        });
+    }
+
+    /// Notes it if the operands are two small integers.
+    fn observe_integers(&mut self, send: &Send) {
+        if self.profile.is_empty() {
+            return;
+        }
+        let others = self.label();
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov edx, [rbx + place(send.operands[0])]
+            ; or edx, [rbx + place(send.operands[1])]
+            ; test dl, 7
+            ; jnz =>others
+        );
+        self.observe(send.site, feedback::INTEGERS);
+        self.bind(others);
     }
 
     fn comparison(
@@ -224,6 +277,7 @@ impl Emitter<'_> {
         self.load_rax(send.operands[0]);
         self.load_rcx(send.operands[1]);
         self.check_small_integers(other);
+        self.observe(send.site, feedback::INTEGERS);
         dynasm!(self.ops ; .arch x64 ; cmp rax, rcx);
         self.answer_condition(instruction, send, condition);
     }
@@ -306,6 +360,7 @@ impl Emitter<'_> {
             ; cmp rdx, [rax + offset::LENGTH]
             ; jae =>other
         );
+        self.observe(send.site, feedback::ARRAY);
     }
 
     fn array_at(&mut self, send: &Send) {

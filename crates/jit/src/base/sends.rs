@@ -3,11 +3,13 @@
 //! A send does inline what its site has seen: one kind of receiver, whose layout is compared with a constant. All other
 //! receivers go to the shared code for sends, with the window complete.
 
+use std::sync::atomic::Ordering;
+
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{Function, Site, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::{Action, CacheEntry};
 use squall_runtime::tiers::primitive::Shape;
@@ -66,7 +68,7 @@ impl Emitter<'_> {
         match instruction.opcode {
             Opcode::Call => {
                 let site = self.linked_site(instruction);
-                let callee = self.function.module.function(FunctionId(site.callee as u32));
+                let callee = self.function.module.function(FunctionId(site.callee.load(Ordering::Relaxed) as u32));
                 self.call(site, callee);
             }
             Opcode::Primitive => {
@@ -98,7 +100,7 @@ impl Emitter<'_> {
     /// The site that the linker has made for an instruction without one in the module.
     fn linked_site(&self, instruction: &Instruction) -> &'static Site {
         let word = &self.function.code[instruction.pc + 1];
-        self.site(word.load(std::sync::atomic::Ordering::Relaxed) as usize)
+        self.site(word.load(Ordering::Relaxed) as usize)
     }
 
     /// A send by what its site has seen.
@@ -224,7 +226,35 @@ impl Emitter<'_> {
             ; cmp DWORD [rsi + offset::ARGUMENTS], i32::from(send.site.arguments)
             ; jne =>other
         );
+        self.observe_closure(send.site);
         self.fill_window(send);
         self.call_rsi(send.site);
+    }
+
+    /// Records the function of a closure, in `rsi`, or that there were several.
+    fn observe_closure(&mut self, site: &'static Site) {
+        if self.profile.is_empty() {
+            return;
+        }
+        let (other, known) = (self.label(), self.label());
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdx, QWORD std::ptr::from_ref(site) as i64
+            ; cmp [rdx + offset::CLOSURE], rsi
+            ; jne =>other
+            ; =>known
+        );
+        self.later(move |emitter| {
+            dynasm!(emitter.ops
+                ; .arch x64
+                ; =>other
+                ; cmp QWORD [rdx + offset::CLOSURE], 0
+                ; je >first
+                ; or BYTE [rdx + offset::FEEDBACK], feedback::OTHERS as i8
+                ; first:
+                ; mov [rdx + offset::CLOSURE], rsi
+                ; jmp =>known
+            );
+        });
     }
 }

@@ -8,6 +8,7 @@ use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::types::RegisterType;
 
 use super::{Emitter, place, register, target};
+use crate::code::way;
 
 impl Emitter<'_> {
     /// The template of a typed instruction; answers whether there is one.
@@ -164,6 +165,8 @@ impl Emitter<'_> {
                 label
             }
         };
+        let taken = self.by_way(next.pc, way::TAKEN, taken);
+        let fall = self.by_way(next.pc, way::FELL_THROUGH, fall);
         self.jump_if_holds(comparison.opcode, is_signed, jumps_if, taken);
         self.jump(fall);
     }
@@ -195,11 +198,13 @@ impl Emitter<'_> {
 
     fn jump_on(&mut self, instruction: &Instruction, condition: bool) {
         let goal = self.labels[target(instruction, Field::Bc)];
+        let goal = self.by_way(instruction.pc, way::TAKEN, goal);
         self.test(instruction);
         match condition {
             true => dynasm!(self.ops ; .arch x64 ; jne =>goal),
             false => dynasm!(self.ops ; .arch x64 ; je =>goal),
         }
+        self.record(instruction.pc, way::FELL_THROUGH);
     }
 
     fn loop_on(&mut self, instruction: &Instruction, condition: bool) {
@@ -209,8 +214,10 @@ impl Emitter<'_> {
             true => dynasm!(self.ops ; .arch x64 ; je =>next),
             false => dynasm!(self.ops ; .arch x64 ; jne =>next),
         }
+        self.record(instruction.pc, way::TAKEN);
         self.jump_back(target(instruction, Field::Bc));
         self.bind(next);
+        self.record(instruction.pc, way::FELL_THROUGH);
     }
 
     fn test(&mut self, instruction: &Instruction) {

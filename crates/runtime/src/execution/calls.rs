@@ -8,8 +8,10 @@
 //! The operands of the call are in a [`Window`], which is also [`Thread::window`] as long as they
 //! are not yet part of a callee's frame, so that the collector finds them.
 
+use std::sync::atomic::Ordering;
+
 use squall_bytecode::module::Visibility;
-use squall_heap::{Object, WORD_BYTES, Word};
+use squall_heap::{LayoutId, Object, WORD_BYTES, Word};
 
 use crate::execution::guarded;
 use crate::execution::stack_traces;
@@ -29,6 +31,7 @@ use crate::state::strand;
 use crate::state::strand::{Delivery, Standing};
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
 use crate::state::tracing::{self, Tracing};
+use crate::state::vm::Vm;
 
 /// Looks up the action of a send for the receiver in the window, and remembers it at the site.
 pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'static CacheEntry {
@@ -46,6 +49,15 @@ pub fn look_up(thread: &mut Thread, site: &'static Site, receiver: Word) -> &'st
         _ => tracing::remember(thread, site, behavior, entry),
     }
     entry
+}
+
+/// What a send's site would do for receivers of a layout, without remembering it there. `None` if no object has the
+/// layout, or the site is not one of a send.
+pub fn find(vm: &Vm, site: &Site, layout: LayoutId) -> Option<&'static CacheEntry> {
+    let behavior = vm.behavior_of_layout(layout)?;
+    let function = site.function();
+    let description = function.bytecode().sites.get(site.index())?;
+    Some(vm.lookups.site(layout, behavior, function.module, description))
 }
 
 /// Does the action that a lookup has found, for the receiver and arguments in the window.
@@ -528,7 +540,7 @@ fn initialize_array(thread: &mut Thread, window: Window) -> Result<Word, Failure
 pub fn primitive_of(site: &Site) -> &'static Primitive {
     // SAFETY: the linker stored the address of an immortal primitive in the sites of these
     // instructions.
-    unsafe { &*(site.callee as *const Primitive) }
+    unsafe { &*(site.callee.load(Ordering::Relaxed) as *const Primitive) }
 }
 
 /// A closure returns from an activation that has ended: its receiver is asked for the answer.

@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
@@ -220,8 +220,9 @@ pub struct Site {
     entries: AtomicPtr<Entries>,
     /// A layout in the high half, and for it a slot's index in the low half; 0 if unused.
     pub slot_cache: AtomicU64,
-    /// For direct calls the callee's index, for primitives the address of the primitive.
-    pub callee: usize,
+    /// For direct calls the callee's index, for primitives the address of the primitive. For sends that evaluate
+    /// closures in machine code the address of the last closure's function; otherwise 0.
+    pub callee: AtomicUsize,
     /// The index of the instruction.
     pub pc: u32,
     /// The register where the callee's frame starts.
@@ -232,6 +233,24 @@ pub struct Site {
     pub arguments: u8,
     /// Whether the function that contains the site has machine code, to which a call that returns here returns.
     is_compiled: AtomicBool,
+    /// What else was observed, for the optimising compiler: the bits of [`feedback`].
+    pub feedback: AtomicU8,
+}
+
+/// Bits of [`Site::feedback`]. Machine code sets them with plain stores; a bit that is lost is observed again.
+pub mod feedback {
+    /// An operator had two doubles.
+    pub const DOUBLES: u8 = 1;
+    /// An operator had a double and a small integer.
+    pub const MIXED: u8 = 2;
+    /// An operator had other operands or results.
+    pub const OTHERS: u8 = 4;
+    /// An access to an element had an array, and an index in it.
+    pub const ARRAY: u8 = 8;
+    /// Optimised code was left here too often.
+    pub const DISTRUSTED: u8 = 16;
+    /// An operator had two small integers.
+    pub const INTEGERS: u8 = 32;
 }
 
 // SAFETY: the pointers lead to immortal memory; the changing fields are atomics, see the file's head.
@@ -244,6 +263,8 @@ const _: () = assert!(size_of::<Site>() == 64);
 impl Site {
     /// Where the cell of the list of entries is, in bytes.
     pub const ENTRIES: usize = std::mem::offset_of!(Site, entries);
+    /// Where the feedback is, in bytes.
+    pub const FEEDBACK: usize = std::mem::offset_of!(Site, feedback);
     /// Where the most recent entry's cell is, in bytes.
     pub const CACHE: usize = std::mem::offset_of!(Site, cache);
 
@@ -256,12 +277,13 @@ impl Site {
             cache: AtomicPtr::new(empty),
             entries: AtomicPtr::new(std::ptr::null_mut()),
             slot_cache: AtomicU64::new(0),
-            callee: 0,
+            callee: AtomicUsize::new(0),
             pc: 0,
             window: 0,
             destination: 0,
             arguments: 0,
             is_compiled: AtomicBool::new(false),
+            feedback: AtomicU8::new(0),
         }
     }
 
@@ -370,9 +392,17 @@ impl Entries {
         Some(self)
     }
 
+    /// How many there are at most.
+    pub const MOST: usize = MOST_ENTRIES;
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// All of them, in the order in which they were first seen.
+    pub fn all(&self) -> &[&'static CacheEntry] {
+        &self.entries[..self.count]
     }
 }
 

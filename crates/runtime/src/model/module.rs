@@ -377,7 +377,7 @@ fn link_instruction(
             let operand = Field::X.extract(words);
             sites.push(Site::new());
             let index = sites.len() - 1;
-            sites[index].callee = match opcode {
+            *sites[index].callee.get_mut() = match opcode {
                 Opcode::Call => operand as usize,
                 _ => (module.find_primitive)(module.bytecode.string(StringId(operand))) as *const _
                     as usize,

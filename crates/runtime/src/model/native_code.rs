@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 pub struct NativeCode {
     /// Counts up from a negative number; from zero on, the function is hot.
     heat: AtomicI32,
+    /// How many more samples of the function's machine code there are before it gets better code.
+    patience: AtomicI32,
     /// Where machine code calls the function. Null if nothing compiles.
     entry: AtomicPtr<()>,
     /// The description of the function's machine code; null if there is none. Its type is the compiling tier's.
@@ -39,6 +41,7 @@ impl Default for NativeCode {
     fn default() -> NativeCode {
         NativeCode {
             heat: AtomicI32::new(FIRST_HEAT.load(Ordering::Relaxed)),
+            patience: AtomicI32::new(0),
             entry: AtomicPtr::new(FIRST_ENTRY.load(Ordering::Relaxed) as *mut ()),
             code: AtomicPtr::new(std::ptr::null_mut()),
         }
@@ -48,6 +51,27 @@ impl Default for NativeCode {
 impl NativeCode {
     /// Where the entry's cell is in this structure, in bytes.
     pub const ENTRY: usize = std::mem::offset_of!(NativeCode, entry);
+
+    /// Sets how many samples machine code takes before the function gets better code.
+    pub fn set_patience(&self, count: i32) {
+        self.patience.store(count, Ordering::Relaxed);
+    }
+
+    /// Counts a sample, and answers whether the function is to get better code.
+    pub fn sample(&self) -> bool {
+        self.patience.fetch_sub(1, Ordering::Relaxed) <= 1
+    }
+
+    /// Where machine code calls the function.
+    pub fn entry(&self) -> *const () {
+        self.entry.load(Ordering::Acquire)
+    }
+
+    /// Makes machine code call the function elsewhere: at other code for it.
+    pub fn set_entry(&self, entry: *const ()) {
+        // Release: whoever finds the entry finds the code behind it.
+        self.entry.store(entry.cast_mut(), Ordering::Release);
+    }
 
     /// Counts, and answers whether the function is hot. A hot function's count is only read, so that threads do not
     /// fight for it.

@@ -20,7 +20,7 @@ use crate::state::vm::Vm;
 /// The slot with the address of the behavior of the class's instances.
 const BEHAVIOR: usize = 0;
 /// The slot with the superclass, or nil.
-const SUPERCLASS: usize = 1;
+pub const SUPERCLASS: usize = 1;
 /// The slot with the object around the class.
 pub const ENCLOSING: usize = 2;
 /// The slot with the array of applied mixins' class objects, or nil.

@@ -267,6 +267,8 @@ pub struct Thread {
     pub resumption: State,
     /// The native stack, as machine code uses it.
     pub native_stack: NativeStack,
+    /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
+    pub countdown: u32,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
@@ -359,6 +361,7 @@ impl Thread {
                 tally: vm.transactions.statistics.tally(),
                 resumption: State::NONE,
                 native_stack: NativeStack::default(),
+                countdown: 1,
                 ticks: 0,
                 made: 0,
                 random: 0,

@@ -1,0 +1,326 @@
+//! What the optimising compiler asks of the runtime: functions, what their sites have seen, and addresses.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+
+use squall_bytecode::entities::{ConstantId, FunctionId};
+use squall_bytecode::liveness::FrameMaps;
+use squall_bytecode::module;
+use squall_compiler::facts::{
+    Action, BranchFacts, ClassPath, ConstantFact, Facts, Helper, MachineFacts, Numbers, Seen,
+    SiteFacts, Symbol,
+};
+use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
+use squall_compiler::ir::values::Cell;
+use squall_bytecode::instructions::Opcode;
+use squall_heap::{LayoutId, Word};
+use squall_runtime::tiers::calls;
+use squall_runtime::tiers::classes;
+use squall_runtime::tiers::function::{Entries, Function, Site, feedback};
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::lookup::{self, CacheEntry};
+use squall_runtime::tiers::primitive::{Primitive, Shape};
+use squall_runtime::tiers::thread::Vm;
+
+use super::units::ExitRecord;
+use crate::assembler::offset;
+use crate::code::{Code, way};
+use crate::stubs::{Execute, Stubs};
+
+/// The answers to the compiler's questions, for one unit.
+pub struct RuntimeFacts<'a> {
+    vm: &'static Vm,
+    stubs: &'a Stubs,
+    tables: RefCell<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    functions: Vec<&'static Function>,
+    primitives: Vec<&'static Primitive>,
+    exits: Vec<&'static ExitRecord>,
+}
+
+/// The index of an immortal thing in a table, which it is added to.
+fn number<T>(table: &mut Vec<&'static T>, thing: &'static T) -> u32 {
+    let known = table.iter().position(|other| std::ptr::eq(*other, thing));
+    known.unwrap_or_else(|| {
+        table.push(thing);
+        table.len() - 1
+    }) as u32
+}
+
+impl<'a> RuntimeFacts<'a> {
+    pub fn new(vm: &'static Vm, stubs: &'a Stubs) -> RuntimeFacts<'a> {
+        RuntimeFacts { vm, stubs, tables: RefCell::default() }
+    }
+
+    /// The number of a function.
+    pub fn function_ref(&self, function: &'static Function) -> FunctionRef {
+        FunctionRef(number(&mut self.tables.borrow_mut().functions, function))
+    }
+
+    /// The function with a number.
+    pub fn of(&self, function: FunctionRef) -> &'static Function {
+        self.tables.borrow().functions[function.index()]
+    }
+
+    /// The record of the exit with a number.
+    pub fn exit(&self, number: usize) -> &'static ExitRecord {
+        let exits = &mut self.tables.borrow_mut().exits;
+        while exits.len() <= number {
+            exits.push(Box::leak(Box::default()));
+        }
+        exits[number]
+    }
+
+    fn seen(&self, entry: &CacheEntry) -> Seen {
+        let mut tables = self.tables.borrow_mut();
+        let action = match entry.action {
+            lookup::Action::Method(function) => {
+                Action::Method(FunctionRef(number(&mut tables.functions, function)))
+            }
+            lookup::Action::LoadSlot(index) | lookup::Action::LoadConstantSlot(index) => {
+                Action::LoadSlot(index)
+            }
+            lookup::Action::StoreSlot(index) => Action::StoreSlot(index),
+            lookup::Action::LoadClass(index, _) => Action::LoadClass(index),
+            lookup::Action::Answer(word) => Action::Answer(word.bits()),
+            lookup::Action::AnswerReceiver => Action::AnswerReceiver,
+            lookup::Action::Primitive(primitive) => {
+                Action::Primitive(PrimitiveRef(number(&mut tables.primitives, primitive)))
+            }
+            lookup::Action::SlotIndex(index) => Action::SlotIndex(index),
+            lookup::Action::Enclosing(path) if path.mixin.is_none() => {
+                Action::Enclosing(class_path(path))
+            }
+            _ => Action::Other,
+        };
+        Seen { layout: entry.layout.bits(), action }
+    }
+
+    /// Operators and accesses to elements, which base code does without a lookup for these receivers.
+    fn inline_receivers(&self, function: &Function, site: &Site) -> Vec<LayoutId> {
+        let Some(module::Site::Send { selector, .. }) =
+            function.bytecode().sites.get(site.index())
+        else {
+            return Vec::new();
+        };
+        let observed = site.feedback.load(Ordering::Relaxed);
+        match function.module.bytecode.string(*selector) {
+            "+" | "-" | "*" | "//" | "/" | "%" | "&" | "<" | "<=" | ">" | ">=" | "=" | "<>"
+            | "~=" => {
+                let doubles = feedback::DOUBLES | feedback::MIXED;
+                let kinds = [
+                    (feedback::INTEGERS, known::SMALL_INTEGER),
+                    (doubles, known::IMMEDIATE_DOUBLE),
+                ];
+                let observed = kinds.into_iter().filter(|(bits, _)| observed & bits != 0);
+                observed.map(|(_, layout)| layout).collect()
+            }
+            "at:" | "at:put:" if observed & feedback::ARRAY != 0 => vec![known::ARRAY],
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn class_path(path: lookup::ClassPath) -> ClassPath {
+    ClassPath {
+        from_class: path.from_class,
+        hops: path.hops,
+        superclass: classes::SUPERCLASS as u32,
+        enclosing: classes::ENCLOSING as u32,
+    }
+}
+
+/// The entries of a site, the most recent one first.
+fn entries(site: &Site) -> Vec<&'static CacheEntry> {
+    let last = site.entry();
+    let mut all = Vec::new();
+    if last.layout != LayoutId::NONE {
+        all.push(last);
+    }
+    if let Some(entries) = site.entries() {
+        all.extend(entries.all().iter().copied().filter(|entry| entry.layout != last.layout));
+    }
+    all
+}
+
+/// The site of the instruction at a pc.
+pub fn site_at(function: &'static Function, pc: u32) -> Option<&'static Site> {
+    function.sites.iter().find(|site| site.pc == pc)
+}
+
+/// What was observed in a function, in one number, which changes if more is observed.
+pub fn observed(function: &'static Function) -> u64 {
+    let sites = function.sites.iter().map(|site| {
+        let count = site.entries().map_or(0, Entries::count) as u64;
+        let bits = site.feedback.load(Ordering::Relaxed).count_ones();
+        2 * count + u64::from(site.entry().layout != LayoutId::NONE) + u64::from(bits)
+    });
+    let ways = Code::of(function).map_or(0, |code| {
+        let ways = code.profile.iter().map(|ways| ways.load(Ordering::Relaxed).count_ones());
+        ways.map(u64::from).sum()
+    });
+    sites.sum::<u64>() + ways
+}
+
+impl Facts for RuntimeFacts<'_> {
+    fn function(&self, function: FunctionRef) -> &module::Function {
+        self.of(function).bytecode()
+    }
+
+    fn frame_maps(&self, function: FunctionRef) -> &FrameMaps {
+        self.of(function).frame_maps()
+    }
+
+    fn callee(&self, caller: FunctionRef, function: FunctionId) -> FunctionRef {
+        let callee = self.of(caller).module.function(function);
+        self.function_ref(callee)
+    }
+
+    fn site(&self, function: FunctionRef, pc: u32) -> SiteFacts {
+        let function = self.of(function);
+        let Some(site) = site_at(function, pc) else { return SiteFacts::default() };
+        if Opcode::of_word(function.bytecode().code[pc as usize]) == Some(Opcode::Primitive) {
+            let primitive = calls::primitive_of(site);
+            let number = number(&mut self.tables.borrow_mut().primitives, primitive);
+            let action = Action::Primitive(PrimitiveRef(number));
+            let seen = vec![Seen { layout: known::NIL.bits(), action }];
+            return SiteFacts { seen, numbers: numbers(site), ..self.observed_at(site) };
+        }
+        let entries = entries(site);
+        let mut seen: Vec<Seen> = entries.iter().map(|entry| self.seen(entry)).collect();
+        for layout in self.inline_receivers(function, site) {
+            let is_new = seen.iter().all(|each| each.layout != layout.bits());
+            if let Some(entry) = calls::find(self.vm, site, layout).filter(|_| is_new) {
+                seen.push(self.seen(entry));
+            }
+        }
+        SiteFacts { seen, ..self.observed_at(site) }
+    }
+
+    fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts {
+        // A function without base code was executed by the interpreter, which records nothing.
+        let Some(code) = Code::of(self.of(function)) else {
+            return BranchFacts { taken: true, fell_through: true, otherwise: false };
+        };
+        let ways = code.ways(pc as usize);
+        BranchFacts {
+            taken: ways & way::TAKEN != 0,
+            fell_through: ways & way::FELL_THROUGH != 0,
+            otherwise: ways & way::OTHERWISE != 0,
+        }
+    }
+
+    fn constant(&self, function: FunctionRef, constant: ConstantId) -> ConstantFact {
+        let function = self.of(function);
+        let cell = &function.constants[constant.index()];
+        if let module::Constant::Raw(..) = function.bytecode().constants[constant.index()] {
+            return ConstantFact::Raw(cell.bits());
+        }
+        match cell.word() {
+            Word::UNSET => ConstantFact::Unmade,
+            word if word.is_pointer() => ConstantFact::Object,
+            word => ConstantFact::Word(word.bits()),
+        }
+    }
+
+    fn primitive(&self, primitive: PrimitiveRef) -> &str {
+        self.tables.borrow().primitives[primitive.index()].name
+    }
+
+    fn is_hot(&self, function: FunctionRef) -> bool {
+        self.of(function).native.is_hot()
+    }
+
+    fn machine(&self) -> MachineFacts {
+        MachineFacts {
+            limit: offset::LIMIT,
+            unlogged: offset::UNLOGGED_BITS,
+            // No space has this number: the bits tell, for the nursery, too.
+            nursery: u64::from(u32::MAX),
+            entry: offset::ENTRY,
+            floor: offset::NATIVE_FLOOR,
+        }
+    }
+
+    fn address(&self, symbol: Symbol) -> u64 {
+        let address = match symbol {
+            Symbol::Cell(Cell::Constant(function, index)) => {
+                (&raw const self.of(function).constants[usize::from(index)]).addr()
+            }
+            Symbol::Cell(Cell::Known(_)) => unreachable!("the builder makes no such cell"),
+            Symbol::Function(function) => std::ptr::from_ref(self.of(function)).addr(),
+            Symbol::Site(function, pc) => {
+                let site = site_at(self.of(function), pc).expect("a call has a site");
+                std::ptr::from_ref(site).addr()
+            }
+            Symbol::Instruction(function, pc) => {
+                (&raw const self.of(function).code[pc as usize]).addr()
+            }
+            Symbol::Exit(number) => std::ptr::from_ref(self.exit(number as usize)).addr(),
+            Symbol::Helper(Helper::Exit) => self.stubs.exit,
+            Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
+            Symbol::Helper(Helper::Send) => self.stubs.unit_send,
+            Symbol::Helper(Helper::Log) => self.stubs.log,
+            Symbol::Helper(Helper::Instruction(opcode)) => {
+                self.stubs.executors[executor(opcode) as usize]
+            }
+        };
+        address as u64
+    }
+}
+
+impl RuntimeFacts<'_> {
+    /// What a site has observed beside receivers.
+    fn observed_at(&self, site: &'static Site) -> SiteFacts {
+        let observed = site.feedback.load(Ordering::Relaxed);
+        SiteFacts {
+            seen: Vec::new(),
+            is_megamorphic: site.entries().is_some_and(|entries| entries.count() == Entries::MOST),
+            numbers: numbers(site),
+            closure: self.closure(site),
+            distrusts: observed & feedback::DISTRUSTED != 0,
+        }
+    }
+
+    /// The function of the closures that a site has evaluated, if it was one.
+    fn closure(&self, site: &'static Site) -> Option<FunctionRef> {
+        let evaluates = entries(site).into_iter().any(|entry| {
+            matches!(entry.action, lookup::Action::Primitive(primitive) if primitive.shape == Shape::Evaluate)
+        });
+        let is_one = site.feedback.load(Ordering::Relaxed) & feedback::OTHERS == 0;
+        let function = site.callee.load(Ordering::Relaxed) as *const Function;
+        if !evaluates || !is_one {
+            return None;
+        }
+        // SAFETY: at a site that evaluates closures, the cell has the address of a function, which is immortal, or null.
+        let function = unsafe { function.as_ref() }?;
+        Some(self.function_ref(function))
+    }
+}
+
+fn numbers(site: &Site) -> Numbers {
+    let observed = site.feedback.load(Ordering::Relaxed);
+    let has = |bit| observed & bit != 0;
+    Numbers {
+        doubles: has(feedback::DOUBLES),
+        mixed: has(feedback::MIXED),
+        overflow: has(feedback::OTHERS),
+        others: has(feedback::OTHERS),
+    }
+}
+
+/// The helper that executes instructions with this opcode.
+fn executor(opcode: u8) -> Execute {
+    match Opcode::of_word(u32::from(opcode)) {
+        Some(Opcode::MakeClosure) => Execute::MakeClosure,
+        Some(Opcode::MakeContext) => Execute::MakeContext,
+        Some(Opcode::MakeHome) => Execute::MakeHome,
+        Some(Opcode::MakeArray) => Execute::MakeArray,
+        Some(Opcode::Instantiate) => Execute::Instantiate,
+        Some(Opcode::CheckValue) => Execute::CheckValue,
+        _ => Execute::Any,
+    }
+}

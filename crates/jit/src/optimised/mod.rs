@@ -1,0 +1,187 @@
+//! Optimised code: functions and loops that samples find often are compiled by `squall-compiler`, and their code is
+//! installed. The helper for samples calls it, and the one for exits.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `facts` | what the compiler asks of the runtime |
+//! | [`units`] | the units of a function, and the records of exits |
+//!
+//! # The way of a function
+//!
+//! 1. Base code counts its calls and turns of loops in the thread. When the countdown ends, the function that is there
+//!    gets a *sample*.
+//! 2. A function with enough samples gets a unit: of the whole function, or of the loop in which it was sampled.
+//!    Calls enter the first by the function's entry, samples the second.
+//! 3. A unit is left where its feedback was wrong, and base code goes on. An exit that is taken often drops its unit: the
+//!    feedback has changed meanwhile, or is distrusted there from then on. Further samples make a better unit. The
+//!    number of units of a function is bounded, so this ends.
+
+mod facts;
+pub mod units;
+
+use squall_bytecode::decode::instructions;
+use squall_bytecode::entities::Register;
+use squall_bytecode::instructions::Opcode;
+use squall_compiler::code::{CompiledCode, Exit, Outer, Reason, Request, Start};
+use squall_compiler::ir::types::Type;
+use squall_compiler::lower::Backend;
+use squall_heap::Word;
+use squall_runtime::tiers::function::{Function, feedback};
+use squall_runtime::tiers::known;
+use squall_runtime::tiers::thread::Vm;
+
+use crate::chaos;
+use crate::code::Code;
+use crate::compiler;
+use crate::memory::CodeMemory;
+use crate::stubs::Stubs;
+use facts::RuntimeFacts;
+use units::{Destination, ExitRecord, Unit};
+
+/// When functions are optimised.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// The calls and turns between two samples.
+    pub period: u32,
+    /// How many samples a function needs.
+    pub samples: i32,
+}
+
+impl Policy {
+    /// For programs.
+    pub const USUAL: Policy = Policy { period: 400, samples: 6 };
+    /// For tests: as early as possible.
+    pub const EAGER: Policy = Policy { period: 1, samples: 2 };
+}
+
+/// At most this many sites after an exit are distrusted.
+const MOST_DISTRUSTED: usize = 6;
+
+/// The optimising compiler, with what it uses again for each unit.
+pub struct Optimiser {
+    backend: Backend,
+}
+
+/// Compiles a unit of a function, and installs it; `None` if it cannot be compiled. `frame` is the activation's, which
+/// stands at the start.
+pub fn optimise(
+    optimiser: &mut Optimiser,
+    vm: &'static Vm,
+    code: &'static Code,
+    start: Start,
+    frame: &[Word],
+    (stubs, memory): (&Stubs, &CodeMemory),
+) -> Option<&'static Unit> {
+    let facts = RuntimeFacts::new(vm, stubs);
+    let function = facts.function_ref(code.function);
+    let is_first = code.units.made() == 0;
+    let likely = match start {
+        Start::Loop(pc) if is_first => likely(code.function, pc, frame),
+        _ => Vec::new(),
+    };
+    let request = Request { start, likely, ..Request::function(function) };
+    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request).ok()?;
+    install(&facts, code, compiled, memory)
+}
+
+/// What is in the registers that live at the head of a loop.
+fn likely(function: &'static Function, pc: u32, frame: &[Word]) -> Vec<(Register, Type)> {
+    let live = function.frame_maps().before(pc as usize);
+    let kind = |register: &Register| Type::of_layout(known::layout_of(frame[register.index()]).bits());
+    live.iter().map(|register| (register, kind(&register))).collect()
+}
+
+fn install(
+    facts: &RuntimeFacts<'_>,
+    code: &'static Code,
+    compiled: CompiledCode,
+    memory: &CodeMemory,
+) -> Option<&'static Unit> {
+    let mut functions: Vec<&'static Function> =
+        compiled.inlined.iter().map(|function| facts.of(*function)).collect();
+    functions.push(code.function);
+    // Exits lead to base code.
+    functions.iter().for_each(|function| _ = compiler::make(function));
+    let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
+    let bytes = compiled.bytes;
+    let entry = memory.publish(|_| bytes)?;
+    let unit: &'static Unit =
+        Box::leak(Box::new(Unit { start: compiled.request.start, entry, relied_on, functions }));
+    for (number, exit) in compiled.exits.iter().enumerate() {
+        complete(facts, facts.exit(number), exit, code, unit);
+    }
+    code.units.add(unit);
+    if unit.start == Start::Function {
+        code.function.native.set_entry(entry as *const ());
+    }
+    Some(unit)
+}
+
+fn complete(
+    facts: &RuntimeFacts<'_>,
+    record: &'static ExitRecord,
+    exit: &Exit,
+    code: &'static Code,
+    unit: &'static Unit,
+) {
+    let return_place = |outer: &Outer| {
+        let place = Code::of(facts.of(outer.function))?.return_place(outer.pc as usize)?;
+        Some((place, outer.distance))
+    };
+    let returns: Option<Vec<(usize, u32)>> = exit.around.iter().map(return_place).collect();
+    let destination = Destination {
+        function: facts.of(exit.function),
+        pc: exit.pc,
+        offset: exit.offset,
+        reason: exit.reason,
+        code,
+        unit,
+    };
+    record.complete(exit, destination, returns.filter(|_| !chaos::strikes()));
+}
+
+/// An exit was taken so often that the unit does not pay: drops it, and distrusts what it relied on there, unless more
+/// has been observed since.
+pub fn drop_unit(destination: &Destination, record: &ExitRecord, policy: Policy) {
+    let (unit, code) = (destination.unit, destination.code);
+    if destination.reason == Reason::Poll {
+        return record.wait_for_ever();
+    }
+    let observed: u64 = unit.functions.iter().map(|function| facts::observed(function)).sum();
+    if observed == unit.relied_on {
+        distrust(destination.function, destination.pc);
+    }
+    if !code.units.remove(unit) {
+        return;
+    }
+    if unit.start == Start::Function {
+        code.function.native.set_entry(code.entry as *const ());
+    }
+    if !code.units.is_full() {
+        code.function.native.set_patience(policy.samples);
+    }
+}
+
+/// Distrusts the sites of the instructions that one state is good for.
+fn distrust(function: &'static Function, pc: u32) {
+    let code = &function.bytecode().code;
+    let mut rest = instructions(code).skip_while(|instruction| instruction.pc < pc as usize);
+    let mut sites = 0;
+    for instruction in rest.by_ref() {
+        if let Some(site) = facts::site_at(function, instruction.pc as u32) {
+            site.feedback.fetch_or(feedback::DISTRUSTED, std::sync::atomic::Ordering::Relaxed);
+            sites += 1;
+        }
+        let ends = matches!(instruction.opcode, Opcode::Return | Opcode::Jump | Opcode::Loop);
+        if ends || sites == MOST_DISTRUSTED {
+            return;
+        }
+    }
+}
+
+impl Optimiser {
+    /// A compiler for this machine; `None` if it is not supported.
+    pub fn new() -> Option<Optimiser> {
+        Backend::new().ok().map(|backend| Optimiser { backend })
+    }
+}

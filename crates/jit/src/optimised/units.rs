@@ -1,0 +1,175 @@
+//! The optimised code of a function: its units, and the records of their exits. Samples enter units, and exits that are
+//! taken often drop them.
+//!
+//! Protocol: a table's lock orders its changes. The function's entry is an atomic cell, which always leads to code that
+//! is right. A unit that is dropped is not entered any more; its code stays, for activations are in it. Records are
+//! complete before their code is reached, but for their counters, which any thread may change at any time.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use squall_compiler::code::{Exit, Reason, Start};
+use squall_runtime::tiers::function::Function;
+
+use crate::code::Code;
+
+/// A function has at most this many units, dropped ones included.
+const MOST_UNITS: u32 = 10;
+
+/// An exit that is taken this often drops its unit.
+const EXIT_PATIENCE: u32 = 50;
+
+/// So many turns after the thread was asked to poll, the loop goes on in its unit.
+const TURNS_AFTER_POLL: u32 = 4;
+
+/// The units of a function.
+#[derive(Default)]
+pub struct Units {
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// How many there were.
+    made: u32,
+    live: Vec<&'static Unit>,
+}
+
+/// A piece of optimised code, immortal.
+pub struct Unit {
+    /// Where it starts.
+    pub start: Start,
+    /// Its address.
+    pub entry: usize,
+    /// What the feedback that it relies on was: see [`facts`](super::facts).
+    pub relied_on: u64,
+    /// The functions whose feedback that is.
+    pub functions: Vec<&'static Function>,
+}
+
+impl Units {
+    /// The unit that starts there.
+    pub fn at(&self, start: Start) -> Option<&'static Unit> {
+        self.table.lock().live.iter().copied().find(|unit| unit.start == start)
+    }
+
+    /// How many units there were.
+    pub fn made(&self) -> u32 {
+        self.table.lock().made
+    }
+
+    /// Whether there may be another one.
+    pub fn is_full(&self) -> bool {
+        self.made() >= MOST_UNITS
+    }
+
+    /// Adds a unit.
+    pub fn add(&self, unit: &'static Unit) {
+        let mut table = self.table.lock();
+        table.made += 1;
+        table.live.retain(|other| other.start != unit.start);
+        table.live.push(unit);
+    }
+
+    /// Removes a unit; answers whether it was there.
+    pub fn remove(&self, unit: &Unit) -> bool {
+        let mut table = self.table.lock();
+        let before = table.live.len();
+        table.live.retain(|other| !std::ptr::eq(*other, unit));
+        table.live.len() < before
+    }
+}
+
+/// The record of an exit, immortal. The stub for exits reads the first fields.
+#[derive(Default)]
+#[repr(C)]
+pub struct ExitRecord {
+    /// How often the exit may still be taken before the unit is dropped.
+    patience: AtomicU32,
+    /// What the thread's countdown to the next sample is set to; 0 leaves it alone.
+    countdown: AtomicU32,
+    /// How many activations are around the innermost one.
+    depth: AtomicU32,
+    /// Where base code goes on, or 0.
+    address: AtomicUsize,
+    /// For each activation around, the outermost first, how it goes on.
+    levels: AtomicPtr<Level>,
+    destination: OnceLock<Destination>,
+}
+
+/// An activation with another one inside.
+#[repr(C)]
+pub struct Level {
+    /// Where the inner one returns to, in base code.
+    return_address: usize,
+    /// The bytes from this frame to the inner one.
+    distance: usize,
+}
+
+/// Where an exit leads.
+pub struct Destination {
+    /// The function of the innermost activation.
+    pub function: &'static Function,
+    /// Its instruction.
+    pub pc: u32,
+    /// The words from the unit's frame to its frame.
+    pub offset: u32,
+    /// Why the unit is left.
+    pub reason: Reason,
+    /// The code of the unit's own function.
+    pub code: &'static Code,
+    /// The unit.
+    pub unit: &'static Unit,
+}
+
+impl Level {
+    pub const RETURN: i32 = std::mem::offset_of!(Level, return_address) as i32;
+    pub const DISTANCE: i32 = std::mem::offset_of!(Level, distance) as i32;
+}
+
+impl ExitRecord {
+    pub const PATIENCE: i32 = std::mem::offset_of!(ExitRecord, patience) as i32;
+    pub const COUNTDOWN: i32 = std::mem::offset_of!(ExitRecord, countdown) as i32;
+    pub const DEPTH: i32 = std::mem::offset_of!(ExitRecord, depth) as i32;
+    pub const ADDRESS: i32 = std::mem::offset_of!(ExitRecord, address) as i32;
+    pub const LEVELS: i32 = std::mem::offset_of!(ExitRecord, levels) as i32;
+
+    /// Where the exit leads.
+    pub fn destination(&self) -> Option<&Destination> {
+        self.destination.get()
+    }
+
+    /// Whether the exit was taken too often.
+    pub fn is_exhausted(&self) -> bool {
+        // The stub counts beyond 0 if the exit is taken again.
+        let patience = self.patience.load(Ordering::Relaxed);
+        patience == 0 || patience > EXIT_PATIENCE
+    }
+
+    /// The exit does not count any more.
+    pub fn wait_for_ever(&self) {
+        self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
+    }
+
+    /// Completes the record. `returns` are the places in base code to which the inlined activations return, the
+    /// outermost first, with the distances to the inner frames in words; `None` if some function has no base code.
+    pub fn complete(&self, exit: &Exit, destination: Destination, returns: Option<Vec<(usize, u32)>>) {
+        self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
+        if exit.reason == Reason::Poll {
+            self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);
+        }
+        let place = Code::of(destination.function).and_then(|code| code.place(exit.pc as usize));
+        if let (Some(place), Some(returns)) = (place, returns) {
+            let level = |(return_address, words): (usize, u32)| Level {
+                return_address,
+                distance: 8 * words as usize,
+            };
+            let levels: Vec<Level> = returns.into_iter().map(level).collect();
+            self.depth.store(levels.len() as u32, Ordering::Relaxed);
+            self.levels.store(levels.leak().as_mut_ptr(), Ordering::Relaxed);
+            self.address.store(place, Ordering::Relaxed);
+        }
+        _ = self.destination.set(destination);
+    }
+}
