@@ -382,6 +382,8 @@ pub enum Trace {
     Ic,
     /// Every garbage collection
     Gc,
+    /// Every function that is optimised, and why such code is dropped
+    Jit,
 }
 
 /// The tiers that run code.
@@ -423,6 +425,7 @@ impl MachineArguments {
                 sends: self.trace.contains(&Trace::Send),
                 caches: self.trace.contains(&Trace::Ic),
                 collections: self.trace.contains(&Trace::Gc),
+                optimisations: self.trace.contains(&Trace::Jit),
             },
             ..Options::default()
         };

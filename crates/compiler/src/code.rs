@@ -136,6 +136,18 @@ pub enum Reason {
     Condition,
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Cold => "code that was never executed",
+            Reason::Kind => "a value of another kind",
+            Reason::Overflow => "a result out of range",
+            Reason::Poll => "a request to the thread",
+            Reason::Condition => "a condition that does not hold",
+        })
+    }
+}
+
 /// A fact that the code relies on without a check; if it ceases to hold, the code must not be entered any more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Assumption {

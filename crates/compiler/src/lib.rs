@@ -42,8 +42,11 @@ pub fn compile(
 /// Runs all passes in their order.
 pub fn optimise(unit: &mut Unit) -> Result<Residence, CompileError> {
     for pass in PASSES {
+        let before = cfg!(debug_assertions).then(|| unit.to_string());
         (pass.run)(unit);
-        debug_assert_eq!(ir::verify::verify(unit), Ok(()), "after {}", pass.name);
+        if let (Some(before), Err(errors)) = (before, ir::verify::verify(unit)) {
+            panic!("{} breaks a unit: {errors:#?}\nbefore:\n{before}\nafter:\n{unit}", pass.name);
+        }
     }
     residence::residence(unit).map_err(|_| CompileError::Unsupported("a value has no place"))
 }

@@ -360,7 +360,8 @@ impl<const MODE: u8> Machine<'_, MODE> {
     #[inline(always)]
     pub(crate) fn call(&mut self, word: u32) {
         let site = self.site(self.word(1));
-        let callee = self.function().module.function(FunctionId(site.callee.load(Ordering::Relaxed) as u32));
+        let callee =
+            self.function().module.function(FunctionId(site.callee.load(Ordering::Relaxed) as u32));
         let window = self.window(b(word), c(word));
         // A callee's typed parameters are no words for the collector, so the frame is made whole before a GC point.
         self.enter(site, callee, window);

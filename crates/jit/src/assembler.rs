@@ -3,9 +3,9 @@
 
 use dynasmrt::VecAssembler;
 use dynasmrt::x64::X64Relocation;
+use squall_heap::Mutator;
 use squall_runtime::tiers::function::{Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
-use squall_heap::Mutator;
 use squall_runtime::tiers::thread::{NativeStack, State, Thread};
 
 /// The assembler of machine code.
@@ -25,8 +25,7 @@ pub mod offset {
     pub const NATIVE_FLOOR: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, floor)) as i32;
     /// The address of the table for the write barrier, in a thread.
-    pub const UNLOGGED_BITS: i32 =
-        (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
+    pub const UNLOGGED_BITS: i32 = (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
     /// The calls and turns until the next sample, in a thread.
     pub const COUNTDOWN: i32 = offset_of!(Thread, countdown) as i32;
     /// The saved function in a thread.

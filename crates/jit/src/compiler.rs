@@ -2,11 +2,13 @@
 //! this module.
 //!
 //! Base code takes about a microsecond for a usual function, so the thread that needs the code compiles it. If two
-//! threads do so at once, the second waits, and finds the first one's code. Of two threads that would optimise at once,
-//! the second goes on with base code.
+//! threads do so at once, the second waits, and finds the first one's code. Optimising takes milliseconds: a thread of its
+//! own does it, and base code goes on meanwhile.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU8;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use parking_lot::Mutex;
 use squall_compiler::code::Start;
@@ -18,7 +20,7 @@ use crate::base;
 use crate::code::{Code, Profile};
 use crate::memory::CodeMemory;
 use crate::optimised::units::{Destination, ExitRecord, Unit, Units};
-use crate::optimised::{self, Optimiser, Policy};
+use crate::optimised::{self, Optimiser, Order, Policy};
 use crate::stubs::{Helpers, Stubs};
 
 /// What compilations share.
@@ -30,6 +32,8 @@ pub struct Compiler {
     /// When functions are optimised, if they are.
     pub policy: Option<Policy>,
     optimiser: Mutex<Option<Optimiser>>,
+    /// What the compiling thread is to do.
+    orders: OnceLock<Sender<Order>>,
     /// The table for the write barrier, once a thread has told it.
     unlogged_bits: OnceLock<usize>,
 }
@@ -51,6 +55,7 @@ impl Compiler {
             lock: Mutex::default(),
             policy: policy.filter(|_| optimiser.is_some()),
             optimiser: Mutex::new(optimiser),
+            orders: OnceLock::new(),
             unlogged_bits: OnceLock::new(),
         }))
     }
@@ -87,31 +92,52 @@ impl Compiler {
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
         let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
         let entry = self.memory.publish(|address| {
-            let assembled =
-                base::compile(function, &self.stubs, unlogged_bits, profile, address);
+            let assembled = base::compile(function, &self.stubs, unlogged_bits, profile, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             size = assembled.bytes.len();
-            assembled.bytes
+            Some(assembled.bytes)
         })?;
         let units = Units::default();
         Some(Box::leak(Box::new(Code { function, entry, size, places, returns, profile, units })))
     }
 
-    /// Optimises the function of this code from a start on, if nothing else is being optimised. The frame is that of the
-    /// activation that stands there.
-    fn optimise(
-        &self,
-        vm: &'static Vm,
-        code: &'static Code,
-        start: Start,
-        frame: &[Word],
-    ) -> Option<&'static Unit> {
-        let mut optimiser = self.optimiser.try_lock()?;
-        let parts = (&self.stubs, &self.memory);
-        let unit = optimised::optimise(optimiser.as_mut()?, vm, code, start, frame, parts);
+    /// Makes a unit, and says when its function may get another one.
+    fn optimise(&self, optimiser: &mut Optimiser, order: Order) -> Option<&'static Unit> {
+        let code = order.code;
+        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory));
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.function.native.set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit
+    }
+
+    /// Has a unit made by the compiling thread, which is started for the first one.
+    fn order(&'static self, order: Order) {
+        // Nothing else is ordered for this function meanwhile.
+        order.code.function.native.set_patience(i32::MAX);
+        let sender = self.orders.get_or_init(|| {
+            let (sender, receiver) = channel();
+            let compile = move || self.compile_orders(&receiver);
+            // Without a thread, orders stay where they are, and base code goes on.
+            _ = std::thread::Builder::new().name("compiler".into()).spawn(compile);
+            sender
+        });
+        _ = sender.send(order);
+    }
+
+    /// Makes the units that are ordered. A panic would be a mistake of the compiler: the function keeps its base code, but
+    /// for debug builds, whose tests are to find it.
+    fn compile_orders(&self, orders: &Receiver<Order>) {
+        while let Ok(order) = orders.recv() {
+            let mut slot = self.optimiser.lock();
+            let Some(optimiser) = slot.as_mut() else { return };
+            let compile = AssertUnwindSafe(|| self.optimise(optimiser, order));
+            if catch_unwind(compile).is_err() {
+                if cfg!(debug_assertions) {
+                    std::process::abort();
+                }
+                *slot = Optimiser::new();
+            }
+        }
     }
 }
 
@@ -129,17 +155,25 @@ pub fn sample(
 ) -> Option<&'static Unit> {
     let compiler = COMPILER.get()?;
     thread.countdown = compiler.policy?.period;
-    let unit = code.units.at(start);
-    if unit.is_some() || !code.function.native.sample() {
+    // A thread that polls at each call and turn, so that its polls can be counted, would leave any unit at once.
+    let is_counted = thread.must_poll();
+    let unit = code.units.at(start).filter(|_| !is_counted);
+    if unit.is_some() || is_counted || !code.function.native.sample() {
         return unit;
     }
-    compiler.optimise(thread.vm, code, start, frame)
+    let order = Order::new(thread.vm, code, start, frame);
+    if compiler.policy?.in_background {
+        compiler.order(order);
+        return None;
+    }
+    let mut optimiser = compiler.optimiser.try_lock()?;
+    compiler.optimise(optimiser.as_mut()?, order)
 }
 
 /// An exit was taken so often that its unit is to be dropped.
-pub fn drop_unit(destination: &Destination, record: &ExitRecord) {
+pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord) {
     if let Some(policy) = COMPILER.get().and_then(|compiler| compiler.policy) {
-        optimised::drop_unit(destination, record, policy);
+        optimised::drop_unit(vm, destination, record, policy);
     }
 }
 

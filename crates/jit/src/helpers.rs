@@ -506,14 +506,18 @@ pub unsafe extern "C" fn sample(
 /// # Safety
 ///
 /// The exit belongs to the unit that is left, and the frame is the unit's, in which its state is complete.
-pub unsafe extern "C" fn leave_unit(thread: &mut Thread, frame: *mut Word, exit: &'static ExitRecord) {
+pub unsafe extern "C" fn leave_unit(
+    thread: &mut Thread,
+    frame: *mut Word,
+    exit: &'static ExitRecord,
+) {
     let Some(destination) = exit.destination() else { return };
     let function = destination.function;
     // SAFETY: the unit's frame has the innermost activation's at this distance.
     let innermost = unsafe { frame.add(destination.offset as usize) };
     stand(thread, innermost, function, &raw const function.code[destination.pc as usize]);
     if exit.is_exhausted() {
-        compiler::drop_unit(destination, exit);
+        compiler::drop_unit(thread.vm, destination, exit);
     }
 }
 

@@ -32,12 +32,12 @@ impl CodeMemory {
         Ok(CodeMemory { writable, executable, used: Mutex::new(0) })
     }
 
-    /// Publishes the code that `assemble` makes for the address it gets. Answers that address; `None` if the memory is
-    /// full.
-    pub fn publish(&self, assemble: impl FnOnce(usize) -> Vec<u8>) -> Option<usize> {
+    /// Publishes the code that `assemble` makes for the address it gets, if it makes some. Answers that address; `None` if
+    /// the memory is full.
+    pub fn publish(&self, assemble: impl FnOnce(usize) -> Option<Vec<u8>>) -> Option<usize> {
         let mut used = self.used.lock();
         let address = self.executable + *used;
-        let code = assemble(address);
+        let code = assemble(address)?;
         let end = (*used + code.len()).next_multiple_of(ALIGNMENT);
         if end > RESERVED {
             return None;

@@ -174,7 +174,7 @@ impl Stubs {
         memory.publish(|address| {
             let mut assembler = Assembler::new(address);
             stubs = Some(assemble(&mut assembler, address, helpers));
-            assembler.finalize().unwrap_or_default()
+            assembler.finalize().ok()
         })?;
         stubs
     }

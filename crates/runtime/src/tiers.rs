@@ -82,6 +82,11 @@ pub mod known {
     };
 }
 
+/// Reports of what a tier does.
+pub mod tracing {
+    pub use crate::state::tracing::optimised;
+}
+
 /// Sends, calls, returns, failures.
 pub mod calls {
     pub use crate::execution::calls::{
@@ -115,7 +120,9 @@ pub mod block {
 
 /// Class objects and instances.
 pub mod classes {
-    pub use crate::objects::classes::{ENCLOSING, SUPERCLASS, captures, enclosing, instantiate, make_class};
+    pub use crate::objects::classes::{
+        ENCLOSING, SUPERCLASS, captures, enclosing, instantiate, make_class,
+    };
 }
 
 /// Boxed numbers.

@@ -131,6 +131,7 @@ impl Body<'_, '_> {
     fn switch(&mut self, message: &Message, facts: &SiteFacts, seen: &[Seen]) -> Option<Value> {
         let receiver = message.operands[0];
         let state = self.state_before();
+        let registers = self.registers.clone();
         let mut ends = Vec::new();
         for (index, each) in seen.iter().enumerate() {
             let wanted = Layouts::of(each.layout);
@@ -151,6 +152,8 @@ impl Body<'_, '_> {
                 ends.push((end, value));
             }
             (self.current, self.state) = (others, Some(state));
+            // What a branch has found out is not known elsewhere.
+            self.registers.clone_from(&registers);
         }
         self.continue_after(ends)
     }

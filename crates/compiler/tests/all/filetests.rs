@@ -123,7 +123,9 @@ fn apply(
         "clif" => {
             let exits = residence(unit).expect("each value has a place");
             let mut backend = Backend::new().expect("this machine has a backend");
-            *result = Some(backend.translated(unit, &exits, world, request.start).0.display().to_string());
+            *result = Some(
+                backend.translated(unit, &exits, world, request.start).0.display().to_string(),
+            );
         }
         "code" => *result = Some(code(unit, world, request)),
         name => {

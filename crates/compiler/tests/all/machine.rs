@@ -490,7 +490,7 @@ impl Machine<'_> {
                 }
                 Ok(self.primitive(&name, operands).unwrap_or(operands[0]))
             }
-            Action::LoadSlot(index) | Action::LoadConstantSlot(index) => {
+            Action::LoadSlot(index) => {
                 Ok(self.heap[self.object(operands[0])].words[index as usize])
             }
             Action::StoreSlot(index) => {

@@ -65,14 +65,14 @@ pub struct Emitter<'a> {
 /// Code that comes after all templates.
 type Later = Box<dyn FnOnce(&mut Emitter<'_>)>;
 
-/// Compiles a function for this address.
+/// Compiles a function for this address. `None` would be a mistake of a template: a label without a place.
 pub fn compile(
     function: &'static Function,
     stubs: &Stubs,
     unlogged_bits: usize,
     profile: Profile,
     address: usize,
-) -> Assembled {
+) -> Option<Assembled> {
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
@@ -91,8 +91,10 @@ pub fn compile(
         }
     }
     let returns = emitter.returns();
-    let bytes = emitter.ops.finalize().unwrap_or_default();
-    Assembled { bytes, places: emitter.places, returns }
+    let places = emitter.places;
+    let bytes = emitter.ops.finalize().ok();
+    debug_assert!(bytes.is_some(), "a label of {} has no place", function.name());
+    bytes.map(|bytes| Assembled { bytes, places, returns })
 }
 
 impl Emitter<'_> {
@@ -141,7 +143,11 @@ impl Emitter<'_> {
         let calls = self.function.sites.iter().filter(|site| site.window > 0);
         for site in calls.filter(|_| !self.profile.is_empty()) {
             let next = self.function.pc_index(site.return_pc);
-            let Some(&label) = self.labels.get(next) else { continue };
+            // Some sites return into the middle of an instruction that only the interpreter goes on with.
+            if self.places.get(next).is_none_or(|place| *place == 0) {
+                continue;
+            }
+            let label = self.labels[next];
             returns[site.pc as usize] = self.ops.offset().0 as u32;
             self.store_result(usize::from(site.destination));
             self.jump(label);

@@ -217,7 +217,12 @@ impl Emitter<'_> {
     }
 
     /// A label that notes what an operator has had, and then goes on at `goal`.
-    fn by_observation(&mut self, site: &'static Site, bits: u8, goal: DynamicLabel) -> DynamicLabel {
+    fn by_observation(
+        &mut self,
+        site: &'static Site,
+        bits: u8,
+        goal: DynamicLabel,
+    ) -> DynamicLabel {
         let label = self.label();
         self.later(move |emitter| {
             emitter.bind(label);

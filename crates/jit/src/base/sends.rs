@@ -68,7 +68,10 @@ impl Emitter<'_> {
         match instruction.opcode {
             Opcode::Call => {
                 let site = self.linked_site(instruction);
-                let callee = self.function.module.function(FunctionId(site.callee.load(Ordering::Relaxed) as u32));
+                let callee = self
+                    .function
+                    .module
+                    .function(FunctionId(site.callee.load(Ordering::Relaxed) as u32));
                 self.call(site, callee);
             }
             Opcode::Primitive => {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
 use squall_bytecode::entities::{ConstantId, FunctionId};
+use squall_bytecode::instructions::Opcode;
 use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module;
 use squall_compiler::facts::{
@@ -12,7 +13,6 @@ use squall_compiler::facts::{
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::ir::values::Cell;
-use squall_bytecode::instructions::Opcode;
 use squall_heap::{LayoutId, Word};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
@@ -101,8 +101,7 @@ impl<'a> RuntimeFacts<'a> {
 
     /// Operators and accesses to elements, which base code does without a lookup for these receivers.
     fn inline_receivers(&self, function: &Function, site: &Site) -> Vec<LayoutId> {
-        let Some(module::Site::Send { selector, .. }) =
-            function.bytecode().sites.get(site.index())
+        let Some(module::Site::Send { selector, .. }) = function.bytecode().sites.get(site.index())
         else {
             return Vec::new();
         };

@@ -19,6 +19,8 @@
 mod facts;
 pub mod units;
 
+use std::time::Instant;
+
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::Opcode;
@@ -29,6 +31,7 @@ use squall_heap::Word;
 use squall_runtime::tiers::function::{Function, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::thread::Vm;
+use squall_runtime::tiers::tracing;
 
 use crate::chaos;
 use crate::code::Code;
@@ -45,13 +48,15 @@ pub struct Policy {
     pub period: u32,
     /// How many samples a function needs.
     pub samples: i32,
+    /// Whether a thread of its own compiles. Otherwise the thread that has taken the sample does.
+    pub in_background: bool,
 }
 
 impl Policy {
     /// For programs.
-    pub const USUAL: Policy = Policy { period: 400, samples: 6 };
+    pub const USUAL: Policy = Policy { period: 400, samples: 6, in_background: true };
     /// For tests: as early as possible.
-    pub const EAGER: Policy = Policy { period: 1, samples: 2 };
+    pub const EAGER: Policy = Policy { period: 1, samples: 2, in_background: false };
 }
 
 /// At most this many sites after an exit are distrusted.
@@ -62,32 +67,76 @@ pub struct Optimiser {
     backend: Backend,
 }
 
-/// Compiles a unit of a function, and installs it; `None` if it cannot be compiled. `frame` is the activation's, which
-/// stands at the start.
+/// A unit that is to be made.
+pub struct Order {
+    vm: &'static Vm,
+    /// The code of the function.
+    pub code: &'static Code,
+    start: Start,
+    likely: Vec<(Register, Type)>,
+}
+
+impl Order {
+    /// A unit of a function, from a start on. The frame is that of the activation that stands there.
+    pub fn new(vm: &'static Vm, code: &'static Code, start: Start, frame: &[Word]) -> Order {
+        let is_first = code.units.made() == 0;
+        let likely = match start {
+            Start::Loop(pc) if is_first => likely(code.function, pc, frame),
+            _ => Vec::new(),
+        };
+        Order { vm, code, start, likely }
+    }
+}
+
+/// Compiles a unit of a function, and installs it; `None` if it cannot be compiled.
 pub fn optimise(
     optimiser: &mut Optimiser,
-    vm: &'static Vm,
-    code: &'static Code,
-    start: Start,
-    frame: &[Word],
+    order: Order,
     (stubs, memory): (&Stubs, &CodeMemory),
 ) -> Option<&'static Unit> {
+    let Order { vm, code, start, likely } = order;
     let facts = RuntimeFacts::new(vm, stubs);
     let function = facts.function_ref(code.function);
-    let is_first = code.units.made() == 0;
-    let likely = match start {
-        Start::Loop(pc) if is_first => likely(code.function, pc, frame),
-        _ => Vec::new(),
-    };
     let request = Request { start, likely, ..Request::function(function) };
-    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request).ok()?;
-    install(&facts, code, compiled, memory)
+    let begun = Instant::now();
+    let compiled = squall_compiler::compile(&mut optimiser.backend, &facts, &request);
+    let what = || place_of(code.function, start);
+    match compiled {
+        Ok(compiled) => {
+            let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
+            let time = begun.elapsed().as_micros();
+            let unit = install(&facts, code, compiled, memory);
+            tracing::optimised(vm, || {
+                format!("optimised {}, {size} bytes, {inlined} inlined, {time} us", what())
+            });
+            unit
+        }
+        Err(error) => {
+            tracing::optimised(vm, || format!("{} {error}", what()));
+            None
+        }
+    }
+}
+
+/// A function, and the line where a unit of it starts.
+fn place_of(function: &Function, start: Start) -> String {
+    let pc = match start {
+        Start::Function => 0,
+        Start::Loop(pc) => pc,
+    };
+    format!("{} ({})", function.name(), line_of(function, pc))
+}
+
+fn line_of(function: &Function, pc: u32) -> String {
+    let (path, line, column) = function.position(pc as usize);
+    format!("{path}:{line}:{column}")
 }
 
 /// What is in the registers that live at the head of a loop.
 fn likely(function: &'static Function, pc: u32, frame: &[Word]) -> Vec<(Register, Type)> {
     let live = function.frame_maps().before(pc as usize);
-    let kind = |register: &Register| Type::of_layout(known::layout_of(frame[register.index()]).bits());
+    let kind =
+        |register: &Register| Type::of_layout(known::layout_of(frame[register.index()]).bits());
     live.iter().map(|register| (register, kind(&register))).collect()
 }
 
@@ -104,7 +153,7 @@ fn install(
     functions.iter().for_each(|function| _ = compiler::make(function));
     let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
     let bytes = compiled.bytes;
-    let entry = memory.publish(|_| bytes)?;
+    let entry = memory.publish(|_| Some(bytes))?;
     let unit: &'static Unit =
         Box::leak(Box::new(Unit { start: compiled.request.start, entry, relied_on, functions }));
     for (number, exit) in compiled.exits.iter().enumerate() {
@@ -142,18 +191,25 @@ fn complete(
 
 /// An exit was taken so often that the unit does not pay: drops it, and distrusts what it relied on there, unless more
 /// has been observed since.
-pub fn drop_unit(destination: &Destination, record: &ExitRecord, policy: Policy) {
+pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy: Policy) {
     let (unit, code) = (destination.unit, destination.code);
     if destination.reason == Reason::Poll {
         return record.wait_for_ever();
     }
     let observed: u64 = unit.functions.iter().map(|function| facts::observed(function)).sum();
-    if observed == unit.relied_on {
+    let is_distrusted = observed == unit.relied_on;
+    if is_distrusted {
         distrust(destination.function, destination.pc);
     }
     if !code.units.remove(unit) {
         return;
     }
+    tracing::optimised(vm, || {
+        let place = line_of(destination.function, destination.pc);
+        let effect = if is_distrusted { ", which is distrusted" } else { "" };
+        let unit = place_of(code.function, unit.start);
+        format!("dropped {unit}, left at {place}{effect}: {}", destination.reason)
+    });
     if unit.start == Start::Function {
         code.function.native.set_entry(code.entry as *const ());
     }

@@ -124,15 +124,22 @@ pub struct Destination {
 }
 
 impl Level {
+    /// Where the address is, in bytes.
     pub const RETURN: i32 = std::mem::offset_of!(Level, return_address) as i32;
+    /// Where the distance is, in bytes.
     pub const DISTANCE: i32 = std::mem::offset_of!(Level, distance) as i32;
 }
 
 impl ExitRecord {
+    /// Where the patience is, in bytes.
     pub const PATIENCE: i32 = std::mem::offset_of!(ExitRecord, patience) as i32;
+    /// Where the countdown is, in bytes.
     pub const COUNTDOWN: i32 = std::mem::offset_of!(ExitRecord, countdown) as i32;
+    /// Where the depth is, in bytes.
     pub const DEPTH: i32 = std::mem::offset_of!(ExitRecord, depth) as i32;
+    /// Where the address is, in bytes.
     pub const ADDRESS: i32 = std::mem::offset_of!(ExitRecord, address) as i32;
+    /// Where the list of levels is, in bytes.
     pub const LEVELS: i32 = std::mem::offset_of!(ExitRecord, levels) as i32;
 
     /// Where the exit leads.
@@ -154,7 +161,12 @@ impl ExitRecord {
 
     /// Completes the record. `returns` are the places in base code to which the inlined activations return, the
     /// outermost first, with the distances to the inner frames in words; `None` if some function has no base code.
-    pub fn complete(&self, exit: &Exit, destination: Destination, returns: Option<Vec<(usize, u32)>>) {
+    pub fn complete(
+        &self,
+        exit: &Exit,
+        destination: Destination,
+        returns: Option<Vec<(usize, u32)>>,
+    ) {
         self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
         if exit.reason == Reason::Poll {
             self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);

@@ -27,6 +27,8 @@ pub struct Tracing {
     pub caches: bool,
     /// Every collection.
     pub collections: bool,
+    /// Every function that is optimised, and every piece of such code that is dropped.
+    pub optimisations: bool,
 }
 
 /// Messages from activations beyond this depth are indented as if they came from there.
@@ -129,6 +131,13 @@ pub(crate) fn collected(vm: &Vm, collection: &CollectionReport) {
     let (before, after) = (size(collection.bytes_before), size(collection.bytes_after));
     _ = writeln!(text, "{before:.1} MiB -> {after:.1} MiB");
     report(vm, &text);
+}
+
+/// Reports what became of optimised code.
+pub fn optimised(vm: &Vm, text: impl FnOnce() -> String) {
+    if vm.options.tracing.optimisations {
+        report(vm, &format!("jit: {}\n", text()));
+    }
 }
 
 fn report(vm: &Vm, text: &str) {
