@@ -310,7 +310,7 @@ pub struct MachineArguments {
     #[arg(long, value_name = "N", value_parser = count, help_heading = "Budgets")]
     pub max_messages: Option<u64>,
 
-    /// The tiers that run code: `off` is the interpreter alone, `base` compiles hot functions [default: base]
+    /// The tiers that run code: `off` is the interpreter alone, `base` compiles hot functions, `on` optimises them, too [default: on]
     #[arg(
         long,
         value_name = "TIERS",

@@ -154,20 +154,26 @@ pub fn sample(
     frame: &[Word],
 ) -> Option<&'static Unit> {
     let compiler = COMPILER.get()?;
-    thread.countdown = compiler.policy?.period;
+    let policy = compiler.policy?;
+    thread.countdown = policy.countdown();
     // A thread that polls at each call and turn, so that its polls can be counted, would leave any unit at once.
-    let is_counted = thread.must_poll();
-    let unit = code.units.at(start).filter(|_| !is_counted);
-    if unit.is_some() || is_counted || !code.function.native.sample() {
-        return unit;
-    }
-    let order = Order::new(thread.vm, code, start, frame);
-    if compiler.policy?.in_background {
-        compiler.order(order);
+    if thread.must_poll() {
         return None;
     }
+    let unit = code.units.at(start);
+    // A loop with a unit that is often sampled in base code is often begun: so the function is often called.
+    let wanted = if unit.is_some() { Start::Function } else { start };
+    if code.units.at(wanted).is_some() || !code.function.native.sample() {
+        return unit;
+    }
+    let order = Order::new(thread.vm, code, wanted, frame);
+    if policy.in_background {
+        compiler.order(order);
+        return unit;
+    }
     let mut optimiser = compiler.optimiser.try_lock()?;
-    compiler.optimise(optimiser.as_mut()?, order)
+    let made = compiler.optimise(optimiser.as_mut()?, order);
+    unit.or(made)
 }
 
 /// An exit was taken so often that its unit is to be dropped.

@@ -51,9 +51,9 @@ pub enum Jit {
     /// The interpreter alone: no page of the process's memory for code is made.
     Off,
     /// The interpreter, and machine code for functions that are hot.
-    #[default]
     Base,
     /// The same, and optimised machine code for those that are hotter.
+    #[default]
     On,
 }
 

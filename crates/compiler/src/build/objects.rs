@@ -4,7 +4,7 @@ use squall_bytecode::entities::{FunctionId, Register};
 use squall_bytecode::instructions::Field;
 
 use crate::build::body::Body;
-use crate::facts::{Action, Seen};
+use crate::facts::{Action, ClassPath, Seen};
 use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
@@ -116,27 +116,41 @@ impl Body<'_, '_> {
         self.store_slot(refined, index, value);
     }
 
-    /// The object around the class at the end of a path, if the site has seen one layout of objects.
+    /// The object around the class at the end of a path, if the site has seen few layouts of objects.
     pub fn enclosing(&mut self) {
         let facts = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
-        let [Seen { layout, action: Action::Enclosing(path) }] = facts.seen[..] else {
+        let object = self.operand(Field::B);
+        let seen = self.possible(object, &facts);
+        let path_of = |each: &Seen| match each.action {
+            Action::Enclosing(path) if Type::of_layout(each.layout).layouts().is_some() => {
+                Some(path)
+            }
+            _ => None,
+        };
+        let paths: Option<Vec<ClassPath>> = seen.iter().map(path_of).collect();
+        let Some(paths) = paths.filter(|paths| self.can_switch(object, paths.len(), &facts)) else {
             return self.generic();
         };
-        if Type::of_layout(layout).layouts().is_none() || facts.is_megamorphic || facts.distrusts {
-            return self.generic();
+        let mut paths = paths.into_iter();
+        let result = self.switch(object, &seen, |body, _, refined| {
+            paths.next().map(|path| body.follow(path, refined))
+        });
+        match result {
+            Some(enclosing) => self.define(enclosing),
+            None => debug_assert!(self.current.is_none()),
         }
-        let object = self.operand(Field::B);
-        let refined = self.guard_layouts(object, Layouts::of(layout));
-        self.refine(object, refined);
-        let mut class = refined;
+    }
+
+    /// The object around the class at the end of a path from an object.
+    fn follow(&mut self, path: ClassPath, object: Value) -> Value {
+        let mut class = object;
         if !path.from_class {
             class = self.emit(Op::ClassOf, &[class]);
         }
         for _ in 0..path.hops {
             class = self.emit(Op::LoadPart(Place(path.superclass)), &[class]);
         }
-        let enclosing = self.emit(Op::LoadPart(Place(path.enclosing)), &[class]);
-        self.define(enclosing);
+        self.emit(Op::LoadPart(Place(path.enclosing)), &[class])
     }
 
     /// An element of an array literal.

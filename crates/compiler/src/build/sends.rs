@@ -75,27 +75,27 @@ impl Body<'_, '_> {
             return Some(value);
         }
         let receiver = message.operands[0];
-        let known = self.known_layout(receiver);
-        let seen: Vec<Seen> = match known {
-            Some(layout) => {
-                facts.seen.iter().filter(|each| each.layout == layout).copied().collect()
-            }
-            None => facts.seen.clone(),
-        };
-        let is_certain = known.is_some() && seen.len() == 1;
-        let gives_up = facts.is_megamorphic || facts.distrusts || seen.len() > MOST_BRANCHES;
-        if seen.is_empty() || (gives_up && !is_certain) {
+        let seen = self.possible(receiver, facts);
+        if !self.can_switch(receiver, seen.len(), facts) {
             return self.send_generally(message);
         }
-        match seen[..] {
-            [one] => {
-                let refined = self.guard_layouts(receiver, Layouts::of(one.layout));
-                self.refine(receiver, refined);
-                let narrowed = message.with_receiver(refined);
-                self.perform(one.action, &narrowed, refined, facts)
-            }
-            _ => self.switch(message, facts, &seen),
-        }
+        self.switch(receiver, &seen, |body, each, refined| {
+            body.perform(each.action, &message.with_receiver(refined), refined, facts)
+        })
+    }
+
+    /// What a site has seen that the receiver can be.
+    pub fn possible(&self, receiver: Value, facts: &SiteFacts) -> Vec<Seen> {
+        let known = self.known_layout(receiver);
+        let fits = |each: &&Seen| known.is_none_or(|layout| each.layout == layout);
+        facts.seen.iter().filter(fits).copied().collect()
+    }
+
+    /// Whether code for so many layouts is worth while.
+    pub fn can_switch(&self, receiver: Value, count: usize, facts: &SiteFacts) -> bool {
+        let is_certain = count == 1 && self.known_layout(receiver).is_some();
+        let gives_up = facts.is_megamorphic || facts.distrusts || count > MOST_BRANCHES;
+        count > 0 && (is_certain || !gives_up)
     }
 
     /// The layout that a value is known to have.
@@ -127,13 +127,22 @@ impl Body<'_, '_> {
         }
     }
 
-    /// Branches on the receiver's layout; the last of them is a guard.
-    fn switch(&mut self, message: &Message, facts: &SiteFacts, seen: &[Seen]) -> Option<Value> {
-        let receiver = message.operands[0];
+    /// Branches on the receiver's layout; the last of them is a guard. Answers the value of all branches.
+    pub fn switch(
+        &mut self,
+        receiver: Value,
+        seen: &[Seen],
+        mut perform: impl FnMut(&mut Self, Seen, Value) -> Option<Value>,
+    ) -> Option<Value> {
+        if let [one] = *seen {
+            let refined = self.guard_layouts(receiver, Layouts::of(one.layout));
+            self.refine(receiver, refined);
+            return perform(self, one, refined);
+        }
         let state = self.state_before();
         let registers = self.registers.clone();
         let mut ends = Vec::new();
-        for (index, each) in seen.iter().enumerate() {
+        for (index, &each) in seen.iter().enumerate() {
             let wanted = Layouts::of(each.layout);
             let mut others = None;
             let refined = if index + 1 < seen.len() {
@@ -146,8 +155,7 @@ impl Body<'_, '_> {
             } else {
                 self.guard_layouts(receiver, wanted)
             };
-            let narrowed = message.with_receiver(refined);
-            let value = self.perform(each.action, &narrowed, refined, facts);
+            let value = perform(self, each, refined);
             if let (Some(value), Some(end)) = (value, self.current) {
                 ends.push((end, value));
             }

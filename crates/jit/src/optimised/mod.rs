@@ -19,6 +19,7 @@
 mod facts;
 pub mod units;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use squall_bytecode::decode::instructions;
@@ -44,7 +45,7 @@ use units::{Destination, ExitRecord, Unit};
 /// When functions are optimised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// The calls and turns between two samples.
+    /// The calls and turns between two samples, on the average.
     pub period: u32,
     /// How many samples a function needs.
     pub samples: i32,
@@ -57,6 +58,18 @@ impl Policy {
     pub const USUAL: Policy = Policy { period: 400, samples: 6, in_background: true };
     /// For tests: as early as possible.
     pub const EAGER: Policy = Policy { period: 1, samples: 2, in_background: false };
+}
+
+impl Policy {
+    /// The calls and turns until the next sample. They vary, so that samples do not fall into step with a loop.
+    pub fn countdown(self) -> u32 {
+        /// The golden ratio of 32 bits: its multiples are spread evenly.
+        const STEP: u32 = 0x9E37_79B9;
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let spread = NEXT.fetch_add(STEP, Ordering::Relaxed);
+        let range = u64::from(self.period);
+        (range / 2 + (range * u64::from(spread) >> 32)).max(1) as u32
+    }
 }
 
 /// At most this many sites after an exit are distrusted.
@@ -225,7 +238,7 @@ fn distrust(function: &'static Function, pc: u32) {
     let mut sites = 0;
     for instruction in rest.by_ref() {
         if let Some(site) = facts::site_at(function, instruction.pc as u32) {
-            site.feedback.fetch_or(feedback::DISTRUSTED, std::sync::atomic::Ordering::Relaxed);
+            site.feedback.fetch_or(feedback::DISTRUSTED, Ordering::Relaxed);
             sites += 1;
         }
         let ends = matches!(instruction.opcode, Opcode::Return | Opcode::Jump | Opcode::Loop);
