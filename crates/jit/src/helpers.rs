@@ -12,7 +12,7 @@
 //! there is no aliasing: the frame is no part of the thread.
 
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
@@ -63,6 +63,7 @@ pub fn table() -> Helpers {
         ],
         executors: [
             execute as *const () as usize,
+            execute_primitive as *const () as usize,
             execute_make_closure as *const () as usize,
             execute_make_context as *const () as usize,
             execute_make_home as *const () as usize,
@@ -633,6 +634,23 @@ executors! {
     execute_check_value, words => |thread, frame, pc, function| {
         check_value(thread, frame, pc, function, Field::A.extract(words) as usize)
     };
+}
+
+/// `primitive`.
+///
+/// # Safety
+///
+/// As for [`execute`].
+pub unsafe extern "C" fn execute_primitive(
+    thread: &mut Thread,
+    frame: *mut Word,
+    pc: *const AtomicU32,
+    function: &'static Function,
+) -> Next {
+    // The linker has put the site in place of the primitive.
+    let site = function.code[function.pc_index(pc) + 1].load(Ordering::Relaxed);
+    // SAFETY: as the caller promises.
+    unsafe { primitive(thread, frame, &function.sites[site as usize]) }
 }
 
 /// The rest of the barrier after a store into a slot.

@@ -98,6 +98,8 @@ pub const HELPERS: usize = Helper::Sample as usize + 1;
 pub enum Execute {
     /// Any instruction, by the interpreter.
     Any,
+    /// `primitive`.
+    Primitive,
     /// `make_closure`.
     MakeClosure,
     /// `make_context`.

@@ -9,7 +9,8 @@ use squall_bytecode::liveness::FrameMaps;
 use squall_bytecode::module::{Constant, Function, Module, Site};
 use squall_bytecode::verifier::{self, Trust};
 use squall_compiler::facts::{
-    Action, BranchFacts, ConstantFact, Facts, Helper, MachineFacts, Seen, SiteFacts, Symbol,
+    Action, BranchFacts, ClassPath, ConstantFact, Facts, Helper, MachineFacts, Seen, SiteFacts,
+    Symbol,
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::words;
@@ -64,7 +65,7 @@ impl World {
         }
     }
 
-    /// An action in words: `method:f2`, `slot:1`, `store:1`, `receiver`, `answer:nil`, or a primitive.
+    /// An action in words: `method:f2`, `slot:1`, `store:1`, `enclosing:1`, `receiver`, `answer:nil`, or a primitive.
     pub fn action_of(&mut self, text: &str) -> Action {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         let number = || rest.trim_start_matches('f').parse().expect("a number");
@@ -73,6 +74,15 @@ impl World {
             "slot" => Action::LoadSlot(number()),
             "store" => Action::StoreSlot(number()),
             "index" => Action::SlotIndex(number()),
+            "enclosing" => {
+                let hops = number();
+                Action::Enclosing(ClassPath {
+                    from_class: false,
+                    hops,
+                    superclass: 1,
+                    enclosing: 2,
+                })
+            }
             "receiver" => Action::AnswerReceiver,
             "answer" => Action::Answer(words::NIL),
             "other" => Action::Other,

@@ -314,6 +314,7 @@ fn numbers(site: &Site) -> Numbers {
 /// The helper that executes instructions with this opcode.
 fn executor(opcode: u8) -> Execute {
     match Opcode::of_word(u32::from(opcode)) {
+        Some(Opcode::Primitive) => Execute::Primitive,
         Some(Opcode::MakeClosure) => Execute::MakeClosure,
         Some(Opcode::MakeContext) => Execute::MakeContext,
         Some(Opcode::MakeHome) => Execute::MakeHome,
