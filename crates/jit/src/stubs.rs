@@ -557,6 +557,10 @@ fn exit_stub(ops: &mut Assembler, helper: usize) {
 }
 
 /// Calls a leaf with the thread and what is in `rdi`, and keeps all registers.
+#[expect(
+    clippy::useless_conversion,
+    reason = "the assembler's macro converts numbers of registers"
+)]
 fn log_stub(ops: &mut Assembler, helper: usize) {
     dynasm!(ops
         ; .arch x64

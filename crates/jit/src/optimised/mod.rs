@@ -68,7 +68,8 @@ impl Policy {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let spread = NEXT.fetch_add(STEP, Ordering::Relaxed);
         let range = u64::from(self.period);
-        (range / 2 + (range * u64::from(spread) >> 32)).max(1) as u32
+        let share = (range * u64::from(spread)) >> 32;
+        (range / 2 + share).max(1) as u32
     }
 }
 
