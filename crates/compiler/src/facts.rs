@@ -41,6 +41,9 @@ pub trait Facts {
     /// The name of a primitive: the selector under which the library calls it.
     fn primitive(&self, primitive: PrimitiveRef) -> &str;
 
+    /// Whether instances with this layout are checked at the end of their initializer.
+    fn is_checked(&self, layout: u32) -> bool;
+
     /// Whether calls and back-edges of the function made it hot in its own right.
     fn is_hot(&self, function: FunctionRef) -> bool;
 

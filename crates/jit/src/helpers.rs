@@ -24,8 +24,9 @@ use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
-use squall_runtime::tiers::outcome::Failure;
+use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
+use squall_runtime::tiers::primitive::Primitive;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window, allocated};
 use squall_runtime::tiers::tier::Interpreter;
 use squall_runtime::tiers::values;
@@ -71,6 +72,7 @@ pub fn table() -> Helpers {
             execute_instantiate as *const () as usize,
             execute_check_value as *const () as usize,
         ],
+        send_primitive: send_primitive as *const () as usize,
         unit_send: send as *const () as usize,
         leave_unit: leave_unit as *const () as usize,
         log: log as *const () as usize,
@@ -250,6 +252,31 @@ pub unsafe extern "C" fn send(thread: &mut Thread, frame: *mut Word, site: &'sta
     let entry = calls::look_up(thread, site, window.get(0));
     calls::perform(thread, site, entry.action, window);
     after_call(thread, frame, site)
+}
+
+/// A send whose receiver's layout the site knows, with a primitive as its action.
+///
+/// # Safety
+///
+/// As the [module's head](self) says; the primitive is the one of the site's entry.
+pub unsafe extern "C" fn send_primitive(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+    primitive: &'static Primitive,
+) -> Next {
+    stand_at(thread, frame, site);
+    // SAFETY: as in `send`.
+    let window =
+        unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    match calls::run_bare_primitive(thread, site, primitive, window) {
+        None => after_call(thread, frame, site),
+        Some(value) if chaos::strikes() => {
+            calls::finish(thread, site, Outcome::Return(value));
+            LEAVE
+        }
+        Some(value) => Next { kind: Next::DONE, operand: value.bits() },
+    }
 }
 
 /// A `primitive` instruction.

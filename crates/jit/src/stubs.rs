@@ -123,6 +123,8 @@ pub struct Helpers {
     pub helpers: [usize; HELPERS],
     /// See [`Execute`], whose order they have.
     pub executors: [usize; EXECUTORS],
+    /// `send_primitive(thread, frame, site, primitive)` answers a [`Next`].
+    pub send_primitive: usize,
     /// `unit_send(thread, frame, site)` answers a [`Next`].
     pub unit_send: usize,
     /// `leave_unit(thread, frame, exit)`.
@@ -223,10 +225,12 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         helpers.helpers.map(|helper| stub(ops, address, |ops| call_helper(ops, helper)));
     let layouts = helpers.immediate_layouts;
     let send = helpers.helpers[Helper::Send as usize];
-    addresses[Helper::Send as usize] =
-        stub(ops, address, |ops| send_stub(ops, layouts, |ops| call_helper(ops, send)));
+    addresses[Helper::Send as usize] = stub(ops, address, |ops| {
+        send_stub(ops, layouts, [send, helpers.send_primitive], call_helper)
+    });
     let unit_send = stub(ops, address, |ops| {
-        send_stub(ops, layouts, |ops| call_unit_send(ops, helpers.unit_send));
+        let slow = [helpers.unit_send, helpers.send_primitive];
+        send_stub(ops, layouts, slow, call_unit_send);
     });
     let executors =
         helpers.executors.map(|helper| stub(ops, address, |ops| call_executor(ops, helper)));
@@ -340,8 +344,16 @@ fn slow_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
 }
 
 /// A send at the site in `rsi` with the window at `rdi`: finds the entry for the receiver, and does simple actions.
-fn send_stub(ops: &mut Assembler, layouts: usize, slow_send: impl FnOnce(&mut Assembler)) {
+///
+/// `call` assembles the calls of the helpers for other sends, and for primitives.
+fn send_stub(
+    ops: &mut Assembler,
+    layouts: usize,
+    [send, send_primitive]: [usize; 2],
+    call: impl Fn(&mut Assembler, usize),
+) {
     let (found, slow) = (ops.new_dynamic_label(), ops.new_dynamic_label());
+    let primitive = ops.new_dynamic_label();
     dynasm!(ops
         ; .arch x64
         ; mov rax, [rdi]
@@ -355,7 +367,7 @@ fn send_stub(ops: &mut Assembler, layouts: usize, slow_send: impl FnOnce(&mut As
         ; jne >several
         ; =>found
     );
-    simple_actions(ops, slow);
+    simple_actions(ops, slow, primitive);
     dynasm!(ops
         ; .arch x64
         ; immediate:
@@ -385,11 +397,13 @@ fn send_stub(ops: &mut Assembler, layouts: usize, slow_send: impl FnOnce(&mut As
         ; jmp =>found
         ; =>slow
     );
-    slow_send(ops);
+    call(ops, send);
+    dynasm!(ops ; .arch x64 ; =>primitive);
+    call(ops, send_primitive);
 }
 
 /// Does the action of the entry in `r8` for the receiver in `rax`.
-fn simple_actions(ops: &mut Assembler, slow: DynamicLabel) {
+fn simple_actions(ops: &mut Assembler, slow: DynamicLabel, primitive: DynamicLabel) {
     dynasm!(ops
         ; .arch x64
         ; mov ecx, [r8 + offset::SIMPLE]
@@ -410,6 +424,8 @@ fn simple_actions(ops: &mut Assembler, slow: DynamicLabel) {
         ; je >class
         ; cmp ecx, Simple::Evaluate as i32
         ; je >evaluate
+        ; cmp ecx, Simple::Primitive as i32
+        ; je =>primitive
         ; cmp ecx, Simple::Answer as i32
         ; jne =>slow
         ; mov rax, rdx
@@ -491,7 +507,6 @@ fn call_unit_send(ops: &mut Assembler, helper: usize) {
         ; movzx ecx, WORD [rsi + offset::WINDOW]
         ; shl ecx, 3
         ; sub rdi, rcx
-        ; xor edx, edx
     );
     call_executor(ops, helper);
 }

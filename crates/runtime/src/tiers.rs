@@ -91,7 +91,7 @@ pub mod tracing {
 pub mod calls {
     pub use crate::execution::calls::{
         class_on_path, complete_here, enter, escape, fail_here, find, finish, jump_here, leave_hot,
-        look_up, perform, primitive_of, run_primitive,
+        look_up, perform, primitive_of, run_bare_primitive, run_primitive,
     };
 }
 
@@ -142,7 +142,7 @@ pub mod string {
 
 /// The check at the end of an initializer.
 pub mod values {
-    pub use crate::concurrency::values::{check, must_be_checked};
+    pub use crate::concurrency::values::{check, is_checked, must_be_checked};
 }
 
 /// Tuples, lists and maps of typed code.

@@ -44,6 +44,7 @@ impl Body<'_, '_> {
             MakeClosure => self.make_closure(),
             InitializeSlot => self.initialize_slot(),
             Enclosing => self.enclosing(),
+            CheckValue => self.check_value(),
             StoreElement => self.store_element(),
             Unbox | ConvertExact | MapGet => self.decide(),
             // The activation itself changes, or code goes on in several places.

@@ -153,6 +153,15 @@ impl Body<'_, '_> {
         self.emit(Op::LoadPart(Place(path.enclosing)), &[class])
     }
 
+    /// Objects of most classes are not checked.
+    pub fn check_value(&mut self) {
+        let kind = self.kind(self.operand(Field::A));
+        let is_checked = |layout: &u32| self.builder.facts.is_checked(*layout);
+        if kind.layouts().is_none_or(|layouts| layouts.iter().any(is_checked)) {
+            self.generic();
+        }
+    }
+
     /// An element of an array literal.
     pub fn store_element(&mut self) {
         let (array, value) = (self.operand(Field::A), self.operand(Field::B));

@@ -194,6 +194,10 @@ impl Facts for World {
         &self.primitives[primitive.index()]
     }
 
+    fn is_checked(&self, _layout: u32) -> bool {
+        true
+    }
+
     fn is_hot(&self, _function: FunctionRef) -> bool {
         self.hot
     }

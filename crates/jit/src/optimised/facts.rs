@@ -21,6 +21,7 @@ use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
 use squall_runtime::tiers::thread::Vm;
+use squall_runtime::tiers::values;
 
 use super::units::ExitRecord;
 use crate::assembler::offset;
@@ -227,6 +228,10 @@ impl Facts for RuntimeFacts<'_> {
 
     fn primitive(&self, primitive: PrimitiveRef) -> &str {
         self.tables.borrow().primitives[primitive.index()].name
+    }
+
+    fn is_checked(&self, layout: u32) -> bool {
+        values::is_checked(self.vm, LayoutId::from_bits(layout))
     }
 
     fn is_hot(&self, function: FunctionRef) -> bool {

@@ -26,7 +26,7 @@ use std::collections::HashSet;
 
 use smallvec::SmallVec;
 use squall_bytecode::module::Side;
-use squall_heap::{Flag, Format, Object, Word};
+use squall_heap::{Flag, Format, LayoutId, Object, Word};
 
 use crate::concurrency::early_actors::{self, EarlyKey};
 use crate::concurrency::foreign;
@@ -253,7 +253,12 @@ fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item =
 /// Whether the check at the end of an initializer has anything to look at.
 #[inline]
 pub fn must_be_checked(vm: &Vm, word: Word) -> bool {
-    let behavior = word.as_object().and_then(|object| vm.behavior_of_layout(object.layout()));
+    word.as_object().is_some_and(|object| is_checked(vm, object.layout()))
+}
+
+/// Whether the check at the end of an initializer looks at objects with this layout.
+pub fn is_checked(vm: &Vm, layout: LayoutId) -> bool {
+    let behavior = vm.behavior_of_layout(layout);
     behavior.is_some_and(|behavior| behavior.is_value || behavior.definition.outer.is_none())
 }
 

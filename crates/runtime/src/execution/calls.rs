@@ -251,6 +251,30 @@ pub fn run_primitive(
     }
 }
 
+/// Runs a primitive that evaluates no closure, for a strand whose accesses are bare. Answers its value if it just answers
+/// one; otherwise does the action that it answers.
+#[inline]
+pub fn run_bare_primitive(
+    thread: &mut Thread,
+    site: &'static Site,
+    primitive: &'static Primitive,
+    window: Window,
+) -> Option<Word> {
+    debug_assert!(primitive.shape != Shape::Evaluate && thread.transaction.is_none());
+    thread.window = window;
+    thread.call_site = Some(site);
+    match primitive.run(thread, window) {
+        Outcome::Return(value) if !thread.must_look => {
+            thread.window = Window::NONE;
+            Some(value)
+        }
+        outcome => {
+            finish(thread, site, outcome);
+            None
+        }
+    }
+}
+
 /// Does the action that a primitive has answered.
 pub fn finish(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
     carry_out(thread, site, outcome);

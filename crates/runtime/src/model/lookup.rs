@@ -59,6 +59,8 @@ pub enum Simple {
     AnswerReceiver,
     /// A primitive that evaluates the receiver, which is a closure.
     Evaluate,
+    /// Another primitive; its operand is the primitive's address.
+    Primitive,
     /// [`Action::LoadClass`], if the slot has its class object already; its operand is the index.
     LoadClass,
 }
@@ -75,6 +77,7 @@ impl Action {
             Action::Primitive(primitive) if matches!(primitive.shape, Shape::Evaluate) => {
                 Simple::Evaluate
             }
+            Action::Primitive(_) => Simple::Primitive,
             _ => Simple::None,
         }
     }
@@ -86,6 +89,7 @@ impl Action {
             | Action::LoadConstantSlot(index)
             | Action::LoadClass(index, _) => u64::from(index),
             Action::Answer(word) => word.bits(),
+            Action::Primitive(primitive) => std::ptr::from_ref(primitive) as u64,
             _ => 0,
         }
     }
