@@ -210,9 +210,13 @@ impl<const MODE: u8> Machine<'_, MODE> {
         }
     }
 
-    /// Leaves the interpreter; the strand goes on at this place in another tier.
+    /// Leaves the interpreter, unless the strand has only just begun to run; it goes on at this place in another tier.
     #[inline(always)]
     fn leave_hot(&mut self) {
+        if self.thread.linger > 0 {
+            self.thread.linger -= 1;
+            return;
+        }
         self.slowly(calls::leave_hot);
     }
 

@@ -25,7 +25,12 @@ const RESERVE: usize = 3 << 20;
 pub struct Mixed {
     interpreter: &'static dyn Interpreter,
     compiler: &'static Compiler,
+    /// How often the interpreter goes on at hot code when a strand begins to run.
+    linger: u32,
 }
+
+/// Entering and abandoning machine code costs about as much as ten interpreted sends.
+const LINGER: u32 = 16;
 
 impl Mixed {
     /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
@@ -38,11 +43,17 @@ impl Mixed {
         let compiler = Compiler::start(&helpers::table(), policy)?;
         helpers::set_interpreter(interpreter);
         compile_after(heat, compiler.stubs.cold_entry as *const ());
-        Some(Mixed { interpreter, compiler })
+        let linger = if heat == 0 { 0 } else { LINGER };
+        Some(Mixed { interpreter, compiler, linger })
     }
 
-    /// Runs with bare accesses until the strand stops or is to go on elsewhere.
+    /// Runs with bare accesses until the strand stops or is to go on elsewhere. The interpreter begins: most strands that
+    /// wait for others stop again soon.
     fn run_bare(&self, thread: &mut Thread) {
+        thread.linger = self.linger;
+        if self.linger > 0 && !self.interpret(thread) {
+            return;
+        }
         loop {
             match self.place(thread.state) {
                 Place::End => return,

@@ -267,6 +267,8 @@ pub struct Thread {
     pub resumption: State,
     /// The native stack, as machine code uses it.
     pub native_stack: NativeStack,
+    /// How often the interpreter still goes on at hot code before it leaves it to machine code.
+    pub linger: u32,
     /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
     pub countdown: u32,
     /// The scheduler's time in milliseconds, as of a short while ago.
@@ -361,6 +363,7 @@ impl Thread {
                 tally: vm.transactions.statistics.tally(),
                 resumption: State::NONE,
                 native_stack: NativeStack::default(),
+                linger: 0,
                 countdown: 1,
                 ticks: 0,
                 made: 0,
