@@ -9,8 +9,9 @@
 //! | `rdi`, `rsi` | at a call, the callee's frame, below which the site stands, and its function |
 //! | `rax` | at a return, the value |
 //!
-//! An activation's only words on the native stack are its return address and its caller's frame (`rbx`). In code
-//! between instructions the stack pointer is a multiple of 16.
+//! The only words of an activation of base code on the native stack are its return address and its caller's frame
+//! (`rbx`). In code between instructions the stack pointer is a multiple of 16. Optimised code has native frames of its own
+//! and keeps `rbx`; it gets frame and function in `rdi` and `rsi`, as base code does at its entry.
 //!
 //! # Abandoning
 //!

@@ -255,3 +255,18 @@ impl Optimiser {
         Backend::new().ok().map(|backend| Optimiser { backend })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn countdowns_vary_around_the_period() {
+        let policy = Policy { period: 400, ..Policy::USUAL };
+        let countdowns: Vec<u32> = (0..1000).map(|_| policy.countdown()).collect();
+        assert!(countdowns.iter().all(|countdown| (200..600).contains(countdown)));
+        let mean = countdowns.iter().sum::<u32>() / 1000;
+        assert!((390..=410).contains(&mean), "{mean}");
+        assert_eq!(Policy::EAGER.countdown(), 1);
+    }
+}

@@ -42,7 +42,7 @@ pub struct Unit {
     pub start: Start,
     /// Its address.
     pub entry: usize,
-    /// What the feedback that it relies on was: see [`facts`](super::facts).
+    /// What the feedback that it relies on was: see `facts`.
     pub relied_on: u64,
     /// The functions whose feedback that is.
     pub functions: Vec<&'static Function>,
@@ -183,5 +183,37 @@ impl ExitRecord {
             self.address.store(place, Ordering::Relaxed);
         }
         _ = self.destination.set(destination);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(start: Start) -> &'static Unit {
+        Box::leak(Box::new(Unit { start, entry: 1, relied_on: 0, functions: Vec::new() }))
+    }
+
+    #[test]
+    fn a_unit_takes_the_place_of_the_one_with_its_start() {
+        let units = Units::default();
+        let (first, second) = (unit(Start::Function), unit(Start::Function));
+        let in_loop = unit(Start::Loop(4));
+        [first, in_loop, second].map(|unit| units.add(unit));
+        assert!(units.at(Start::Function).is_some_and(|unit| std::ptr::eq(unit, second)));
+        assert!(!units.remove(first) && units.remove(second));
+        assert!(units.at(Start::Function).is_none() && units.at(Start::Loop(4)).is_some());
+        assert_eq!(units.made(), 3);
+    }
+
+    #[test]
+    fn a_function_has_a_bounded_number_of_units() {
+        let units = Units::default();
+        for number in 0..MOST_UNITS {
+            assert!(!units.is_full());
+            units.add(unit(Start::Loop(number)));
+            assert!(units.remove(units.at(Start::Loop(number)).expect("it was added")));
+        }
+        assert!(units.is_full());
     }
 }
