@@ -199,7 +199,7 @@ mod tests {
         let units = Units::default();
         let (first, second) = (unit(Start::Function), unit(Start::Function));
         let in_loop = unit(Start::Loop(4));
-        [first, in_loop, second].map(|unit| units.add(unit));
+        [first, in_loop, second].into_iter().for_each(|unit| units.add(unit));
         assert!(units.at(Start::Function).is_some_and(|unit| std::ptr::eq(unit, second)));
         assert!(!units.remove(first) && units.remove(second));
         assert!(units.at(Start::Function).is_none() && units.at(Start::Loop(4)).is_some());
