@@ -213,8 +213,8 @@ impl<const MODE: u8> Machine<'_, MODE> {
     /// Leaves the interpreter, unless the strand has only just begun to run; it goes on at this place in another tier.
     #[inline(always)]
     fn leave_hot(&mut self) {
-        if self.thread.linger > 0 {
-            self.thread.linger -= 1;
+        if self.thread.native_stack.linger > 0 {
+            self.thread.native_stack.linger -= 1;
             return;
         }
         self.slowly(calls::leave_hot);

@@ -27,7 +27,8 @@ pub mod offset {
     /// The address of the table for the write barrier, in a thread.
     pub const UNLOGGED_BITS: i32 = (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
     /// The calls and turns until the next sample, in a thread.
-    pub const COUNTDOWN: i32 = offset_of!(Thread, countdown) as i32;
+    pub const COUNTDOWN: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, countdown)) as i32;
     /// The saved function in a thread.
     pub const FUNCTION: i32 = (offset_of!(Thread, state) + offset_of!(State, function)) as i32;
     /// The saved frame in a thread.

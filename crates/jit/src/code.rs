@@ -1,12 +1,14 @@
 //! The description of a function's machine code: the way from a bytecode instruction to an address. The runtime keeps its
 //! address in the function's cell.
 
+pub mod units;
+
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use squall_runtime::tiers::function::Function;
 use squall_runtime::tiers::thread::State;
 
-use crate::optimised::units::Units;
+use units::Units;
 
 /// The machine code of a function, immortal.
 pub struct Code {

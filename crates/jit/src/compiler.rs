@@ -17,9 +17,9 @@ use squall_runtime::tiers::function::{CALL, Function};
 use squall_runtime::tiers::thread::{Thread, Vm};
 
 use crate::base;
+use crate::code::units::{Destination, ExitRecord, Unit, Units};
 use crate::code::{Code, Profile};
 use crate::memory::CodeMemory;
-use crate::optimised::units::{Destination, ExitRecord, Unit, Units};
 use crate::optimised::{self, Optimiser, Order, Policy};
 use crate::stubs::{Helpers, Stubs};
 
@@ -104,7 +104,7 @@ impl Compiler {
     /// Makes a unit, and says when its function may get another one.
     fn optimise(&self, optimiser: &mut Optimiser, order: Order) -> Option<&'static Unit> {
         let code = order.code;
-        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory));
+        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory, &make));
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
         code.function.native.set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit
@@ -155,7 +155,7 @@ pub fn sample(
 ) -> Option<&'static Unit> {
     let compiler = COMPILER.get()?;
     let policy = compiler.policy?;
-    thread.countdown = policy.countdown();
+    thread.native_stack.countdown = policy.countdown();
     // A thread that polls at each call and turn, so that its polls can be counted, would leave any unit at once.
     if thread.must_poll() {
         return None;

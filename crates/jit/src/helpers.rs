@@ -33,8 +33,8 @@ use squall_runtime::tiers::values;
 
 use crate::chaos;
 use crate::code::Code;
+use crate::code::units::ExitRecord;
 use crate::compiler;
-use crate::optimised::units::ExitRecord;
 use crate::stubs::{Helpers, Next};
 
 /// The interpreter that runs single instructions.

@@ -50,7 +50,7 @@ impl Mixed {
     /// Runs with bare accesses until the strand stops or is to go on elsewhere. The interpreter begins: most strands that
     /// wait for others stop again soon.
     fn run_bare(&self, thread: &mut Thread) {
-        thread.linger = self.linger;
+        thread.native_stack.linger = self.linger;
         if self.linger > 0 && !self.interpret(thread) {
             return;
         }
@@ -137,6 +137,7 @@ impl Tier for Mixed {
         self.compiler.set_unlogged_bits(thread.mutator.unlogged_bits());
         if thread.native_stack.floor == 0 {
             thread.native_stack.floor = end_of_stack() + RESERVE;
+            thread.native_stack.countdown = 1;
         }
         // C may have been called by other machine code, and have called back into this.
         let (outer_base, outer_guarded) = (thread.native_stack.base, thread.runs_guarded);

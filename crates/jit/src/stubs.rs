@@ -25,9 +25,9 @@ use squall_runtime::tiers::lookup::Simple;
 use squall_runtime::tiers::thread::Thread;
 
 use crate::assembler::{Assembler, offset};
+use crate::code::units::{ExitRecord, Level};
 use crate::doubles::{self, Comparison, Operator};
 use crate::memory::CodeMemory;
-use crate::optimised::units::{ExitRecord, Level};
 
 /// What [`Stubs::enter`] answers.
 #[repr(C)]

@@ -23,8 +23,8 @@ use squall_runtime::tiers::primitive::{Primitive, Shape};
 use squall_runtime::tiers::thread::Vm;
 use squall_runtime::tiers::values;
 
-use super::units::ExitRecord;
 use crate::assembler::offset;
+use crate::code::units::ExitRecord;
 use crate::code::{Code, way};
 use crate::stubs::{Execute, Stubs};
 

@@ -1,10 +1,8 @@
 //! Optimised code: functions and loops that samples find often are compiled by `squall-compiler`, and their code is
 //! installed. The helper for samples calls it, and the one for exits.
 //!
-//! | module | what it holds |
-//! |---|---|
-//! | `facts` | what the compiler asks of the runtime |
-//! | [`units`] | the units of a function, and the records of exits |
+//! What the compiler asks of the runtime is in `facts`; units and the records of exits are in
+//! [`code::units`](crate::code::units).
 //!
 //! # The way of a function
 //!
@@ -17,7 +15,6 @@
 //!    number of units of a function is bounded, so this ends.
 
 mod facts;
-pub mod units;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -36,11 +33,10 @@ use squall_runtime::tiers::tracing;
 
 use crate::chaos;
 use crate::code::Code;
-use crate::compiler;
+use crate::code::units::{Destination, ExitRecord, Unit};
 use crate::memory::CodeMemory;
 use crate::stubs::Stubs;
 use facts::RuntimeFacts;
-use units::{Destination, ExitRecord, Unit};
 
 /// When functions are optimised.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,11 +98,14 @@ impl Order {
     }
 }
 
+/// Gives a function its base code, if it can have some.
+pub type BaseCode<'a> = &'a dyn Fn(&'static Function) -> Option<&'static Code>;
+
 /// Compiles a unit of a function, and installs it; `None` if it cannot be compiled.
 pub fn optimise(
     optimiser: &mut Optimiser,
     order: Order,
-    (stubs, memory): (&Stubs, &CodeMemory),
+    (stubs, memory, base): (&Stubs, &CodeMemory, BaseCode<'_>),
 ) -> Option<&'static Unit> {
     let Order { vm, code, start, likely } = order;
     let facts = RuntimeFacts::new(vm, stubs);
@@ -119,7 +118,7 @@ pub fn optimise(
         Ok(compiled) => {
             let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
             let time = begun.elapsed().as_micros();
-            let unit = install(&facts, code, compiled, memory);
+            let unit = install(&facts, code, compiled, memory, base);
             tracing::optimised(vm, || {
                 format!("optimised {}, {size} bytes, {inlined} inlined, {time} us", what())
             });
@@ -159,12 +158,13 @@ fn install(
     code: &'static Code,
     compiled: CompiledCode,
     memory: &CodeMemory,
+    base: BaseCode<'_>,
 ) -> Option<&'static Unit> {
     let mut functions: Vec<&'static Function> =
         compiled.inlined.iter().map(|function| facts.of(*function)).collect();
     functions.push(code.function);
     // Exits lead to base code.
-    functions.iter().for_each(|function| _ = compiler::make(function));
+    functions.iter().for_each(|function| _ = base(function));
     let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
     let bytes = compiled.bytes;
     let entry = memory.publish(|_| Some(bytes))?;

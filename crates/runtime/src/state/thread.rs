@@ -211,13 +211,17 @@ pub enum Stop {
     Crossed,
 }
 
-/// The native stack, as machine code uses it.
+/// The native stack as machine code uses it, and the pace at which code gets there.
 #[derive(Clone, Copy, Default)]
 pub struct NativeStack {
     /// The address at which the innermost run of machine code began.
     pub base: usize,
     /// The address below which machine code does not call deeper; 0 as long as nothing has set it.
     pub floor: usize,
+    /// How often the interpreter still goes on at hot code before it leaves it to machine code.
+    pub linger: u32,
+    /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
+    pub countdown: u32,
 }
 
 /// A native thread that runs guest code.
@@ -267,10 +271,6 @@ pub struct Thread {
     pub resumption: State,
     /// The native stack, as machine code uses it.
     pub native_stack: NativeStack,
-    /// How often the interpreter still goes on at hot code before it leaves it to machine code.
-    pub linger: u32,
-    /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
-    pub countdown: u32,
     /// The scheduler's time in milliseconds, as of a short while ago.
     pub ticks: u32,
     /// How much the strand that runs has made for others to do, since it was resumed.
@@ -363,8 +363,6 @@ impl Thread {
                 tally: vm.transactions.statistics.tally(),
                 resumption: State::NONE,
                 native_stack: NativeStack::default(),
-                linger: 0,
-                countdown: 1,
                 ticks: 0,
                 made: 0,
                 random: 0,

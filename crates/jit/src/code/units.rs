@@ -42,7 +42,7 @@ pub struct Unit {
     pub start: Start,
     /// Its address.
     pub entry: usize,
-    /// What the feedback that it relies on was: see `facts`.
+    /// What the feedback that it relies on was: see `optimised`.
     pub relied_on: u64,
     /// The functions whose feedback that is.
     pub functions: Vec<&'static Function>,
