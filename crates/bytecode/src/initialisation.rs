@@ -15,11 +15,14 @@
 //! register that a branch has written is initialised if it is so at that branch's end and is not `any`; all other
 //! registers are as they were at the fork. After a `par_for`, no register that its body writes is initialised; the same
 //! holds for a fork that an exception leaves.
+//!
+//! The analysis also finds the registers that possibly hold a *token*: the handler of an `ensure` region finds one in the
+//! region's value register, and it stays there until the register is written or destroyed.
 
 use crate::decode::Instruction;
 use crate::flow::{Block, FlowGraph, ForkNode, Worklist};
 use crate::instructions::Opcode;
-use crate::module::Function;
+use crate::module::{Function, Region, RegionKind};
 use crate::register_set::RegisterSet;
 
 /// The state of the registers where control passes a place.
@@ -29,13 +32,15 @@ pub(crate) struct Initialised {
     pub definitely: RegisterSet,
     /// Initialised on some path to the place.
     pub possibly: RegisterSet,
+    /// Holding the token of an unwinding on some path to the place.
+    pub tokens: RegisterSet,
 }
 
 impl Initialised {
     /// On entry to a function.
     pub fn on_entry(function: &Function) -> Initialised {
         let arguments = RegisterSet::below(function.arguments());
-        Initialised { definitely: arguments, possibly: arguments }
+        Initialised { definitely: arguments, possibly: arguments, tokens: RegisterSet::EMPTY }
     }
 
     /// After the instruction, on the way to the next one.
@@ -52,6 +57,17 @@ impl Initialised {
         Initialised {
             definitely: (self.definitely - destroyed) | defined,
             possibly: (self.possibly - destroyed) | defined,
+            tokens: self.tokens - destroyed - defined,
+        }
+    }
+
+    /// Where the handler of a region starts that an exception has left in this state.
+    fn in_handler(self, region: &Region) -> Initialised {
+        let value = RegisterSet::of(region.value);
+        let handling = self.apply(RegisterSet::EMPTY, value);
+        match region.kind {
+            RegionKind::Ensure => Initialised { tokens: handling.tokens | value, ..handling },
+            RegionKind::Catch(_) | RegionKind::Fault(_) => handling,
         }
     }
 
@@ -59,6 +75,7 @@ impl Initialised {
         Initialised {
             definitely: self.definitely & other.definitely,
             possibly: self.possibly | other.possibly,
+            tokens: self.tokens | other.tokens,
         }
     }
 }
@@ -73,7 +90,7 @@ pub(crate) struct Initialisation {
 }
 
 impl Initialisation {
-    /// Solves the flow equations. Each node changes at most twice per register.
+    /// Solves the flow equations. Each node changes at most three times per register.
     pub fn compute(function: &Function, graph: &FlowGraph) -> Initialisation {
         let mut analysis = Initialisation {
             at_block: vec![None; graph.blocks.len()],
@@ -183,9 +200,9 @@ impl Initialisation {
             if !meet_into(&mut self.in_region[region], state) {
                 return;
             }
-            let value = RegisterSet::of(function.regions[region].value);
             if let Some(handler) = graph.regions[region].handler {
-                self.flow_to_block(handler, state.apply(RegisterSet::EMPTY, value), worklist);
+                let handling = state.in_handler(&function.regions[region]);
+                self.flow_to_block(handler, handling, worklist);
             }
             around = graph.regions[region].parent;
         }
@@ -250,6 +267,8 @@ impl Summary {
         Initialised {
             definitely: state.definitely - self.ever_destroyed,
             possibly: state.possibly | self.possibly_defined,
+            // No instruction makes a token.
+            tokens: state.tokens,
         }
     }
 }

@@ -5,25 +5,16 @@
 //! runs all the time. A panic, a crash or an endless loop fails the test; so does a program that
 //! does not get to its end.
 
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+mod common;
 
-use squall_bytecode::module::{Module, selector_arity};
-use squall_heap::{CollectionKind, HeapOptions, Stress};
-use squall_interpreter::Interpreter;
-use squall_newspeak::{CompileOptions, Source, compile_source};
+use std::fmt::Write;
+
+use squall_bytecode::module::selector_arity;
+use squall_heap::CollectionKind;
 use squall_runtime::concurrency::worker::{self, Finished};
-use squall_runtime::library::bootstrap;
-use squall_runtime::library::layers::make_vm;
 use squall_runtime::library::primitives::all;
-use squall_runtime::model::host::{CompileError, Host};
-use squall_runtime::model::permissions::Permissions;
-use squall_runtime::model::text::ModuleText;
-use squall_runtime::state::thread::Thread;
-use squall_runtime::state::tracing::Tracing;
-use squall_runtime::state::vm::VmOptions;
-use squall_scheduler::SchedulerOptions;
+
+use common::{Program, start};
 
 /// Primitives that, when they work, end the program or the strand or stop it for long.
 const LEFT_OUT: [&str; 8] = [
@@ -86,43 +77,6 @@ class Hostile usingPlatform: platform = Object (
   )
 ";
 
-struct TestHost {
-    program: String,
-    output: Arc<Mutex<String>>,
-}
-
-impl Host for TestHost {
-    fn write_output(&self, text: &str) {
-        self.output.lock().unwrap().push_str(text);
-    }
-
-    fn write_error(&self, _: &str) {}
-
-    fn flush(&self) {}
-
-    fn library_module(&self, name: &str) -> Option<ModuleText> {
-        let path = library().join(format!("{name}.ns"));
-        Some(compile(name, &std::fs::read_to_string(path).ok()?).into())
-    }
-
-    fn compile(&self, path: &str) -> Result<Module, CompileError> {
-        match path {
-            "hostile.ns" => Ok(compile(path, &self.program)),
-            _ => Err(CompileError::NotFound),
-        }
-    }
-}
-
-fn library() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lib")
-}
-
-fn compile(name: &str, text: &str) -> Module {
-    let source = Source::new(name, text);
-    compile_source(&source, &CompileOptions { trusted: true })
-        .unwrap_or_else(|diagnostics| panic!("{name}: {diagnostics:?}\n{text}"))
-}
-
 /// The program: the values, and for each primitive a method and its calls.
 fn program() -> String {
     let mut methods = format!("  private makeValues = ( ^ {{ {VALUES} }} )\n");
@@ -171,26 +125,9 @@ fn message(name: &str, arguments: &[String]) -> String {
 
 #[test]
 fn primitives_survive_any_argument() {
-    let output = Arc::new(Mutex::new(String::new()));
-    let host = TestHost { program: program(), output: output.clone() };
-    let options = VmOptions {
-        heap: HeapOptions {
-            max_heap: Some(256 << 20),
-            stress: Some(Stress { every: 500, full: 4 }),
-            ..HeapOptions::default()
-        },
-        max_stack_words: 1 << 20,
-        max_bottom_words: usize::MAX,
-        scheduler: SchedulerOptions { workers: 1, ..SchedulerOptions::default() },
-        polls_always: false,
-        permissions: Permissions::default(),
-        arguments: vec!["hostile.ns".to_owned()],
-        tracing: Tracing::default(),
-        linked_libraries: Vec::new(),
-    };
-    let vm = make_vm(options, Box::new(host), &Interpreter).unwrap();
-    let mut thread = Thread::attach(vm);
-    bootstrap::boot(&mut thread).unwrap();
+    let program = Program { name: "hostile.ns", text: program(), trusted: true };
+    let (mut thread, output) = start(program, 500);
+    let vm = thread.vm;
     let result = worker::run_program(&mut thread).unwrap();
     let output = output.lock().unwrap();
     let end = output.char_indices().rev().nth(500).map_or(0, |(start, _)| start);

@@ -1,4 +1,5 @@
-//! Properties 23 and 24: they hold on every path through the code.
+//! Properties 23, 24 and 38: they hold on every path through the code. `function.rs` calls this module last, for functions
+//! that have all other properties.
 
 use super::report::{Place, Report};
 use crate::decode::Instruction;
@@ -45,15 +46,21 @@ fn check_instruction(
     instruction: &Instruction,
     state: &Initialised,
 ) -> Result<(), String> {
-    let effects = instruction.effects();
+    let (opcode, effects) = (instruction.opcode, instruction.effects());
     let missing: RegisterSet = effects.uses - state.definitely;
     if let Some(register) = missing.iter().next() {
         let here =
             if state.possibly.contains(register) { "on every path to this place" } else { "here" };
         return Err(format!("{register} is not initialised {here}"));
     }
+    let tokens = effects.uses & state.tokens;
+    if let Some(token) = tokens.iter().next().filter(|_| opcode != Opcode::ResumeUnwind) {
+        return Err(format!(
+            "{token} may hold the token of an unwinding, which only `resume_unwind` reads"
+        ));
+    }
     let at_home = function.home.is_some_and(|home| state.possibly.contains(home));
-    match instruction.opcode {
+    match opcode {
         Opcode::MakeHome if at_home => Err("there is a home marker already".into()),
         Opcode::Return if at_home => {
             Err("where there is a home marker, a function is left by return_home".into())

@@ -192,7 +192,10 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
             self.place = Place::Region(self.id, index);
             self.check_region(index, region, &starts);
         }
-        let Err(error) = Nesting::of(&function.regions) else { return };
+        let error = match Nesting::of(&function.regions) {
+            Ok(nesting) => return self.check_ensure_handlers(&nesting),
+            Err(error) => error,
+        };
         let (region, problem) = match error {
             NestingError::Empty(index) => (index, format!("region {index} is empty")),
             NestingError::Overlap(one, other) => {
@@ -205,6 +208,24 @@ impl<'a, 'm> FunctionChecker<'a, 'm> {
         };
         self.place = Place::Region(self.id, region);
         self.error(problem);
+    }
+
+    /// An unwinding that the handler of an `ensure` region resumes may lead to the handler of each region around.
+    fn check_ensure_handlers(&mut self, nesting: &Nesting) {
+        let regions = &self.function.regions;
+        for (index, region) in regions.iter().enumerate() {
+            // A place within the next region around is within all others, too.
+            let Some(outer) = nesting.parents[index].filter(|_| region.kind == RegionKind::Ensure)
+            else {
+                continue;
+            };
+            if !(regions[outer].start..regions[outer].end).contains(&region.handler) {
+                self.place = Place::Region(self.id, index);
+                self.error(format!(
+                    "the handler of region {index} lies outside of region {outer}, which is around region {index}"
+                ));
+            }
+        }
     }
 
     fn check_region(&mut self, index: usize, region: &Region, starts: &[bool]) {

@@ -35,7 +35,9 @@
 //! 12. A region is not empty, starts and ends at instructions (or ends where the code does), and
 //!     its handler is an instruction outside of it. Two regions are apart, or one contains the
 //!     other and comes later in the table. The value register is `any` and neither the home
-//!     register nor a closure's `r0`; the class register is `any`.
+//!     register nor a closure's `r0`; the class register is `any`. The handler of an `ensure` region
+//!     lies within all regions around that region: the unwinding that it resumes may lead to their
+//!     handlers, which then find the registers that they need.
 //!
 //! # Properties of code
 //!
@@ -71,6 +73,9 @@
 //! 24. Whether there is a home marker at a place, made by `make_home` and not left by `leave_home`,
 //!     does not depend on the path. Where there is one, `make_home` makes no other, no call
 //!     destroys it, and the function is left by `return_home`, not by `return`.
+//! 38. A register that may hold the token of an unwinding is read by `resume_unwind` only. So a token
+//!     never leaves its activation, and the place where the unwinding goes on is this activation or
+//!     one that is still active below it.
 //!
 //! # Properties of typed code
 //!
@@ -110,7 +115,7 @@
 //!
 //! # Cost
 //!
-//! Everything but properties 23, 24, 36 and 37 takes one pass. Those are solved with sets of registers,
+//! Everything but properties 23, 24, 36, 37 and 38 takes one pass. Those are solved with sets of registers,
 //! each of which can change only a few hundred times, so the time is linear in the size of the
 //! module.
 

@@ -9,6 +9,12 @@
 //!
 //! Unwinding happens in steps on the strand's own stack, so handlers may suspend, signal and unwind
 //! themselves like any code.
+//!
+//! Invariant: the destination of an unwinding is an active activation of this strand. A signal finds it there, a home
+//! marker names the activation until that is left, and a token never leaves the activation whose handler it was made for:
+//! the verifier lets only `resume_unwind` read its register (property 38). So while an instruction can read a token, the
+//! token's destination is the activation of this instruction, or one below it on the same stack, which stands where it
+//! stood. In the former case the pc may be another one, and [`resume`] checks that the handler still covers it.
 
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
@@ -30,7 +36,7 @@ use crate::state::stack::{Activation, CHUNK_HEADER, CHUNK_RESULT, exit_site};
 use crate::state::strand::EMBEDDER;
 use crate::state::strand::{Role, slots};
 use crate::state::thread::{Crossing, Destination};
-use crate::state::thread::{State, Stop, Thread, Window, allocated};
+use crate::state::thread::{State, Stop, Thread, Window};
 use crate::state::vm::Vm;
 
 /// Signals an exception from the activation in the saved state.
@@ -52,11 +58,11 @@ pub fn return_from_home(thread: &mut Thread, marker: Word, value: Word) -> Optio
 /// Ends the strand: its `ensure:` blocks run, and nothing else; not even these, if its sandbox is over.
 pub fn kill(thread: &mut Thread) {
     let outcome = end_at_once(thread);
-    let site = exit_site();
-    calls::finish(thread, site, outcome);
+    // This outcome needs no site: the state stands where the strand goes on.
+    calls::finish(thread, exit_site(), outcome);
 }
 
-/// As [`kill`], from the call in progress.
+/// As [`kill`], from the call in progress. Answers [`Outcome::Resume`].
 pub fn end_at_once(thread: &mut Thread) -> Outcome {
     thread.vm.services.abandon_transaction(thread);
     thread.strand().forget_kill();
@@ -103,21 +109,33 @@ pub fn ensure_ended(thread: &Thread) {
     }
 }
 
-/// Continues the unwinding that a token stands for.
+/// Continues the unwinding that a token stands for. Fails if the word is no token, or leads to a handler of the same
+/// activation that does not cover the instruction in progress: the registers which that handler needs may be gone.
 pub fn resume(thread: &mut Thread, token: Word) -> Outcome {
     let Some(object) = token.as_object().filter(|object| object.layout() == known::UNWIND) else {
         return Failure::argument(token).into();
     };
+    let destination = destination_of(object);
+    if let Destination::Handler(frame, index) = destination {
+        let activation = thread.activation();
+        if frame == activation.frame && !regions_at(activation).any(|(at, _)| at == index) {
+            return Failure::argument(token).into();
+        }
+    }
+    unwind(thread, destination, object.slot(VALUE))
+}
+
+/// Where the unwinding of a token goes on.
+fn destination_of(object: Object) -> Destination {
     let frame = object.slot(FRAME).bits() as *mut Word;
-    let destination = match object.slot(REGION).as_small_integer() {
+    match object.slot(REGION).as_small_integer() {
         Some(region) => Destination::Handler(frame, region as usize),
         None => match object.slot(REGION) {
             Word::TRUE => Destination::End(Stop::Failed),
             Word::FALSE => Destination::End(Stop::Killed),
             _ => Destination::CallerOf(frame),
         },
-    };
-    unwind(thread, destination, object.slot(VALUE))
+    }
 }
 
 // The slots of a token.
@@ -162,6 +180,8 @@ fn regions_at(activation: Activation) -> impl Iterator<Item = (usize, &'static R
     })
 }
 
+/// Leaves activations until the destination or the next `ensure:` block on the way there, where execution goes on. Always
+/// answers [`Outcome::Resume`]. *GC point.*
 fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome {
     let (last, handler) = match destination {
         Destination::Handler(frame, index) => (frame, Some(index)),
@@ -188,8 +208,8 @@ fn unwind(thread: &mut Thread, destination: Destination, value: Word) -> Outcome
     }
     match destination {
         Destination::End(reason) => end(thread, reason, value),
-        _ => {
-            unreachable!("an unwinding's destination is an activation that was found on this stack")
+        Destination::Handler(..) | Destination::CallerOf(_) => {
+            unreachable!("an unwinding's destination is active on this stack: see the file's head")
         }
     }
 }
@@ -267,10 +287,7 @@ fn enter_ensure(
     destination: Destination,
     value: Word,
 ) -> Outcome {
-    let token = match make_token(thread, destination, value) {
-        Ok(token) => token,
-        Err(failure) => return failure.into(),
-    };
+    let token = make_token(thread, destination, value);
     release_writers(thread, activation, Some(region.handler as usize));
     // SAFETY: the region's value register is an `any` register of this frame.
     unsafe { activation.register(usize::from(region.value.0)).write(token) };
@@ -278,13 +295,16 @@ fn enter_ensure(
     Outcome::Resume
 }
 
-fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Result<Word, Failure> {
+/// Makes the token of an unwinding. *GC point.*
+fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Word {
     let class = thread.vm.known_class(KnownClass::Object);
     let mut scope = thread.mutator.scope();
     let value = scope.root(value);
-    // An unwinding must not fail for want of memory: the activations that it leaves may hold all of it.
+    // An unwinding must not fail for want of memory: the activations that it leaves may hold all of it, and some of
+    // them are left already.
+    let token = scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class));
     let token =
-        allocated(scope.overcommit(|mutator| mutator.allocate_slots(known::UNWIND, class)))?;
+        token.expect("neither the heap's limit nor a sandbox's bounds small overcommitted objects");
     let (frame, region) = match destination {
         Destination::Handler(frame, index) => {
             (frame, Word::from_small_integer_unchecked(index as i64))
@@ -295,7 +315,7 @@ fn make_token(thread: &mut Thread, destination: Destination, value: Word) -> Res
     token.initialize_slot(FRAME, Word::from_address(frame as usize));
     token.initialize_slot(REGION, region);
     token.initialize_slot(VALUE, scope.get(value));
-    Ok(Object::word(token))
+    token.word()
 }
 
 fn arrive(
