@@ -28,7 +28,7 @@ fn a_strand_between_activations_has_all_its_roots() {
     thread.message.push(strand::EMBEDDER);
     let main = thread.vm.main_vat();
     let strand = strands::make(thread, main, Model::Exclusive, ANY_SIZE).expect("there is memory");
-    thread.enter_strand(strand.hand_on());
+    thread.enter_strand(strand);
     thread.start_state();
     an_answer_at_the_end_of_a_strand_is_a_root(thread);
     activations_below_a_chunk_are_active(thread);

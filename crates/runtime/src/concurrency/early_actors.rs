@@ -130,7 +130,7 @@ impl Early {
 pub fn hold(thread: &mut Thread, key: EarlyKey, held: Held) {
     match held {
         Held::Vat(vat) => vat.hold(),
-        Held::Strand(strand) => strand.is_held.set(true),
+        Held::Strand(strand) => strand.set_held(true),
     }
     let early = &thread.vm.concurrency().early;
     let mut entries = early.entries.lock();
@@ -157,7 +157,7 @@ fn release(thread: &mut Thread, held: Held) {
     match held {
         Held::Vat(vat) => vat.release(thread),
         Held::Strand(strand) => {
-            strand.is_held.set(false);
+            strand.set_held(false);
             // SAFETY: a held strand belongs to its entry, which was taken out of the table.
             waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::Last);
         }

@@ -124,7 +124,7 @@ fn lock_mutex_in(
         if depth != 0 && mutex.slot(HOLDER) != me {
             return None;
         }
-        thread.strand().is_exposed.set(true);
+        thread.running().expose();
         mutex.set_slot(&mut thread.mutator, HOLDER, me);
         set_number(thread, mutex, NUMBER, depth + times);
         Some(Word::NIL)

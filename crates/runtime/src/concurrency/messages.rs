@@ -110,7 +110,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
     if task == EMBEDDER {
         thread.vm.strands.set_main(strand);
     }
-    if strand.delivery.get() == Delivery::Kill {
+    if thread.running().delivery() == Delivery::Kill {
         // It has waited to begin again, and is to end instead.
         return;
     }
@@ -118,11 +118,11 @@ pub fn begin(thread: &mut Thread, message: Object) {
         keep(thread, message);
     }
     if is_process {
-        strand.role.set(Role::Maker);
+        thread.running().set_role(Role::Maker);
         return make_instance(thread);
     }
     if kind == PROGRAM {
-        strand.role.set(Role::Loader);
+        thread.running().set_role(Role::Loader);
         return send(thread, "loadProgram");
     }
     if kind == Word::NIL {
@@ -132,7 +132,7 @@ pub fn begin(thread: &mut Thread, message: Object) {
         // SAFETY: `site_kind` made it of the address of an immortal site, and no guest code reaches
         // the elements of messages.
         let site: &'static Site = unsafe { &*(kind.bits() as *const Site) };
-        strand.origin.set(Some(site));
+        thread.running().set_origin(Some(site));
         return calls::send_from(thread, exit_site(), site);
     }
     match string::Text::of(kind) {
@@ -169,7 +169,7 @@ pub fn take_again(thread: &mut Thread) {
 pub fn next_step(thread: &mut Thread) -> bool {
     // A parked strand may belong to another thread by now.
     let has_ended = matches!(thread.stop, Stop::Returned | Stop::Failed);
-    let role = if has_ended { thread.strand().role.get() } else { Role::Other };
+    let role = if has_ended { thread.strand().role() } else { Role::Other };
     match (role, thread.stop) {
         (Role::Maker, Stop::Returned) => run_instance(thread),
         (Role::Loader, Stop::Returned) => run_main(thread),
@@ -182,9 +182,9 @@ pub fn next_step(thread: &mut Thread) -> bool {
 
 /// Begins a step with the answer of the step before. Answers that word.
 fn begin_step(thread: &mut Thread, role: Role) -> Word {
-    let strand = thread.strand();
-    let result = strand.result();
-    strand.role.set(role);
+    let running = thread.running();
+    let result = running.result();
+    running.set_role(role);
     thread.start_state();
     thread.stop = Stop::Returned;
     thread.message.clear();

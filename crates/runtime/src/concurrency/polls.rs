@@ -47,6 +47,6 @@ pub fn poll(thread: &mut Thread) {
 
 /// Whether another strand of the vat has a greater priority.
 fn must_give_way(strand: StrandRef) -> bool {
-    let vat = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive);
+    let vat = strand.vat().filter(|_| strand.model() == Model::Exclusive);
     vat.is_some_and(|vat| vat.has_ready_above(strand.priority()))
 }

@@ -92,13 +92,13 @@ impl Stalls {
         inner.found += lost.len();
         for strand in lost {
             // A process of an object that was never complete has not begun, and waits for nothing.
-            let counts = !inner.is_closed && !strand.is_held.get();
+            let counts = !inner.is_closed && !strand.is_held();
             inner.count += usize::from(counts);
             if counts && inner.descriptions.len() < DESCRIBED {
                 let trace = stack_traces::render_strand(strand, strand.activations());
                 inner.descriptions.push(format!("{}\n{trace}", name(strands, strand)));
             }
-            if let Some(vat) = strand.vat.get() {
+            if let Some(vat) = strand.vat() {
                 vat.lose_turn(strand);
             }
             sleepers::lose_right(vm, strand);
@@ -221,10 +221,10 @@ fn idle_strands(vm: &Vm) -> Vec<StrandRef> {
     let mut strands = vm.strands.all();
     // Those that are kept for the next turn have nothing to do.
     let is_kept = |strand: StrandRef| {
-        strand.standing.get() == Standing::New && strand.slot(slots::TASK) == Word::NIL
+        strand.standing() == Standing::New && strand.slot(slots::TASK) == Word::NIL
     };
     strands.retain(|&strand| !strand.is_running() && !is_kept(strand));
-    strands.sort_unstable_by_key(|strand| strand.identity.get());
+    strands.sort_unstable_by_key(|strand| strand.identity());
     strands
 }
 
@@ -278,13 +278,13 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
         _ = write!(text, ", bound to native thread {thread},");
     }
     if strand.is_parked() {
-        let since = vm.ticks().wrapping_sub(strand.parked_at.get());
+        let since = vm.ticks().wrapping_sub(strand.parked_at());
         let waits_for = match vm.concurrency().timers.describe_awaited(strand) {
             Some(resource) => format!("for {resource}"),
             None => waits_for(vm, strand),
         };
         _ = writeln!(text, " waits {waits_for}, for {}.{:03} s", since / 1000, since % 1000);
-    } else if strand.standing.get() == Standing::New {
+    } else if strand.standing() == Standing::New {
         _ = writeln!(text, " has not begun");
     } else {
         _ = writeln!(text, " is ready");
@@ -295,11 +295,11 @@ fn describe(vm: &Vm, strand: StrandRef, text: &mut String) {
 
 /// The name of a strand in reports.
 fn name(strands: &Strands, strand: StrandRef) -> String {
-    let kind = match (strand.model.get(), strand.vat.get()) {
-        _ if strand.role.get() == Role::Branch => "branch",
+    let kind = match (strand.model(), strand.vat()) {
+        _ if strand.role() == Role::Branch => "branch",
         (Model::Parallel, _) => "thread",
         (Model::Exclusive, None) => "process",
-        _ if matches!(strand.role.get(), Role::Maker | Role::Process | Role::Typed) => "process",
+        _ if matches!(strand.role(), Role::Maker | Role::Process | Role::Typed) => "process",
         (Model::Exclusive, Some(vat)) if vat.turn() == Some(strand) => "turn",
         (Model::Exclusive, Some(_)) => "strand",
     };
@@ -385,7 +385,7 @@ fn inevitable(strands: &Strands, strand: StrandRef) -> Option<StrandRef> {
     if strand.slot(slots::WAITS_FOR) != FOR_INEVITABLE {
         return None;
     }
-    let memory = strand.vat.get()?.memory()?;
+    let memory = strand.vat()?.memory()?;
     strands.all().into_iter().find(|&other| memory.is_held_by(other))
 }
 

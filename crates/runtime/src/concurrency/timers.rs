@@ -28,7 +28,7 @@ use squall_system::resources::Resource;
 use crate::concurrency::waiting;
 use crate::state::items::Item;
 use crate::state::items::TimerKey;
-use crate::state::strand::{Delivery, StrandRef};
+use crate::state::strand::{Claimed, Delivery, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -138,9 +138,11 @@ impl Table {
 impl Timers {
     /// Cancels the timer of a claimed strand, if it has one that is not over.
     #[inline]
-    pub fn cancel(&self, vm: &Vm, strand: StrandRef) {
-        if strand.timer.get() != 0 {
-            self.cancel_place(vm, strand, strand.timer.take() - 1);
+    pub fn cancel(&self, vm: &Vm, claimed: &Claimed) {
+        let timer = claimed.timer();
+        if timer != 0 {
+            claimed.set_timer(0);
+            self.cancel_place(vm, claimed.strand(), timer - 1);
         }
     }
 
@@ -234,7 +236,7 @@ impl Timers {
 
     /// The event outside that a parked strand waits for, as a part of a sentence.
     pub fn describe_awaited(&self, strand: StrandRef) -> Option<String> {
-        let place = strand.timer.get().checked_sub(1)?;
+        let place = strand.timer().checked_sub(1)?;
         let table = self.inner.lock();
         let entry = table.entries.get(place as usize);
         let entry = entry.filter(|entry| entry.strand == Some(strand))?;
@@ -259,7 +261,7 @@ impl Timers {
 pub fn reserve(thread: &mut Thread) -> TimerKey {
     let strand = thread.strand();
     let key = thread.vm.concurrency().timers.inner.lock().reserve(Some(strand));
-    strand.timer.set(key.place + 1);
+    thread.running().set_timer(key.place + 1);
     key
 }
 
@@ -333,7 +335,7 @@ pub fn run_due(thread: &mut Thread) {
             let value = if is_ready { Word::TRUE } else { value };
             let strand = strand.as_object().and_then(StrandRef::of_object);
             if let Some(strand) = strand.and_then(|strand| strand.claim(ticket)) {
-                strand.timer.set(0);
+                strand.set_timer(0);
                 waiting::cut(thread, strand, Delivery::Value, value);
             }
         }

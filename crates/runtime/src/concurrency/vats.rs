@@ -5,14 +5,14 @@ use squall_heap::{Object, Word};
 
 use crate::concurrency::waiting;
 use crate::model::outcome::Outcome;
-use crate::state::strand::{StrandRef, waiter};
+use crate::state::strand::{Claimed, waiter};
 use crate::state::thread::Thread;
 use crate::state::vat::{LockedVat, VatRef, slots};
 
 /// The next work of a vat's owner.
 pub enum Work {
     /// Resume this strand.
-    Strand(StrandRef),
+    Strand(Claimed),
     /// Begin a turn with this message.
     Turn(Object),
     /// Nothing; the vat is not owned any more.

@@ -125,16 +125,14 @@ pub fn park_to_begin(thread: &mut Thread, waits_for: Word) -> u64 {
 fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait: Wait) -> Parked {
     let strand = thread.strand();
     strand::touch(thread, strand);
-    strand.is_exposed.set(true);
     strand.set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, waits_for);
-    strand.state.set(thread.state);
-    strand.site.set(thread.call_site);
-    strand.standing.set(standing);
-    strand.delivery.set(Delivery::Value);
-    strand.parked_at.set(thread.ticks);
-    set_transaction_aside(thread, strand);
-    thread.is_parked = true;
-    let parked = strand.park(wait);
+    let running = thread.running();
+    running.expose();
+    running.stand_at(thread.state, standing);
+    running.set_site(thread.call_site);
+    running.set_parked_at(thread.ticks);
+    set_transaction_aside(thread);
+    let parked = thread.park(wait);
     if let Some(missed) = parked.missed
         && wait != Wait::Patient
         && let Some(claimed) = strand.claim(parked.ticket)
@@ -150,19 +148,19 @@ fn park_standing(thread: &mut Thread, waits_for: Word, standing: Standing, wait:
 /// Undoes [`park`], if the ticket was shown to no other thread; otherwise tells whether it was claimed.
 pub fn unpark(thread: &mut Thread, ticket: u64) -> bool {
     let Some(claimed) = thread.strand().claim(ticket) else { return false };
-    let strand = claimed.hand_on();
-    thread.vm.concurrency().timers.cancel(thread.vm, strand);
-    strand.set_running(thread.worker_index());
-    thread.transaction = strand.transaction.take().or_else(|| thread.transaction.take());
-    thread.is_parked = false;
+    thread.vm.concurrency().timers.cancel(thread.vm, &claimed);
+    claimed.set_running(thread.worker_index());
+    thread.transaction = claimed.take_transaction().or_else(|| thread.transaction.take());
+    thread.unpark(claimed);
     true
 }
 
 /// Saves the transaction of a strand that is about to park. The thread keeps one that other strands execute, too, until
 /// it [releases](crate::concurrency::transactions::shared::release) that.
-fn set_transaction_aside(thread: &mut Thread, strand: StrandRef) {
-    if thread.transaction.as_ref().is_some_and(|transaction| transaction.shared.is_none()) {
-        strand.transaction.set(thread.transaction.take());
+fn set_transaction_aside(thread: &mut Thread) {
+    let transaction = thread.transaction.take_if(|transaction| transaction.shared.is_none());
+    if transaction.is_some() {
+        thread.running().set_transaction(transaction);
     }
 }
 
@@ -310,9 +308,9 @@ pub fn wake(thread: &mut Thread, strand: Claimed, value: Word) {
 
 /// Makes a claimed strand ready, to find this.
 pub fn wake_strand(thread: &mut Thread, strand: Claimed, delivery: Delivery, value: Word) {
-    thread.vm.concurrency().timers.cancel(thread.vm, strand.strand());
+    thread.vm.concurrency().timers.cancel(thread.vm, &strand);
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
-    strand.delivery.set(delivery);
+    strand.set_delivery(delivery);
     // The awaited strand will often wait in turn: then the other one continues at once.
     make_ready(thread, strand, Place::Next);
 }
@@ -340,13 +338,13 @@ pub enum Place {
 /// Puts a strand that no other thread has into its queue.
 #[inline]
 pub fn make_ready(thread: &mut Thread, claimed: Claimed, place: Place) {
-    let strand = claimed.hand_on();
-    strand.set_ready();
-    match (strand.model.get(), strand.vat.get()) {
-        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, strand, place == Place::First),
+    claimed.set_ready();
+    match (claimed.model(), claimed.vat()) {
+        (Model::Exclusive, Some(vat)) => vat.add_ready(thread, claimed, place == Place::First),
         _ => {
-            let item = Item::strand(strand);
-            match strand.home().worker() {
+            let home = claimed.home();
+            let item = Item::strand(claimed.hand_on());
+            match home.worker() {
                 Some(bound) => _ = thread.worker.hand_to(bound, item, item),
                 None if place == Place::Next => thread.worker.push_next(item),
                 None => thread.worker.push(item),
@@ -355,10 +353,10 @@ pub fn make_ready(thread: &mut Thread, claimed: Claimed, place: Place) {
     }
 }
 
-/// Whether a strand that would go on now is suspended: it is then parked until it is resumed.
-pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
+/// The strand, which would go on now, unless it is suspended: it is then parked until it is resumed.
+pub fn unless_held_up(thread: &mut Thread, strand: Claimed) -> Option<Claimed> {
     if !strand.is_suspended() {
-        return false;
+        return Some(strand);
     }
     strand.set_slot(&mut thread.mutator, strand::slots::WAITS_FOR, Word::NIL);
     strand.hold_up()
@@ -367,7 +365,7 @@ pub fn is_held_up(thread: &mut Thread, strand: StrandRef) -> bool {
 /// Parks a claimed strand again, whose waiter this is and is in no queue: it waits, even if it is to end, until
 /// the waiter is [released](release).
 pub fn retain(thread: &mut Thread, waiter: Object, strand: Claimed) {
-    let parked = strand.hand_on().park(Wait::Patient);
+    let parked = strand.park(Wait::Patient);
     let ticket = Word::from_small_integer_unchecked(parked.ticket as i64);
     set(&mut thread.mutator, waiter, waiter::TICKET, ticket);
 }

@@ -121,8 +121,10 @@ fn run_item(thread: &mut Thread, item: Item) {
     match item.kind() {
         ItemKind::Vat(vat) => run_vat(thread, vat),
         ItemKind::Visit(vat) => visit(thread, vat),
-        ItemKind::Strand(strand) => run_at_home(thread, strand),
-        ItemKind::StrandWithVat(strand) => run_with_vat(thread, strand),
+        // SAFETY: the strand comes out of a queue, which has it once.
+        ItemKind::Strand(strand) => run_at_home(thread, unsafe { Claimed::new(strand) }),
+        // SAFETY: as above.
+        ItemKind::StrandWithVat(strand) => run_with_vat(thread, unsafe { Claimed::new(strand) }),
         ItemKind::Timer => timers::run_due(thread),
         ItemKind::Request => requests::begin_next(thread),
         ItemKind::Errand => errands::run_next(thread),
@@ -138,13 +140,12 @@ fn visit(thread: &mut Thread, vat: VatRef) {
 }
 
 /// Runs a strand here if it is at home here and its vat may be had, which others may need first.
-fn run_at_home(thread: &mut Thread, strand: StrandRef) {
+fn run_at_home(thread: &mut Thread, strand: Claimed) {
     if !strand.is_at_home(thread.home) {
         // It was bound while it was ready.
-        // SAFETY: the strand comes out of a queue, which has it once.
-        return waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
+        return waiting::make_ready(thread, strand, Place::First);
     }
-    match strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+    match strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         None => run_alone(thread, strand),
         Some(vat) if vat.own_for(thread, strand) => run_owned(thread, vat),
         Some(_) => {}
@@ -152,14 +153,14 @@ fn run_at_home(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Runs a strand that comes with its vat, unless something in the vat comes first.
-fn run_with_vat(thread: &mut Thread, strand: StrandRef) {
-    let Some(vat) = strand.vat.get() else { return };
+fn run_with_vat(thread: &mut Thread, strand: Claimed) {
+    let Some(vat) = strand.vat() else { return run_alone(thread, strand) };
     vat.own_with(thread.worker_index(), strand);
     run_owned(thread, vat);
 }
 
 /// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
-fn run_alone(thread: &mut Thread, strand: StrandRef) {
+fn run_alone(thread: &mut Thread, strand: Claimed) {
     thread.new_vat = None;
     run_strand(thread, strand);
     let is_lost = std::mem::take(&mut thread.is_displaced);
@@ -206,8 +207,8 @@ fn run_turn(thread: &mut Thread, vat: VatRef, message: Object) {
         return run_metered_turn(thread, vat, sandbox, message);
     }
     if let Some(strand) = thread.turn_strand.take() {
-        strand::renew(thread, strand, vat, message);
-        vat.set_turn(Some(strand));
+        strand::renew(thread, &strand, vat, message);
+        vat.set_turn(Some(strand.strand()));
         return run_strand(thread, strand);
     }
     run_new_turn(thread, vat, message);
@@ -227,8 +228,7 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
     thread.message.push(message.word());
     match strands::make(thread, Some(vat), Model::Exclusive, ANY_SIZE) {
         Ok(strand) => {
-            let strand = strand.hand_on();
-            vat.set_turn(Some(strand));
+            vat.set_turn(Some(strand.strand()));
             run_strand(thread, strand);
         }
         Err(_) => {
@@ -243,25 +243,21 @@ fn run_new_turn(thread: &mut Thread, vat: VatRef, message: Object) {
 }
 
 /// Resumes a strand, and handles its stop.
-fn run_strand(thread: &mut Thread, strand: StrandRef) {
-    if waiting::is_held_up(thread, strand) || shared::must_wait(thread.vm, strand) {
-        return;
-    }
-    if let Some(anchor) = strand.anchor() {
+fn run_strand(thread: &mut Thread, strand: Claimed) {
+    let Some(strand) = waiting::unless_held_up(thread, strand) else { return };
+    let Some(strand) = shared::unless_it_waits(thread.vm, strand) else { return };
+    let reference = strand.strand();
+    if let Some(anchor) = reference.anchor() {
         return anchor::hand_over(thread, strand, anchor);
     }
     resume(thread, strand);
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
-    let strand = thread.leave_strand();
-    // The tier itself goes on with a strand that was switched, or that came to hot code.
-    if matches!(stop, Stop::Parked | Stop::Switched | Stop::Hot) {
-        return;
-    }
-    // SAFETY: the strand has stopped here, and was not parked.
-    let strand = unsafe { Claimed::new(strand) };
+    // A parked strand is not this thread's any more.
+    let Some(strand) = thread.leave_strand() else { return };
     match stop {
-        Stop::Parked | Stop::Switched | Stop::Hot => unreachable!("see above"),
+        Stop::Parked => unreachable!("a strand that stops to wait was parked"),
+        Stop::Switched | Stop::Hot => unreachable!("the tier goes on with the strand"),
         Stop::Preempted => preempted(thread, strand),
         Stop::Displaced => {
             strand::touch(thread, strand.strand());
@@ -276,12 +272,12 @@ fn run_strand(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// Runs the strand until it stops.
-fn resume(thread: &mut Thread, strand: StrandRef) {
-    let standing = strand.standing.get();
-    enter(thread, strand);
+fn resume(thread: &mut Thread, claimed: Claimed) {
+    let (strand, standing) = (claimed.strand(), claimed.standing());
+    enter(thread, claimed);
     let tier = thread.vm.tier;
     if let Standing::Stopped(stop) = standing {
-        stop_again(thread, strand, stop);
+        stop_again(thread, stop);
     } else {
         if standing == Standing::New {
             begin(thread, strand);
@@ -304,22 +300,24 @@ fn begin(thread: &mut Thread, strand: StrandRef) {
 }
 
 /// The second half of [`stop_later`], by the vat's owner.
-fn stop_again(thread: &mut Thread, strand: StrandRef, stop: Stop) {
+fn stop_again(thread: &mut Thread, stop: Stop) {
+    let strand = thread.running();
     strand.set_result(strand.slot(strand::slots::VALUE));
     // It may have been held up, and ended then.
-    thread.stop = if strand.delivery.get() == Delivery::Kill { Stop::Killed } else { stop };
+    thread.stop = if strand.delivery() == Delivery::Kill { Stop::Killed } else { stop };
 }
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
-fn enter(thread: &mut Thread, strand: StrandRef) {
+fn enter(thread: &mut Thread, strand: Claimed) {
     strand.set_running(thread.worker_index());
-    if let Some(vat) = strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive) {
+    if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
     }
+    let standing = strand.standing();
     thread.enter_strand(strand);
     shared::look_for_others(thread);
-    if strand.standing.get() == Standing::InCall {
-        deliver(thread, strand);
+    if standing == Standing::InCall {
+        deliver(thread);
     }
 }
 
@@ -348,25 +346,27 @@ fn heed(thread: &mut Thread, strand: StrandRef) {
 
 /// Goes on with a strand that C has called, and that has been [handed over](anchor::hand_over) to this native
 /// thread again.
-pub fn reenter(thread: &mut Thread, strand: StrandRef) {
-    enter(thread, strand);
+pub fn reenter(thread: &mut Thread, claimed: Claimed) {
+    let strand = claimed.strand();
+    enter(thread, claimed);
     end_if_killed(thread, strand);
 }
 
 /// Ends a strand that is about to continue: at once if that is why it continues, otherwise at its next poll. So a
 /// strand that was given the awaited object can note, by code without a poll, that it has it.
 fn kill(thread: &mut Thread, strand: StrandRef) {
-    match (strand.standing.get(), strand.delivery.get()) {
+    match (strand.standing(), thread.running().delivery()) {
         (_, Delivery::Kill) | (Standing::New, _) => unwind::kill(thread),
         _ => thread.ask_to_poll(),
     }
 }
 
 /// Completes the call that the strand was parked in.
-fn deliver(thread: &mut Thread, strand: StrandRef) {
+fn deliver(thread: &mut Thread) {
+    let strand = thread.running();
     let value = strand.slot(strand::slots::VALUE);
-    let Some(site) = strand.site.take() else { return };
-    match strand.delivery.get() {
+    let Some(site) = strand.take_site() else { return };
+    match strand.delivery() {
         Delivery::Value => calls::complete(thread, site, value),
         Delivery::Element(kind) => match channels::delivered(thread, site, kind, value) {
             Ok(value) => calls::complete(thread, site, value),
@@ -400,10 +400,10 @@ pub fn preempted(thread: &mut Thread, strand: Claimed) {
 /// Ends a strand: wakes the strands that wait for it, and sends the result to the destination in its message.
 fn finish(thread: &mut Thread, claimed: Claimed, ending: Ending) {
     let strand = claimed.strand();
-    let value = strand.result();
-    let vat = strand.vat.get();
+    let value = claimed.result();
+    let vat = strand.vat();
     let task = strand.slot(strand::slots::TASK);
-    let role = strand.role.get();
+    let role = strand.role();
     let has_no_result = matches!(role, Role::Maker | Role::Process | Role::Typed | Role::Branch);
     let result = if has_no_result { Word::NIL } else { task };
     let turn = vat.filter(|vat| vat.turn() == Some(strand));
@@ -413,10 +413,8 @@ fn finish(thread: &mut Thread, claimed: Claimed, ending: Ending) {
     if role == Role::Branch {
         forks::take_from_list(thread, strand.object());
     }
-    if turn.is_some() && strand::keep(thread, strand) {
-        // The thread has it, for the next turn.
-        _ = claimed.hand_on();
-    } else {
+    let claimed = if turn.is_some() { strand::keep(thread, claimed) } else { Some(claimed) };
+    if let Some(claimed) = claimed {
         announce_end(thread, strand, ending, value);
         strand::free(thread, claimed);
     }
@@ -464,7 +462,7 @@ pub fn go_outside(thread: &mut Thread) {
 #[inline]
 pub fn come_back(thread: &mut Thread) {
     if !thread.is_guarded {
-        let vat = thread.strand().vat.get();
+        let vat = thread.strand().vat();
         thread.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
     }
     let returned = thread.worker.come_back();
@@ -480,7 +478,7 @@ pub fn come_back(thread: &mut Thread) {
 /// The vat that the worker of this strand owns.
 #[inline]
 pub fn vat_of_exclusive(strand: StrandRef) -> Option<VatRef> {
-    strand.vat.get().filter(|_| strand.model.get() == Model::Exclusive)
+    strand.vat().filter(|_| strand.model() == Model::Exclusive)
 }
 
 /// How large the native stacks of workers may become. C needs some, and callbacks nest on them.
@@ -537,7 +535,7 @@ pub fn run_function(
     thread.message.clear();
     thread.message.push(strand::EMBEDDER);
     thread.message.extend_from_slice(arguments);
-    let strand = strands::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?.hand_on();
+    let strand = strands::make(thread, thread.vm.main_vat(), Model::Exclusive, ANY_SIZE)?;
     strand.set_running(thread.worker_index());
     thread.enter_strand(strand);
     thread.start_state();
@@ -547,15 +545,17 @@ pub fn run_function(
     tier.run(thread);
     while thread.stop == Stop::Preempted {
         // There is no other strand to give way to.
+        let strand = thread.stop_running();
         thread.enter_strand(strand);
         tier.run(thread);
     }
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
-    let strand = thread.leave_strand();
+    let Some(strand) = thread.leave_strand() else {
+        return Err(Failure::new(FailureReason::NotSupported));
+    };
     let value = strand.result();
     strand::set_ending(thread, strand.object(), Ending::Returned, value);
-    // SAFETY: the strand has stopped here; in the boot nothing else has it.
-    strand::free(thread, unsafe { Claimed::new(strand) });
+    strand::free(thread, strand);
     match stop {
         Stop::Returned => Ok(value),
         _ => Err(Failure::new(FailureReason::NotSupported)),

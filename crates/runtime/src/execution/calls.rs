@@ -28,7 +28,7 @@ use crate::state::roots::RootWord;
 use crate::state::sandbox;
 use crate::state::stack::halt_code;
 use crate::state::strand;
-use crate::state::strand::{Delivery, Standing};
+use crate::state::strand::Standing;
 use crate::state::thread::{State, Stop, Thread, Window, allocated};
 use crate::state::tracing::{self, Tracing};
 use crate::state::vm::Vm;
@@ -205,10 +205,7 @@ pub fn fail_here(thread: &mut Thread, failure: Failure) {
 
 /// Makes the strand stop before the instruction in the state, ready to go on.
 pub(crate) fn preempt(thread: &mut Thread) {
-    let strand = thread.strand();
-    strand.state.set(thread.state);
-    strand.standing.set(Standing::BeforeInstruction);
-    strand.delivery.set(Delivery::Value);
+    thread.running().stand_at(thread.state, Standing::BeforeInstruction);
     stop(thread, Stop::Preempted);
 }
 
@@ -603,8 +600,8 @@ pub fn class_on_path(
 /// may handle its end.
 pub fn stop_later(thread: &mut Thread, stop: Stop) {
     let strand = thread.strand();
-    let value = strand.result();
+    let value = thread.running().result();
     strand.set_slot(&mut thread.mutator, strand::slots::VALUE, value);
     preempt(thread);
-    strand.standing.set(Standing::Stopped(stop));
+    thread.running().set_standing(Standing::Stopped(stop));
 }

@@ -11,7 +11,7 @@ pub fn is_late(thread: &Thread) -> bool {
     if thread.is_guarded {
         return false;
     }
-    let vat = thread.running_strand().and_then(|strand| strand.vat.get());
+    let vat = thread.running_strand().and_then(|strand| strand.vat());
     vat.is_some_and(|vat| vat.memory().is_some())
 }
 
@@ -23,7 +23,7 @@ pub fn is_out_of_step(thread: &Thread) -> bool {
 
 /// Makes the thread go on at the saved state with guarded accesses.
 pub fn guard(thread: &mut Thread) {
-    let vat = thread.strand().vat.get();
+    let vat = thread.strand().vat();
     presence::enter(thread, vat.and_then(|vat| vat.memory()));
     thread.is_guarded = thread.memory.is_some();
     thread.leave_plain();

@@ -42,7 +42,7 @@ pub fn render(activations: impl Iterator<Item = Activation>) -> String {
 /// As [`render`], of the activations of a strand, with the call that it comes from.
 pub fn render_strand(strand: StrandRef, activations: impl Iterator<Item = Activation>) -> String {
     let mut text = render(activations);
-    if let Some(site) = strand.origin.get() {
+    if let Some(site) = strand.origin() {
         render_line("from", site.function(), site.pc as usize, &mut text);
     }
     text
@@ -115,7 +115,7 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
         return;
     };
     let ends = Ends::of(thread.activations(), reach);
-    let origin = thread.strand().origin.get();
+    let origin = thread.strand().origin();
     let pairs = ends.places().count() + usize::from(origin.is_some());
     let length = 2 * pairs + usize::from(ends.hidden.is_some());
     let class = thread.vm.known_class(KnownClass::Array);

@@ -409,7 +409,7 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
 fn task_name(thread: &mut Thread) -> Result<Word, Failure> {
     let task = thread.strand().slot(slots::TASK);
     match thread.activations().last() {
-        Some(first) if thread.strand().role.get() == Role::Typed => {
+        Some(first) if thread.strand().role() == Role::Typed => {
             string::make_string(thread, first.function.name())
         }
         _ => Ok(task),
@@ -459,8 +459,8 @@ pub enum Audience {
 /// The recipient of an unhandled exception in the running strand.
 pub fn audience(thread: &Thread) -> Audience {
     let strand = thread.strand();
-    let is_turn = || strand.vat.get().is_some_and(|vat| vat.turn() == Some(strand));
-    match (strand.role.get(), strand.slot(slots::TASK)) {
+    let is_turn = || strand.vat().is_some_and(|vat| vat.turn() == Some(strand));
+    match (strand.role(), strand.slot(slots::TASK)) {
         (Role::Maker | Role::Process | Role::Typed, _) => Audience::User("processFailed:of:"),
         (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
         (Role::Other, EMBEDDER) => Audience::Program,

@@ -18,17 +18,19 @@
 //! - While it is ready, the worker that takes it from a queue may resume it; queues hold it once.
 //! - While it runs, only its worker touches it.
 //! - While it is parked, only the thread that has [claimed](StrandRef::claim) its ticket touches it, and then makes it
-//!   ready. That right is a value, [`Claimed`]. A strand saves its state *before* it is parked with a new ticket, shows the ticket to others after that,
+//!   ready. A strand saves its state *before* it is parked with a new ticket, shows the ticket to others after that,
 //!   and does not touch itself any more, so it may continue elsewhere at once. Tickets are never reused: a ticket that
 //!   another wake-up has overtaken claims nothing.
 //! - A thread with a reference to its object may end, suspend and resume it and change its priority at any time, in
 //!   this [life](Life) of its native part and in no other.
 //! - The collector, while all workers stand, reads everything.
+//!
+//! These rights are values, [`Claimed`] and [`Running`] (`strand/held.rs`): the cells that belong to one party are reached
+//! through them only. The other fields are atomic: one party writes them, too, but every thread may read them.
 
-use std::cell::{Cell, UnsafeCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word};
@@ -42,19 +44,20 @@ use crate::state::anchor::Anchor;
 use crate::state::fences;
 use crate::state::roots::RootWord;
 use crate::state::sandbox::{Sandbox, SandboxRef};
-use crate::state::stack::{Activation, Bottom, CHUNK_HEADER, CHUNK_RESULT, Stack};
+use crate::state::stack::{Activation, Bottom, Stack};
 use crate::state::thread::{SavedState, State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
 
-mod claimed;
+mod held;
 pub mod status;
 mod table;
 
 use status::{Killed, Parked, Resumed, Status};
 
-pub use claimed::Claimed;
+pub use held::{Claimed, Held, Running};
+use held::{Owned, Shown, ShownSite, ShownVat};
 use table::BATCH;
 pub use table::Strands;
 
@@ -189,49 +192,49 @@ pub struct Strand {
     /// The state that several threads may change.
     status: Status,
     /// Where it stands, unless it runs.
-    pub state: SavedState,
+    state: SavedState,
     /// The call it waits in.
-    pub site: Cell<Option<&'static Site>>,
+    site: Owned<Option<&'static Site>>,
     /// The program's call that started it, or sent its message.
-    pub origin: Cell<Option<&'static Site>>,
-    stack: UnsafeCell<Stack>,
+    origin: ShownSite,
+    stack: Owned<Stack>,
     /// The strand object; the collector updates it.
     pub object: RootWord,
     /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
-    pub vat: Cell<Option<VatRef>>,
+    vat: ShownVat,
     /// The transaction that it is in, unless it runs.
-    pub transaction: Cell<Option<Box<Transaction>>>,
+    transaction: Owned<Option<Box<Transaction>>>,
     /// The transaction that it executes together with other strands.
-    pub shared: Cell<Option<Arc<Shared>>>,
+    shared: Owned<Option<Arc<Shared>>>,
     /// A number that no other strand has, as a small integer's bits.
-    pub identity: Cell<u64>,
+    identity: AtomicU64,
     /// When it parked, in the scheduler's ticks.
-    pub parked_at: Cell<u32>,
+    parked_at: AtomicU32,
     /// The place of the timer that wakes it if nothing else does, plus 1, else 0; the thread that claims the strand
     /// cancels the timer.
-    pub timer: Cell<u32>,
+    timer: AtomicU32,
     /// The number of the worker that runs it, plus 1; 0 if it does not run.
     worker: AtomicU32,
     /// Whether there may be references to the strand object.
-    pub is_exposed: Cell<bool>,
+    is_exposed: AtomicBool,
     /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
-    pub is_held: Cell<bool>,
+    is_held: AtomicBool,
     /// Whether it is in the list of those that ran since the last collection.
-    touched: Cell<bool>,
+    touched: AtomicBool,
     /// Which strands run beside it.
-    pub model: Cell<Model>,
+    model: Shown<Model>,
     /// Its purpose.
-    pub role: Cell<Role>,
+    role: Shown<Role>,
     /// The way in which it continues.
-    pub standing: Cell<Standing>,
+    standing: Shown<Standing>,
     /// Its delivery then.
-    pub delivery: Cell<Delivery>,
+    delivery: Owned<Delivery>,
     /// The homes that it has been given.
     pub affinity: Affinity,
     /// C's `errno` as the last call of C has left it.
-    pub errno: Cell<i32>,
+    errno: AtomicI32,
     /// Where the native thread waits on whose stack C has called this strand's code, else null.
-    anchor: Cell<*const Anchor>,
+    anchor: AtomicPtr<Anchor>,
     /// The sandbox that it belongs to, or null.
     sandbox: AtomicPtr<Sandbox>,
     /// Which of [`SIZES`] it has.
@@ -265,10 +268,6 @@ struct WithBottom<const N: usize> {
     strand: Strand,
     bottom: Bottom<N>,
 }
-
-// SAFETY: the cells are accessed under the protocol in this file's head: by one thread at a time,
-// handed over through queues and the ticket, which synchronise.
-unsafe impl Sync for Strand {}
 
 /// The priority of ordinary strands.
 pub const ORDINARY_PRIORITY: u8 = 40;
@@ -308,10 +307,13 @@ impl StrandRef {
         StrandRef(unsafe { NonNull::new_unchecked(address as *mut Strand) })
     }
 
-    /// The strand of a strand object; `None` if it has ended.
+    /// The strand of a strand object; `None` if it has ended, or the object is another one.
+    #[inline]
     pub fn of_object(object: Object) -> Option<StrandRef> {
-        debug_assert!(object.layout() == known::STRAND);
-        // SAFETY: strand objects have this slot.
+        if object.layout() != known::STRAND {
+            return None;
+        }
+        // SAFETY: strand objects have this slot, and no guest code reaches their slots.
         let native = unsafe { object.slot_unchecked(slots::NATIVE) };
         // The word of an aligned address is its bits.
         let address = (native.bits() > LARGEST_ENDING).then_some(native.bits() as *mut Strand);
@@ -340,31 +342,84 @@ impl StrandRef {
         unsafe { self.object().set_slot_unchecked(mutator, index, value) };
     }
 
-    /// The stack.
-    ///
-    /// # Safety
-    ///
-    /// By the protocol, the strand is the caller's, which has no other reference to its stack.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "the protocol of the file's head gives exclusive access"
-    )]
-    pub unsafe fn stack(&self) -> &mut Stack {
-        // SAFETY: the caller's promise.
-        unsafe { &mut *self.stack.get() }
+    /// The vat it belongs to; none while the strand is alone in it and has not asked for it.
+    #[inline(always)]
+    pub fn vat(self) -> Option<VatRef> {
+        self.vat.get()
+    }
+
+    /// Which strands run beside it.
+    #[inline(always)]
+    pub fn model(self) -> Model {
+        self.model.get()
+    }
+
+    /// Its purpose.
+    #[inline(always)]
+    pub fn role(self) -> Role {
+        self.role.get()
+    }
+
+    /// The way in which it continues.
+    #[inline(always)]
+    pub fn standing(self) -> Standing {
+        self.standing.get()
+    }
+
+    /// Where it stands, unless it runs.
+    #[inline(always)]
+    pub fn saved_state(self) -> State {
+        self.state.get()
+    }
+
+    /// The program's call that started it, or sent its message.
+    pub fn origin(self) -> Option<&'static Site> {
+        self.origin.get()
+    }
+
+    /// A number that no other strand has, as a small integer's bits.
+    #[inline(always)]
+    pub fn identity(self) -> u64 {
+        self.identity.load(Ordering::Relaxed)
+    }
+
+    /// When it parked, in the scheduler's ticks.
+    pub fn parked_at(self) -> u32 {
+        self.parked_at.load(Ordering::Relaxed)
+    }
+
+    /// The place of the timer that wakes it if nothing else does, plus 1, else 0.
+    #[inline(always)]
+    pub fn timer(self) -> u32 {
+        self.timer.load(Ordering::Relaxed)
+    }
+
+    /// C's `errno` as the last call of C has left it.
+    pub fn errno(self) -> i32 {
+        self.errno.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may not begin yet: see [`crate::concurrency::early_actors`].
+    pub fn is_held(self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may not begin yet. For the table of early actors, which has it meanwhile.
+    pub fn set_held(self, is_held: bool) {
+        self.is_held.store(is_held, Ordering::Relaxed);
     }
 
     /// Where the native thread is that alone can run it, because C has called it there.
     #[inline]
     pub fn anchor(&self) -> Option<&Anchor> {
         // SAFETY: the setter takes it back before the anchor is dropped.
-        unsafe { self.anchor.get().as_ref() }
+        unsafe { self.anchor.load(Ordering::Relaxed).as_ref() }
     }
 
     /// Only this anchor's native thread runs the strand from now on. Answers the former one.
     pub fn set_anchor(&self, anchor: *const Anchor) -> *const Anchor {
         self.affinity.set_anchored(!anchor.is_null());
-        self.anchor.replace(anchor)
+        self.anchor.swap(anchor.cast_mut(), Ordering::Relaxed)
     }
 
     /// The sandbox that it belongs to.
@@ -375,36 +430,19 @@ impl StrandRef {
 
     /// The bytes that its stack takes. Only while it stands.
     pub(crate) fn stack_bytes(self) -> u64 {
-        // SAFETY: while all mutators stand, no thread has a reference to it.
-        (unsafe { self.stack() }.words() * WORD_BYTES) as u64
+        // SAFETY: while all mutators stand, no thread changes it.
+        (unsafe { &*self.stack.as_ptr() }.words() * WORD_BYTES) as u64
     }
 
-    /// The answer of its first activation, or the cause of its end; nil if it has neither, as when it has ended the
-    /// program. Only for a strand that has stopped, and is the caller's.
-    pub fn result(self) -> Word {
-        // SAFETY: the strand is the caller's, and below the first frame there is room for the result.
-        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).read() }
-    }
-
-    /// Replaces the [result](StrandRef::result), under the same conditions.
-    pub fn set_result(self, value: Word) {
-        // SAFETY: as for `result`.
-        unsafe { self.stack().base().sub(CHUNK_HEADER).add(CHUNK_RESULT).write(value) };
-    }
-
-    /// Parks the strand, which is the caller's and whose state is saved.
-    pub fn park(self, wait: Wait) -> Parked {
+    /// Parks the strand, whose state is saved, and whose right the caller gives up.
+    #[inline]
+    fn park(self, wait: Wait) -> Parked {
         self.set_ready();
         match wait {
             Wait::Ordinary => self.status.park(),
             Wait::Patient => self.status.park_patiently(),
             Wait::Suspension => self.status.suspend_itself(),
         }
-    }
-
-    /// Parks the strand, which is ready, the caller's, and suspended; whether it was.
-    pub fn hold_up(self) -> bool {
-        self.status.hold_up()
     }
 
     /// The ticket that it is parked with, if it is.
@@ -426,12 +464,12 @@ impl StrandRef {
     }
 
     /// It does not run any more. It is the caller's.
-    pub fn set_ready(self) {
+    fn set_ready(self) {
         self.worker.store(0, Ordering::Relaxed);
     }
 
     /// It runs from now on. It is the caller's.
-    pub fn set_running(self, worker: u32) {
+    fn set_running(self, worker: u32) {
         self.worker.store(worker + 1, Ordering::Relaxed);
         // A thread that ends or suspends it stores the wish, and then looks where it runs; this thread stores where it
         // runs, and then looks.
@@ -493,7 +531,7 @@ impl StrandRef {
 
     #[inline]
     fn home_of_vat(self) -> Home {
-        let vat = self.vat.get().filter(|_| self.model.get() == Model::Exclusive);
+        let vat = self.vat().filter(|_| self.model() == Model::Exclusive);
         vat.map_or(Home::ANYWHERE, |vat| vat.home())
     }
 
@@ -513,7 +551,7 @@ impl StrandRef {
 
     /// The active calls, innermost first, of a strand that stands.
     pub fn activations(self) -> impl Iterator<Item = Activation> {
-        let first = (self.standing.get() != Standing::New).then(|| self.state.get().activation());
+        let first = (self.standing() != Standing::New).then(|| self.state.get().activation());
         // SAFETY: the frames of a strand that stands are active.
         std::iter::successors(first.flatten(), |activation| unsafe {
             activation.caller().map(|(caller, _)| caller)
@@ -543,7 +581,7 @@ impl StrandRef {
             return;
         }
         self.visit_transaction(visit);
-        let standing = self.standing.get();
+        let standing = self.standing();
         if standing != Standing::New {
             let before = standing == Standing::BeforeInstruction;
             crate::state::roots::visit_state(self.state.get(), before, visit);
@@ -625,27 +663,27 @@ impl Strand {
         Strand {
             status: Status::default(),
             state: SavedState::new(State::NONE),
-            site: Cell::new(None),
-            origin: Cell::new(None),
-            stack: UnsafeCell::new(Stack::NONE),
+            site: Owned::new(None),
+            origin: ShownSite::new(),
+            stack: Owned::new(Stack::NONE),
             object: RootWord::default(),
-            vat: Cell::new(None),
-            transaction: Cell::new(None),
-            shared: Cell::new(None),
-            identity: Cell::new(0),
-            timer: Cell::new(0),
-            parked_at: Cell::new(0),
+            vat: ShownVat::default(),
+            transaction: Owned::new(None),
+            shared: Owned::new(None),
+            identity: AtomicU64::new(0),
+            timer: AtomicU32::new(0),
+            parked_at: AtomicU32::new(0),
             worker: AtomicU32::new(0),
-            is_exposed: Cell::new(false),
-            is_held: Cell::new(false),
-            touched: Cell::new(false),
-            model: Cell::new(Model::Exclusive),
-            role: Cell::new(Role::Other),
-            standing: Cell::new(Standing::New),
-            delivery: Cell::new(Delivery::Value),
+            is_exposed: AtomicBool::new(false),
+            is_held: AtomicBool::new(false),
+            touched: AtomicBool::new(false),
+            model: Shown::new(Model::Exclusive),
+            role: Shown::new(Role::Other),
+            standing: Shown::new(Standing::New),
+            delivery: Owned::new(Delivery::Value),
             affinity: Affinity::default(),
-            errno: Cell::new(0),
-            anchor: Cell::new(std::ptr::null()),
+            errno: AtomicI32::new(0),
+            anchor: AtomicPtr::default(),
             sandbox: AtomicPtr::default(),
             size: size as u8,
         }
@@ -678,23 +716,24 @@ pub(crate) fn make_counted(
         object.initialize_slot_unchecked(slots::VAT, vat);
         object.initialize_slot_unchecked(slots::TASK, task);
     }
+    // SAFETY: the strand was free, and is this thread's; no other thread knows its new life.
+    let claimed = unsafe { Claimed::new(strand) };
     strand.object.set(object.word());
-    strand.vat.set(vat);
-    strand.shared.set(shared::for_started(thread, vat));
+    claimed.set_vat(vat);
+    claimed.set_shared(shared::for_started(thread, vat));
     strand.model.set(model);
-    strand.origin.set(None);
-    strand.role.set(Role::Other);
-    strand.standing.set(Standing::New);
-    strand.delivery.set(Delivery::Value);
+    claimed.set_origin(None);
+    claimed.set_role(Role::Other);
+    claimed.set_standing(Standing::New);
+    claimed.set_delivery(Delivery::Value);
     strand.affinity.reset();
-    strand.errno.set(0);
-    strand.is_exposed.set(false);
+    claimed.set_errno(0);
+    strand.is_exposed.store(false, Ordering::Relaxed);
     strand.sandbox.store(SandboxRef::pointer(sandbox), Ordering::Relaxed);
-    strand.identity.set(new_identity(thread));
+    strand.identity.store(new_identity(thread), Ordering::Relaxed);
     strand.status.make(ORDINARY_PRIORITY);
     touch(thread, strand);
-    // SAFETY: the strand was free, and no other thread knows its new life.
-    Ok(unsafe { Claimed::new(strand) })
+    Ok(claimed)
 }
 
 /// A number that no other strand ever had, a multiple of 8.
@@ -708,39 +747,42 @@ fn new_identity(thread: &mut Thread) -> u64 {
 }
 
 /// Makes an ended strand without references begin anew with a message of this vat.
-pub fn renew(thread: &mut Thread, strand: StrandRef, vat: VatRef, message: Object) {
-    let object = strand.object();
+pub fn renew(thread: &mut Thread, claimed: &Claimed, vat: VatRef, message: Object) {
+    let object = claimed.object();
     object.set_slot(&mut thread.mutator, slots::VAT, vat.object.get());
     object.set_slot(&mut thread.mutator, slots::TASK, message.word());
-    strand.vat.set(Some(vat));
-    strand.role.set(Role::Other);
-    strand.origin.set(None);
-    strand.identity.set(new_identity(thread));
-    touch(thread, strand);
+    claimed.set_vat(Some(vat));
+    claimed.set_role(Role::Other);
+    claimed.set_origin(None);
+    claimed.identity.store(new_identity(thread), Ordering::Relaxed);
+    touch(thread, claimed.strand());
 }
 
 /// Prepares an ended strand for [`renew`], if there are no references to it: only waiting makes references, and asking
-/// which strand runs.
-pub fn keep(thread: &mut Thread, strand: StrandRef) -> bool {
-    if strand.is_exposed.get() || thread.turn_strand.is_some() || strand.sandbox().is_some() {
-        return false;
+/// which strand runs. Answers the strand if it cannot be kept.
+pub fn keep(thread: &mut Thread, claimed: Claimed) -> Option<Claimed> {
+    let is_exposed = claimed.is_exposed.load(Ordering::Relaxed);
+    if is_exposed || thread.turn_strand.is_some() || claimed.sandbox().is_some() {
+        return Some(claimed);
     }
-    let object = strand.object();
+    let object = claimed.object();
     for slot in [slots::VAT, slots::VALUE, slots::TASK, slots::LOCAL] {
         object.set_slot(&mut thread.mutator, slot, Word::NIL);
     }
-    strand.vat.set(None);
-    strand.standing.set(Standing::New);
-    strand.affinity.reset();
-    strand.set_ready();
-    thread.turn_strand = Some(strand);
-    true
+    claimed.set_vat(None);
+    claimed.set_standing(Standing::New);
+    claimed.affinity.reset();
+    claimed.set_ready();
+    thread.turn_strand = Some(claimed);
+    None
 }
 
 /// Tells the collector that the strand has changed since the last collection.
 #[inline(always)]
 pub fn touch(thread: &mut Thread, strand: StrandRef) {
-    if !strand.touched.replace(true) {
+    // Two accesses: a strand is touched by its own thread only.
+    if !strand.touched.load(Ordering::Relaxed) {
+        strand.touched.store(true, Ordering::Relaxed);
         thread.touched.push(strand);
     }
     thread.mutator.remember(strand.object());
@@ -754,7 +796,7 @@ pub(crate) fn visit_touched(
     visit: &mut dyn FnMut(RootAddress),
 ) {
     for strand in touched.drain(..) {
-        strand.touched.set(false);
+        strand.touched.store(false, Ordering::Relaxed);
         if kind == CollectionKind::Nursery && !strand.is_free() {
             strand.object.visit(visit);
         }
@@ -762,9 +804,9 @@ pub(crate) fn visit_touched(
 }
 
 /// The native part of a strand that has ended is free.
-pub fn free(thread: &mut Thread, claimed: Claimed) {
+pub fn free(thread: &mut Thread, mut claimed: Claimed) {
+    release(&mut claimed);
     let strand = claimed.hand_on();
-    release(strand);
     let size = usize::from(strand.size);
     let pool = &mut thread.free_strands[size];
     pool.push(strand);
@@ -781,28 +823,31 @@ pub fn forget(thread: &mut Thread, claimed: Claimed) {
 
 /// Frees the native part of a strand whose object is dead. Called by the collector.
 pub(crate) fn free_lost(strands: &Strands, strand: StrandRef) {
-    let memory = strand.vat.get().and_then(|vat| vat.memory());
-    if let (Some(memory), Some(mut transaction)) = (memory, strand.transaction.take()) {
+    // SAFETY: nothing can ever claim the strand, and all mutators stand.
+    let mut lost = unsafe { Claimed::new(strand) };
+    let memory = strand.vat().and_then(|vat| vat.memory());
+    if let (Some(memory), Some(mut transaction)) = (memory, lost.take_transaction()) {
         transaction.lose_strand(memory);
     }
-    if let Some(shared) = strand.shared.take() {
+    if let Some(shared) = lost.take_shared() {
         shared.lose(strand);
     }
-    release(strand);
+    release(&mut lost);
     strands.give_back(usize::from(strand.size), std::iter::once(strand));
 }
 
-fn release(strand: StrandRef) {
-    // SAFETY: the strand has ended or is lost, and is the caller's.
-    let stack = unsafe { strand.stack() };
+/// Makes the native part of a strand free that has ended or is lost.
+fn release(claimed: &mut Claimed) {
+    let stack = claimed.stack();
     let base = stack.base();
     stack.cut_to(base);
-    strand.vat.set(None);
-    strand.transaction.set(None);
-    strand.shared.set(None);
-    strand.is_held.set(false);
-    strand.site.set(None);
-    strand.state.set(State::NONE);
+    claimed.set_vat(None);
+    claimed.set_transaction(None);
+    claimed.set_shared(None);
+    claimed.set_site(None);
+    claimed.set_state(State::NONE);
+    let strand = claimed.strand();
+    strand.set_held(false);
     strand.affinity.reset();
     if let Some(sandbox) = strand.sandbox() {
         sandbox.remove_strand();
@@ -817,8 +862,7 @@ pub(crate) fn leave(thread: &mut Thread) {
     let strands = &thread.vm.strands;
     strands.orphans.lock().append(&mut thread.touched);
     if let Some(strand) = thread.turn_strand.take() {
-        // SAFETY: a strand that is kept belongs to the thread that keeps it.
-        free(thread, unsafe { Claimed::new(strand) });
+        free(thread, strand);
     }
     for size in 0..SIZES.len() {
         let free = std::mem::take(&mut thread.free_strands[size]);

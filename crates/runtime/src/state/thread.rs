@@ -25,7 +25,8 @@ use crate::state::roots;
 use crate::state::sandbox::{self, SandboxRef};
 use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
-use crate::state::strand::{self, StrandRef};
+use crate::state::strand::status::Parked;
+use crate::state::strand::{self, Claimed, Running, StrandRef, Wait};
 use crate::state::transactions::memory::Memory;
 use crate::state::transactions::presence::{self, Seat};
 use crate::state::transactions::record::Transaction;
@@ -295,8 +296,10 @@ pub struct Thread {
     pub number: WorkerId,
     /// The home of the strands that may run here.
     pub home: Home,
-    /// The strand that runs.
+    /// The strand that runs; once it is parked, the one that ran.
     strand: Option<StrandRef>,
+    /// The right to that strand, until it is parked or put into a queue.
+    running: Option<Running>,
     /// The vat that the running strand has made for itself.
     pub new_vat: Option<VatRef>,
     /// Receiver and arguments of an [`crate::model::outcome::Outcome`]'s action.
@@ -304,7 +307,7 @@ pub struct Thread {
     /// Strands that ran here since the last collection.
     pub touched: Vec<StrandRef>,
     /// The strand to be used for the next turn.
-    pub turn_strand: Option<StrandRef>,
+    pub turn_strand: Option<Claimed>,
     /// Strands to be used next, by size.
     pub free_strands: [Vec<StrandRef>; strand::SIZES.len()],
     /// The identities of the strands to be made next.
@@ -376,6 +379,7 @@ impl Thread {
                 number,
                 home,
                 strand: None,
+                running: None,
                 new_vat: None,
                 message: Vec::new(),
                 touched: Vec::new(),
@@ -387,7 +391,6 @@ impl Thread {
             },
         );
         vm.add_thread(&thread);
-        vm.services.attached();
         thread
     }
 
@@ -453,19 +456,49 @@ impl Thread {
         self.strand
     }
 
+    /// The right to the strand that runs here, which was not parked.
+    #[inline(always)]
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().expect("a strand runs, and is not parked")
+    }
+
     /// The stack of the strand that runs here.
     #[inline(always)]
     pub fn stack(&mut self) -> &mut Stack {
-        // SAFETY: a running strand is its thread's, and the reference lives as long as that of the
-        // thread at most.
-        unsafe { &mut *std::ptr::from_mut(self.strand().stack()) }
+        self.running.as_mut().expect("a strand runs, and is not parked").stack()
+    }
+
+    /// Parks the strand that runs here, whose state is saved. From now on it may run elsewhere.
+    #[inline]
+    pub fn park(&mut self, wait: Wait) -> Parked {
+        self.is_parked = true;
+        self.running.take().expect("a strand runs, and is not parked").park(wait)
+    }
+
+    /// The strand that ran here was parked, and goes on here at once.
+    pub fn unpark(&mut self, claimed: Claimed) {
+        debug_assert!(self.strand == Some(claimed.strand()), "it ran here");
+        self.is_parked = false;
+        self.running = Some(claimed.run());
+    }
+
+    /// The strand that runs here, whose state is saved, stops and is not parked: the caller puts it into a queue.
+    pub fn stop_running(&mut self) -> Claimed {
+        let running = self.running.take().expect("a strand runs, and is not parked");
+        // One that other strands execute, too, is released by `transactions/shared.rs`.
+        let transaction = self.transaction.take_if(|transaction| transaction.shared.is_none());
+        if transaction.is_some() {
+            running.set_transaction(transaction);
+        }
+        running.stop()
     }
 
     /// Makes a strand the one that runs here.
     #[inline]
-    pub fn enter_strand(&mut self, strand: StrandRef) {
+    pub fn enter_strand(&mut self, claimed: Claimed) {
+        let strand = claimed.strand();
         self.strand = Some(strand);
-        self.state = strand.state.get();
+        self.state = strand.saved_state();
         self.stop = Stop::Returned;
         self.is_parked = false;
         self.made = 0;
@@ -474,8 +507,9 @@ impl Thread {
         if let Some(sandbox) = self.sandbox {
             sandbox::begin_metering(self, sandbox);
         }
-        self.transaction = strand.transaction.take();
-        let vat = strand.vat.get();
+        self.transaction = claimed.take_transaction();
+        self.running = Some(claimed.run());
+        let vat = strand.vat();
         self.plain_in.store(vat.map_or(0, VatRef::address), Ordering::Relaxed);
         // A thread that makes a vat guarded stops all threads between setting the vat's memory and looking at the
         // strands they run: so it sees this store, or this thread sees the memory. See `guarding.rs`.
@@ -504,14 +538,13 @@ impl Thread {
     /// The state of a strand that is about to begin. It has no result yet: the place may hold that of another life, or
     /// of a step before, which no collection has updated.
     pub fn start_state(&mut self) {
-        self.strand().set_result(Word::NIL);
+        self.running().set_result(Word::NIL);
         self.state = bottom(self.stack().base());
     }
 
-    /// Forgets the strand that ran here, and answers it.
+    /// Forgets the strand that ran here, and answers it, unless it is parked or in a queue.
     #[inline]
-    pub fn leave_strand(&mut self) -> StrandRef {
-        let strand = self.strand();
+    pub fn leave_strand(&mut self) -> Option<Claimed> {
         if let Some(sandbox) = self.sandbox.take() {
             sandbox::end_metering(self, sandbox);
         }
@@ -522,11 +555,8 @@ impl Thread {
         // Code between strands, on behalf of a vat, is plain.
         self.is_guarded = false;
         presence::leave(self);
-        // A parked strand has given its transaction to the strand object before: the strand may be elsewhere by now.
-        if let Some(transaction) = self.transaction.take() {
-            strand.transaction.set(Some(transaction));
-        }
-        strand
+        // A parked strand has its transaction already, and may be elsewhere by now.
+        self.running.is_some().then(|| self.stop_running())
     }
 
     /// From now on no accesses of this thread are bare: another thread may wait for that (`guarding.rs`).
@@ -578,7 +608,7 @@ impl Thread {
         let (window, turn_strand, running, state, stands_before) = unsafe {
             (
                 (*thread).window,
-                (*thread).turn_strand,
+                (*thread).turn_strand.as_ref().map(|claimed| claimed.strand()),
                 (*thread).strand,
                 (*thread).state,
                 (*thread).stands_before,
@@ -615,7 +645,7 @@ impl Thread {
 
     /// A number that no other strand has; its tag is that of a small integer.
     pub fn strand_identity(&self) -> u64 {
-        self.strand().identity.get()
+        self.strand().identity()
     }
 
     /// The known layouts' class object, or that in the header.

@@ -43,7 +43,7 @@ use crate::state::affinity::Home;
 use crate::state::items::Item;
 use crate::state::roots::RootWord;
 use crate::state::sandbox::{Sandbox, SandboxRef};
-use crate::state::strand::StrandRef;
+use crate::state::strand::{Claimed, StrandRef};
 use crate::state::thread::{Thread, allocated};
 use crate::state::transactions::Transactions;
 use crate::state::transactions::memory::Memory;
@@ -121,11 +121,11 @@ impl std::ops::Deref for VatRef {
 /// Strands that are ready, by priority, the greatest first; within one, in order.
 #[derive(Default)]
 pub(crate) struct ReadyList {
-    queues: Vec<(u8, VecDeque<StrandRef>)>,
+    queues: Vec<(u8, VecDeque<Claimed>)>,
 }
 
 impl ReadyList {
-    pub(crate) fn push(&mut self, strand: StrandRef, first: bool) {
+    pub(crate) fn push(&mut self, strand: Claimed, first: bool) {
         let priority = strand.priority();
         let queue = match self.queues.binary_search_by(|(other, _)| priority.cmp(other)) {
             Ok(index) => &mut self.queues[index].1,
@@ -137,7 +137,7 @@ impl ReadyList {
         if first { queue.push_front(strand) } else { queue.push_back(strand) }
     }
 
-    pub(crate) fn pop(&mut self) -> Option<StrandRef> {
+    pub(crate) fn pop(&mut self) -> Option<Claimed> {
         self.queues.iter_mut().find_map(|(_, queue)| queue.pop_front())
     }
 
@@ -145,10 +145,10 @@ impl ReadyList {
         self.queues.iter().any(|(other, queue)| *other > priority && !queue.is_empty())
     }
 
-    fn remove(&mut self, strand: StrandRef) -> bool {
-        self.queues.iter_mut().any(|(_, queue)| {
-            let place = queue.iter().position(|&other| other == strand);
-            place.is_some_and(|place| queue.remove(place).is_some())
+    fn remove(&mut self, strand: StrandRef) -> Option<Claimed> {
+        self.queues.iter_mut().find_map(|(_, queue)| {
+            let place = queue.iter().position(|other| other.strand() == strand)?;
+            queue.remove(place)
         })
     }
 }
@@ -168,6 +168,20 @@ impl VatRef {
         self.0.as_ptr() as usize
     }
 
+    /// The address as a pointer.
+    pub(crate) fn pointer(self) -> *mut Vat {
+        self.0.as_ptr()
+    }
+
+    /// The vat at a pointer that [`VatRef::pointer`] answered, or none at null.
+    ///
+    /// # Safety
+    ///
+    /// It did.
+    pub(crate) unsafe fn from_pointer(pointer: *mut Vat) -> Option<VatRef> {
+        NonNull::new(pointer).map(VatRef)
+    }
+
     /// The vat at an address that [`VatRef::address`] answered.
     ///
     /// # Safety
@@ -179,8 +193,9 @@ impl VatRef {
     }
 
     /// The vat of a vat object.
+    #[inline]
     pub fn of_object(object: Object) -> VatRef {
-        debug_assert!(object.layout() == known::VAT);
+        assert!(object.layout() == known::VAT, "only vat objects lead to vats");
         // SAFETY: `make` stored the address, and no guest code reaches the slots of vat objects.
         unsafe { VatRef::from_address(object.slot_unchecked(slots::NATIVE).bits() as usize) }
     }
@@ -239,19 +254,20 @@ impl VatRef {
 
     /// Adds a strand that is ready, and schedules the vat if need be. A strand that runs with a lesser
     /// priority is asked to give way.
-    pub fn add_ready(self, thread: &mut Thread, strand: StrandRef, first: bool) {
+    pub fn add_ready(self, thread: &mut Thread, strand: Claimed, first: bool) {
         let mut locked = self.lock();
         if locked.is_idle() {
             return self.schedule_with(thread, locked, strand);
         }
+        let priority = strand.priority();
         locked.content().push(strand, first);
-        self.unlock_outranked(thread, locked, strand);
+        self.unlock_outranked(thread, locked, priority);
     }
 
-    /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this one runs there.
-    fn unlock_outranked(self, thread: &Thread, locked: LockedVat, strand: StrandRef) {
+    /// Unlocks a vat; its owner is asked to poll if a strand with a lesser priority than this runs there.
+    fn unlock_outranked(self, thread: &Thread, locked: LockedVat, priority: u8) {
         let running = self.running.load(Ordering::Relaxed);
-        let outranked = locked.owner().filter(|_| strand.priority() > running);
+        let outranked = locked.owner().filter(|_| priority > running);
         drop(locked);
         if let Some(owner) = outranked {
             thread.vm.ask_to_poll(owner);
@@ -259,7 +275,7 @@ impl VatRef {
     }
 
     /// Schedules a vat without a holder, for a strand that is ready.
-    fn schedule_with(self, thread: &mut Thread, locked: LockedVat, strand: StrandRef) {
+    fn schedule_with(self, thread: &mut Thread, locked: LockedVat, strand: Claimed) {
         if !self.pass_on(thread, locked, strand, false) {
             self.yield_to_others(thread);
         }
@@ -272,26 +288,27 @@ impl VatRef {
         self,
         thread: &mut Thread,
         mut locked: LockedVat,
-        strand: StrandRef,
+        strand: Claimed,
         first: bool,
     ) -> bool {
-        let bound = strand.home().worker();
-        if bound.is_none() {
+        let Some(bound) = strand.home().worker() else {
             locked.content().push(strand, first);
-        }
-        locked.schedule();
-        // From here on it may be theirs.
-        drop(locked);
-        let Some(bound) = bound else {
+            locked.schedule();
+            // From here on it may be theirs.
+            drop(locked);
             thread.worker.push(Item::vat(self));
             return true;
         };
+        locked.schedule();
+        drop(locked);
+        let strand = strand.hand_on();
         thread.worker.hand_to(bound, Item::strand_with_vat(strand), Item::strand(strand))
     }
 
     /// Adds a strand that has waited for the calling native thread, before the others; answers whether the thread owns
     /// the vat now. If not, the vat's holder will come to the strand.
-    pub fn own_for(self, thread: &mut Thread, strand: StrandRef) -> bool {
+    pub fn own_for(self, thread: &mut Thread, strand: Claimed) -> bool {
+        let priority = strand.priority();
         let mut locked = self.lock();
         locked.content().push(strand, true);
         if locked.own_if_idle(thread.worker_index()) {
@@ -300,7 +317,7 @@ impl VatRef {
         // A worker that comes to the strand now finds this native thread idle: otherwise an owner whose strands yield
         // all the time might always come too early.
         thread.worker.end_run();
-        self.unlock_outranked(thread, locked, strand);
+        self.unlock_outranked(thread, locked, priority);
         false
     }
 
@@ -313,9 +330,9 @@ impl VatRef {
     /// running strand with a lesser priority is asked to give way.
     pub fn reposition(self, thread: &Thread, strand: StrandRef) {
         let mut locked = self.lock();
-        if locked.content().remove(strand) {
-            locked.content().push(strand, false);
-            self.unlock_outranked(thread, locked, strand);
+        if let Some(ready) = locked.content().remove(strand) {
+            locked.content().push(ready, false);
+            self.unlock_outranked(thread, locked, strand.priority());
         }
     }
 
@@ -355,7 +372,7 @@ impl VatRef {
     }
 
     /// As [`VatRef::own`], together with a strand that stands before the others then.
-    pub fn own_with(self, worker: u32, strand: StrandRef) {
+    pub fn own_with(self, worker: u32, strand: Claimed) {
         let mut locked = self.lock();
         locked.content().push(strand, true);
         locked.own(worker);
@@ -389,7 +406,7 @@ impl VatRef {
         self,
         thread: &mut Thread,
         mut locked: LockedVat,
-        strand: StrandRef,
+        strand: Claimed,
     ) -> bool {
         // A worker that comes back to this native thread through the items given away finds it idle.
         thread.worker.end_run();
@@ -702,14 +719,14 @@ pub fn keep(thread: &mut Thread, vat: VatRef) {
 /// *GC point.*
 pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
     let strand = thread.strand();
-    if let Some(vat) = strand.vat.get() {
+    if let Some(vat) = strand.vat() {
         return Ok(vat);
     }
     let vat = make(thread)?;
     vat.ownership.begin_owned(thread.worker_index());
     let object = strand.object();
     object.set_slot(&mut thread.mutator, crate::state::strand::slots::VAT, vat.object.get());
-    strand.vat.set(Some(vat));
+    thread.running().set_vat(Some(vat));
     thread.new_vat = Some(vat);
     // No other thread knows the vat yet.
     thread.plain_in.store(vat.address(), Ordering::Relaxed);

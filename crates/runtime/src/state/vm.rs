@@ -280,8 +280,10 @@ impl Vm {
         self.modules.host
     }
 
+    /// A thread is attached: from now on requests reach it.
     pub(crate) fn add_thread(&self, thread: &Thread) {
         self.threads.lock().push(ThreadPointer(std::ptr::from_ref(thread)));
+        self.services.attached();
     }
 
     pub(crate) fn remove_thread(&self, thread: &Thread) {

@@ -64,7 +64,8 @@ impl Anchors {
 
 /// Called by a worker that took an anchored strand from a queue, and owns its vat, if it needs one: both are
 /// the anchor's from now on.
-pub fn hand_over(thread: &mut Thread, strand: StrandRef, anchor: &Anchor) {
+pub fn hand_over(thread: &mut Thread, claimed: Claimed, anchor: &Anchor) {
+    let strand = claimed.hand_on();
     // SAFETY: anchors are in an `Arc`, and the strand's lives as long as the strand has it. From here on the anchor may
     // end before this use does.
     let anchor = unsafe {
@@ -111,7 +112,8 @@ pub fn await_turn(
     let is_lost = std::mem::take(&mut thread.is_displaced);
     let new_vat = thread.new_vat.take();
     shared::release(thread);
-    thread.leave_strand();
+    let stopped = thread.leave_strand();
+    debug_assert!(stopped.is_none(), "it is parked, or in a queue");
     if let Some(vat) = vat.filter(|_| !is_lost) {
         vat.yield_to_others(thread);
     }
@@ -120,11 +122,13 @@ pub fn await_turn(
         false => wait_outside(thread, anchor),
     };
     thread.new_vat = new_vat;
+    // SAFETY: a worker that took the strand from a queue has handed it over; or the program has ended, and no strand
+    // runs any more.
+    let strand = unsafe { Claimed::new(strand) };
     if has_turn {
         worker::reenter(thread, strand);
         return Ok(());
     }
-    // No strand runs any more.
     thread.enter_strand(strand);
     Err(ProgramEnded)
 }
@@ -173,27 +177,31 @@ pub fn set_aside(
     let strand = thread.strand();
     let vat = worker::vat_of_exclusive(strand);
     save(thread, strand);
-    strand.set_ready();
+    thread.running().set_ready();
     let new_vat = thread.new_vat.take();
     // It is in a call, so other strands do not execute a transaction that they share.
-    strand.transaction.set(thread.transaction.take());
-    thread.leave_strand();
+    let transaction = thread.transaction.take();
+    thread.running().set_transaction(transaction);
+    let stopped = thread.leave_strand();
     if let Some(vat) = vat {
         vat.yield_to_others(thread);
     }
     let was_done = run_until(thread, is_done);
     thread.new_vat = new_vat;
-    strand.set_running(thread.worker_index());
-    thread.enter_strand(strand);
+    if let Some(strand) = stopped {
+        strand.set_running(thread.worker_index());
+        thread.enter_strand(strand);
+    }
     thread.is_displaced = vat.is_some();
     if was_done { regain_vat(thread, anchor) } else { Err(ProgramEnded) }
 }
 
 /// Saves the position of a strand that stops running here, for readers.
 fn save(thread: &mut Thread, strand: StrandRef) {
-    strand.state.set(thread.state);
-    strand.site.set(thread.call_site);
-    strand.standing.set(Standing::BeforeInstruction);
+    let running = thread.running();
+    running.set_state(thread.state);
+    running.set_standing(Standing::BeforeInstruction);
+    running.set_site(thread.call_site);
     crate::state::strand::touch(thread, strand);
 }
 
@@ -203,8 +211,8 @@ pub fn regain_vat(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Progr
     while thread.is_displaced {
         let strand = thread.strand();
         save(thread, strand);
-        // SAFETY: the strand has stopped here, its state is saved, and this thread waits for its turn.
-        waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
+        let stopped = thread.stop_running();
+        waiting::make_ready(thread, stopped, Place::First);
         await_turn(thread, strand, anchor)?;
     }
     Ok(())

@@ -37,7 +37,7 @@ use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::state::anchor::Anchor;
 use crate::state::roots::RootWord;
 use crate::state::stack::{CHUNK_RESULT, callback_site};
-use crate::state::strand::{Claimed, StrandRef};
+use crate::state::strand::StrandRef;
 use crate::state::thread::{State, Stop, Thread, Window};
 use crate::state::transactions::shared;
 use crate::state::vat::VatRef;
@@ -243,7 +243,7 @@ fn call(callback: &Arc<GuestCallback>, frame: &mut CallbackFrame<'_>) {
 fn is_own(thread: &Thread, callback: &GuestCallback) -> bool {
     let Some(handle) = callback.handle.get().as_object() else { return false };
     let vat = handle.slot(slots::VAT).as_object().map(VatRef::of_object);
-    vat.is_some() && vat == thread.strand().vat.get()
+    vat.is_some() && vat == thread.strand().vat()
 }
 
 /// Runs a callback on the strand that has called C.
@@ -389,16 +389,18 @@ fn run_to_end(thread: &mut Thread, anchor: &Arc<Anchor>) -> Result<(), Problem> 
             Stop::Parked | Stop::Switched | Stop::Hot => {}
             Stop::Preempted if !others_wait(thread, strand) => {
                 (thread.yields, thread.gives_way) = (false, false);
-                strand.transaction.set(thread.transaction.take());
-                thread.leave_strand();
-                thread.enter_strand(strand);
+                let transaction = thread.transaction.take();
+                thread.running().set_transaction(transaction);
+                if let Some(stopped) = thread.leave_strand() {
+                    thread.enter_strand(stopped);
+                }
                 continue;
             }
-            Stop::Preempted => give_way(thread, strand),
+            Stop::Preempted => give_way(thread),
             Stop::Displaced => {
                 crate::state::strand::touch(thread, strand);
-                // SAFETY: the strand has stopped here, and was not parked.
-                waiting::make_ready(thread, unsafe { Claimed::new(strand) }, Place::First);
+                let stopped = thread.stop_running();
+                waiting::make_ready(thread, stopped, Place::First);
             }
         }
         anchor::await_turn(thread, strand, anchor)?;
@@ -415,10 +417,10 @@ fn others_wait(thread: &Thread, strand: StrandRef) -> bool {
         || shared::is_wanted(thread)
 }
 
-/// Puts a strand that was made to stop back into its queue.
-fn give_way(thread: &mut Thread, strand: StrandRef) {
-    // SAFETY: the strand has stopped here, and was not parked.
-    worker::preempted(thread, unsafe { Claimed::new(strand) });
+/// Puts the strand that ran here and was made to stop back into its queue.
+fn give_way(thread: &mut Thread) {
+    let stopped = thread.stop_running();
+    worker::preempted(thread, stopped);
     thread.was_preempted = false;
 }
 

@@ -195,7 +195,7 @@ fn call_leaf<C: Completed>(
     invoke: impl FnOnce() -> C,
 ) -> Outcome {
     let completed = invoke();
-    thread.strand().errno.set(completed.errno());
+    thread.running().set_errno(completed.errno());
     if callbacks::take_refused() {
         return leaf_called_back(thread, &function.function).into();
     }
@@ -219,7 +219,7 @@ fn call_outside<C: Completed>(
     let thread = unsafe { &mut *thread };
     worker::come_back(thread);
     callbacks::leave(before);
-    thread.strand().errno.set(completed.errno());
+    thread.running().set_errno(completed.errno());
     match callout.has_failed() {
         true => callout.failure(thread),
         false => answer(thread, function, &completed),

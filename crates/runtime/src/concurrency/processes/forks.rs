@@ -90,7 +90,7 @@ pub fn par_for(thread: &mut Thread, site: &'static Site, index: usize, count: us
         for number in 0..copies {
             match begin_branch(thread, here, body) {
                 Ok(strand) => {
-                    let frame = strand.state.get().frame;
+                    let frame = strand.saved_state().frame;
                     // SAFETY: the branch has a frame of the function, and no other thread knows it yet. The register
                     // of a branch's number is an `i64` (verifier), so it takes raw bits.
                     unsafe { frame.add(index).write(Word::from_bits(number as u64)) };
@@ -164,8 +164,8 @@ fn begin_branch(
     branch: &BranchMap,
 ) -> Result<Claimed, Failure> {
     let function = here.function;
-    let strand = make_strand(thread, function, Role::Branch)?;
-    let frame = match place_frame(&strand, function) {
+    let mut strand = make_strand(thread, function, Role::Branch)?;
+    let frame = match place_frame(&mut strand, function) {
         Ok(frame) => frame,
         Err(failure) => {
             strand::free(thread, strand);
@@ -177,7 +177,7 @@ fn begin_branch(
         std::ptr::copy_nonoverlapping(here.frame, frame, function.frame_words as usize);
     }
     begin_at(&strand, function, frame, branch.start);
-    strand.origin.set(thread.call_site);
+    strand.set_origin(thread.call_site);
     let join = thread.message[0].object();
     add_to_list(thread, join, strand.object());
     Ok(strand)
@@ -254,7 +254,7 @@ pub fn leave_results(thread: &mut Thread) {
     let Some(branch) = results_at(here.function, here.pc) else { return };
     let Some(join) = thread.strand().slot(strand::slots::TASK).as_object() else { return };
     let Some(parent) = StrandRef::of_object(join.slot(PARENT).object()) else { return };
-    let frame = parent.state.get().frame;
+    let frame = parent.saved_state().frame;
     for register in branch.left.iter() {
         let content = get(thread, register.index());
         // SAFETY: the parent is parked in the fork, and its frame is one of the same function. No other branch writes

@@ -180,8 +180,8 @@ pub fn now(thread: &Thread) -> i64 {
 /// Starts a process with copies of the registers from `first` on. *GC point.*
 pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> Result<(), Failure> {
     registers::share(thread, first..first + process.arguments as usize);
-    let strand = make_strand(thread, process, Role::Typed)?;
-    let frame = match place_frame(&strand, process) {
+    let mut strand = make_strand(thread, process, Role::Typed)?;
+    let frame = match place_frame(&mut strand, process) {
         Ok(frame) => frame,
         Err(failure) => {
             strand::forget(thread, strand);
@@ -194,7 +194,7 @@ pub fn spawn(thread: &mut Thread, process: &'static Function, first: usize) -> R
     }
     begin_at(&strand, process, frame, 0);
     let activation = thread.activation();
-    strand.origin.set(Some(activation.function.fault_site(activation.pc)));
+    strand.set_origin(Some(activation.function.fault_site(activation.pc)));
     waiting::make_ready(thread, strand, Place::Last);
     thread.made_work();
     Ok(())
@@ -208,14 +208,13 @@ fn make_strand(
 ) -> Result<Claimed, Failure> {
     let size = strand::size_for(function.frame_words as usize);
     let strand = strands::make(thread, None, Model::Exclusive, size)?;
-    strand.role.set(role);
+    strand.set_role(role);
     Ok(strand)
 }
 
 /// Room for the first frame of a strand, which is a function's.
-fn place_frame(strand: &Claimed, function: &Function) -> Result<*mut Word, Failure> {
-    // SAFETY: the strand is the caller's, which has the right to it.
-    let stack = unsafe { strand.stack() };
+fn place_frame(strand: &mut Claimed, function: &Function) -> Result<*mut Word, Failure> {
+    let stack = strand.stack();
     let (base, size) = (stack.base(), function.frame_words as usize);
     if base.wrapping_add(size) as usize <= stack.limit() {
         return Ok(base);
@@ -230,8 +229,8 @@ fn place_frame(strand: &Claimed, function: &Function) -> Result<*mut Word, Failu
 fn begin_at(strand: &Claimed, function: &'static Function, frame: *mut Word, pc: usize) {
     // The place may hold the result of another life.
     strand.set_result(Word::NIL);
-    strand.state.set(State { pc: &raw const function.code[pc], frame, function });
-    strand.standing.set(Standing::BeforeInstruction);
+    strand.set_state(State { pc: &raw const function.code[pc], frame, function });
+    strand.set_standing(Standing::BeforeInstruction);
 }
 
 /// Continues after an instruction without a result.

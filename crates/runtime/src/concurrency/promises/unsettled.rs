@@ -98,7 +98,7 @@ fn settler(promise: Object, strands: &[StrandRef], vats: &[VatRef]) -> Settler {
     let settles = |message: Object| message.element(messages::RESULT) == promise.word();
     let is_result = |strand: StrandRef| {
         let task = strand.slot(slots::TASK);
-        match strand.standing.get() {
+        match strand.standing() {
             Standing::New => messages::message(task).is_some_and(settles),
             _ => task == promise.word(),
         }

@@ -34,7 +34,7 @@ use crate::state::strand::Claimed;
 use crate::state::thread::Thread;
 use crate::state::transactions::shared::Shared;
 
-pub use crate::state::transactions::shared::{look_for_others, must_wait};
+pub use crate::state::transactions::shared::{look_for_others, unless_it_waits};
 
 /// The strand that runs here has stopped: other participants may execute the transaction.
 #[inline]
@@ -57,7 +57,7 @@ fn release_shared(thread: &mut Thread) {
 /// The leader has ended the transaction: the other participants go on outside of it.
 pub(super) fn end(thread: &mut Thread, shared: &Shared) {
     thread.vm.transactions.shared.remove(shared);
-    make_ready(thread, shared.end());
+    make_ready(thread, shared.end(thread.running()));
 }
 
 fn make_ready(thread: &mut Thread, strands: Vec<Claimed>) {

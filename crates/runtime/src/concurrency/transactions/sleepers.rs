@@ -154,7 +154,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
             break first;
         }
     };
-    memory.pass_to(next.first().map(Claimed::strand));
+    memory.pass_to(next.first().map(|claimed| claimed.strand()));
     wake(thread, next);
     // A strand that asks for the right from now on and does not get it finds that another one has it.
     let sleepers = &thread.vm.transactions.sleepers;
@@ -169,7 +169,7 @@ pub(super) fn pass_right(thread: &mut Thread, memory: &Memory) {
 /// A strand is lost. If it has the right to be inevitable, the right goes to the next strand, by an errand: the collector
 /// wakes none. Called while all mutators stand.
 pub(crate) fn lose_right(vm: &'static Vm, strand: StrandRef) {
-    let memory = strand.vat.get().and_then(VatRef::memory);
+    let memory = strand.vat().and_then(VatRef::memory);
     let Some(memory) = memory.filter(|memory| memory.is_held_by(strand)) else { return };
     let holder = memory.holder();
     errands::leave(vm, move |thread| {

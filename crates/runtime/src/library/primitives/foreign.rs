@@ -72,7 +72,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("foreignAddress:", |thread, window| answer(address(thread, window))),
     Primitive::ordinary("foreignErrno", |thread, _| {
-        answer(make_integer(thread, thread.strand().errno.get().into()))
+        answer(make_integer(thread, thread.strand().errno().into()))
     }),
     Primitive::ordinary("foreignErrorText:", |thread, window| answer(error_text(thread, window))),
     Primitive::effect("foreignAnswer:with:", |thread, window| {

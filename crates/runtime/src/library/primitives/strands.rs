@@ -73,7 +73,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("strand:priority:", |thread, window| answer(set_priority(thread, window))),
     Primitive::ordinary("currentStrand", |thread, _| {
-        thread.strand().is_exposed.set(true);
+        thread.running().expose();
         Outcome::Return(thread.strand().object.get())
     }),
     Primitive::ordinary("strandLocal", |thread, _| {
@@ -186,7 +186,7 @@ fn make_evaluating(
     let strand = make_strand(thread, Word::NIL, Some(vat), kind.model, size)?;
     strand.set_priority(kind.priority);
     strand.affinity.bind(kind.home);
-    strand.origin.set(stack_traces::call_of_library(thread));
+    strand.set_origin(stack_traces::call_of_library(thread));
     Ok(strand)
 }
 
@@ -222,7 +222,7 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     let vat = isolate(thread)?;
     let strand = make_strand(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     strand.affinity.bind(home);
-    strand.origin.set(stack_traces::call_of_library(thread));
+    strand.set_origin(stack_traces::call_of_library(thread));
     match gift {
         Gift::Early(key) => early_actors::hold(thread, key, Held::Strand(strand.hand_on())),
         _ => waiting::make_ready(thread, strand, Place::Last),

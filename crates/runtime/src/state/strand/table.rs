@@ -102,7 +102,7 @@ impl Strands {
     /// The number of a strand in reports: 1 for the main one; the others are numbered at their first mention. The
     /// caller ensures that no strand changes.
     pub fn number_of(&self, strand: StrandRef) -> u64 {
-        self.number_of_identity(strand.identity.get())
+        self.number_of_identity(strand.identity())
     }
 
     /// The number by which reports call the strand with this identity, which may have ended.
@@ -117,12 +117,12 @@ impl Strands {
 
     /// Whether the embedder's message began the strand.
     pub fn is_main(&self, strand: StrandRef) -> bool {
-        self.main.load(Ordering::Relaxed) == strand.identity.get()
+        self.main.load(Ordering::Relaxed) == strand.identity()
     }
 
     /// The embedder's message begins this strand.
     pub fn set_main(&self, strand: StrandRef) {
-        self.main.store(strand.identity.get(), Ordering::Relaxed);
+        self.main.store(strand.identity(), Ordering::Relaxed);
     }
 
     /// All strands that are not free. The caller ensures that no strand runs, or reads only atomic fields.
@@ -138,7 +138,7 @@ impl Strands {
     pub(crate) fn visit_roots(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         visit_touched(&mut self.orphans.lock(), kind, visit);
         if kind == CollectionKind::Full {
-            let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held.get();
+            let waits = |strand: &StrandRef| strand.is_parked() || strand.is_held();
             let is_root = |strand: &StrandRef| !waits(strand) || self.is_main(*strand);
             let strands = self.all().into_iter().filter(is_root);
             strands.for_each(|strand| strand.object.visit(visit));
@@ -201,7 +201,7 @@ fn make_slab<const N: usize>(size: usize, length: usize) -> Option<StrandRef> {
             let place = first.add(index);
             place.write(WithBottom { strand: Strand::new(size), bottom: Bottom::default() });
             let WithBottom { strand, bottom } = &mut *place.as_ptr();
-            strand.stack.get().write(Stack::new(bottom));
+            strand.stack.as_ptr().write(Stack::new(bottom));
         }
     }
     Some(StrandRef(first.cast()))

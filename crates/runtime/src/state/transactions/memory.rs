@@ -31,7 +31,7 @@ pub struct Memory {
 
 /// A strand's identity as a holder, which is never 0.
 fn holder_of(strand: StrandRef) -> u64 {
-    strand.identity.get() | 1
+    strand.identity() | 1
 }
 
 impl Memory {
@@ -58,7 +58,7 @@ impl Memory {
     pub(crate) fn set_writer(&self, stripe: Stripe, pc: usize, strand: StrandRef) {
         let index = self.writer_index(stripe);
         self.writers[index].store(pc as u64, Ordering::Relaxed);
-        self.writers[index + 1].store(strand.identity.get(), Ordering::Relaxed);
+        self.writers[index + 1].store(strand.identity(), Ordering::Relaxed);
     }
 
     /// The address of the instruction that wrote a stripe last, or 0, and the identity of its strand.

@@ -11,7 +11,7 @@ use squall_heap::{RootAddress, Tracer};
 use super::Transactions;
 use super::memory::Memory;
 use super::record::Transaction;
-use crate::state::strand::{Claimed, StrandRef};
+use crate::state::strand::{Claimed, Running, StrandRef};
 use crate::state::thread::Thread;
 use crate::state::vat::VatRef;
 use crate::state::vm::Vm;
@@ -61,8 +61,7 @@ impl SharedTransactions {
 
 /// The transaction that a strand of this vat takes part in if the running strand starts it. *No GC point.*
 pub fn for_started(thread: &mut Thread, vat: Option<VatRef>) -> Option<Arc<Shared>> {
-    let leader =
-        thread.running_strand().filter(|strand| vat.is_some() && strand.vat.get() == vat)?;
+    let leader = thread.running_strand().filter(|strand| vat.is_some() && strand.vat() == vat)?;
     let (transactions, now) = (&thread.vm.transactions, thread.vm.scheduler.elapsed());
     let (memory, transaction) = (thread.memory?, thread.transaction.as_deref_mut()?);
     if !transaction.has_effect() {
@@ -72,8 +71,9 @@ pub fn for_started(thread: &mut Thread, vat: Option<VatRef>) -> Option<Arc<Share
         let holding = Holding { holder: Some((leader, now)), ..Holding::default() };
         let shared = Arc::new(Shared { leader, memory, holding: Mutex::new(holding) });
         transactions.register(shared.clone());
-        leader.shared.set(Some(shared.clone()));
-        transaction.shared = Some(shared);
+        transaction.shared = Some(shared.clone());
+        thread.running().set_shared(Some(shared.clone()));
+        return Some(shared);
     }
     transaction.shared.clone()
 }
@@ -88,36 +88,38 @@ impl Transactions {
 }
 
 /// Gives the transaction that a strand executes to it, if it is idle; otherwise the strand, which would go on now, waits
-/// for that. Answers whether it waits.
+/// for that. Answers the strand unless it waits.
 #[inline]
-pub fn must_wait(vm: &Vm, strand: StrandRef) -> bool {
-    strand.shared.take().is_some_and(|shared| !acquire(vm, strand, shared))
+pub fn unless_it_waits(vm: &Vm, strand: Claimed) -> Option<Claimed> {
+    match strand.take_shared() {
+        None => Some(strand),
+        Some(shared) => acquire(vm, strand, shared),
+    }
 }
 
 #[cold]
-fn acquire(vm: &Vm, strand: StrandRef, shared: Arc<Shared>) -> bool {
+fn acquire(vm: &Vm, strand: Claimed, shared: Arc<Shared>) -> Option<Claimed> {
     let mut holding = shared.holding.lock();
     if holding.has_ended {
-        return true;
+        return Some(strand);
     }
-    strand.shared.set(Some(shared.clone()));
+    strand.set_shared(Some(shared.clone()));
     if let Some(transaction) = holding.idle.take() {
-        strand.transaction.set(Some(transaction));
-        holding.holder = Some((strand, vm.scheduler.elapsed()));
-        return true;
+        strand.set_transaction(Some(transaction));
+        holding.holder = Some((strand.strand(), vm.scheduler.elapsed()));
+        return Some(strand);
     }
-    let Some((holder, _)) = holding.holder.filter(|&(holder, _)| holder != strand) else {
-        return true;
+    let Some((holder, _)) = holding.holder.filter(|&(holder, _)| holder != strand.strand()) else {
+        return Some(strand);
     };
-    // SAFETY: the caller has taken the strand from its queue, and leaves it here.
-    holding.queue.push(unsafe { Claimed::new(strand) });
+    holding.queue.push(strand);
     let is_first = holding.queue.len() == 1;
     drop(holding);
     // A holder that does not run yet looks into the queue when it does.
     if is_first && let Some(worker) = holder.worker_asked() {
         vm.pass_request(worker);
     }
-    false
+    None
 }
 
 /// Whether other participants wait for the transaction that the running strand executes.
@@ -167,8 +169,9 @@ impl Shared {
     }
 
     /// The leader ends the transaction; answers those that wait for it, to be made ready.
-    pub(crate) fn end(&self) -> Vec<Claimed> {
-        self.leader.shared.set(None);
+    pub(crate) fn end(&self, leader: &Running) -> Vec<Claimed> {
+        debug_assert!(leader.strand() == self.leader, "the leader runs");
+        leader.set_shared(None);
         let mut holding = self.holding.lock();
         holding.has_ended = true;
         std::mem::take(&mut holding.queue)
