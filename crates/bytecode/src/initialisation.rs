@@ -17,7 +17,7 @@
 //! holds for a fork that an exception leaves.
 //!
 //! The analysis also finds the registers that possibly hold a *token*: the handler of an `ensure` region finds one in the
-//! region's value register, and it stays there until the register is written or destroyed.
+//! region's value register, and it stays there until the register is written or destroyed, or a `resume_unwind` of it goes on.
 
 use crate::decode::Instruction;
 use crate::flow::{Block, FlowGraph, ForkNode, Worklist};
@@ -49,6 +49,7 @@ impl Initialised {
         let after = self.apply(effects.destroyed() | effects.ended(), effects.defined());
         match instruction.opcode {
             Opcode::AltRead => after.apply(effects.defined(), RegisterSet::EMPTY),
+            Opcode::ResumeUnwind => after.without_tokens(effects.uses),
             _ => after,
         }
     }
@@ -59,6 +60,11 @@ impl Initialised {
             possibly: (self.possibly - destroyed) | defined,
             tokens: self.tokens - destroyed - defined,
         }
+    }
+
+    /// After a `resume_unwind` of these registers that goes on: they hold nil.
+    fn without_tokens(self, resumed: RegisterSet) -> Initialised {
+        Initialised { tokens: self.tokens - resumed, ..self }
     }
 
     /// Where the handler of a region starts that an exception has left in this state.
@@ -155,7 +161,7 @@ impl Initialisation {
         summary: &Summary,
         worklist: &mut Worklist,
     ) -> Initialised {
-        let out = state.apply(summary.destroyed, summary.defined);
+        let out = state.apply(summary.destroyed, summary.defined).without_tokens(summary.resumed);
         let jumping = out.apply(summary.destroyed_by_jump, RegisterSet::EMPTY);
         let going_on = out.apply(summary.destroyed_by_going_on, RegisterSet::EMPTY);
         block.targets.iter().for_each(|&target| self.flow_to_block(target, jumping, worklist));
@@ -229,6 +235,8 @@ struct Summary {
     destroyed_by_jump: RegisterSet,
     /// The destination of a final `alt_read`.
     destroyed_by_going_on: RegisterSet,
+    /// Read by a `resume_unwind`.
+    resumed: RegisterSet,
 }
 
 impl Summary {
@@ -240,6 +248,7 @@ impl Summary {
             possibly_defined: RegisterSet::EMPTY,
             destroyed_by_jump: RegisterSet::EMPTY,
             destroyed_by_going_on: RegisterSet::EMPTY,
+            resumed: RegisterSet::EMPTY,
         };
         for instruction in instructions {
             summary.append(instruction);
@@ -258,6 +267,7 @@ impl Summary {
         match instruction.opcode {
             opcode if opcode.defines_unless_jumping() => self.destroyed_by_jump = defined,
             Opcode::AltRead => self.destroyed_by_going_on = defined,
+            Opcode::ResumeUnwind => self.resumed |= effects.uses,
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! Stopping the world: the protocol between running mutators and the collector.
+//! Stopping the world: the protocol between running mutators and the collector. Mutators ask here at
+//! their safepoints whether to stop, and the collector stops and resumes them.
 //!
 //! Every mutator has a *status*, one atomic word of two bits:
 //!

@@ -1,4 +1,5 @@
 //! The primitives of the stop protocol: the standard library's, or loom's when its interleavings are explored.
+//! `safepoint.rs` takes its atomics and locks from here.
 
 #[cfg(not(all(test, feature = "loom")))]
 pub(crate) use std::sync::{

@@ -1,4 +1,5 @@
-//! Tuples, lists, maps and function values: the handlers of their typed instructions.
+//! Tuples, lists, maps and function values: the handlers of their typed instructions. The dispatch loop calls
+//! them.
 //!
 //! Reads and writes of list elements, and the handling of function values, are done here; all other cases call
 //! [`squall_runtime::tiers::typed`] with the registers saved, since they may allocate.

@@ -1,4 +1,5 @@
-//! Values and control: the handlers of moves, constants, variables, branches and loops.
+//! Values and control: the handlers of moves, constants, variables, branches and loops. The dispatch
+//! loop calls them.
 
 use squall_bytecode::codes::observed_forms;
 use squall_bytecode::module::Constant as Literal;

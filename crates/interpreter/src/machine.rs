@@ -1,4 +1,5 @@
-//! The machine: the interpreter's registers, and the handlers' access to operands.
+//! The machine: the interpreter's registers, and the handlers' access to operands. The dispatch loop makes one for each
+//! run, and all handlers are its methods.
 //!
 //! Invariants, which make the unchecked accesses sound:
 //!

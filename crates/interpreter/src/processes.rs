@@ -1,5 +1,5 @@
-//! Processes: the handlers of the instructions for channels, choices, forks and barriers.
-//! [`squall_runtime::tiers::processes`] does the work.
+//! Processes: the handlers of the instructions for channels, choices, forks and barriers. The dispatch
+//! loop calls them, and [`squall_runtime::tiers::processes`] does the work.
 
 use squall_bytecode::entities::FunctionId;
 use squall_heap::Word;

@@ -1,4 +1,5 @@
-//! Typed registers: the handlers of arithmetic without tags or checks, by the register types of the function.
+//! Typed registers: the handlers of arithmetic without tags or checks, by the register types of the function. The
+//! dispatch loop calls them.
 //!
 //! Integers are kept extended to 64 bits. Addition and similar operations are done in 64 bits and cut back to the
 //! type's width.

@@ -353,7 +353,11 @@ impl Generator<'_> {
             kept.iter().filter(|register| self.types[register.index()] != RegisterType::Any);
         let kept = kept - unboxed.collect();
         let class = self.initialised(kept, RegisterType::Any);
-        let kind = self.random.choose(&[RegionKind::Ensure, RegionKind::Catch(class)]);
+        // The handler of a region around could find a token in a register that it reads.
+        let kind = match self.in_region {
+            true => RegionKind::Catch(class),
+            false => self.random.choose(&[RegionKind::Ensure, RegionKind::Catch(class)]),
+        };
         let value = self.destination(RegisterType::Any);
         let was_in_region = std::mem::replace(&mut self.in_region, true);
         self.code.bind(start);
@@ -364,6 +368,9 @@ impl Generator<'_> {
         self.code.region((start, end), handler, value, kind);
         self.code.emit(Opcode::Jump, &[after.into()]);
         self.code.bind(handler);
+        if kind == RegionKind::Ensure {
+            self.code.emit(Opcode::ResumeUnwind, &[value.into()]);
+        }
         let handled = self.statements(kept | RegisterSet::of(value), floor, depth - 1);
         self.code.bind(after);
         inside & handled

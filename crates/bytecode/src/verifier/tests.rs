@@ -570,12 +570,18 @@ fn property_12_regions() {
     "#]],
     );
     check_region(
-        "ensure into r5 from b to c handler h\n ensure into r5 from a to d handler h",
+        "ensure into r5 from b to c handler c\n ensure into r5 from a to d handler h",
         expect![[""]],
     );
     check_region(
-        "ensure into r5 from a to b handler h\n catch r0 into r5 from a to b handler h\n ensure into r5 from b to c handler a",
+        "catch r0 into r5 from a to b handler h\n ensure into r5 from a to b handler h\n ensure into r5 from b to c handler a",
         expect![[""]],
+    );
+    check_region(
+        "ensure into r5 from b to c handler h\n ensure into r5 from a to d handler h",
+        expect![[r#"
+        fn0 `test:`: the handler of region 0 lies outside of region 1, which is around region 0
+    "#]],
     );
     check_block(
         "ensure into r0 from a to b handler b\n a:\n move r1, r0\n b:\n return r1",
@@ -1236,7 +1242,7 @@ fn property_23_initialisation() {
     "#]],
     );
     check_method(
-        "ensure into r4 from a to b handler c\n a:\n send0 r2, r0, r6, \"foo\"\n b:\n return r2\n c:\n return r4",
+        "catch_fault Any into r4 from a to b handler c\n a:\n send0 r2, r0, r6, \"foo\"\n b:\n return r2\n c:\n return r4",
         expect![[""]],
     );
     check_method(
@@ -1246,7 +1252,7 @@ fn property_23_initialisation() {
     "#]],
     );
     check_method(
-        "ensure into r4 from a to b handler c\n catch r0 into r5 from a to b handler d\n move r2, r0\n a:\n send0 r2, r0, r3, \"foo\"\n b:\n return r0\n c:\n return r4\n d:\n return r2",
+        "catch_fault Any into r4 from a to b handler c\n catch r0 into r5 from a to b handler d\n move r2, r0\n a:\n send0 r2, r0, r3, \"foo\"\n b:\n return r0\n c:\n return r4\n d:\n return r2",
         expect![[r#"
         fn0 `test:` at pc 5: `return`: r2 is not initialised on every path to this place
     "#]],
@@ -1342,14 +1348,14 @@ fn property_24_the_home_marker() {
     "#]],
     );
     check_method(
-        "home r3\n ensure into r4 from a to b handler c\n a:\n make_home r3\n send0 r2, r0, r6, \"foo\"\n leave_home r3\n b:\n return r0\n c:\n return r4",
+        "home r3\n catch_fault Any into r4 from a to b handler c\n a:\n make_home r3\n send0 r2, r0, r6, \"foo\"\n leave_home r3\n b:\n return r0\n c:\n return r4",
         expect![[r#"
         fn0 `test:` at pc 5: whether there is a home marker in r3 depends on the path here
         fn0 `test:` at pc 5: `return`: where there is a home marker, a function is left by return_home
     "#]],
     );
     check_method(
-        "home r3\n ensure into r4 from a to b handler c\n a:\n make_home r3\n b:\n return_home r0, r3\n c:\n return r4",
+        "home r3\n catch_fault Any into r4 from a to b handler c\n a:\n make_home r3\n b:\n return_home r0, r3\n c:\n return r4",
         expect![[""]],
     );
 }

@@ -1,4 +1,5 @@
-//! Allocation: a mutator bumps a pointer, or asks the collector for memory.
+//! Allocation: a mutator bumps a pointer, or asks the collector for memory. The runtime makes all objects
+//! through the functions here.
 //!
 //! Each allocation is a *GC point*. It keeps the words passed to it in roots, so a caller has to root only the words
 //! that it uses afterwards. `None` means that memory is exhausted. The runtime then raises an exception in the guest,

@@ -1,4 +1,5 @@
-//! Root handles: roots for Rust code that holds words across a GC point.
+//! Root handles: roots for Rust code that holds words across a GC point. The runtime makes them around its
+//! allocations.
 //!
 //! Each mutator has a stack of words that every collection visits. A [`RootScope`] pushes words there, hands out their
 //! indices as [`RootHandle`]s, and pops them when it ends:

@@ -96,8 +96,8 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
         near.min()
     };
     let own = nearest(&mut own.into_iter());
-    let (_, meant) = own.or_else(|| nearest(&mut around.into_iter()))?;
-    Some(format!("there is #{meant}"))
+    let (_, nearest_name) = own.or_else(|| nearest(&mut around.into_iter()))?;
+    Some(format!("there is #{nearest_name}"))
 }
 
 /// The distance of a name from the written one; `None` for an unrelated name. Names are related if they begin with the

@@ -27,8 +27,15 @@ use crate::types::{RegisterType, TypeRule};
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Content {
     Nothing,
-    Word { kind: RegisterType, stale: bool },
+    Word {
+        kind: RegisterType,
+        stale: bool,
+    },
     Bits(RegisterType),
+    /// A word that only `resume_unwind` reads.
+    Token {
+        stale: bool,
+    },
 }
 
 const WORD: Content = Content::Word { kind: RegisterType::Any, stale: false };
@@ -64,6 +71,14 @@ impl Machine<'_> {
         let instruction = Instruction::decode(&self.function.code, self.pc).expect("this is code");
         let effects = instruction.effects();
         self.collect(self.maps.before(self.pc));
+        if let (Opcode::ResumeUnwind, Some(token)) =
+            (instruction.opcode, effects.uses.iter().next())
+            && let Content::Token { stale } = self.registers[token.index()]
+        {
+            assert!(!stale, "the token in {token} at {}", self.pc);
+            self.collect(*self.maps.at(self.pc));
+            return self.raise(random);
+        }
         effects.uses.iter().for_each(|register| self.read(register));
         if let Some(fork) = self.maps.fork(self.pc) {
             return self.fork(fork, &instruction, random);
@@ -162,7 +177,7 @@ impl Machine<'_> {
         for (index, content) in self.registers.iter_mut().enumerate() {
             let is_traced = traced.contains(Register(index as u8));
             match content {
-                Content::Word { stale, .. } => *stale |= !is_traced,
+                Content::Word { stale, .. } | Content::Token { stale } => *stale |= !is_traced,
                 other => assert!(!is_traced, "r{index} holds {other:?} at {}", self.pc),
             }
         }
@@ -254,12 +269,17 @@ impl Machine<'_> {
         let handling = random.below(around.len());
         for region in &around[..=handling] {
             if let RegionKind::Catch(class) = region.kind {
-                self.read(class);
+                // A token is no class, and not handed out by the comparison.
+                let is_token = self.registers[class.index()] == Content::Token { stale: false };
+                (!is_token).then(|| self.read(class));
             }
         }
         let region = &around[handling];
         assert_eq!(self.function.registers[region.value.index()], RegisterType::Any);
-        self.registers[region.value.index()] = WORD;
+        self.registers[region.value.index()] = match region.kind {
+            RegionKind::Ensure => Content::Token { stale: false },
+            _ => WORD,
+        };
         self.check_kept(region.value, Opcode::Move);
         self.go(region.handler as usize)
     }

@@ -208,7 +208,7 @@ pub unsafe fn store(thread: &mut Thread, object: Object, place: impl Place, valu
     let seat = thread.seat;
     // SAFETY: as the caller promises.
     let put = |thread: &mut Thread| unsafe { place.store(thread, object, value) };
-    if seat.alone(memory, || memory.space.write_alone(stripe, || put(thread))) {
+    if seat.if_sole(memory, || memory.space.write_alone(stripe, || put(thread))) {
         return true;
     }
     let is_watched = loop {

@@ -120,7 +120,7 @@ impl Transaction {
             return true;
         }
         let mut store = || store_all(writes, mutator, memory, strand);
-        if seat.alone(memory, || attempt.commit_alone(space, writes.stripes(), &mut store)) {
+        if seat.if_sole(memory, || attempt.commit_alone(space, writes.stripes(), &mut store)) {
             return true;
         }
         if attempt.acquire(space, writes.stripes()).is_err() {

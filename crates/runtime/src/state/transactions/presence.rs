@@ -88,7 +88,7 @@ impl Seat {
     /// Runs `work`, a few stores without a GC point, as one step for other threads, if the thread has the memory for
     /// itself. Answers whether `work` was done, by its own account.
     #[inline(always)]
-    pub(crate) fn alone(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn if_sole(self, memory: &Memory, section: impl FnOnce() -> bool) -> bool {
         if !self.presence.begin_section(&memory.sole, self.key) {
             return false;
         }
