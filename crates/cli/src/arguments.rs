@@ -334,6 +334,10 @@ pub struct MachineArguments {
     )]
     pub jit_chaos: Option<u64>,
 
+    /// Write the names of all machine code to `/tmp/perf-PID.map`, where the profiler `perf` looks for them
+    #[arg(long, help_heading = "Machine")]
+    pub perf_map: bool,
+
     /// Look for imported modules of bytecode in this folder, too, if they are not next to their importers; may be
     /// repeated
     #[arg(long, value_name = "FOLDER", action = ArgAction::Append, help_heading = "Machine")]
@@ -432,6 +436,8 @@ impl MachineArguments {
         options.verify_all |= self.verify;
         options.jit_eager = self.jit_eager;
         options.jit_chaos = self.jit_chaos;
+        options.jit_map =
+            self.perf_map.then(|| PathBuf::from(format!("/tmp/perf-{}.map", std::process::id())));
         options.jit = match self.jit {
             None => options.jit,
             Some(Tiers::Off) => Jit::Off,

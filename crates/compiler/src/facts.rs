@@ -41,6 +41,16 @@ pub trait Facts {
     /// The name of a primitive: the selector under which the library calls it.
     fn primitive(&self, primitive: PrimitiveRef) -> &str;
 
+    /// Whether a primitive has a leaf: a function of up to two words that reaches no GC point, has no effect, and depends on
+    /// nothing that changes. It answers [`NO_ANSWER`](crate::words::NO_ANSWER) where it does not know better.
+    fn has_leaf(&self, primitive: PrimitiveRef) -> bool;
+
+    /// The layout of the instances of a class whose class object has this layout, if `instantiate` makes them with slots.
+    fn instance_layout(&self, class: u32) -> Option<u32>;
+
+    /// The same for classes whose instances are arrays of any length.
+    fn array_layout(&self, class: u32) -> Option<u32>;
+
     /// Whether instances with this layout are checked at the end of their initializer.
     fn is_checked(&self, layout: u32) -> bool;
 
@@ -161,6 +171,8 @@ pub struct MachineFacts {
     /// Offset of the address of the bits that say which objects are unlogged. Bit `n` of the byte at this address plus
     /// `object >> 6` is for the object whose address has `n` in its bits 3 to 5.
     pub unlogged: i32,
+    /// Offset of the address of the window for new objects: the address of the next one, and behind that the window's end.
+    pub window: i32,
     /// The value of `object >> 41` for objects of the nursery, which need no write barrier.
     pub nursery: u64,
     /// Offset of the entry for machine code in a function.
@@ -180,6 +192,8 @@ pub enum Symbol {
     Site(FunctionRef, u32),
     /// An instruction of a function.
     Instruction(FunctionRef, u32),
+    /// A primitive.
+    Primitive(PrimitiveRef),
     /// The record of the unit's exit with this number.
     Exit(u32),
     /// A stub or helper.
@@ -198,6 +212,8 @@ pub enum Helper {
     /// Executes the instruction with this opcode: `(frame, instruction, function)`; answers the result, or whether it
     /// jumped.
     Instruction(u8),
+    /// Calls a primitive's leaf: `(thread, primitive, word, word)`, in the System V convention; keeps objects where they are.
+    Leaf,
     /// Logs an object whose unlogged bit is set: `(object)`; keeps all registers.
     Log,
 }

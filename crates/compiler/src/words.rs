@@ -22,6 +22,9 @@ pub const FALSE: u64 = 0b0_1011;
 /// The true object.
 pub const TRUE: u64 = 0b1_0011;
 
+/// What the leaf of a primitive answers if it has no answer; no guest value has this word.
+pub const NO_ANSWER: u64 = 0b1_1011;
+
 /// The least small integer.
 pub const LEAST_INTEGER: i64 = -(1 << 60);
 /// The greatest small integer.
@@ -34,6 +37,8 @@ pub const LAST_ZERO: u64 = 1;
 
 /// The distance from a pointer's bits to the object's layout, 32 bits.
 pub const LAYOUT: i32 = 4 - 1;
+/// Where a layout is in the first word of an object.
+pub const LAYOUT_SHIFT: u32 = 32;
 /// The distance from a pointer's bits to the object's class.
 pub const CLASS: i32 = 8 - 1;
 /// The distance from a pointer's bits to the first slot.
@@ -42,8 +47,15 @@ pub const FIRST_SLOT: i32 = 16 - 1;
 pub const LENGTH: i32 = 16 - 1;
 /// The distance from a pointer's bits to an array's first element.
 pub const FIRST_ELEMENT: i32 = 24 - 1;
+/// The bytes of a word.
+pub const WORD_BYTES: u32 = 8;
 /// The bit of a layout that says: the class redefines messages that compiled code inlines.
 pub const CONTROL_FLAG: u32 = 1 << 3;
+
+/// How many slots the objects of a layout have.
+pub fn slot_count(layout: u32) -> u32 {
+    layout >> 4 & 0x3FF
+}
 
 /// Layouts with a constant number, as 32 bits: number, slots, control flag, format.
 pub mod layouts {

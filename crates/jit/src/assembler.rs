@@ -26,6 +26,8 @@ pub mod offset {
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, floor)) as i32;
     /// The address of the table for the write barrier, in a thread.
     pub const UNLOGGED_BITS: i32 = (offset_of!(Thread, mutator) + Mutator::UNLOGGED_BITS) as i32;
+    /// The address of the window for new objects, in a thread.
+    pub const WINDOW_OF_OBJECTS: i32 = (offset_of!(Thread, mutator) + Mutator::WINDOW) as i32;
     /// The calls and turns until the next sample, in a thread.
     pub const COUNTDOWN: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, countdown)) as i32;
@@ -65,12 +67,12 @@ pub mod offset {
     pub const LENGTH: i32 = squall_heap::LENGTH_OFFSET as i32 - 1;
 
     /// A slot in an object, from its word.
-    pub fn slot(index: usize) -> i32 {
+    pub const fn slot(index: usize) -> i32 {
         squall_heap::FIRST_SLOT_OFFSET as i32 - 1 + 8 * index as i32
     }
 
     /// An element in an object, from its word.
-    pub fn element(index: usize) -> i32 {
+    pub const fn element(index: usize) -> i32 {
         squall_heap::FIRST_ELEMENT_OFFSET as i32 - 1 + 8 * index as i32
     }
 }

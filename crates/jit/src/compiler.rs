@@ -5,6 +5,7 @@
 //! threads do so at once, the second waits, and finds the first one's code. Optimising takes milliseconds: a thread of its
 //! own does it, and base code goes on meanwhile.
 
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU8;
@@ -44,9 +45,13 @@ static COMPILER: OnceLock<Compiler> = OnceLock::new();
 const MOST_WORDS: usize = 1 << 16;
 
 impl Compiler {
-    /// Makes the process's compiler; `None` if the system gives no memory for code.
-    pub fn start(helpers: &Helpers, policy: Option<Policy>) -> Option<&'static Compiler> {
-        let memory = CodeMemory::reserve().ok()?;
+    /// Makes the process's compiler; `None` if the system gives no memory for code. The map is for profilers.
+    pub fn start(
+        helpers: &Helpers,
+        policy: Option<Policy>,
+        map: Option<File>,
+    ) -> Option<&'static Compiler> {
+        let memory = CodeMemory::reserve(map).ok()?;
         let stubs = Stubs::make(&memory, helpers)?;
         let optimiser = policy.and_then(|_| Optimiser::new());
         Some(COMPILER.get_or_init(|| Compiler {
@@ -91,7 +96,8 @@ impl Compiler {
         let observed = if self.policy.is_some() { function.code.len() } else { 0 };
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
         let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
-        let entry = self.memory.publish(|address| {
+        let name = || format!("{} base", function.name());
+        let entry = self.memory.publish(name, |address| {
             let assembled = base::compile(function, &self.stubs, unlogged_bits, profile, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             size = assembled.bytes.len();

@@ -18,6 +18,7 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::entities::FunctionId;
 use squall_bytecode::instructions::Field;
 use squall_compiler::code::Start;
+use squall_compiler::words::NO_ANSWER;
 use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
@@ -265,10 +266,13 @@ pub unsafe extern "C" fn send_primitive(
     site: &'static Site,
     primitive: &'static Primitive,
 ) -> Next {
-    stand_at(thread, frame, site);
     // SAFETY: as in `send`.
     let window =
         unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
+    if let Some(value) = primitive.run_leaf(thread.vm, window).filter(|_| !chaos::strikes()) {
+        return Next { kind: Next::DONE, operand: value.bits() };
+    }
+    stand_at(thread, frame, site);
     match calls::run_bare_primitive(thread, site, primitive, window) {
         None => after_call(thread, frame, site),
         Some(value) if chaos::strikes() => {
@@ -277,6 +281,21 @@ pub unsafe extern "C" fn send_primitive(
         }
         Some(value) => Next { kind: Next::DONE, operand: value.bits() },
     }
+}
+
+/// The leaf of a primitive, for optimised code; [`NO_ANSWER`] if it has no answer.
+///
+/// # Safety
+///
+/// As the [module's head](self) says; both words are operands of the primitive's message.
+pub unsafe extern "C" fn leaf(
+    thread: &Thread,
+    primitive: &'static Primitive,
+    first: Word,
+    second: Word,
+) -> u64 {
+    let answer = primitive.leaf().and_then(|leaf| leaf(thread.vm, first, second));
+    answer.map_or(NO_ANSWER, Word::bits)
 }
 
 /// A `primitive` instruction.

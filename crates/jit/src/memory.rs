@@ -3,10 +3,14 @@
 //! No page is ever both writable and executable (the two mappings have different addresses), and no code changes after it
 //! is published. Code is never moved, and stays until the process ends.
 //!
+//! Profilers learn the names of code from a *map*: a file with a line for each piece of code, in the form that `perf`
+//! reads (`tools/perf/Documentation/jit-interface.txt` in Linux).
+//!
 //! Protocol: one thread writes at a time, under the lock; other threads get an address only after the code behind it is
 //! complete, through a cell with release and acquire.
 
-use std::io::Error;
+use std::fs::File;
+use std::io::{Error, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use parking_lot::Mutex;
@@ -21,20 +25,26 @@ pub struct CodeMemory {
     writable: usize,
     executable: usize,
     used: Mutex<usize>,
+    map: Option<File>,
 }
 
 impl CodeMemory {
     /// Reserves the address space; pages are taken when they are used.
-    pub fn reserve() -> Result<CodeMemory, Error> {
+    /// The map, if there is one, gets the names of all code.
+    pub fn reserve(map: Option<File>) -> Result<CodeMemory, Error> {
         let file = memory_file()?;
-        let writable = map(&file, libc::PROT_READ | libc::PROT_WRITE)?;
-        let executable = map(&file, libc::PROT_READ | libc::PROT_EXEC)?;
-        Ok(CodeMemory { writable, executable, used: Mutex::new(0) })
+        let writable = map_file(&file, libc::PROT_READ | libc::PROT_WRITE)?;
+        let executable = map_file(&file, libc::PROT_READ | libc::PROT_EXEC)?;
+        Ok(CodeMemory { writable, executable, used: Mutex::new(0), map })
     }
 
     /// Publishes the code that `assemble` makes for the address it gets, if it makes some. Answers that address; `None` if
     /// the memory is full.
-    pub fn publish(&self, assemble: impl FnOnce(usize) -> Option<Vec<u8>>) -> Option<usize> {
+    pub fn publish(
+        &self,
+        name: impl FnOnce() -> String,
+        assemble: impl FnOnce(usize) -> Option<Vec<u8>>,
+    ) -> Option<usize> {
         let mut used = self.used.lock();
         let address = self.executable + *used;
         let code = assemble(address)?;
@@ -49,6 +59,10 @@ impl CodeMemory {
             place.copy_from_nonoverlapping(code.as_ptr(), code.len());
         }
         *used = end;
+        if let Some(mut map) = self.map.as_ref() {
+            // A profile without names is better than no run.
+            _ = writeln!(map, "{address:x} {:x} {}", code.len(), name());
+        }
         Some(address)
     }
 
@@ -74,7 +88,7 @@ fn memory_file() -> Result<OwnedFd, Error> {
     }
 }
 
-fn map(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
+fn map_file(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
     // SAFETY: a new mapping at an address of the system's choice changes no memory that is in use.
     let address = unsafe {
         libc::mmap(

@@ -5,6 +5,8 @@
 //! completes it. Elsewhere the interpreter runs, until it comes to hot code. So the activations of a strand may stand in
 //! machine code and in bytecode in any order, and each goes on by itself when its callee returns.
 
+use std::fs::File;
+
 use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
 use squall_runtime::tiers::function::{Function, compile_after};
@@ -34,13 +36,14 @@ const LINGER: u32 = 16;
 
 impl Mixed {
     /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
-    /// if there is one. `None` if the system gives no memory for code. Comes before the first function is linked.
+    /// if there is one. The map, a file for profilers, gets the names of all machine code. `None` if the system gives no memory for code. Comes before the first function is linked.
     pub fn start(
         interpreter: &'static dyn Interpreter,
         heat: u32,
         policy: Option<Policy>,
+        map: Option<File>,
     ) -> Option<Mixed> {
-        let compiler = Compiler::start(&helpers::table(), policy)?;
+        let compiler = Compiler::start(&helpers::table(), policy, map)?;
         helpers::set_interpreter(interpreter);
         compile_after(heat, compiler.stubs.cold_entry as *const ());
         let linger = if heat == 0 { 0 } else { LINGER };

@@ -176,7 +176,8 @@ impl Stubs {
     /// Assembles the stubs.
     pub fn make(memory: &CodeMemory, helpers: &Helpers) -> Option<Stubs> {
         let mut stubs = None;
-        memory.publish(|address| {
+        let name = || "squall stubs".to_owned();
+        memory.publish(name, |address| {
             let mut assembler = Assembler::new(address);
             stubs = Some(assemble(&mut assembler, address, helpers));
             assembler.finalize().ok()

@@ -121,7 +121,8 @@ pub mod block {
 /// Class objects and instances.
 pub mod classes {
     pub use crate::objects::classes::{
-        ENCLOSING, SUPERCLASS, captures, enclosing, instantiate, make_class,
+        ENCLOSING, SUPERCLASS, array_layout, captures, enclosing, instance_layout, instantiate,
+        make_class,
     };
 }
 

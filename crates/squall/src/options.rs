@@ -41,6 +41,8 @@ pub struct Options {
     pub jit_eager: bool,
     /// The seed of the chaos in machine code, to find mistakes of the compiler.
     pub jit_chaos: Option<u64>,
+    /// The file that gets the names of all machine code, for profilers.
+    pub jit_map: Option<PathBuf>,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
 }
@@ -77,6 +79,7 @@ impl Default for Options {
             jit: Jit::default(),
             jit_eager: false,
             jit_chaos: None,
+            jit_map: None,
             linked_libraries: Vec::new(),
         }
     }

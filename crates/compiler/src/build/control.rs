@@ -42,6 +42,8 @@ impl Body<'_, '_> {
             LoadContext => self.load_context(),
             StoreContext => self.store_context(),
             MakeClosure => self.make_closure(),
+            MakeArray => self.make_array(),
+            Instantiate => self.instantiate(),
             InitializeSlot => self.initialize_slot(),
             Enclosing => self.enclosing(),
             CheckValue => self.check_value(),
@@ -65,9 +67,7 @@ impl Body<'_, '_> {
         let block = self.current.expect("a block is being built");
         let defined = self.instruction.effects().defines;
         let repr = defined.map(|register| representation(self.register_type(register)));
-        let end = Register(self.function.registers.len().min(255) as u8);
-        let destroyed = self.instruction.effects().destroys_from.unwrap_or(end);
-        let op = Op::Instruction(self.place(destroyed));
+        let op = Op::Instruction(self.destroyed());
         let result = self.builder.emit_raw(block, op, &[], Some(state), repr);
         self.destroy();
         self.state = None;
@@ -77,6 +77,12 @@ impl Body<'_, '_> {
         if let (Some(register), Some(value)) = (defined, result) {
             self.set(register, value);
         }
+    }
+
+    /// The first place that holds nothing after the current instruction.
+    pub fn destroyed(&self) -> Place {
+        let end = Register(self.function.registers.len().min(255) as u8);
+        self.place(self.instruction.effects().destroys_from.unwrap_or(end))
     }
 
     /// The same for an instruction that defines its destination, or jumps.

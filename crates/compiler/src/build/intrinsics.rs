@@ -6,11 +6,14 @@
 use crate::build::body::Body;
 use crate::build::sends::{Intrinsic, Message};
 use crate::facts::{Action, SiteFacts};
-use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::entities::{FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::ir::values::Condition;
 use crate::words::{self, layouts};
+
+/// The primitive that compares objects.
+const IDENTICAL: &str = "identical:to:";
 
 /// Small integers below this magnitude convert to doubles exactly.
 const EXACT: i64 = 1 << 53;
@@ -188,9 +191,16 @@ impl Body<'_, '_> {
 /// Other primitives.
 impl Body<'_, '_> {
     /// Makes operations of a primitive, on a receiver whose layout is known.
-    pub fn intrinsic(&mut self, name: &str, message: &Message, facts: &SiteFacts) -> Intrinsic {
-        let value = match name {
-            "identical:to:" => self.identical(message),
+    pub fn intrinsic(
+        &mut self,
+        primitive: PrimitiveRef,
+        message: &Message,
+        facts: &SiteFacts,
+    ) -> Intrinsic {
+        let name = self.builder.facts.primitive(primitive).to_owned();
+        let value = match &*name {
+            IDENTICAL => self.identical(primitive, message),
+            "arrayClass:new:" if !facts.distrusts => self.new_array(message),
             "array:at:" => self.array_at(message),
             "array:at:put:" => self.array_at_put(message),
             "arraySize:" => self.array_size(message),
@@ -203,19 +213,42 @@ impl Body<'_, '_> {
         value.map_or(Intrinsic::Unknown, Intrinsic::Value)
     }
 
-    /// Boxed numbers and far references are identical by contents; for all others, words compare.
-    fn identical(&mut self, message: &Message) -> Option<Value> {
+    /// Whether two objects are the same, by a primitive that compares so.
+    fn identical(&mut self, primitive: PrimitiveRef, message: &Message) -> Option<Value> {
         let [left, right] = message.operands[..] else { return None };
-        let boxed = [layouts::LARGE_INTEGER, layouts::BOXED_DOUBLE, layouts::FAR_REFERENCE];
-        let compares = |kind: Type| {
-            let list = kind.object_layouts();
-            list.list().is_some_and(|list| list.iter().all(|layout| !boxed.contains(layout)))
-        };
-        if !compares(self.kind(left)) && !compares(self.kind(right)) {
+        let same = self.emit(Op::Identical(primitive), &[left, right]);
+        Some(self.emit(Op::TagBoolean, &[same]))
+    }
+
+    /// The answer to `==`, if all receivers so far have compared so. A flag of layouts says which classes redefine it.
+    pub fn identity(&mut self, message: &Message, facts: &SiteFacts) -> Option<Value> {
+        let mut primitives = facts.seen.iter().map(|each| match each.action {
+            Action::Primitive(primitive)
+                if self.builder.facts.primitive(primitive) == IDENTICAL =>
+            {
+                Some(primitive)
+            }
+            _ => None,
+        });
+        let primitive = primitives.next()??;
+        if facts.distrusts || !primitives.all(|each| each == Some(primitive)) {
             return None;
         }
-        let same = self.emit(Op::Same, &[left, right]);
-        Some(self.emit(Op::TagBoolean, &[same]))
+        let receiver = message.operands[0];
+        let plain = self.guard(Op::GuardPlain, &[receiver]);
+        self.identical(primitive, &message.with_receiver(plain))
+    }
+
+    /// A new array of a class whose layout is known, full of nil.
+    fn new_array(&mut self, message: &Message) -> Option<Value> {
+        let [class, length] = message.operands[..] else { return None };
+        let known = self.kind(class);
+        let [layout] = known.layouts()? else { return None };
+        let makes_arrays = self.builder.facts.array_layout(*layout) == Some(layouts::ARRAY);
+        makes_arrays.then(|| {
+            let length = self.raw_integer(length);
+            self.allocate_array(class, length)
+        })
     }
 
     /// The array of a message, if its layout is one of these.

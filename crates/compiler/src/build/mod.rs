@@ -36,6 +36,8 @@ use crate::passes::kinds;
 
 use body::Body;
 
+pub(crate) use sends::MOST_LEAF_ARGUMENTS;
+
 /// Builds a unit.
 pub fn build(facts: &dyn Facts, request: &Request) -> Result<Unit, CompileError> {
     build_with(facts, request, Limits::default())

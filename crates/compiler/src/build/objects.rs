@@ -9,7 +9,10 @@ use crate::ir::entities::{StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Type};
 use crate::ir::values::{Condition, Place};
-use crate::words::layouts;
+use crate::words::{self, layouts};
+
+/// Objects with more slots, variables or elements are made by the runtime.
+const MOST_WORDS: u32 = 24;
 
 impl Body<'_, '_> {
     /// Stores into a slot, with the write barrier.
@@ -54,7 +57,42 @@ impl Body<'_, '_> {
     }
 
     pub fn make_context(&mut self) {
-        self.allocate(Op::NewContext(Place(self.field(Field::Bc))), &[]);
+        match self.field(Field::Bc) {
+            size @ 0..=MOST_WORDS => self.allocate(Op::NewContext(Place(size)), &[]),
+            _ => self.generic(),
+        }
+    }
+
+    pub fn make_array(&mut self) {
+        match self.field(Field::X) {
+            size @ 0..=MOST_WORDS => self.allocate(Op::NewArray(Place(size)), &[]),
+            _ => self.generic(),
+        }
+    }
+
+    /// An array of this length, which the current instruction makes in any case. Its operands are in the frame.
+    pub fn allocate_array(&mut self, class: Value, length: Value) -> Value {
+        let state = self.state_here();
+        let block = self.current.expect("a block is being built");
+        let op = Op::NewArrayOf(self.destroyed());
+        let value = self.builder.emit(block, op, &[class, length], Some(state));
+        self.state = None;
+        value.expect("it has a result")
+    }
+
+    /// An instance of a class whose layout is known.
+    pub fn instantiate(&mut self) {
+        let class = self.operand(Field::B);
+        let layout = match self.kind(class).layouts() {
+            Some([layout]) => self.builder.facts.instance_layout(*layout),
+            _ => None,
+        };
+        match layout {
+            Some(layout) if words::slot_count(layout) <= MOST_WORDS => {
+                self.allocate(Op::NewObject(layout), &[class]);
+            }
+            _ => self.generic(),
+        }
     }
 
     pub fn make_closure(&mut self) {
@@ -105,13 +143,19 @@ impl Body<'_, '_> {
 
     pub fn initialize_slot(&mut self) {
         let facts = self.builder.facts.site(self.function_ref, self.instruction.pc as u32);
-        let [seen] = facts.seen[..] else { return self.generic() };
-        let Action::SlotIndex(index) = seen.action else { return self.generic() };
         let (object, value) = (self.operand(Field::A), self.operand(Field::B));
-        if Type::of_layout(seen.layout).layouts().is_none() {
+        let seen = self.possible(object, &facts);
+        let Some(Action::SlotIndex(index)) = seen.first().map(|each| each.action) else {
+            return self.generic();
+        };
+        // An inherited slot has the same index in all subclasses.
+        let is_one = seen.iter().all(|each| each.action == Action::SlotIndex(index));
+        let layouts = seen.iter().fold(Layouts::NONE, |all, each| all.with(each.layout));
+        let are_objects = seen.iter().all(|each| Type::of_layout(each.layout).layouts().is_some());
+        if !is_one || !are_objects || layouts.list().is_none() || facts.is_megamorphic {
             return self.generic();
         }
-        let refined = self.guard_layouts(object, Layouts::of(seen.layout));
+        let refined = self.guard_layouts(object, layouts);
         self.refine(object, refined);
         self.store_slot(refined, index, value);
     }

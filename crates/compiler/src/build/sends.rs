@@ -6,7 +6,7 @@ use squall_bytecode::instructions::{Field, Opcode};
 
 use crate::build::body::{Body, representation};
 use crate::facts::{Action, Seen, SiteFacts};
-use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::entities::{FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Representation, Type};
 use crate::ir::values::{Place, Target};
@@ -28,6 +28,9 @@ impl Message {
         Message { operands: operands.collect(), window: self.window }
     }
 }
+
+/// A leaf takes at most so many words.
+pub const MOST_LEAF_ARGUMENTS: usize = 2;
 
 /// A site with more layouts sends through the runtime.
 const MOST_BRANCHES: usize = 4;
@@ -74,10 +77,13 @@ impl Body<'_, '_> {
         {
             return Some(value);
         }
+        if let Some(value) = self.identity(message, facts) {
+            return Some(value);
+        }
         let receiver = message.operands[0];
         let seen = self.possible(receiver, facts);
         if !self.can_switch(receiver, seen.len(), facts) {
-            return self.send_generally(message);
+            return self.send_carefully(message, &seen);
         }
         self.switch(receiver, &seen, |body, each, refined| {
             body.perform(each.action, &message.with_receiver(refined), refined, facts)
@@ -199,18 +205,74 @@ impl Body<'_, '_> {
             }
             Action::Answer(word) => Some(self.word(word)),
             Action::AnswerReceiver => Some(receiver),
-            Action::Primitive(primitive) => {
-                let name = self.builder.facts.primitive(primitive).to_owned();
-                match self.intrinsic(&name, message, facts) {
-                    Intrinsic::Value(value) => Some(value),
-                    Intrinsic::Ended => None,
-                    Intrinsic::Unknown => self.send_generally(message),
-                }
-            }
+            Action::Primitive(primitive) => match self.intrinsic(primitive, message, facts) {
+                Intrinsic::Value(value) => Some(value),
+                Intrinsic::Ended => None,
+                Intrinsic::Unknown => match self.leaf(primitive, message, facts) {
+                    Some(value) => Some(value),
+                    None => self.send_carefully(message, &facts.seen),
+                },
+            },
             Action::SlotIndex(_) | Action::Enclosing(_) | Action::Other => {
                 self.send_generally(message)
             }
         }
+    }
+
+    /// Sends without leaving the unit, whatever happens: by a leaf where it has an answer, otherwise through the runtime.
+    fn send_carefully(&mut self, message: &Message, seen: &[Seen]) -> Option<Value> {
+        let leaf_of = |each: &Seen| match each.action {
+            Action::Primitive(primitive) if self.builder.facts.has_leaf(primitive) => {
+                Some(primitive)
+            }
+            _ => None,
+        };
+        let primitive = seen.iter().find_map(leaf_of);
+        let same = seen.iter().filter(|each| leaf_of(each).is_some_and(|p| Some(p) == primitive));
+        let layouts = same.fold(Layouts::NONE, |all, each| all.with(each.layout));
+        match primitive {
+            Some(primitive)
+                if message.operands.len() <= MOST_LEAF_ARGUMENTS && layouts.list().is_some() =>
+            {
+                self.leaf_or_send(primitive, layouts, message)
+            }
+            _ => self.send_generally(message),
+        }
+    }
+
+    /// For receivers of these layouts the answer of a primitive's leaf, if it has one; sends the others.
+    fn leaf_or_send(
+        &mut self,
+        primitive: PrimitiveRef,
+        layouts: Layouts,
+        message: &Message,
+    ) -> Option<Value> {
+        let state = self.state;
+        let [attempt, answered, slow] = [(); 3].map(|()| self.builder.unit.add_block());
+        let fits = self.emit(Op::HasLayout(layouts), &[message.operands[0]]);
+        self.end(End::Branch(fits, Jump::to(attempt), Jump::to(slow)));
+        self.current = Some(attempt);
+        let answer = self.emit(Op::TryLeaf(primitive), &message.operands);
+        let none = self.word(words::NO_ANSWER);
+        let is_none = self.emit(Op::Same, &[answer, none]);
+        self.end(End::Branch(is_none, Jump::to(slow), Jump::to(answered)));
+        (self.current, self.state) = (Some(slow), state);
+        let sent = self.send_generally(message);
+        let mut ends = vec![(answered, answer)];
+        ends.extend(sent.and_then(|value| Some((self.current?, value))));
+        self.continue_after(ends)
+    }
+
+    /// Calls a primitive's leaf. Where that has no answer, the unit is left.
+    fn leaf(
+        &mut self,
+        primitive: PrimitiveRef,
+        message: &Message,
+        facts: &SiteFacts,
+    ) -> Option<Value> {
+        let fits = message.operands.len() <= MOST_LEAF_ARGUMENTS;
+        let pays = fits && !facts.distrusts && self.builder.facts.has_leaf(primitive);
+        pays.then(|| self.guard(Op::Leaf(primitive), &message.operands))
     }
 
     /// Sends through the runtime, which finds the method.
@@ -262,12 +324,15 @@ impl Body<'_, '_> {
         let name = self.builder.facts.primitive(primitive).to_owned();
         let value = match self.operator_named(&name, &message, &site) {
             Some(value) => Intrinsic::Value(value),
-            None => self.intrinsic(&name, &message, &site),
+            None => self.intrinsic(primitive, &message, &site),
         };
         match value {
             Intrinsic::Value(value) => self.finish_call(Some(value)),
             Intrinsic::Ended => {}
-            Intrinsic::Unknown => self.generic(),
+            Intrinsic::Unknown => match self.leaf(primitive, &message, &site) {
+                Some(value) => self.finish_call(Some(value)),
+                None => self.generic(),
+            },
         }
     }
 }

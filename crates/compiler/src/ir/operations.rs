@@ -8,6 +8,7 @@
 //! | `Read` | reads memory that a `Write` or a `Call` may change |
 //! | `Write` | writes memory, and does nothing else |
 //! | `Call` | leaves machine code in a way that may reach a GC point, run guest code, and never return. Its state says what the frame holds meanwhile |
+//! | `Allocate` | makes an object. That may reach a GC point as a call does, but changes no other memory. Its state says what the frame holds if the runtime makes the object |
 //! | `Frame` | reads or writes the frame; `residence` inserts these |
 //!
 //! # Semantics
@@ -19,18 +20,22 @@
 //! `load_part` reads a slot of a class object, which nothing changes.
 //!
 //! `assume` and `assume_small` are guards whose condition the branch to their block has shown; they must not be moved
-//! out of there. `retag_double` is `tag_double` of a double that is known to be immediate.
+//! out of there. `leaf` calls a primitive's leaf, which depends on its arguments alone, and leaves if that has no answer;
+//! `try_leaf` answers `NO_ANSWER` then. `identical` is `same`, but compares boxed numbers and far references by contents,
+//! by the leaf of its primitive.
+//! `retag_double` is `tag_double` of a double that is known to be immediate.
 //!
 //! A `call` has the callee's window in its operand, and the arguments as arguments. `send` does the same through its
 //! site. `instruction` executes the bytecode at its state's pc by a helper of the baseline tier: the state stands
 //! *before* that bytecode, the helper finds operands in the frame and leaves the result there, too. Its operand is the
-//! first place of the frame that holds nothing afterwards. `new_closure` and
-//! `new_context` are such instructions with a known meaning. `decide` executes an instruction that branches, and answers
+//! first place of the frame that holds nothing afterwards. The `new_…` operations are such instructions with a known
+//! meaning: machine code makes the object if there is room, and the helper otherwise. `new_array_of` has the class and the
+//! length as arguments, and for the helper the same operand as `instruction`. `decide` executes an instruction that branches, and answers
 //! whether it jumped; `load_frame` reads the register that it left in the frame.
 
 use std::fmt;
 
-use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
+use crate::ir::entities::{ActivationId, Block, FunctionRef, PrimitiveRef, StateId, Value};
 use crate::ir::types::Layouts;
 use crate::ir::values::{Bits, Cell, Condition, Place, Site, Target, Width, WordBits};
 
@@ -43,6 +48,7 @@ pub enum Effect {
     Read,
     Write,
     Call,
+    Allocate,
     Frame,
 }
 
@@ -166,6 +172,8 @@ operations! {
     "assume_small" AssumeSmall i I64 Pure;
     "guard" Guard b None Guard;
     "guard_not" GuardNot b None Guard;
+    "leaf" Leaf(PrimitiveRef) any Word Guard;
+    "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
     "poll" Poll n None Guard;
 
     // Integers.
@@ -200,6 +208,7 @@ operations! {
     // Truth.
     "not" Not b Bool Pure;
     "same" Same ww Bool Pure;
+    "identical" Identical(PrimitiveRef) ww Bool Pure;
     "has_layout" HasLayout(Layouts) w Bool Pure;
 
     // Memory.
@@ -217,9 +226,14 @@ operations! {
     "call" Call(Target) any Any Call;
     "send" Send(Place) any Any Call;
     "instruction" Instruction(Place) n Any Call;
-    "new_closure" NewClosure(FunctionRef) any Word Call;
-    "new_context" NewContext(Place) n Word Call;
     "decide" Decide n Bool Call;
+
+    // Objects.
+    "new_closure" NewClosure(FunctionRef) any Word Allocate;
+    "new_context" NewContext(Place) n Word Allocate;
+    "new_array" NewArray(Place) n Word Allocate;
+    "new_object" NewObject(u32) w Word Allocate;
+    "new_array_of" NewArrayOf(Place) wi Word Allocate;
 
     // The frame.
     "store_frame" StoreFrame(Place) any None Frame;
@@ -236,7 +250,7 @@ impl Op {
 
     /// Whether it may leave the unit, and so needs a state.
     pub fn needs_state(self) -> bool {
-        matches!(self.effect(), Effect::Guard | Effect::Call)
+        matches!(self.effect(), Effect::Guard | Effect::Call | Effect::Allocate)
     }
 
     /// Whether it is a constant, which the lowering makes anew wherever it is used.
@@ -256,8 +270,17 @@ impl Op {
             matches!(self, Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::TagDouble);
         let only_reads = matches!(self.effect(), Effect::Pure | Effect::Read);
         // Nobody can tell whether an object was made that nothing has.
-        let makes_object = matches!(self, Op::NewClosure(_) | Op::NewContext(_));
-        only_reads || only_computes || makes_object || matches!(self, Op::LoadFrame(_))
+        only_reads || only_computes || self.allocates() || matches!(self, Op::LoadFrame(_))
+    }
+
+    /// Whether it makes an object.
+    pub fn allocates(self) -> bool {
+        self.effect() == Effect::Allocate
+    }
+
+    /// Whether it may reach a GC point, so that words must be in the frame meanwhile.
+    pub fn may_collect(self) -> bool {
+        matches!(self.effect(), Effect::Call | Effect::Allocate)
     }
 
     /// Whether the result is its argument's word, of which more is known.
@@ -278,7 +301,7 @@ impl Op {
 
     /// Whether the helper executes the bytecode at the state's pc, so that the state stands before it.
     pub fn is_instruction(self) -> bool {
-        matches!(self, Op::Instruction(_) | Op::Decide | Op::NewClosure(_) | Op::NewContext(_))
+        matches!(self, Op::Instruction(_) | Op::Decide) || self.allocates()
     }
 }
 
@@ -334,4 +357,4 @@ macro_rules! entity_operands {
     };
 }
 
-entity_operands!(FunctionRef, ActivationId, Block, StateId, Value);
+entity_operands!(FunctionRef, PrimitiveRef, ActivationId, Block, StateId, Value);

@@ -30,6 +30,15 @@ pub enum Cell {
     Known(u32),
 }
 
+impl Cell {
+    /// The class of closures.
+    pub const BLOCK_CLASS: Cell = Cell::Known(0);
+    /// The class of contexts.
+    pub const OBJECT_CLASS: Cell = Cell::Known(1);
+    /// The class of array literals.
+    pub const ARRAY_CLASS: Cell = Cell::Known(2);
+}
+
 /// A direct call: the callee, and where its frame begins.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Target {

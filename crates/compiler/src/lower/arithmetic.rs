@@ -42,6 +42,8 @@ impl Lowering<'_, '_> {
                 self.b.ins().icmp(IntCC::Equal, left, right)
             }
             Op::HasLayout(layouts) => self.has_layout(inst, layouts),
+            Op::Identical(primitive) => self.identical(inst, primitive),
+            Op::TryLeaf(primitive) => self.try_leaf(inst, primitive),
             Op::ClassOf | Op::LoadPart(_) | Op::LoadCaptured(_) | Op::Length => {
                 self.constant_part(inst)
             }

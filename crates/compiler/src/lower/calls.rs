@@ -34,13 +34,7 @@ impl Lowering<'_, '_> {
                 let frame = self.window(window);
                 self.call_helper(Helper::Send, &[frame, site])
             }
-            _ => {
-                let helper = Helper::Instruction(self.opcode(activation, pc));
-                let frame = self.frame_of(activation);
-                let instruction = self.symbol(Symbol::Instruction(function, pc));
-                let function = self.symbol(Symbol::Function(function));
-                self.call_helper(helper, &[frame, instruction, function])
-            }
+            _ => self.execute(activation, pc),
         };
         let result = data.result?;
         let repr = match data.op {
@@ -48,6 +42,16 @@ impl Lowering<'_, '_> {
             _ => self.unit.representation(result),
         };
         Some(self.of_bits(bits, repr))
+    }
+
+    /// Has the runtime execute an instruction; answers what that defines.
+    pub fn execute(&mut self, activation: ActivationId, pc: u32) -> ir::Value {
+        let function = self.unit.activations[activation.index()].function;
+        let helper = Helper::Instruction(self.opcode(activation, pc));
+        let frame = self.frame_of(activation);
+        let instruction = self.symbol(Symbol::Instruction(function, pc));
+        let function = self.symbol(Symbol::Function(function));
+        self.call_helper(helper, &[frame, instruction, function])
     }
 
     /// The opcode of an instruction in the module.
@@ -73,7 +77,7 @@ impl Lowering<'_, '_> {
         self.call_address(CallConv::SystemV, address, arguments)
     }
 
-    fn call_address(
+    pub fn call_address(
         &mut self,
         convention: CallConv,
         address: ir::Value,

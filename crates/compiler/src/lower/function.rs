@@ -37,7 +37,7 @@ enum Location {
 /// A unit being lowered.
 pub(super) struct Lowering<'u, 'b> {
     pub unit: &'u Unit,
-    residence: &'u Residence,
+    pub residence: &'u Residence,
     pub facts: &'u dyn Facts,
     pub machine: MachineFacts,
     pub b: FunctionBuilder<'b>,
@@ -115,6 +115,9 @@ impl<'u, 'b> Lowering<'u, 'b> {
                 if let Op::Reload(_) = data.op {
                     reloaded.insert(self.unit.root(data.arguments[0]));
                 }
+                let slow = self.residence.of_allocation.get(&inst);
+                let reloads = slow.iter().flat_map(|slow| &slow.reloads);
+                reloaded.extend(reloads.map(|&(_, value)| self.unit.root(value)));
             }
         }
         let mut reloaded: Vec<Value> = reloaded.into_iter().collect();
@@ -193,6 +196,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let result = match data.op.effect() {
             Effect::Guard => self.guard(inst),
             Effect::Call => self.call(inst),
+            Effect::Allocate => Some(self.allocate(inst)),
             Effect::Read | Effect::Write | Effect::Frame => self.memory(inst),
             Effect::Pure => Some(self.pure(inst)),
         };

@@ -3,14 +3,16 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
+use cranelift_codegen::isa::CallConv;
 
+use crate::build::MOST_LEAF_ARGUMENTS;
 use crate::code::Reason;
-use crate::facts::Symbol;
-use crate::ir::entities::{FunctionRef, Inst, Value};
+use crate::facts::{Helper, Symbol};
+use crate::ir::entities::{FunctionRef, Inst, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::lower::function::{Lowering, trusted};
-use crate::passes::kinds;
+use crate::passes::{fold, kinds};
 use crate::words::{self, layouts};
 
 impl Lowering<'_, '_> {
@@ -27,9 +29,29 @@ impl Lowering<'_, '_> {
                 return Some(self.small(inst, op));
             }
             Op::TagDouble => return Some(self.tag_double(inst)),
+            Op::Leaf(primitive) => return Some(self.leaf(inst, primitive)),
             _ => self.refine(inst, op),
         }
         None
+    }
+
+    /// The answer of a primitive's leaf, which moves nothing.
+    pub fn try_leaf(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+        let count = self.unit.inst(inst).arguments.len();
+        let thread = self.thread();
+        let mut arguments = vec![thread, self.symbol(Symbol::Primitive(primitive))];
+        for index in 0..MOST_LEAF_ARGUMENTS {
+            arguments.push(self.argument(inst, index.min(count - 1)));
+        }
+        let helper = self.symbol(Symbol::Helper(Helper::Leaf));
+        self.call_address(CallConv::SystemV, helper, &arguments)
+    }
+
+    fn leaf(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+        let answer = self.try_leaf(inst, primitive);
+        let is_none = self.is_word(answer, words::NO_ANSWER);
+        self.leave_unless(inst, is_none, false, Reason::Condition);
+        answer
     }
 
     fn poll(&mut self, inst: Inst) {
@@ -96,6 +118,30 @@ impl Lowering<'_, '_> {
         self.leave_unless(inst, flag, false, Reason::Kind);
         self.b.ins().jump(plain, &[]);
         self.b.switch_to_block(plain);
+    }
+
+    /// Whether two words are the same object: boxed ones are asked.
+    pub fn identical(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+        let (left, right) = (self.argument(inst, 0), self.argument(inst, 1));
+        let (object, boxed) = (self.b.create_block(), self.cold_block());
+        let (differs, done) = (self.b.create_block(), self.b.create_block());
+        let result = self.b.append_block_param(done, I8);
+        let same = self.b.ins().icmp(IntCC::Equal, left, right);
+        self.b.ins().brif(same, done, &[BlockArg::Value(same)], differs, &[]);
+        self.b.switch_to_block(differs);
+        let is_pointer = self.has_tag(left, words::TAG_POINTER);
+        self.b.ins().brif(is_pointer, object, &[], done, &[BlockArg::Value(same)]);
+        self.b.switch_to_block(object);
+        let list = fold::boxed().object_layouts();
+        let list = list.list().expect("they are listed").to_vec();
+        let is_boxed = self.is_object_of(left, &list, false);
+        self.b.ins().brif(is_boxed, boxed, &[], done, &[BlockArg::Value(same)]);
+        self.b.switch_to_block(boxed);
+        let answer = self.try_leaf(inst, primitive);
+        let is_true = self.is_word(answer, words::TRUE);
+        self.b.ins().jump(done, &[BlockArg::Value(is_true)]);
+        self.b.switch_to_block(done);
+        result
     }
 
     /// A closure's first element is the address of its function.

@@ -57,9 +57,7 @@ impl Lowering<'_, '_> {
                 Some(self.load_frame(place, self.unit.representation(result)))
             }
             Op::Reload(place) => {
-                let value = self.unit.root(data.arguments[0]);
-                let word = self.load_frame(place, Representation::Word);
-                self.define(value, word);
+                self.reload(place, data.arguments[0]);
                 None
             }
             op => unreachable!("{op} has no lowering"),
@@ -147,6 +145,13 @@ impl Lowering<'_, '_> {
             return self.of_bits(bits, repr);
         }
         self.b.ins().load(machine_type(repr), trusted(), self.frame, offset)
+    }
+
+    /// Gives a value the word that the collector has left in the frame.
+    pub fn reload(&mut self, place: Place, value: Value) {
+        let value = self.unit.root(value);
+        let word = self.load_frame(place, Representation::Word);
+        self.define(value, word);
     }
 
     pub fn store_frame(&mut self, place: Place, value: Value) {

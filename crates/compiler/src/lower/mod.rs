@@ -3,6 +3,7 @@
 //! | module | what it lowers |
 //! |---|---|
 //! | `function` | blocks, values, ends, exits |
+//! | `allocation` | new objects |
 //! | `arithmetic` | constants, conversions, integers, doubles |
 //! | `guards` | guards and tests |
 //! | `memory` | slots, elements, the write barrier, the frame |
@@ -11,6 +12,7 @@
 //! A value that `residence` loads again is a variable of Cranelift's frontend, which finds the definition that reaches
 //! each use. All others are plain values. Constants are made where they are used, and refinements are their arguments.
 
+mod allocation;
 mod arithmetic;
 mod calls;
 mod function;

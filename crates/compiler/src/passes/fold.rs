@@ -6,11 +6,11 @@
 
 use crate::ir::entities::Value;
 use crate::ir::operations::Op;
-use crate::ir::types::{Range, Type};
+use crate::ir::types::{Layouts, Range, Type};
 use crate::ir::values::{Bits, Condition, WordBits};
 use crate::ir::{InstData, Unit};
 use crate::passes::kinds;
-use crate::words;
+use crate::words::{self, layouts};
 
 /// What an operation folds to.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +36,9 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
         | Op::UntagDouble
         | Op::TagBoolean
         | Op::UntagBoolean => conversion(unit, op, arguments[0]),
-        Op::Extend | Op::Test | Op::Not | Op::Same | Op::HasLayout(_) => truth(unit, op, arguments),
+        Op::Extend | Op::Test | Op::Not | Op::Same | Op::Identical(_) | Op::HasLayout(_) => {
+            truth(unit, op, arguments)
+        }
         Op::Compare(condition) => compare(unit, condition, arguments[0], arguments[1]),
         Op::LoadCaptured(index) => {
             let closure = unit.definition(unit.root(arguments[0]))?;
@@ -162,6 +164,7 @@ fn truth(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
             }
         }
         Op::Same => same(unit, value, arguments[1]),
+        Op::Identical(_) => identical(unit, value, arguments[1]),
         Op::HasLayout(layouts) => {
             let wanted = kinds::of_layouts(layouts);
             let kind = unit.kind(value);
@@ -171,6 +174,21 @@ fn truth(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
         }
         _ => None,
     }
+}
+
+/// Objects that are identical by contents: boxed numbers, and far references.
+pub fn boxed() -> Type {
+    let boxed = [layouts::LARGE_INTEGER, layouts::BOXED_DOUBLE, layouts::FAR_REFERENCE];
+    Type::objects(boxed.into_iter().fold(Layouts::NONE, Layouts::with))
+}
+
+/// Words compare unless both may be boxed.
+fn identical(unit: &Unit, left: Value, right: Value) -> Option<Folded> {
+    let is_boxed = |value| unit.kind(value).may_be(boxed());
+    if is_boxed(left) && is_boxed(right) {
+        return same(unit, left, right).filter(|_| unit.root(left) == unit.root(right));
+    }
+    same(unit, left, right).or_else(|| Some(Folded::Op(Op::Same, vec![left, right])))
 }
 
 fn same(unit: &Unit, left: Value, right: Value) -> Option<Folded> {

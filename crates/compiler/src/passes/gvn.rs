@@ -6,7 +6,7 @@
 //! known.
 //!
 //! A pure operation may be found across a call only if its result is no object: objects move, and only registers of the
-//! interpreter hold them meanwhile. So operations with a word that may be an object are forgotten at calls, and are not
+//! interpreter hold them meanwhile. So operations with a word that may be an object are forgotten at calls and allocations, and are not
 //! known in a block that joins paths unless its dominator leads there directly.
 //!
 //! # Memory
@@ -34,7 +34,7 @@ pub fn gvn(unit: &mut Unit) {
             children[parent.index()].push(block);
         }
     }
-    let memory = Memory { calls: 0, versions: FastMap::default() };
+    let memory = Memory { calls: 0, moves: 0, versions: FastMap::default() };
     let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
     let mut numbering = Numbering {
         unit,
@@ -84,8 +84,8 @@ enum Region {
 #[derive(Clone, Copy)]
 struct Known {
     value: Option<Value>,
-    /// The number of the stretch without calls where it is known.
-    calls: u32,
+    /// The number of the stretch in which no object moves where it is known.
+    moves: u32,
 }
 
 /// What is known of memory at a place.
@@ -93,6 +93,8 @@ struct Known {
 struct Memory {
     /// The number of the stretch of code since the last call.
     calls: u32,
+    /// The number of the stretch since the last call or allocation.
+    moves: u32,
     /// The versions of regions that were stored into since it began; the others have its number.
     versions: FastMap<Region, u32>,
 }
@@ -103,7 +105,7 @@ struct Numbering<'u> {
     memory: Memory,
     /// How many stretches and versions there were.
     stretches: u32,
-    /// For objects that the unit makes, the stretch that begins then.
+    /// For objects that the unit makes, the stretch without moves that begins then.
     born: FastMap<Value, u32>,
 }
 
@@ -115,7 +117,8 @@ impl Numbering<'_> {
 
     /// All of memory may have changed.
     fn forget_memory(&mut self) {
-        self.memory = Memory { calls: self.fresh(), versions: FastMap::default() };
+        let stretch = self.fresh();
+        self.memory = Memory { calls: stretch, moves: stretch, versions: FastMap::default() };
     }
 
     fn forget(&mut self, added: Vec<(Key, Option<Known>)>) {
@@ -147,8 +150,12 @@ impl Numbering<'_> {
         let is_numbered = match op.effect() {
             Effect::Call => {
                 self.forget_memory();
-                if let (true, Some(result)) = (op.is_removable(), result) {
-                    self.born.insert(result, self.memory.calls);
+                false
+            }
+            Effect::Allocate => {
+                self.memory.moves = self.fresh();
+                if let Some(result) = result {
+                    self.born.insert(result, self.memory.moves);
                 }
                 false
             }
@@ -168,7 +175,7 @@ impl Numbering<'_> {
         // A refinement is its argument's word, which lives as long as that.
         let moves = moves && !op.is_constant() && !op.refines();
         let known = self.known.get(&key).copied();
-        if let Some(known) = known.filter(|known| !moves || known.calls == self.memory.calls) {
+        if let Some(known) = known.filter(|known| !moves || known.moves == self.memory.moves) {
             if let (Some(result), Some(value)) = (result, known.value) {
                 self.unit.replace(result, value);
             }
@@ -178,13 +185,13 @@ impl Numbering<'_> {
         false
     }
 
-    /// Whether an object was made since the last call.
+    /// Whether an object was made since objects moved last.
     fn is_new(&self, object: Value) -> bool {
-        self.born.get(&self.unit.root(object)) == Some(&self.memory.calls)
+        self.born.get(&self.unit.root(object)) == Some(&self.memory.moves)
     }
 
     fn add(&mut self, key: Key, value: Option<Value>, added: &mut Vec<(Key, Option<Known>)>) {
-        let known = Known { value, calls: self.memory.calls };
+        let known = Known { value, moves: self.memory.moves };
         let before = self.known.insert(key.clone(), known);
         added.push((key, before));
     }

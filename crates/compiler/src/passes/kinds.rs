@@ -37,6 +37,8 @@ pub fn result_kind(unit: &Unit, op: Op, arguments: &[Value], given: Type) -> Typ
         Op::Length => Type::integers(Range::new(0, MOST_ELEMENTS)),
         Op::NewClosure(_) => Type::objects(Layouts::of(layouts::BLOCK)),
         Op::NewContext(_) => Type::objects(Layouts::of(layouts::CONTEXT)),
+        Op::NewArray(_) | Op::NewArrayOf(_) => Type::objects(Layouts::of(layouts::ARRAY)),
+        Op::NewObject(layout) => Type::objects(Layouts::of(layout)),
         _ if arguments.len() == 2 && is_integer_arithmetic(op) => {
             let range = |index| kind(index).integer_part().unwrap_or(Range::ALL);
             Type::integers(integer_range(op, range(0), range(1)))

@@ -5,7 +5,6 @@
 use std::collections::HashMap;
 
 use crate::ir::entities::{Block, Inst, StateId, Value};
-use crate::ir::operations::Effect;
 use crate::ir::types::Representation;
 use crate::ir::{End, Unit};
 
@@ -85,13 +84,13 @@ impl Liveness {
         live
     }
 
-    /// For each call the words that are used after it and may be objects.
+    /// For each call and allocation the words that are used after it and may be objects.
     pub fn across_calls(&self, unit: &Unit, order: &[Block]) -> HashMap<Inst, Vec<Value>> {
         let mut survivors = HashMap::new();
         for &block in order {
             let mut live = self.after(unit, block);
             for &inst in unit.block(block).instructions.iter().rev() {
-                if unit.inst(inst).op.effect() == Effect::Call {
+                if unit.inst(inst).op.may_collect() {
                     let result = unit.inst(inst).result;
                     let values =
                         live.iter().filter(|&value| Some(value) != result && may_move(unit, value));

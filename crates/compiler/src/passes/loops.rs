@@ -2,8 +2,8 @@
 //!
 //! An instruction is moved to the block that enters the loop if its arguments are defined outside of it and each turn
 //! executes it. A moved guard leaves in the state there: before the loop, where the lower tier goes on. A load is moved if
-//! nothing in the loop writes its region or calls, and a word that may be an object only if nothing calls, because no
-//! register of the interpreter holds it meanwhile.
+//! nothing in the loop writes its region or calls, and a word that may be an object only if nothing calls or
+//! allocates, because no register of the interpreter holds it meanwhile.
 //!
 //! A load of something that other strands may write is moved out of counted loops only. A loop that waits for another
 //! strand's store must see it.
@@ -150,6 +150,8 @@ struct Written {
     /// Whether its end depends on a comparison of integers.
     is_counted: bool,
     calls: bool,
+    /// Whether objects may move in it.
+    moves: bool,
     /// The indices of slots that it stores into.
     slots: Vec<u32>,
     /// Whether it stores elements.
@@ -158,14 +160,22 @@ struct Written {
 
 impl Written {
     fn of(unit: &Unit, inside: &[Block]) -> Written {
-        let mut written =
-            Written { is_counted: false, calls: false, slots: Vec::new(), elements: false };
+        let mut written = Written {
+            is_counted: false,
+            calls: false,
+            moves: false,
+            slots: Vec::new(),
+            elements: false,
+        };
         for &block in inside {
             for &inst in &unit.block(block).instructions {
                 match unit.inst(inst).op {
                     Op::StoreSlot(index) => written.slots.push(index.0),
                     Op::StoreElement => written.elements = true,
-                    op => written.calls |= op.effect() == Effect::Call,
+                    op => {
+                        written.calls |= op.effect() == Effect::Call;
+                        written.moves |= op.may_collect();
+                    }
                 }
             }
         }
@@ -175,7 +185,7 @@ impl Written {
     /// Whether an operation gives the same result in each turn.
     fn allows(&self, unit: &Unit, op: Op, result: Option<Value>) -> bool {
         let moves = result.is_some_and(|value| unit.kind(value).may_be_object());
-        if self.calls && moves && !op.refines() && !op.is_constant() {
+        if self.moves && moves && !op.refines() && !op.is_constant() {
             return false;
         }
         match op {

@@ -8,6 +8,8 @@
 //! it stores those that are not there. An exit does the same, in its own code. So a value that stays in its register
 //! is stored once, and one that never meets a call is stored by exits alone.
 //!
+//! An allocation needs the same, but only if the runtime makes the object: its stores and loads are on that path.
+//!
 //! # What is loaded
 //!
 //! A collection during the call may move objects. The collector updates the places of live registers. So each word that
@@ -39,6 +41,19 @@ pub struct Residence {
     pub of_guard: HashMap<Inst, usize>,
     /// The exits at the ends of blocks.
     pub of_block: HashMap<Block, usize>,
+    /// For each allocation what is to be done if the runtime makes the object.
+    pub of_allocation: HashMap<Inst, SlowPath>,
+}
+
+/// What surrounds the helper of an allocation.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SlowPath {
+    /// The values that are stored before, and their places.
+    pub values: Vec<(Place, Value)>,
+    /// The sites of the inlined activations, which are stored before.
+    pub sites: Vec<Site>,
+    /// The words that are loaded again afterwards.
+    pub reloads: Vec<(Place, Value)>,
 }
 
 /// What an exit stores before it leaves the unit.
@@ -52,7 +67,7 @@ pub struct ExitStores {
     pub sites: Vec<Site>,
 }
 
-/// A value that a call needs a place for, but that has none.
+/// A value that a call or an allocation needs a place for, but that has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Homeless(pub Value);
 
@@ -115,7 +130,9 @@ impl Demand {
         match inst.op {
             Op::Call(target) => demand.add_window(unit, target.window, &inst.arguments),
             Op::Send(window) => demand.add_window(unit, window, &inst.arguments),
-            Op::Instruction(destroyed) => demand.destroys = Some(destroyed),
+            Op::Instruction(destroyed) | Op::NewArrayOf(destroyed) => {
+                demand.destroys = Some(destroyed)
+            }
             op if op.is_instruction() => {
                 let activation = &unit.activations[unit.state(state).activation.index()];
                 demand.destroys = Some(Place(activation.offset + activation.words));
@@ -168,9 +185,14 @@ fn step(unit: &Unit, inst: &InstData, contents: &mut Contents) {
     if let (Op::Argument(place) | Op::LoadFrame(place), Some(result)) = (inst.op, inst.result) {
         contents.insert(place, Content::Value(result));
     }
-    if let Some(demand) = Demand::of(unit, inst) {
-        demand.after(unit, contents);
+    let Some(demand) = Demand::of(unit, inst) else { return };
+    if !inst.op.allocates() {
+        return demand.after(unit, contents);
     }
+    // Nothing is stored if there is room for the object.
+    let mut slow = contents.clone();
+    demand.after(unit, &mut slow);
+    contents.retain(|place, content| slow.get(place) == Some(content));
 }
 
 /// The analysis: what the places hold at the beginning of each block.
@@ -291,11 +313,17 @@ impl Inserter {
             let data = unit.inst(inst).clone();
             let demand = Demand::of(unit, &data);
             match demand {
+                Some(demand) if data.op.allocates() => {
+                    let slow = self.slow_path(unit, inst, &demand, &contents)?;
+                    self.residence.of_allocation.insert(inst, slow);
+                }
                 Some(demand) if demand.destroys.is_some() => {
                     store_missing(unit, &demand, &contents, &mut placed);
                     placed.push(inst);
                     step(unit, &data, &mut contents);
-                    self.reload(unit, inst, &contents, &mut placed)?;
+                    for (place, value) in self.reloads(inst, &contents)? {
+                        placed.push(unit.make(Op::Reload(place), &[value], None, None));
+                    }
                     continue;
                 }
                 Some(demand) => {
@@ -329,19 +357,29 @@ impl Inserter {
         exit
     }
 
-    fn reload(
+    /// What surrounds an allocation's helper.
+    fn slow_path(
         &self,
-        unit: &mut Unit,
+        unit: &Unit,
         inst: Inst,
+        demand: &Demand,
         contents: &Contents,
-        placed: &mut Vec<Inst>,
-    ) -> Result<(), Homeless> {
-        for &value in self.survivors.get(&inst).into_iter().flatten() {
+    ) -> Result<SlowPath, Homeless> {
+        let (values, sites) = demand.missing(contents);
+        let mut after = contents.clone();
+        demand.after(unit, &mut after);
+        Ok(SlowPath { values, sites, reloads: self.reloads(inst, &after)? })
+    }
+
+    /// The words that are used after a call or an allocation, and their places.
+    fn reloads(&self, inst: Inst, contents: &Contents) -> Result<Vec<(Place, Value)>, Homeless> {
+        let survivors = self.survivors.get(&inst).into_iter().flatten();
+        let places = survivors.map(|&value| {
             let is_there = |(_, content): &(&Place, &Content)| **content == Content::Value(value);
             let (&place, _) = contents.iter().find(is_there).ok_or(Homeless(value))?;
-            placed.push(unit.make(Op::Reload(place), &[value], None, None));
-        }
-        Ok(())
+            Ok((place, value))
+        });
+        places.collect()
     }
 }
 
@@ -356,15 +394,26 @@ fn store_missing(unit: &mut Unit, demand: &Demand, contents: &Contents, placed: 
 }
 
 impl Residence {
-    /// The exits, in the text form.
+    /// The exits and the slow paths, in the text form.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (index, exit) in self.exits.iter().enumerate() {
-            text += &format!("exit {index} = {}", exit.state);
-            exit.values.iter().for_each(|(place, value)| text += &format!(" {place}={value}"));
-            exit.sites.iter().for_each(|site| text += &format!(" {site}"));
+            text +=
+                &format!("exit {index} = {}{}\n", exit.state, stores(&exit.values, &exit.sites));
+        }
+        let mut allocations: Vec<_> = self.of_allocation.iter().collect();
+        allocations.sort_by_key(|(inst, _)| **inst);
+        for (_, slow) in allocations {
+            text += &format!("slow{}", stores(&slow.values, &slow.sites));
+            slow.reloads.iter().for_each(|(place, value)| text += &format!(" {value}={place}"));
             text += "\n";
         }
         text
     }
+}
+
+/// Stores, in the text form.
+fn stores(values: &[(Place, Value)], sites: &[Site]) -> String {
+    let values = values.iter().map(|(place, value)| format!(" {place}={value}"));
+    values.chain(sites.iter().map(|site| format!(" {site}"))).collect()
 }

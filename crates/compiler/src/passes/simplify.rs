@@ -274,15 +274,14 @@ fn used_values(unit: &Unit, order: &[Block]) -> Vec<bool> {
     search.used
 }
 
-/// The context that an instruction writes into and that the unit has made. If nothing else uses the context, the
-/// store is not needed either.
+/// The object that an instruction writes into and that the unit has made. If nothing else uses the object, the store is
+/// not needed either.
 fn written_object(unit: &Unit, inst: &InstData) -> Option<Value> {
     if inst.op.effect() != Effect::Write {
         return None;
     }
     let object = unit.root(inst.arguments[0]);
-    let is_new = matches!(unit.definition(object)?.op, Op::NewContext(_));
-    is_new.then_some(object)
+    unit.definition(object)?.op.allocates().then_some(object)
 }
 
 struct Search<'u> {

@@ -15,11 +15,13 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode as Bytecode;
 use squall_compiler::code::Exit;
 use squall_compiler::facts::{Facts, Helper, Symbol};
-use squall_compiler::ir::entities::FunctionRef;
+use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::words::{self, layouts};
 
 use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
-use crate::world::{EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, SITE, helper_number};
+use crate::world::{
+    CELL, EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE, helper_number,
+};
 
 /// A lowered unit with its tables.
 pub struct Lowered {
@@ -31,6 +33,10 @@ pub struct Lowered {
 const FRAME: u64 = 8;
 const THREAD: u64 = 9;
 const CODE: u64 = 10;
+const WINDOW: u64 = 13;
+
+/// A word of a new object that nothing has written yet: no collection may see it.
+const UNWRITTEN: u64 = 0b10_0011;
 
 /// The table of unlogged objects is so far from everything that its bytes are told by their size.
 const UNLOGGED: u64 = 11 << KIND_SHIFT;
@@ -38,7 +44,7 @@ const UNLOGGED: u64 = 11 << KIND_SHIFT;
 /// Runs a unit whose arguments are in the frame at this place of the stack.
 pub fn run(machine: &mut Machine<'_>, lowered: &Lowered, base: usize) -> Result<u64, Trap> {
     let values = HashMap::new();
-    Evaluation { machine, lowered, base, values }.run()
+    Evaluation { machine, lowered, base, values, is_full: false }.run()
 }
 
 struct Evaluation<'m, 'w, 'l> {
@@ -46,6 +52,8 @@ struct Evaluation<'m, 'w, 'l> {
     lowered: &'l Lowered,
     base: usize,
     values: HashMap<Value, u64>,
+    /// Whether the window has no room for the object that is being made.
+    is_full: bool,
 }
 
 enum Flow {
@@ -165,6 +173,16 @@ impl Evaluation<'_, '_, '_> {
             (FRAME, _) => self.machine.stack[offset as usize / 8],
             (THREAD, _) if offset == 16 => UNLOGGED,
             (THREAD, _) if offset == 24 => 0,
+            (THREAD, _) if offset == 32 => WINDOW << KIND_SHIFT,
+            (WINDOW, _) if offset == 0 => {
+                self.is_full = self.machine.is_full();
+                self.machine.next_object()
+            }
+            (WINDOW, _) => match self.is_full {
+                true => 0,
+                false => (1 << KIND_SHIFT) - 1,
+            },
+            (CELL, _) => words::NIL,
             (THREAD, _) => (FRAME << KIND_SHIFT) | (8 * STACK_WORDS as u64),
             (FUNCTION, _) => CODE << KIND_SHIFT | offset,
             (0, 4) => u64::from(self.object(address, 4).0),
@@ -204,9 +222,30 @@ impl Evaluation<'_, '_, '_> {
             self.machine.stack[offset as usize / 8] = bits;
             return;
         }
-        let (layout, index, offset) = self.object(address, 16);
-        let first = if layout & 7 == 1 { 24 } else { 16 };
-        self.machine.heap[index].words[(offset as usize - first) / 8] = bits;
+        if address == WINDOW << KIND_SHIFT {
+            // The object has as many words as were taken; what it is, its first word says.
+            let count = (bits - self.machine.next_object()) / 8;
+            self.machine.allocate(0, vec![UNWRITTEN; count as usize]);
+            return;
+        }
+        let (layout, index, offset) = self.object(address, 0);
+        let has_length = layout & 7 == 1;
+        let words = &mut self.machine.heap[index].words;
+        match (has_length, offset) {
+            (_, 0) => {
+                let layout = (bits >> words::LAYOUT_SHIFT) as u32;
+                let before = if layout & 7 == 1 { 3 } else { 2 };
+                words.drain(..before);
+                self.machine.heap[index].layout = layout;
+            }
+            (_, 8) => {}
+            (true, 16) => assert_eq!(bits, words.len() as u64, "the length is that of the object"),
+            (true, 24) if layout == layouts::BLOCK => {
+                words[0] = u64::from(place_of_function(bits)) << words::TAG_BITS;
+            }
+            (true, _) => words[(offset as usize - 24) / 8] = bits,
+            (false, _) => words[(offset as usize - 16) / 8] = bits,
+        }
     }
 }
 
@@ -218,6 +257,11 @@ impl Evaluation<'_, '_, '_> {
         if (kind, number) == (HELPER, log) {
             self.machine.object(arguments[0]);
             return Ok(0);
+        }
+        if (kind, number) == (HELPER, helper_number(Helper::Leaf)) {
+            assert_eq!(arguments[1] >> KIND_SHIFT, PRIMITIVE);
+            let primitive = PrimitiveRef((arguments[1] >> 6 & 0xFFFF) as u32);
+            return Ok(self.machine.leaf(primitive, &arguments[2..]));
         }
         let base = self.index(arguments[0]);
         let site = match kind {
@@ -294,6 +338,12 @@ impl Evaluation<'_, '_, '_> {
         assert_eq!(distances, exit.offset);
         self.machine.resume(&chain)
     }
+}
+
+/// The number of the function with this address.
+fn place_of_function(address: u64) -> u32 {
+    assert_eq!(address >> KIND_SHIFT, FUNCTION, "a closure begins with its function");
+    (address >> 6 & 0xFFFF) as u32
 }
 
 /// The function and the pc that the address of a site or of an instruction tells.

@@ -140,6 +140,10 @@ impl<'m, 'w> Evaluation<'m, 'w> {
                 Ok(result) => Some(result),
                 Err(trap) => return Flow::Left(Err(trap)),
             },
+            Effect::Allocate => match self.allocate(unit, inst, &arguments) {
+                Ok(object) => Some(object),
+                Err(trap) => return Flow::Left(Err(trap)),
+            },
             Effect::Frame => self.frame(unit, inst, &arguments),
             _ => self.compute(unit, data.op, &arguments),
         };
@@ -174,6 +178,10 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::Guard => holds(word != 0),
             Op::GuardNot => holds(word == 0),
             Op::Poll => Ok(None),
+            Op::Leaf(primitive) => match self.machine.leaf(primitive, arguments) {
+                words::NO_ANSWER => Err(()),
+                answer => Ok(Some(answer)),
+            },
             Op::TagDouble => words::double_word(f64::from_bits(word)).map(Some).ok_or(()),
             _ => {
                 let (left, right) = (word as i64, arguments[1] as i64);
@@ -209,7 +217,8 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::FloatNegate => (-x).to_bits(),
             Op::FloatSquareRoot => x.sqrt().to_bits(),
             Op::ToDouble => (first as i64 as f64).to_bits(),
-            Op::Same => u64::from(first == second),
+            Op::Same | Op::Identical(_) => u64::from(first == second),
+            Op::TryLeaf(primitive) => self.machine.leaf(primitive, arguments),
             Op::HasLayout(wanted) => {
                 let layout = self.machine.layout(first);
                 u64::from(wanted.list().is_none_or(|list| list.contains(&layout)))
@@ -303,6 +312,39 @@ impl Evaluation<'_, '_> {
         self.pop_roots();
         self.machine.frames.truncate(depth);
         result
+    }
+
+    /// Makes an object: as machine code does, or as the runtime does, which collects.
+    fn allocate(&mut self, unit: &Unit, inst: Inst, arguments: &[u64]) -> Result<u64, Trap> {
+        if !self.machine.is_full() {
+            let (layout, words) = match unit.inst(inst).op {
+                Op::NewClosure(function) => {
+                    let function = u64::from(function.0) << words::TAG_BITS;
+                    (layouts::BLOCK, [&[function], arguments].concat())
+                }
+                Op::NewContext(size) => (layouts::CONTEXT, vec![words::NIL; size.0 as usize]),
+                Op::NewArray(size) => (layouts::ARRAY, vec![words::NIL; size.0 as usize]),
+                Op::NewObject(layout) => {
+                    (layout, vec![words::NIL; words::slot_count(layout) as usize])
+                }
+                op => panic!("{op} makes no object"),
+            };
+            return Ok(self.machine.allocate(layout, words));
+        }
+        let compiled = self.compiled.clone();
+        let slow = compiled.0.1.as_ref().map(|residence| &residence.of_allocation[&inst]);
+        for &(place, value) in slow.iter().flat_map(|slow| &slow.values) {
+            let bits = self.get(unit, value);
+            self.store(place, bits);
+        }
+        for &site in slow.iter().flat_map(|slow| &slow.sites) {
+            self.store(site.place, site_word(site, unit));
+        }
+        let object = self.call(unit, inst, arguments)?;
+        for &(place, value) in slow.iter().flat_map(|slow| &slow.reloads) {
+            self.values[unit.root(value).index()] = self.load(place);
+        }
+        Ok(object)
     }
 
     fn store_window(&mut self, op: Op, arguments: &[u64]) {

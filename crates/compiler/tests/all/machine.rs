@@ -12,13 +12,13 @@ use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::types::RegisterType;
 use squall_compiler::facts::{Action, Facts, Seen};
-use squall_compiler::ir::entities::FunctionRef;
+use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::passes::fold;
 use squall_compiler::words::{self, layouts};
 
 use crate::clif::{self, Lowered};
 use crate::evaluator::{Compiled, Evaluation};
-use crate::world::World;
+use crate::world::{CLASS, INSTANCE, World};
 
 /// Why a run ends without a result.
 pub type Trap = String;
@@ -64,6 +64,8 @@ pub struct Machine<'w> {
     pub exits: usize,
     records: bool,
     steps: usize,
+    /// How many objects units have made.
+    allocations: usize,
 }
 
 /// Longer runs are given up.
@@ -93,12 +95,18 @@ impl<'w> Machine<'w> {
             exits: 0,
             records,
             steps: 0,
+            allocations: 0,
         }
     }
 
     pub fn allocate(&mut self, layout: u32, words: Vec<u64>) -> u64 {
         self.heap.push(Object { layout, words });
         self.pointer(self.heap.len() - 1)
+    }
+
+    /// The address of the object that is made next.
+    pub fn next_object(&self) -> u64 {
+        self.pointer(self.heap.len()) - words::TAG_POINTER
     }
 
     fn pointer(&self, index: usize) -> u64 {
@@ -330,6 +338,14 @@ impl<'w> Machine<'w> {
                 let closure = self.object(self.get(Register(0)));
                 self.set(register(a), self.heap[closure].words[index + 1]);
             }
+            Instantiate => {
+                self.collect_in(instruction);
+                let class = self.object(self.get(register(b)));
+                assert_eq!(self.heap[class].layout, CLASS, "only classes have instances");
+                let slots = words::slot_count(INSTANCE) as usize;
+                let object = self.allocate(INSTANCE, vec![words::NIL; slots]);
+                self.set(register(a), object);
+            }
             MakeArray => {
                 self.collect_in(instruction);
                 let size = Field::X.extract(words_of) as usize;
@@ -529,6 +545,18 @@ impl Machine<'_> {
             _ => site.numbers.others |= kinds.len() == 2,
         }
         site.closure = closure.or(site.closure);
+    }
+
+    /// The answer of a primitive's leaf.
+    pub fn leaf(&mut self, primitive: PrimitiveRef, operands: &[u64]) -> u64 {
+        let name = self.world.primitive(primitive).to_owned();
+        self.primitive(&name, operands).unwrap_or(words::NO_ANSWER)
+    }
+
+    /// Whether there is no room for the next new object: so it is for every third.
+    pub fn is_full(&mut self) -> bool {
+        self.allocations += 1;
+        self.allocations.is_multiple_of(3)
     }
 
     /// A primitive on numbers or arrays; nothing where it fails.

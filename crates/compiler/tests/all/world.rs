@@ -194,6 +194,19 @@ impl Facts for World {
         &self.primitives[primitive.index()]
     }
 
+    fn has_leaf(&self, primitive: PrimitiveRef) -> bool {
+        let name = &self.primitives[primitive.index()];
+        name.starts_with("number:") || name == "identical:to:"
+    }
+
+    fn instance_layout(&self, class: u32) -> Option<u32> {
+        (class == CLASS).then_some(INSTANCE)
+    }
+
+    fn array_layout(&self, _class: u32) -> Option<u32> {
+        None
+    }
+
     fn is_checked(&self, _layout: u32) -> bool {
         true
     }
@@ -203,18 +216,19 @@ impl Facts for World {
     }
 
     fn machine(&self) -> MachineFacts {
-        MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0, floor: 24 }
+        MachineFacts { limit: 8, unlogged: 16, nursery: 3, entry: 0, floor: 24, window: 32 }
     }
 
     /// Addresses that tell apart what they belong to: the uppermost four bits are the kind.
     fn address(&self, symbol: Symbol) -> u64 {
         let (base, offset) = match symbol {
-            Symbol::Cell(_) => (1, 0),
+            Symbol::Cell(_) => (CELL, 0),
             Symbol::Function(function) => (FUNCTION, u64::from(function.0)),
             Symbol::Site(function, pc) => (SITE, u64::from(function.0) << 16 | u64::from(pc)),
             Symbol::Instruction(function, pc) => {
                 (PLACE, u64::from(function.0) << 16 | u64::from(pc))
             }
+            Symbol::Primitive(primitive) => (PRIMITIVE, u64::from(primitive.0)),
             Symbol::Exit(number) => (EXIT, u64::from(number)),
             Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),
             Symbol::Helper(helper) => (HELPER, helper_number(helper)),
@@ -223,9 +237,16 @@ impl Facts for World {
     }
 }
 
+/// The layout of a class object, and that of its instances.
+pub const CLASS: u32 = 50 << 14 | 5 << 4;
+/// See [`CLASS`].
+pub const INSTANCE: u32 = 51 << 14 | 2 << 4;
+
 /// Where an address has its kind.
 pub const KIND_SHIFT: u32 = 60;
 /// Kinds of addresses.
+pub const CELL: u64 = 1;
+/// See [`CELL`].
 pub const FUNCTION: u64 = 2;
 /// See [`FUNCTION`].
 pub const PLACE: u64 = 3;
@@ -238,6 +259,9 @@ pub const HELPER: u64 = 6;
 /// See [`FUNCTION`].
 pub const INSTRUCTION: u64 = 7;
 
+/// See [`FUNCTION`].
+pub const PRIMITIVE: u64 = 12;
+
 /// The number of a helper in its address.
 pub fn helper_number(helper: Helper) -> u64 {
     match helper {
@@ -246,5 +270,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::Send => 3,
         Helper::Log => 4,
         Helper::Instruction(_) => 5,
+        Helper::Leaf => 6,
     }
 }

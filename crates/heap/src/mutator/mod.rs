@@ -53,6 +53,11 @@ pub struct Mutator {
 unsafe impl Send for Mutator {}
 
 impl Mutator {
+    /// Where the address of the window for small objects is in this structure, in bytes. The window has the address of the
+    /// next object, and then that of its end. Machine code takes memory from it as [`Mutator::allocate_slots`] does, and
+    /// asks the runtime where it is too small.
+    pub const WINDOW: usize = std::mem::offset_of!(Mutator, window);
+
     pub(crate) fn attach(heap: &'static Heap, context: usize) -> Mutator {
         let record = heap.safepoints.join(|| {
             let record = RecordPointer::new(context);

@@ -44,6 +44,8 @@ pub struct Unit {
     pub entry: usize,
     /// What the feedback that it relies on was: see `optimised`.
     pub relied_on: u64,
+    /// Whether it also relies on what was likely at its start.
+    pub guesses: bool,
     /// The functions whose feedback that is.
     pub functions: Vec<&'static Function>,
 }
@@ -191,7 +193,13 @@ mod tests {
     use super::*;
 
     fn unit(start: Start) -> &'static Unit {
-        Box::leak(Box::new(Unit { start, entry: 1, relied_on: 0, functions: Vec::new() }))
+        Box::leak(Box::new(Unit {
+            start,
+            entry: 1,
+            relied_on: 0,
+            guesses: false,
+            functions: Vec::new(),
+        }))
     }
 
     #[test]

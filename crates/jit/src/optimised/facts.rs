@@ -17,7 +17,7 @@ use squall_heap::{LayoutId, Word};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Entries, Function, Site, feedback};
-use squall_runtime::tiers::known;
+use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
 use squall_runtime::tiers::thread::Vm;
@@ -26,6 +26,7 @@ use squall_runtime::tiers::values;
 use crate::assembler::offset;
 use crate::code::units::ExitRecord;
 use crate::code::{Code, way};
+use crate::helpers;
 use crate::stubs::{Execute, Stubs};
 
 /// The answers to the compiler's questions, for one unit.
@@ -118,6 +119,8 @@ impl<'a> RuntimeFacts<'a> {
                 let observed = kinds.into_iter().filter(|(bits, _)| observed & bits != 0);
                 observed.map(|(_, layout)| layout).collect()
             }
+            // Base code compares immediate receivers without a trace.
+            "==" => vec![known::NIL],
             "at:" | "at:put:" if observed & feedback::ARRAY != 0 => vec![known::ARRAY],
             _ => Vec::new(),
         }
@@ -144,6 +147,13 @@ fn entries(site: &Site) -> Vec<&'static CacheEntry> {
         all.extend(entries.all().iter().copied().filter(|entry| entry.layout != last.layout));
     }
     all
+}
+
+/// Whether base code does some of a site's work without a record: operators, accesses to elements, primitives.
+pub fn may_mislead(site: &Site) -> bool {
+    let entries = entries(site);
+    entries.is_empty()
+        || entries.iter().any(|entry| matches!(entry.action, lookup::Action::Primitive(_)))
 }
 
 /// The site of the instruction at a pc.
@@ -230,6 +240,18 @@ impl Facts for RuntimeFacts<'_> {
         self.tables.borrow().primitives[primitive.index()].name
     }
 
+    fn has_leaf(&self, primitive: PrimitiveRef) -> bool {
+        self.tables.borrow().primitives[primitive.index()].leaf().is_some()
+    }
+
+    fn instance_layout(&self, class: u32) -> Option<u32> {
+        classes::instance_layout(self.vm, LayoutId::from_bits(class)).map(LayoutId::bits)
+    }
+
+    fn array_layout(&self, class: u32) -> Option<u32> {
+        classes::array_layout(self.vm, LayoutId::from_bits(class)).map(LayoutId::bits)
+    }
+
     fn is_checked(&self, layout: u32) -> bool {
         values::is_checked(self.vm, LayoutId::from_bits(layout))
     }
@@ -242,6 +264,7 @@ impl Facts for RuntimeFacts<'_> {
         MachineFacts {
             limit: offset::LIMIT,
             unlogged: offset::UNLOGGED_BITS,
+            window: offset::WINDOW_OF_OBJECTS,
             // No space has this number: the bits tell, for the nursery, too.
             nursery: u64::from(u32::MAX),
             entry: offset::ENTRY,
@@ -254,7 +277,19 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Cell(Cell::Constant(function, index)) => {
                 (&raw const self.of(function).constants[usize::from(index)]).addr()
             }
-            Symbol::Cell(Cell::Known(_)) => unreachable!("the builder makes no such cell"),
+            Symbol::Cell(cell) => {
+                let class = match cell {
+                    Cell::BLOCK_CLASS => KnownClass::Block,
+                    Cell::ARRAY_CLASS => KnownClass::Array,
+                    _ => KnownClass::Object,
+                };
+                self.vm.known_class_cell(class)
+            }
+            Symbol::Primitive(primitive) => {
+                let primitive: *const Primitive =
+                    self.tables.borrow().primitives[primitive.index()];
+                primitive.addr()
+            }
             Symbol::Function(function) => std::ptr::from_ref(self.of(function)).addr(),
             Symbol::Site(function, pc) => {
                 let site = site_at(self.of(function), pc).expect("a call has a site");
@@ -268,6 +303,7 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
             Symbol::Helper(Helper::Send) => self.stubs.unit_send,
             Symbol::Helper(Helper::Log) => self.stubs.log,
+            Symbol::Helper(Helper::Leaf) => helpers::leaf as *const () as usize,
             Symbol::Helper(Helper::Instruction(opcode)) => {
                 self.stubs.executors[executor(opcode) as usize]
             }
@@ -327,5 +363,36 @@ fn executor(opcode: u8) -> Execute {
         Some(Opcode::Instantiate) => Execute::Instantiate,
         Some(Opcode::CheckValue) => Execute::CheckValue,
         _ => Execute::Any,
+    }
+}
+
+/// The compiler repeats the heap's encoding, since it knows no heap.
+const _: () = {
+    use squall_compiler::words::{self, layouts};
+    assert!(words::TAG_MASK == squall_heap::TAG_MASK);
+    assert!(words::TAG_POINTER == squall_heap::TAG_POINTER);
+    assert!(words::LAYOUT == squall_heap::LAYOUT_OFFSET as i32 - words::TAG_POINTER as i32);
+    assert!(words::LAYOUT_SHIFT as usize == 8 * squall_heap::LAYOUT_OFFSET);
+    assert!(words::CLASS == offset::CLASS && words::LENGTH == offset::LENGTH);
+    assert!(words::FIRST_SLOT == offset::slot(0) && words::FIRST_ELEMENT == offset::element(0));
+    assert!(layouts::ARRAY == known::ARRAY.bits() && layouts::BLOCK == known::BLOCK.bits());
+    assert!(layouts::CONTEXT == known::CONTEXT.bits() && layouts::HOME == known::HOME.bits());
+};
+
+#[cfg(test)]
+mod tests {
+    use squall_compiler::words;
+
+    use super::*;
+
+    #[test]
+    fn special_words_are_those_of_the_heap() {
+        let pairs = [
+            (words::NIL, Word::NIL),
+            (words::FALSE, Word::FALSE),
+            (words::TRUE, Word::TRUE),
+            (words::NO_ANSWER, Word::UNSET),
+        ];
+        assert!(pairs.iter().all(|(bits, word)| *bits == word.bits()));
     }
 }

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
-use squall_bytecode::instructions::Opcode;
+use squall_bytecode::instructions::{Field, Opcode};
 use squall_compiler::code::{CompiledCode, Exit, Outer, Reason, Request, Start};
 use squall_compiler::ir::types::Type;
 use squall_compiler::lower::Backend;
@@ -92,6 +92,7 @@ impl Order {
         let is_first = code.units.made() == 0;
         let likely = match start {
             Start::Loop(pc) if is_first => likely(code.function, pc, frame),
+            Start::Function if is_first => likely_class(code.function, frame),
             _ => Vec::new(),
         };
         Order { vm, code, start, likely }
@@ -153,6 +154,17 @@ fn likely(function: &'static Function, pc: u32, frame: &[Word]) -> Vec<(Register
     live.iter().map(|register| (register, kind(&register))).collect()
 }
 
+/// The layout of the class whose instance a factory makes.
+fn likely_class(function: &'static Function, frame: &[Word]) -> Vec<(Register, Type)> {
+    let code = &function.bytecode().code;
+    let is_factory = instructions(code)
+        .any(|each| each.opcode == Opcode::Instantiate && each.register(Field::B) == Register(0));
+    match frame.first().filter(|_| is_factory) {
+        Some(&class) => vec![(Register(0), Type::of_layout(known::layout_of(class).bits()))],
+        None => Vec::new(),
+    }
+}
+
 fn install(
     facts: &RuntimeFacts<'_>,
     code: &'static Code,
@@ -166,11 +178,13 @@ fn install(
     // Exits lead to base code.
     functions.iter().for_each(|function| _ = base(function));
     let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
-    let bytes = compiled.bytes;
-    let entry = memory.publish(|_| Some(bytes))?;
+    let CompiledCode { bytes, request, exits, .. } = compiled;
+    let guesses = !request.likely.is_empty();
+    let name = || format!("{} optimised", place_of(code.function, request.start));
+    let entry = memory.publish(name, |_| Some(bytes))?;
     let unit: &'static Unit =
-        Box::leak(Box::new(Unit { start: compiled.request.start, entry, relied_on, functions }));
-    for (number, exit) in compiled.exits.iter().enumerate() {
+        Box::leak(Box::new(Unit { start: request.start, entry, relied_on, functions, guesses }));
+    for (number, exit) in exits.iter().enumerate() {
         complete(facts, facts.exit(number), exit, code, unit);
     }
     code.units.add(unit);
@@ -211,7 +225,8 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
         return record.wait_for_ever();
     }
     let observed: u64 = unit.functions.iter().map(|function| facts::observed(function)).sum();
-    let is_distrusted = observed == unit.relied_on;
+    // What was likely at the start says nothing about sites; it is not used again.
+    let is_distrusted = observed == unit.relied_on && !unit.guesses;
     if is_distrusted {
         distrust(destination.function, destination.pc);
     }
@@ -232,13 +247,14 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
     }
 }
 
-/// Distrusts the sites of the instructions that one state is good for.
+/// Distrusts the sites of the instructions that one state is good for, of which base code does not record everything.
 fn distrust(function: &'static Function, pc: u32) {
     let code = &function.bytecode().code;
     let mut rest = instructions(code).skip_while(|instruction| instruction.pc < pc as usize);
     let mut sites = 0;
     for instruction in rest.by_ref() {
-        if let Some(site) = facts::site_at(function, instruction.pc as u32) {
+        let site = facts::site_at(function, instruction.pc as u32);
+        if let Some(site) = site.filter(|site| facts::may_mislead(site)) {
             site.feedback.fetch_or(feedback::DISTRUSTED, Ordering::Relaxed);
             sites += 1;
         }

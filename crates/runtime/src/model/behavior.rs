@@ -49,6 +49,8 @@ pub struct Behavior {
     pub is_transfer: bool,
     /// The behavior of the class object; none for class sides.
     pub class_side: OnceLock<&'static Behavior>,
+    /// The behavior of the class object's instances; none but for class sides.
+    pub instance_side: OnceLock<&'static Behavior>,
 }
 
 /// A slot's place in instances.
@@ -136,7 +138,7 @@ impl Behavior {
         if marks.is_value && builder.slots.iter().any(|slot| slot.mutable) {
             return Err(BehaviorFault::MutableValue);
         }
-        let custom = builder.redefines_nil_tests(definition, superclass);
+        let custom = builder.redefines_inlined_messages(definition, superclass);
         let layout = instance_layout(definition, superclass, builder.slots.len(), custom, number)?;
         Ok(Behavior {
             definition,
@@ -149,6 +151,7 @@ impl Behavior {
             is_value: marks.is_value,
             is_transfer: marks.is_transfer,
             class_side: OnceLock::new(),
+            instance_side: OnceLock::new(),
         })
     }
 
@@ -173,6 +176,7 @@ impl Behavior {
             is_value: false,
             is_transfer: false,
             class_side: OnceLock::new(),
+            instance_side: OnceLock::new(),
         })
     }
 
@@ -371,18 +375,21 @@ impl Builder {
         self.slots.len() - 1
     }
 
-    /// Whether instances answer `ifNil:` and the like in their own way.
-    fn redefines_nil_tests(
+    /// Whether instances answer `==`, `ifNil:` and the like in their own way.
+    fn redefines_inlined_messages(
         &self,
         definition: &Definition,
         superclass: Option<&'static Behavior>,
     ) -> bool {
-        const NIL_TESTS: [&str; 4] = ["ifNil:", "ifNotNil:", "ifNil:ifNotNil:", "ifNotNil:ifNil:"];
+        const INLINED: [&str; 5] =
+            ["==", "ifNil:", "ifNotNil:", "ifNil:ifNotNil:", "ifNotNil:ifNil:"];
         if superclass.is_some_and(|behavior| behavior.layout.has_custom_control()) {
             return true;
         }
-        let is_root = definition.known() == Some(KnownClass::Thing);
+        // The kernel's own `==` compares as the primitive does, which tiers know.
+        let is_kernels =
+            matches!(definition.known(), Some(KnownClass::Thing | KnownClass::FarReference));
         let module = definition.module;
-        !is_root && NIL_TESTS.iter().any(|test| self.members.contains_key(&module.intern(test)))
+        !is_kernels && INLINED.iter().any(|test| self.members.contains_key(&module.intern(test)))
     }
 }

@@ -86,6 +86,7 @@ impl BehaviorTable {
         let number = made.next_number();
         let class_side = Box::leak(Box::new(Behavior::class_side(behavior, class_super, number)?));
         made.register(&self.layouts, class_side.layout, class_side);
+        _ = class_side.instance_side.set(behavior);
         _ = behavior.class_side.set(class_side);
         made.by_parts.insert(parts, behavior);
         Ok(behavior)

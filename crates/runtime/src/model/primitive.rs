@@ -11,6 +11,8 @@ pub struct Primitive {
     /// What it does: a function of the execution state, whose type is known where that is
     /// ([`crate::state::primitive_code`]).
     pub(crate) code: Code,
+    /// A function that does its work for most arguments, or null.
+    pub(crate) leaf: Code,
     /// The form that lets tiers do its work instead of calling `run`.
     pub shape: Shape,
 }

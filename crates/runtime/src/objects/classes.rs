@@ -252,12 +252,36 @@ fn class_fault(thread: &mut Thread, definition: &Definition, fault: BehaviorFaul
     }
 }
 
+/// The layout of the instances of classes whose class objects have this layout, if [`instantiate`] makes them with slots.
+pub fn instance_layout(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
+    let instances = vm.behavior_of_layout(class)?.instance_side.get()?;
+    has_plain_instances(instances).then_some(instances.layout)
+}
+
+/// The layout of the arrays that classes make on demand whose class objects have this layout.
+pub fn array_layout(vm: &Vm, class: LayoutId) -> Option<LayoutId> {
+    let instances = vm.behavior_of_layout(class)?.instance_side.get()?;
+    makes_arrays(instances).then_some(instances.layout)
+}
+
+/// Whether instances are arrays of any length, whose elements can be assigned.
+pub fn makes_arrays(behavior: &'static Behavior) -> bool {
+    behavior.layout.format() == Format::Array
+        && behavior.known().is_some_and(KnownClass::is_array)
+        && !behavior.is_value
+}
+
+fn has_plain_instances(behavior: &'static Behavior) -> bool {
+    behavior.layout.format() == Format::Slots
+        && behavior.known().is_none_or(KnownClass::is_instantiable)
+}
+
 /// Makes an instance with all slots nil. *GC point.*
 pub fn instantiate(thread: &mut Thread, class: Word) -> Result<Word, Failure> {
     let behavior = class_argument(thread.vm, class)?;
     let layout = behavior.layout;
     match layout.format() {
-        Format::Slots if behavior.known().is_none_or(KnownClass::is_instantiable) => {
+        Format::Slots if has_plain_instances(behavior) => {
             allocated(thread.mutator.allocate_slots(layout, class)).map(Object::word)
         }
         Format::Array if behavior.known().is_some_and(KnownClass::is_array) => {

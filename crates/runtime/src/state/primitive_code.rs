@@ -1,12 +1,21 @@
 //! The code of primitives: functions of a thread and a window. The tables of primitives make it and tiers call it
 //! through this module; the model stores the address only, so the type is right by construction.
 
+use squall_heap::Word;
+
 use crate::model::outcome::Outcome;
 use crate::model::primitive::{Code, Primitive, Shape};
 use crate::state::thread::{Thread, Window};
+use crate::state::vm::Vm;
 
 /// The code of a primitive.
 pub type PrimitiveFunction = fn(&mut Thread, Window) -> Outcome;
+
+/// The *leaf* of a primitive: does its work for most arguments, and answers none for the others.
+///
+/// A leaf depends on its arguments and on what never changes, and has no effect. It reaches no GC point: it gets nothing
+/// to allocate with. So machine code calls it like an operation. A primitive of one argument ignores the second word.
+pub type Leaf = fn(&Vm, Word, Word) -> Option<Word>;
 
 impl Primitive {
     /// A primitive that tiers just call.
@@ -19,16 +28,50 @@ impl Primitive {
         Primitive::shaped(name, Shape::Effect, run)
     }
 
+    /// A primitive with a leaf; `run` is for the arguments for which the leaf answers none.
+    pub const fn with_leaf(name: &'static str, leaf: Leaf, run: PrimitiveFunction) -> Primitive {
+        let primitive = Primitive::ordinary(name, run);
+        Primitive { leaf: Code(leaf as *const ()), ..primitive }
+    }
+
+    /// A primitive that tiers may do themselves, with a leaf.
+    pub const fn shaped_with_leaf(
+        name: &'static str,
+        shape: Shape,
+        leaf: Leaf,
+        run: PrimitiveFunction,
+    ) -> Primitive {
+        Primitive { shape, ..Primitive::with_leaf(name, leaf, run) }
+    }
+
     /// A primitive that tiers may do themselves, or that has an effect.
     pub const fn shaped(name: &'static str, shape: Shape, run: PrimitiveFunction) -> Primitive {
-        Primitive { name, code: Code(run as *const ()), shape }
+        Primitive { name, code: Code(run as *const ()), leaf: Code(std::ptr::null()), shape }
     }
 
     /// Runs it. The window's words are its arguments, and roots while it runs.
     #[inline(always)]
     pub fn run(&self, thread: &mut Thread, window: Window) -> Outcome {
+        if let Some(value) = self.run_leaf(thread.vm, window) {
+            return Outcome::Return(value);
+        }
         // SAFETY: only `shaped` makes the code of a primitive, from a function of this type.
         let run = unsafe { std::mem::transmute::<*const (), PrimitiveFunction>(self.code.0) };
         run(thread, window)
+    }
+
+    /// The leaf, if it has one.
+    #[inline(always)]
+    pub fn leaf(&self) -> Option<Leaf> {
+        // SAFETY: only `shaped` and `with_leaf` set the leaf: null, or a function of this type, whose option is null for none.
+        unsafe { std::mem::transmute::<*const (), Option<Leaf>>(self.leaf.0) }
+    }
+
+    /// The value for the window's words, if the leaf answers one.
+    #[inline(always)]
+    pub fn run_leaf(&self, vm: &Vm, window: Window) -> Option<Word> {
+        let leaf = self.leaf()?;
+        let second = if window.len() > 1 { window.get(1) } else { Word::NIL };
+        leaf(vm, window.get(0), second)
     }
 }

@@ -123,6 +123,10 @@ impl GlobalRoots {
         self.known[class as usize].get()
     }
 
+    pub(crate) fn known_class_cell(&self, class: KnownClass) -> usize {
+        (&raw const self.known[class as usize]).addr()
+    }
+
     pub(crate) fn set_known_class(&self, class: KnownClass, word: Word) {
         self.known[class as usize].set(word);
     }

@@ -650,10 +650,7 @@ impl Thread {
 
     /// The known layouts' class object, or that in the header.
     pub fn class_of(&self, word: Word) -> Word {
-        match word.as_object() {
-            Some(object) => object.class(),
-            None => self.vm.class_of_layout(crate::model::known::immediate_layout(word)),
-        }
+        self.vm.class_of(word)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::model::behavior::Behavior;
 use crate::model::behaviors::BehaviorTable;
 use crate::model::function::{Constant, Function};
 use crate::model::host::Host;
-use crate::model::known::KnownClass;
+use crate::model::known::{KnownClass, immediate_layout};
 use crate::model::lookup::LookupTable;
 use crate::model::modules::ModuleTable;
 use crate::model::permissions::Permissions;
@@ -242,11 +242,24 @@ impl Vm {
         self.roots.known_class(class)
     }
 
+    /// The address of the cell of a known class's object, which the collector updates.
+    pub fn known_class_cell(&self, class: KnownClass) -> usize {
+        self.roots.known_class_cell(class)
+    }
+
     /// The class object of immediate objects with this layout.
     pub fn class_of_layout(&self, layout: LayoutId) -> Word {
         match self.behavior_of_layout(layout).and_then(|behavior| behavior.known()) {
             Some(known) => self.known_class(known),
             None => Word::NIL,
+        }
+    }
+
+    /// The class of any object.
+    pub fn class_of(&self, word: Word) -> Word {
+        match word.as_object() {
+            Some(object) => object.class(),
+            None => self.class_of_layout(immediate_layout(word)),
         }
     }
 

@@ -3,7 +3,7 @@
 //! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
 //! Values in array format can be read by all vats and are never written.
 
-use squall_heap::{Format, Object, Word};
+use squall_heap::{Object, Word};
 
 use super::answer;
 use crate::concurrency::transactions::access;
@@ -21,7 +21,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("arrayClass:new:", |thread, window| answer(make(thread, window))),
     Primitive::ordinary("array:at:", at),
     Primitive::ordinary("array:at:put:", at_put),
-    Primitive::ordinary("arraySize:", size),
+    Primitive::with_leaf(
+        "arraySize:",
+        |_, array, _| size(array),
+        |_, window| Failure::argument(window.get(0)).into(),
+    ),
     Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
     Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
     Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
@@ -32,11 +36,7 @@ pub static PRIMITIVES: &[Primitive] = &[
 
 fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let class = window.get(0);
-    let makes_arrays = |behavior: &&'static Behavior| {
-        behavior.layout.format() == Format::Array
-            && behavior.known().is_some_and(KnownClass::is_array)
-            && !behavior.is_value
-    };
+    let makes_arrays = |behavior: &&'static Behavior| classes::makes_arrays(behavior);
     let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
     let layout = behavior.ok_or(Failure::argument(class))?.layout;
     let length = size_argument(window.get(1))?;
@@ -64,11 +64,9 @@ fn at_put(thread: &mut Thread, window: Window) -> Outcome {
     }))
 }
 
-fn size(_: &mut Thread, window: Window) -> Outcome {
-    match array::of(window.get(0)) {
-        Some(array) => Outcome::Return(Word::from_small_integer_unchecked(array.length() as i64)),
-        None => Failure::argument(window.get(0)).into(),
-    }
+/// How many elements an array has, which never changes.
+fn size(array: Word) -> Option<Word> {
+    array::of(array).map(|array| Word::from_small_integer_unchecked(array.length() as i64))
 }
 
 fn fill(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

@@ -17,54 +17,91 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("number:add:", |thread, window| {
-        compute(thread, window, i64::checked_add, |left, right| left + right, arithmetic::add)
-    }),
-    Primitive::ordinary("number:subtract:", |thread, window| {
-        compute(thread, window, i64::checked_sub, |left, right| left - right, arithmetic::subtract)
-    }),
-    Primitive::ordinary("number:multiply:", |thread, window| {
-        compute(thread, window, i64::checked_mul, |left, right| left * right, arithmetic::multiply)
-    }),
-    Primitive::ordinary("number:modulo:", |thread, window| {
-        let integers = |left, right| (right != 0).then(|| arithmetic::modulo_integers(left, right));
-        compute(thread, window, integers, arithmetic::modulo_doubles, arithmetic::modulo)
-    }),
-    Primitive::ordinary("number:dividedBy:", divide),
+    Primitive::with_leaf(
+        "number:add:",
+        |_, left, right| immediate(left, right, i64::checked_add, |left, right| left + right),
+        |thread, window| compute(thread, window, arithmetic::add),
+    ),
+    Primitive::with_leaf(
+        "number:subtract:",
+        |_, left, right| immediate(left, right, i64::checked_sub, |left, right| left - right),
+        |thread, window| compute(thread, window, arithmetic::subtract),
+    ),
+    Primitive::with_leaf(
+        "number:multiply:",
+        |_, left, right| immediate(left, right, i64::checked_mul, |left, right| left * right),
+        |thread, window| compute(thread, window, arithmetic::multiply),
+    ),
+    Primitive::with_leaf(
+        "number:modulo:",
+        |_, left, right| {
+            let integers =
+                |left, right| (right != 0).then(|| arithmetic::modulo_integers(left, right));
+            immediate(left, right, integers, arithmetic::modulo_doubles)
+        },
+        |thread, window| compute(thread, window, arithmetic::modulo),
+    ),
+    Primitive::with_leaf(
+        "number:dividedBy:",
+        |_, left, right| Word::from_double(immediate_double(left)? / immediate_double(right)?),
+        |thread, window| answer(divide(thread, window)),
+    ),
     Primitive::ordinary("number:raisedTo:", |thread, window| {
         answer(operands(window).and_then(|(left, right)| {
             make_double(thread, left.to_double().powf(right.to_double()))
         }))
     }),
-    Primitive::ordinary("number:equals:", |_, window| equality(window, true)),
-    Primitive::ordinary("number:differs:", |_, window| equality(window, false)),
-    Primitive::ordinary("number:lessThan:", |_, window| {
-        comparison(window, |left, right| left < right, |left, right| left < right, Ordering::is_lt)
-    }),
-    Primitive::ordinary("number:greaterThan:", |_, window| {
-        comparison(window, |left, right| left > right, |left, right| left > right, Ordering::is_gt)
-    }),
-    Primitive::ordinary("number:atMost:", |_, window| {
-        comparison(
-            window,
-            |left, right| left <= right,
-            |left, right| left <= right,
-            Ordering::is_le,
-        )
-    }),
-    Primitive::ordinary("number:atLeast:", |_, window| {
-        comparison(
-            window,
-            |left, right| left >= right,
-            |left, right| left >= right,
-            Ordering::is_ge,
-        )
-    }),
-    Primitive::ordinary("numberSquareRoot:", |thread, window| function(thread, window, f64::sqrt)),
-    Primitive::ordinary("numberSine:", |thread, window| function(thread, window, f64::sin)),
-    Primitive::ordinary("numberCosine:", |thread, window| function(thread, window, f64::cos)),
-    Primitive::ordinary("numberExponential:", |thread, window| function(thread, window, f64::exp)),
-    Primitive::ordinary("numberLogarithm:", |thread, window| function(thread, window, f64::ln)),
+    Primitive::with_leaf("number:equals:", |_, left, right| equality(left, right, true), no_number),
+    Primitive::with_leaf(
+        "number:differs:",
+        |_, left, right| equality(left, right, false),
+        no_number,
+    ),
+    Primitive::with_leaf(
+        "number:lessThan:",
+        |_, left, right| comparison(left, right, |l, r| l < r, |l, r| l < r, Ordering::is_lt),
+        no_numbers,
+    ),
+    Primitive::with_leaf(
+        "number:greaterThan:",
+        |_, left, right| comparison(left, right, |l, r| l > r, |l, r| l > r, Ordering::is_gt),
+        no_numbers,
+    ),
+    Primitive::with_leaf(
+        "number:atMost:",
+        |_, left, right| comparison(left, right, |l, r| l <= r, |l, r| l <= r, Ordering::is_le),
+        no_numbers,
+    ),
+    Primitive::with_leaf(
+        "number:atLeast:",
+        |_, left, right| comparison(left, right, |l, r| l >= r, |l, r| l >= r, Ordering::is_ge),
+        no_numbers,
+    ),
+    Primitive::with_leaf(
+        "numberSquareRoot:",
+        |_, number, _| Word::from_double(immediate_double(number)?.sqrt()),
+        |thread, window| function(thread, window, f64::sqrt),
+    ),
+    Primitive::with_leaf(
+        "numberSine:",
+        |_, number, _| Word::from_double(immediate_double(number)?.sin()),
+        |thread, window| function(thread, window, f64::sin),
+    ),
+    Primitive::with_leaf(
+        "numberCosine:",
+        |_, number, _| Word::from_double(immediate_double(number)?.cos()),
+        |thread, window| function(thread, window, f64::cos),
+    ),
+    Primitive::with_leaf(
+        "numberExponential:",
+        |_, number, _| Word::from_double(immediate_double(number)?.exp()),
+        |thread, window| function(thread, window, f64::exp),
+    ),
+    Primitive::with_leaf(
+        "numberLogarithm:",
+        |_, number, _| Word::from_double(immediate_double(number)?.ln()),
+        |thread, window| function(thread, window, f64::ln),
+    ),
     Primitive::ordinary("numberAsString:", |thread, window| {
         answer(
             operand(window, 0)
@@ -72,27 +109,41 @@ pub static PRIMITIVES: &[Primitive] = &[
         )
     }),
     Primitive::ordinary("numberHash:", hash),
-    Primitive::ordinary("integer:quotient:", |thread, window| {
-        integers(thread, window, i64::checked_div, arithmetic::quotient)
-    }),
-    Primitive::ordinary("integer:remainder:", |thread, window| {
-        integers(thread, window, i64::checked_rem, arithmetic::remainder)
-    }),
-    Primitive::ordinary("integer:and:", |thread, window| {
-        integers(thread, window, |left, right| Some(left & right), arithmetic::and)
-    }),
-    Primitive::ordinary("integer:or:", |thread, window| {
-        integers(thread, window, |left, right| Some(left | right), arithmetic::or)
-    }),
-    Primitive::ordinary("integer:xor:", |thread, window| {
-        integers(thread, window, |left, right| Some(left ^ right), arithmetic::xor)
-    }),
-    Primitive::ordinary("integer:shiftedLeft:", |thread, window| {
-        integers(thread, window, shift_left, arithmetic::shift_left)
-    }),
-    Primitive::ordinary("integer:shiftedRight:", |thread, window| {
-        integers(thread, window, shift_right, arithmetic::shift_right)
-    }),
+    Primitive::with_leaf(
+        "integer:quotient:",
+        |_, left, right| small_integers(left, right, i64::checked_div),
+        |thread, window| compute(thread, window, arithmetic::quotient),
+    ),
+    Primitive::with_leaf(
+        "integer:remainder:",
+        |_, left, right| small_integers(left, right, i64::checked_rem),
+        |thread, window| compute(thread, window, arithmetic::remainder),
+    ),
+    Primitive::with_leaf(
+        "integer:and:",
+        |_, left, right| small_integers(left, right, |left, right| Some(left & right)),
+        |thread, window| compute(thread, window, arithmetic::and),
+    ),
+    Primitive::with_leaf(
+        "integer:or:",
+        |_, left, right| small_integers(left, right, |left, right| Some(left | right)),
+        |thread, window| compute(thread, window, arithmetic::or),
+    ),
+    Primitive::with_leaf(
+        "integer:xor:",
+        |_, left, right| small_integers(left, right, |left, right| Some(left ^ right)),
+        |thread, window| compute(thread, window, arithmetic::xor),
+    ),
+    Primitive::with_leaf(
+        "integer:shiftedLeft:",
+        |_, left, right| small_integers(left, right, shift_left),
+        |thread, window| compute(thread, window, arithmetic::shift_left),
+    ),
+    Primitive::with_leaf(
+        "integer:shiftedRight:",
+        |_, left, right| small_integers(left, right, shift_right),
+        |thread, window| compute(thread, window, arithmetic::shift_right),
+    ),
     Primitive::ordinary("integerSigned32:", |thread, window| {
         low_32_bits(thread, window, |low| i64::from(low as i32))
     }),
@@ -111,12 +162,16 @@ pub static PRIMITIVES: &[Primitive] = &[
             make_double(thread, value)
         }))
     }),
-    Primitive::ordinary("doubleRounded:", |thread, window| {
-        to_integer(thread, window, arithmetic::rounded)
-    }),
-    Primitive::ordinary("doubleTruncated:", |thread, window| {
-        to_integer(thread, window, arithmetic::truncated)
-    }),
+    Primitive::with_leaf(
+        "doubleRounded:",
+        |_, double, _| small_result(double, arithmetic::rounded),
+        |thread, window| to_integer(thread, window, arithmetic::rounded),
+    ),
+    Primitive::with_leaf(
+        "doubleTruncated:",
+        |_, double, _| small_result(double, arithmetic::truncated),
+        |thread, window| to_integer(thread, window, arithmetic::truncated),
+    ),
 ];
 
 /// The number in a word of the window.
@@ -145,28 +200,19 @@ fn failure(window: Window, fault: Fault) -> Failure {
     }
 }
 
-/// An operation on numbers: first on two immediate ones, then in general.
+/// An operation on two immediate numbers, if it has an immediate result.
 #[inline(always)]
-fn compute(
-    thread: &mut Thread,
-    window: Window,
+fn immediate(
+    left: Word,
+    right: Word,
     integers: impl FnOnce(i64, i64) -> Option<i64>,
     doubles: impl FnOnce(f64, f64) -> f64,
-    general: fn(&Number, &Number) -> Computed,
-) -> Outcome {
-    let (left, right) = (window.get(0), window.get(1));
-    let result = if left.both_small_integers(right) {
-        integers(left.small_integer_unchecked(), right.small_integer_unchecked())
-            .and_then(Word::from_small_integer)
-    } else if let (Some(left), Some(right)) = (immediate_double(left), immediate_double(right)) {
-        Word::from_double(doubles(left, right))
-    } else {
-        None
-    };
-    match result {
-        Some(word) => Outcome::Return(word),
-        None => compute_slowly(thread, window, general),
+) -> Option<Word> {
+    if left.both_small_integers(right) {
+        return integers(left.small_integer_unchecked(), right.small_integer_unchecked())
+            .and_then(Word::from_small_integer);
     }
+    Word::from_double(doubles(immediate_double(left)?, immediate_double(right)?))
 }
 
 /// The value of an immediate number as a double.
@@ -179,8 +225,9 @@ fn immediate_double(word: Word) -> Option<f64> {
     }
 }
 
+/// An operation on numbers in general.
 #[inline(never)]
-fn compute_slowly(
+fn compute(
     thread: &mut Thread,
     window: Window,
     general: fn(&Number, &Number) -> Computed,
@@ -190,22 +237,28 @@ fn compute_slowly(
     )
 }
 
-/// An operation on integers: first on two small ones, then in general.
+/// The receiver is no number.
+fn no_number(_: &mut Thread, window: Window) -> Outcome {
+    Failure::argument(window.get(0)).into()
+}
+
+/// One of the operands is no number.
+fn no_numbers(_: &mut Thread, window: Window) -> Outcome {
+    answer(operands(window).map(|_| Word::NIL))
+}
+
+/// An operation on two small integers, if it has a small result.
 #[inline(always)]
-fn integers(
-    thread: &mut Thread,
-    window: Window,
+fn small_integers(
+    left: Word,
+    right: Word,
     small: impl FnOnce(i64, i64) -> Option<i64>,
-    general: fn(&Number, &Number) -> Computed,
-) -> Outcome {
-    let (left, right) = (window.get(0), window.get(1));
-    if left.both_small_integers(right) {
-        let result = small(left.small_integer_unchecked(), right.small_integer_unchecked());
-        if let Some(word) = result.and_then(Word::from_small_integer) {
-            return Outcome::Return(word);
-        }
+) -> Option<Word> {
+    if !left.both_small_integers(right) {
+        return None;
     }
-    compute_slowly(thread, window, general)
+    small(left.small_integer_unchecked(), right.small_integer_unchecked())
+        .and_then(Word::from_small_integer)
 }
 
 fn shift_left(value: i64, count: i64) -> Option<i64> {
@@ -219,54 +272,50 @@ fn shift_right(value: i64, count: i64) -> Option<i64> {
     i64::try_from(shifted).ok()
 }
 
-fn divide(thread: &mut Thread, window: Window) -> Outcome {
-    let immediate = |index| immediate_double(window.get(index));
-    if let (Some(left), Some(right)) = (immediate(0), immediate(1)) {
-        return answer(make_double(thread, left / right));
+fn divide(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    if let (Some(left), Some(right)) =
+        (immediate_double(window.get(0)), immediate_double(window.get(1)))
+    {
+        return make_double(thread, left / right);
     }
-    answer(
-        operands(window)
-            .and_then(|(left, right)| make_double(thread, arithmetic::divide(&left, &right))),
-    )
+    let (left, right) = operands(window)?;
+    make_double(thread, arithmetic::divide(&left, &right))
 }
 
-/// Whether the operands are equal, or whether they differ, as the primitive asks; only numbers equal numbers.
+/// Whether the operands are equal, or whether they differ, as the primitive asks; only numbers equal numbers. None if the
+/// first word is no number.
 #[inline(always)]
-fn equality(window: Window, expected: bool) -> Outcome {
-    let (left, right) = (window.get(0), window.get(1));
+fn equality(left: Word, right: Word, expected: bool) -> Option<Word> {
     let equal = if left.both_small_integers(right) {
         left == right
     } else if left.is_double() && right.is_double() {
         left.double_unchecked() == right.double_unchecked()
     } else {
-        match Number::of(left) {
-            Some(left) => Number::of(right)
-                .is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal)),
-            None => return Failure::argument(left).into(),
-        }
+        let left = Number::of(left)?;
+        Number::of(right)
+            .is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal))
     };
-    Outcome::Return(Word::from_bool(equal == expected))
+    Some(Word::from_bool(equal == expected))
 }
 
+/// A comparison; none unless both words are numbers.
 #[inline(always)]
 fn comparison(
-    window: Window,
+    left: Word,
+    right: Word,
     integers: impl FnOnce(i64, i64) -> bool,
     doubles: impl FnOnce(f64, f64) -> bool,
     general: fn(Ordering) -> bool,
-) -> Outcome {
-    let (left, right) = (window.get(0), window.get(1));
-    let result =
-        if left.both_small_integers(right) {
-            integers(left.small_integer_unchecked(), right.small_integer_unchecked())
-        } else if left.is_double() && right.is_double() {
-            doubles(left.double_unchecked(), right.double_unchecked())
-        } else {
-            return answer(operands(window).map(|(left, right)| {
-                arithmetic::compare(&left, &right).is_some_and(general).into()
-            }));
-        };
-    Outcome::Return(Word::from_bool(result))
+) -> Option<Word> {
+    let result = if left.both_small_integers(right) {
+        integers(left.small_integer_unchecked(), right.small_integer_unchecked())
+    } else if left.is_double() && right.is_double() {
+        doubles(left.double_unchecked(), right.double_unchecked())
+    } else {
+        let (left, right) = (Number::of(left)?, Number::of(right)?);
+        arithmetic::compare(&left, &right).is_some_and(general)
+    };
+    Some(Word::from_bool(result))
 }
 
 /// A function from doubles to doubles.
@@ -289,6 +338,15 @@ fn low_32_bits(thread: &mut Thread, window: Window, read: fn(u32) -> i64) -> Out
         let low = arithmetic::low_32_bits(&number).map_err(|fault| failure(window, fault))?;
         make_integer(thread, read(low))
     }))
+}
+
+/// The result of a conversion from an immediate double, if it is a small integer.
+fn small_result(double: Word, convert: fn(f64) -> Option<Number>) -> Option<Word> {
+    let value = double.is_double().then(|| double.double_unchecked())?;
+    match convert(value)? {
+        Number::Small(value) => Word::from_small_integer(value),
+        _ => None,
+    }
 }
 
 /// A conversion from doubles to integers.

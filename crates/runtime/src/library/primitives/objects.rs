@@ -20,16 +20,21 @@ use squall_bytecode::module::Side;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::shaped("identical:to:", Shape::Identical, |_, window| {
-        Outcome::Return(isolation::identical(window.get(0), window.get(1)).into())
-    }),
+    Primitive::shaped_with_leaf(
+        "identical:to:",
+        Shape::Identical,
+        |_, left, right| Some(isolation::identical(left, right).into()),
+        |_, window| Outcome::Return(isolation::identical(window.get(0), window.get(1)).into()),
+    ),
     Primitive::ordinary("identityHash:", |_, window| {
         let hash = i64::from(identity_hash(window.get(0)));
         Outcome::Return(Word::from_small_integer_unchecked(hash))
     }),
-    Primitive::ordinary("classOf:", |thread, window| {
-        Outcome::Return(thread.class_of(window.get(0)))
-    }),
+    Primitive::with_leaf(
+        "classOf:",
+        |vm, object, _| Some(vm.class_of(object)),
+        |thread, window| Outcome::Return(thread.vm.class_of(window.get(0))),
+    ),
     Primitive::ordinary("classNameOf:", |thread, window| answer(class_name(thread, window.get(0)))),
     Primitive::ordinary("classNameOfTarget:", |thread, window| {
         let far =
@@ -37,7 +42,11 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(far.and_then(|far| class_name(thread, far_reference::final_target(far))))
     }),
     Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
-    Primitive::ordinary("is:instanceOf:", is_instance),
+    Primitive::with_leaf(
+        "is:instanceOf:",
+        |vm, object, class| is_instance(vm, object, class).ok(),
+        |thread, window| answer(is_instance(thread.vm, window.get(0), window.get(1))),
+    ),
     Primitive::ordinary("isValue:", |thread, window| {
         Outcome::Return(counts_as_value(thread.vm, window.get(0)).into())
     }),
@@ -87,11 +96,8 @@ fn name_of_class(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     crate::objects::string::make_string(thread, name)
 }
 
-fn is_instance(thread: &mut Thread, window: Window) -> Outcome {
-    let (object, class) = (window.get(0), window.get(1));
-    let vm = thread.vm;
-    answer(class_argument(vm, class).map(|_| {
-        let behavior = vm.behavior_of_layout(known::layout_of(object));
-        behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into()
-    }))
+fn is_instance(vm: &Vm, object: Word, class: Word) -> Result<Word, Failure> {
+    class_argument(vm, class)?;
+    let behavior = vm.behavior_of_layout(known::layout_of(object));
+    Ok(behavior.is_some_and(|behavior| unwind::matches(vm, behavior, class)).into())
 }

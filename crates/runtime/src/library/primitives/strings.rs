@@ -23,27 +23,42 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("stringLength:", |_, window| {
-        answer(text(window, 0).map(|text| size_word(text.len())))
-    }),
-    Primitive::ordinary("string:charAt:", |thread, window| {
-        answer(code_point_at(window).and_then(|code_point| make_character(thread, code_point)))
-    }),
-    Primitive::ordinary("string:codepointAt:", |_, window| {
-        answer(code_point_at(window).map(|code_point| size_word(code_point as usize)))
-    }),
+    Primitive::with_leaf(
+        "stringLength:",
+        |_, string, _| Some(size_word(Text::of(string)?.len())),
+        no_string,
+    ),
+    Primitive::with_leaf(
+        "string:charAt:",
+        |vm, string, index| vm.character(code_point_at(string, index).ok()?),
+        |thread, window| {
+            let code_point = code_point_at(window.get(0), window.get(1));
+            answer(code_point.and_then(|code_point| make_character(thread, code_point)))
+        },
+    ),
+    Primitive::with_leaf(
+        "string:codepointAt:",
+        |_, string, index| code_point_at(string, index).ok().map(|point| size_word(point as usize)),
+        |_, window| answer(code_point_at(window.get(0), window.get(1)).map(|_| Word::NIL)),
+    ),
     Primitive::ordinary("string:from:to:", |thread, window| answer(substring(thread, window))),
     Primitive::ordinary("string:concatenate:", |thread, window| {
         answer(concatenate(thread, window))
     }),
-    Primitive::ordinary("string:equals:", equals),
-    Primitive::ordinary("string:compare:", |_, window| answer(compare(window))),
+    Primitive::with_leaf("string:equals:", |_, left, right| equals(left, right), no_string),
+    Primitive::with_leaf(
+        "string:compare:",
+        |_, left, right| compare(left, right).ok(),
+        |_, window| answer(compare(window.get(0), window.get(1))),
+    ),
     Primitive::ordinary("string:indexOf:startingAt:", |thread, window| {
         answer(index_of(&thread.mutator, window))
     }),
-    Primitive::ordinary("stringHash:", |_, window| {
-        answer(text(window, 0).map(|text| size_word(text.hash() as usize)))
-    }),
+    Primitive::with_leaf(
+        "stringHash:",
+        |_, string, _| Some(size_word(Text::of(string)?.hash() as usize)),
+        no_string,
+    ),
     Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window))),
     Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window))),
     Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window))),
@@ -93,16 +108,26 @@ pub(super) fn byte_argument(mutator: &Mutator, word: Word) -> Result<&[u8], Fail
 /// The text in a word of the window.
 #[inline]
 fn text(window: Window, index: usize) -> Result<Text, Failure> {
-    Text::of(window.get(index)).ok_or(Failure::argument(window.get(index)))
+    text_of(window.get(index))
+}
+
+#[inline]
+fn text_of(word: Word) -> Result<Text, Failure> {
+    Text::of(word).ok_or(Failure::argument(word))
+}
+
+/// The receiver is no string.
+fn no_string(_: &mut Thread, window: Window) -> Outcome {
+    Failure::argument(window.get(0)).into()
 }
 
 fn size_word(size: usize) -> Word {
     Word::from_small_integer_unchecked(size as i64)
 }
 
-fn code_point_at(window: Window) -> Result<u32, Failure> {
-    let text = text(window, 0)?;
-    let position = array::position(window.get(0), text.len(), window.get(1))?;
+fn code_point_at(string: Word, index: Word) -> Result<u32, Failure> {
+    let text = text_of(string)?;
+    let position = array::position(string, text.len(), index)?;
     Ok(text.code_point(position))
 }
 
@@ -201,18 +226,16 @@ fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     symbol_object(thread, symbol)
 }
 
-fn equals(_: &mut Thread, window: Window) -> Outcome {
-    let (left, right) = (window.get(0), window.get(1));
+/// Whether two texts are the same; none if the first word is no text.
+fn equals(left: Word, right: Word) -> Option<Word> {
     if left == right && is_string(left) {
-        return Outcome::Return(Word::TRUE);
+        return Some(Word::TRUE);
     }
-    answer(
-        text(window, 0).map(|left| Text::of(right).is_some_and(|right| left.equals(right)).into()),
-    )
+    Text::of(left).map(|left| Text::of(right).is_some_and(|right| left.equals(right)).into())
 }
 
-fn compare(window: Window) -> Result<Word, Failure> {
-    let order = match text(window, 0)?.compare(text(window, 1)?) {
+fn compare(left: Word, right: Word) -> Result<Word, Failure> {
+    let order = match text_of(left)?.compare(text_of(right)?) {
         Ordering::Less => -1,
         Ordering::Equal => 0,
         Ordering::Greater => 1,

@@ -1,0 +1,157 @@
+//! New objects: machine code takes the memory from the thread's window, as the heap does. If the window is too small, the
+//! runtime executes the instruction.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder};
+
+use crate::facts::Symbol;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::operations::Op;
+use crate::ir::values::Cell;
+use crate::lower::function::{Lowering, trusted};
+use crate::words::{self, layouts};
+
+/// The words of an object that is made.
+struct Form {
+    layout: u32,
+    class: ir::Value,
+    /// The words after the class.
+    words: Vec<ir::Value>,
+}
+
+/// The distance from the address of a window's cursor to that of its end.
+const WINDOW_END: i32 = 8;
+
+/// Machine code makes arrays of up to this many elements, which are far from large objects.
+const MOST_ELEMENTS: i64 = 128;
+
+impl Lowering<'_, '_> {
+    /// A new object.
+    pub fn allocate(&mut self, inst: Inst) -> ir::Value {
+        let (slow, done) = (self.cold_block(), self.b.create_block());
+        let result = self.b.append_block_param(done, I64);
+        let object = match self.unit.inst(inst).op {
+            Op::NewArrayOf(_) => self.array_of(inst, slow),
+            _ => {
+                let form = self.form(inst);
+                let bytes = i64::from(words::WORD_BYTES) * (2 + form.words.len() as i64);
+                let bytes = self.b.ins().iconst(I64, bytes);
+                let start = self.take(bytes, slow);
+                self.fill(start, &form)
+            }
+        };
+        self.b.ins().jump(done, &[BlockArg::Value(object)]);
+        self.b.switch_to_block(slow);
+        let object = self.allocate_slowly(inst);
+        self.b.ins().jump(done, &[BlockArg::Value(object)]);
+        self.b.switch_to_block(done);
+        result
+    }
+
+    /// Takes memory from the window; goes to another block if there is not enough.
+    fn take(&mut self, bytes: ir::Value, slow: ir::Block) -> ir::Value {
+        let thread = self.thread();
+        let window = self.b.ins().load(I64, trusted(), thread, self.machine.window);
+        let start = self.b.ins().load(I64, trusted(), window, 0);
+        let limit = self.b.ins().load(I64, trusted(), window, WINDOW_END);
+        let end = self.b.ins().iadd(start, bytes);
+        let is_beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThan, end, limit);
+        let fast = self.b.create_block();
+        self.b.ins().brif(is_beyond, slow, &[], fast, &[]);
+        self.b.switch_to_block(fast);
+        self.b.ins().store(trusted(), end, window, 0);
+        start
+    }
+
+    /// An array whose length is known when it is made. Long ones, and lengths that are none, are the runtime's.
+    fn array_of(&mut self, inst: Inst, slow: ir::Block) -> ir::Value {
+        let (class, length) = (self.argument(inst, 0), self.argument(inst, 1));
+        let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, length, MOST_ELEMENTS);
+        let (short, turn) = (self.b.create_block(), self.b.create_block());
+        let (store, filled) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(is_long, slow, &[], short, &[]);
+        self.b.switch_to_block(short);
+        let elements = self.b.ins().ishl_imm_u(length, 3);
+        let before = i64::from(words::WORD_BYTES) * 3;
+        let bytes = self.b.ins().iadd_imm_s(elements, before);
+        let start = self.take(bytes, slow);
+        let object = self.fill(start, &Form { layout: layouts::ARRAY, class, words: vec![length] });
+        let (first, end) =
+            (self.b.ins().iadd_imm_s(start, before), self.b.ins().iadd(start, bytes));
+        let place = self.b.append_block_param(turn, I64);
+        self.b.ins().jump(turn, &[BlockArg::Value(first)]);
+        self.b.switch_to_block(turn);
+        let is_last = self.b.ins().icmp(IntCC::Equal, place, end);
+        self.b.ins().brif(is_last, filled, &[], store, &[]);
+        self.b.switch_to_block(store);
+        let nil = self.b.ins().iconst(I64, words::NIL as i64);
+        self.b.ins().store(trusted(), nil, place, 0);
+        let next = self.b.ins().iadd_imm_s(place, i64::from(words::WORD_BYTES));
+        self.b.ins().jump(turn, &[BlockArg::Value(next)]);
+        self.b.switch_to_block(filled);
+        object
+    }
+
+    /// What an instruction makes.
+    fn form(&mut self, inst: Inst) -> Form {
+        let data = self.unit.inst(inst);
+        let arguments: &[Value] = &data.arguments;
+        match data.op {
+            Op::NewClosure(function) => {
+                let length = self.b.ins().iconst(I64, arguments.len() as i64 + 1);
+                let function = self.symbol(Symbol::Function(function));
+                let mut words = vec![length, function];
+                words.extend(arguments.iter().map(|&captured| self.get(captured)));
+                let class = self.constant(Op::Cell(Cell::BLOCK_CLASS));
+                Form { layout: layouts::BLOCK, class, words }
+            }
+            Op::NewContext(size) => self.nils(layouts::CONTEXT, Cell::OBJECT_CLASS, size.0),
+            Op::NewArray(size) => self.nils(layouts::ARRAY, Cell::ARRAY_CLASS, size.0),
+            Op::NewObject(layout) => {
+                let nil = self.b.ins().iconst(I64, words::NIL as i64);
+                let class = self.get(arguments[0]);
+                Form { layout, class, words: vec![nil; words::slot_count(layout) as usize] }
+            }
+            op => unreachable!("{op} makes no object"),
+        }
+    }
+
+    /// An array of nil.
+    fn nils(&mut self, layout: u32, class: Cell, size: u32) -> Form {
+        let length = self.b.ins().iconst(I64, i64::from(size));
+        let nil = self.b.ins().iconst(I64, words::NIL as i64);
+        let mut words = vec![length];
+        words.resize(1 + size as usize, nil);
+        Form { layout, class: self.constant(Op::Cell(class)), words }
+    }
+
+    /// Writes an object; answers its word.
+    fn fill(&mut self, start: ir::Value, form: &Form) -> ir::Value {
+        let header = self.b.ins().iconst(I64, i64::from(form.layout) << words::LAYOUT_SHIFT);
+        let all = [header, form.class].into_iter().chain(form.words.iter().copied());
+        for (index, word) in all.enumerate() {
+            let offset = (index as u32 * words::WORD_BYTES) as i32;
+            self.b.ins().store(trusted(), word, start, offset);
+        }
+        self.b.ins().iadd_imm_s(start, words::TAG_POINTER as i64)
+    }
+
+    /// Has the runtime make the object, with the frame as the collector wants it.
+    fn allocate_slowly(&mut self, inst: Inst) -> ir::Value {
+        let state = self.unit.state(self.unit.inst(inst).state.expect("an allocation has a state"));
+        let (activation, pc) = (state.activation, state.pc);
+        let slow = &self.residence.of_allocation[&inst];
+        for &(place, value) in &slow.values {
+            self.store_frame(place, value);
+        }
+        for &site in &slow.sites {
+            self.store_site(site);
+        }
+        let object = self.execute(activation, pc);
+        for &(place, value) in &slow.reloads {
+            self.reload(place, value);
+        }
+        object
+    }
+}
