@@ -96,13 +96,13 @@ impl Compiler {
         let observed = if self.policy.is_some() { function.code.len() } else { 0 };
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
         let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
-        let name = || format!("{} base", function.name());
-        let entry = self.memory.publish(name, |address| {
+        let entry = self.memory.publish(|address| {
             let assembled = base::compile(function, &self.stubs, unlogged_bits, profile, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             size = assembled.bytes.len();
             Some(assembled.bytes)
         })?;
+        self.memory.name(entry, size, || format!("{} base", function.name()));
         let units = Units::default();
         Some(Box::leak(Box::new(Code { function, entry, size, places, returns, profile, units })))
     }

@@ -40,11 +40,7 @@ impl CodeMemory {
 
     /// Publishes the code that `assemble` makes for the address it gets, if it makes some. Answers that address; `None` if
     /// the memory is full.
-    pub fn publish(
-        &self,
-        name: impl FnOnce() -> String,
-        assemble: impl FnOnce(usize) -> Option<Vec<u8>>,
-    ) -> Option<usize> {
+    pub fn publish(&self, assemble: impl FnOnce(usize) -> Option<Vec<u8>>) -> Option<usize> {
         let mut used = self.used.lock();
         let address = self.executable + *used;
         let code = assemble(address)?;
@@ -59,11 +55,15 @@ impl CodeMemory {
             place.copy_from_nonoverlapping(code.as_ptr(), code.len());
         }
         *used = end;
+        Some(address)
+    }
+
+    /// Tells profilers the name of a piece of code.
+    pub fn name(&self, address: usize, size: usize, name: impl FnOnce() -> String) {
         if let Some(mut map) = self.map.as_ref() {
             // A profile without names is better than no run.
-            _ = writeln!(map, "{address:x} {:x} {}", code.len(), name());
+            _ = writeln!(map, "{address:x} {size:x} {}", name());
         }
-        Some(address)
     }
 
     /// The bytes in use.

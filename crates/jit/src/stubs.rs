@@ -176,13 +176,42 @@ impl Stubs {
     /// Assembles the stubs.
     pub fn make(memory: &CodeMemory, helpers: &Helpers) -> Option<Stubs> {
         let mut stubs = None;
-        let name = || "squall stubs".to_owned();
-        memory.publish(name, |address| {
+        let mut end = 0;
+        memory.publish(|address| {
             let mut assembler = Assembler::new(address);
             stubs = Some(assemble(&mut assembler, address, helpers));
+            end = address + assembler.offset().0;
             assembler.finalize().ok()
         })?;
-        stubs
+        stubs.inspect(|stubs| stubs.name(memory, end))
+    }
+
+    /// Tells profilers the names of the stubs, of which the last one ends there.
+    fn name(&self, memory: &CodeMemory, end: usize) {
+        let mut names: Vec<(usize, String)> = vec![
+            (self.enter, "enter".into()),
+            (self.unit_send, "send of optimised code".into()),
+            (self.exit, "exit".into()),
+            (self.log, "log".into()),
+            (self.cold_entry, "cold entry".into()),
+            (self.slow_entry, "slow entry".into()),
+            (self.slot_written, "slot written".into()),
+            (self.element_written, "element written".into()),
+        ];
+        let mut add = |kind: &str, addresses: &[usize]| {
+            let numbered = addresses.iter().enumerate();
+            names.extend(numbered.map(|(index, &each)| (each, format!("{kind} {index}"))));
+        };
+        add("helper", &self.helpers);
+        add("executor", &self.executors);
+        add("operator", &self.operators);
+        add("comparison", &self.comparisons);
+        names.sort_unstable();
+        let ends = names.iter().skip(1).map(|next| next.0).chain([end]);
+        let sizes: Vec<usize> = ends.zip(&names).map(|(end, stub)| end - stub.0).collect();
+        for ((address, name), size) in names.into_iter().zip(sizes) {
+            memory.name(address, size, || format!("stub: {name}"));
+        }
     }
 
     /// The shared code that calls a helper.

@@ -180,8 +180,9 @@ fn install(
     let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
     let CompiledCode { bytes, request, exits, .. } = compiled;
     let guesses = !request.likely.is_empty();
-    let name = || format!("{} optimised", place_of(code.function, request.start));
-    let entry = memory.publish(name, |_| Some(bytes))?;
+    let size = bytes.len();
+    let entry = memory.publish(|_| Some(bytes))?;
+    memory.name(entry, size, || format!("{} optimised", place_of(code.function, request.start)));
     let unit: &'static Unit =
         Box::leak(Box::new(Unit { start: request.start, entry, relied_on, functions, guesses }));
     for (number, exit) in exits.iter().enumerate() {
