@@ -21,6 +21,11 @@
 //! the exhaustion is forgotten. Until they are above it, the limit makes a full collection happen at the soft mark:
 //! otherwise the first one could happen beyond the hard mark, and leave no room for handlers.
 //!
+//! The *nursery* is what is allocated between two nursery collections. It begins small: its memory stays in the caches,
+//! and what survives is copied in a short pause. If much survives, it doubles, so that objects have more time to die;
+//! if next to nothing does, it halves. It grows only while the survivors expected are below [`MOST_SURVIVORS`], which
+//! bounds the pause. MMTk collects at the greatest nursery; smaller ones are this module's, through the trigger.
+//!
 //! Memory is used in blocks, and each collection with survivors leaves some blocks that hold little. The next full
 //! collection frees empty blocks only. Without *compaction*, a program that keeps one object of each nursery would pay
 //! a block for each. So after a full collection that leaves memory *sparse*, another one moves all live objects into
@@ -40,6 +45,16 @@ const FIRST_LIMIT_FRACTION: usize = 48;
 const GROWTH: usize = 3;
 /// The limit leaves room for this many nurseries that survive as a whole.
 const MIN_NURSERIES: usize = 8;
+/// The same for nurseries that have grown.
+const MIN_GROWN_NURSERIES: usize = 4;
+/// A nursery grows if more than this fraction survives.
+const MUCH_SURVIVES: usize = 8;
+/// A nursery shrinks if less than this fraction survives.
+const LITTLE_SURVIVES: usize = 64;
+/// A nursery does not grow if more than this would survive.
+const MOST_SURVIVORS: usize = 8 << 20;
+/// The nursery grows by this factor at most.
+const MOST_GROWTH: usize = 8;
 /// The nursery takes at most this fraction of the maximum.
 const NURSERY_FRACTION: usize = 16;
 /// The room for the handlers of exhaustion is at least this fraction of the maximum.
@@ -55,7 +70,14 @@ const COMPACTION_FRACTION: usize = 3;
 #[derive(Debug)]
 pub(crate) struct Sizing {
     maximum: usize,
+    /// The least nursery.
     nursery: usize,
+    /// The nursery now.
+    current: AtomicUsize,
+    /// The bytes in use after the last collection.
+    settled: AtomicUsize,
+    /// The bytes of large objects since.
+    large: AtomicUsize,
     limit: AtomicUsize,
     /// Bytes of large objects whose allocation waits for a collection.
     pending: AtomicUsize,
@@ -80,9 +102,13 @@ pub(crate) enum Pressure {
 
 impl Sizing {
     pub(crate) fn new(maximum: usize, nursery: usize) -> Sizing {
+        let nursery = nursery.min(maximum / NURSERY_FRACTION);
         let sizing = Sizing {
             maximum,
-            nursery: nursery.min(maximum / NURSERY_FRACTION),
+            nursery,
+            current: AtomicUsize::new(nursery),
+            settled: AtomicUsize::new(0),
+            large: AtomicUsize::new(0),
             limit: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
@@ -93,8 +119,39 @@ impl Sizing {
         sizing
     }
 
-    pub(crate) fn nursery(&self) -> usize {
-        self.nursery
+    /// The least and the greatest nursery.
+    pub(crate) fn nurseries(&self) -> (usize, usize) {
+        let most = (self.maximum / NURSERY_FRACTION).min(MOST_GROWTH * self.nursery);
+        (self.nursery, most.max(self.nursery))
+    }
+
+    /// Whether the nursery is full when `used` bytes are in use.
+    pub(crate) fn is_nursery_full(&self, used: usize) -> bool {
+        let old = self.settled.load(Ordering::Relaxed) + self.large.load(Ordering::Relaxed);
+        used.saturating_sub(old) >= self.current()
+    }
+
+    /// Records the allocation of a large object, which is not in the nursery.
+    pub(crate) fn large_allocated(&self, bytes: usize) {
+        self.large.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn current(&self) -> usize {
+        self.current.load(Ordering::Relaxed)
+    }
+
+    /// Chooses the next nursery, after a nursery collection with these survivors.
+    fn resize_nursery(&self, survivors: usize) {
+        let (least, most) = self.nurseries();
+        let current = self.current();
+        let next = if survivors > current / MUCH_SURVIVES && 2 * survivors <= MOST_SURVIVORS {
+            2 * current
+        } else if survivors < current / LITTLE_SURVIVES {
+            current / 2
+        } else {
+            return;
+        };
+        self.current.store(next.clamp(least, most), Ordering::Relaxed);
     }
 
     pub(crate) fn maximum(&self) -> usize {
@@ -125,12 +182,17 @@ impl Sizing {
         }
     }
 
-    /// Called when a collection has ended, with `used` surviving bytes. After a full one, `live` of them are objects.
+    /// Called when a collection has ended, with `used` bytes in use; `live` is the size of the objects that it has traced.
     pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize, live: usize) {
         // MMTk announces small allocations here, too. An allocation that still waits announces itself again.
         let pending = self.pending.swap(0, Ordering::Relaxed);
+        self.settled.store(used, Ordering::Relaxed);
+        self.large.store(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
-            return;
+            return self.resize_nursery(live);
+        }
+        if used + MIN_GROWN_NURSERIES * self.current() > self.maximum {
+            self.current.store(self.nursery, Ordering::Relaxed);
         }
         let has_compacted = self.must_compact();
         let is_sparse = used > live + live / SPARSE_FRACTION + self.nursery;
@@ -187,7 +249,8 @@ impl Sizing {
     }
 
     fn set_limit_for(&self, survivors: usize, least: usize) {
-        let room = survivors.saturating_add(MIN_NURSERIES * self.nursery);
+        let nurseries = (MIN_NURSERIES * self.nursery).max(MIN_GROWN_NURSERIES * self.current());
+        let room = survivors.saturating_add(nurseries);
         let wanted = survivors.saturating_mul(GROWTH).max(room).max(least);
         let highest = if survivors <= self.soft_mark() {
             self.soft_mark() + self.copy_reserve()
@@ -287,8 +350,55 @@ mod tests {
 
     #[test]
     fn the_nursery_of_a_small_heap_is_small() {
-        assert_eq!(Sizing::new(16 * MIB, 4 * MIB).nursery(), MIB);
-        assert_eq!(Sizing::new(1024 * MIB, 4 * MIB).nursery(), 4 * MIB);
+        assert_eq!(Sizing::new(16 * MIB, 4 * MIB).nurseries(), (MIB, MIB));
+        assert_eq!(Sizing::new(1024 * MIB, 4 * MIB).nurseries(), (4 * MIB, 32 * MIB));
+        assert_eq!(Sizing::new(128 * MIB, 4 * MIB).nurseries(), (4 * MIB, 8 * MIB));
+    }
+
+    /// The nursery after nursery collections with these survivors.
+    fn nursery_after(maximum: usize, survivors: &[usize]) -> usize {
+        let sizing = Sizing::new(maximum, 4 * MIB);
+        for &live in survivors {
+            sizing.collection_ended(CollectionKind::Nursery, 10 * MIB, live);
+        }
+        sizing.current()
+    }
+
+    #[test]
+    fn the_nursery_grows_while_much_survives_and_the_pause_stays_short() {
+        assert_eq!(nursery_after(1024 * MIB, &[MIB / 4]), 4 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[MIB]), 8 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[2 * MIB; 9]), 16 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[4 * MIB, 8 * MIB, 8 * MIB]), 8 * MIB);
+        assert_eq!(nursery_after(64 * MIB, &[4 * MIB]), 4 * MIB);
+    }
+
+    #[test]
+    fn the_nursery_shrinks_if_little_survives() {
+        assert_eq!(nursery_after(1024 * MIB, &[2 * MIB, 2 * MIB, 0]), 8 * MIB);
+        assert_eq!(nursery_after(1024 * MIB, &[2 * MIB, 0, 0, 0]), 4 * MIB);
+    }
+
+    #[test]
+    fn the_nursery_is_full_without_large_objects() {
+        let sizing = Sizing::new(1024 * MIB, 4 * MIB);
+        sizing.collection_ended(CollectionKind::Nursery, 10 * MIB, MIB / 4);
+        assert!(!sizing.is_nursery_full(13 * MIB));
+        assert!(sizing.is_nursery_full(14 * MIB));
+        sizing.large_allocated(6 * MIB);
+        assert!(!sizing.is_nursery_full(19 * MIB));
+        assert!(sizing.is_nursery_full(20 * MIB));
+    }
+
+    #[test]
+    fn a_full_heap_has_a_small_nursery_again() {
+        let sizing = Sizing::new(512 * MIB, 4 * MIB);
+        for _ in 0..3 {
+            sizing.collection_ended(CollectionKind::Nursery, 400 * MIB, 2 * MIB);
+        }
+        assert_eq!(sizing.current(), 16 * MIB);
+        sizing.collection_ended(CollectionKind::Full, 460 * MIB, 450 * MIB);
+        assert_eq!(sizing.current(), 4 * MIB);
     }
 
     #[test]

@@ -63,10 +63,11 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
     let mut builder = MMTKBuilder::new_no_env_vars();
     // Options are set by field: parsing them from text takes longer than the rest of this function.
     let options = &mut builder.options;
+    let (min, max) = sizing.nurseries();
     let accepted = options.plan.set(PlanSelector::GenImmix)
         & options.gc_trigger.set(GCTriggerSelector::Delegated)
         & options.threads.set(threads)
-        & options.nursery.set(NurserySize::Fixed(sizing.nursery()))
+        & options.nursery.set(NurserySize::Bounded { min, max })
         // The heap has weak references and finalisation of its own.
         & options.no_reference_types.set(true)
         & options.no_finalizer.set(true)

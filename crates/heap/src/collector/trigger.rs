@@ -1,6 +1,6 @@
 //! The trigger: MMTk asks it when to collect, and it answers by the sizing policy of [`crate::sizing`].
 
-use super::{Binding, current_kind, heap, scanning, start_threads, worker};
+use super::{Binding, current_kind, heap, is_created, scanning, start_threads, worker};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
@@ -16,7 +16,9 @@ impl GCTriggerPolicy<Binding> for Trigger {
         space: Option<SpaceStats<Binding>>,
         plan: &dyn Plan<VM = Binding>,
     ) -> bool {
-        let required = plan.collection_required(space_full, space);
+        let used = plan.get_used_pages() * PAGE_BYTES;
+        let required = plan.collection_required(space_full, space)
+            || is_created() && heap().sizing.is_nursery_full(used);
         if required {
             // The asking mutator requests the collection right after this answer.
             start_threads();

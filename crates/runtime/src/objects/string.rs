@@ -26,6 +26,16 @@ pub enum Width {
 }
 
 impl Width {
+    /// The logarithm of the bytes.
+    #[inline]
+    fn shift(self) -> u32 {
+        match self {
+            Width::One => 0,
+            Width::Two => 1,
+            Width::Four => 2,
+        }
+    }
+
     /// The width that a code point needs.
     pub fn of(code_point: u32) -> Width {
         match code_point {
@@ -72,7 +82,7 @@ impl Text {
     /// How many code points.
     #[inline]
     pub fn len(self) -> usize {
-        self.object.length() / self.width as usize
+        self.object.length() >> self.width.shift()
     }
 
     /// Whether there are none.
@@ -152,9 +162,22 @@ impl Text {
     /// Whether two strings have the same code points.
     pub fn equals(self, other: Text) -> bool {
         if self.width == other.width {
-            return self.with_bytes(|bytes| other.with_bytes(|others| bytes == others));
+            return self.has_same_bytes(other);
         }
         self.len() == other.len() && self.code_points().eq(other.code_points())
+    }
+
+    /// Whether two texts have the same bytes. Most that differ do so in the length or at the beginning.
+    #[inline]
+    fn has_same_bytes(self, other: Text) -> bool {
+        let length = self.object.length();
+        if length != other.object.length() || length == 0 {
+            return length == other.object.length();
+        }
+        // SAFETY: both have a first byte.
+        let [first, others] = [self, other].map(|text| unsafe { text.object.byte_unchecked(0) });
+        first == others
+            && (length == 1 || self.with_bytes(|bytes| other.with_bytes(|others| bytes == others)))
     }
 
     /// The order of the code points.
