@@ -8,8 +8,8 @@ pub struct HeapOptions {
     /// The most bytes that the heap may take, and a third more during a compaction; `None` for three quarters of the
     /// machine's memory.
     pub max_heap: Option<usize>,
-    /// How many bytes are allocated between two nursery collections: about 4 MiB keep pauses near a
-    /// millisecond, 32 MiB give throughput. Reduced to an eighth of a small `max_heap`.
+    /// The least number of bytes that are allocated between two nursery collections: about 4 MiB keep pauses near a
+    /// millisecond. Up to eight times as many while much survives. Reduced to a sixteenth of a small `max_heap`.
     pub nursery_bytes: usize,
     /// The number of collector threads; `None` for one for two cores, up to [`HeapOptions::MAX_DEFAULT_THREADS`].
     pub gc_threads: Option<usize>,
