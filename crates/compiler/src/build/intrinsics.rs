@@ -6,10 +6,11 @@
 use crate::build::body::Body;
 use crate::build::sends::{Intrinsic, Message};
 use crate::facts::{Action, SiteFacts};
-use crate::ir::entities::{FunctionRef, PrimitiveRef, Value};
+use crate::ir::entities::{Block, FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::ir::values::Condition;
+use crate::ir::{End, Jump};
 use crate::words::{self, layouts};
 
 /// The primitive that compares objects.
@@ -168,6 +169,53 @@ impl Body<'_, '_> {
         let (a, b) = (self.raw_double(left), self.raw_double(right));
         let result = self.emit(op, &[a, b]);
         Some(self.guard(Op::TagDouble, &[result]))
+    }
+
+    /// Begins with the case that both operands are immediate doubles: answers where it ends with its value. Results that
+    /// need a box are `slow`. The current block is then that of all other operands.
+    pub fn doubles_first(
+        &mut self,
+        primitive: PrimitiveRef,
+        message: &Message,
+        slow: Block,
+    ) -> Option<(Block, Value)> {
+        let operator = operator(self.builder.facts.primitive(primitive))?;
+        let [left, right] = message.operands[..] else { return None };
+        if matches!(operator, Operator::Division(_) | Operator::Bits(_)) {
+            return None;
+        }
+        let others = self.builder.unit.add_block();
+        let (a, b) = (self.double_or(left, others), self.double_or(right, others));
+        let op = match operator {
+            Operator::Comparison(condition) => Op::FloatCompare(condition),
+            Operator::Arithmetic(_, op) => op,
+            _ => Op::FloatDivide,
+        };
+        let result = self.emit(op, &[a, b]);
+        let end = if let Op::FloatCompare(_) = op {
+            let value = self.emit(Op::TagBoolean, &[result]);
+            self.current.take().map(|block| (block, value))
+        } else {
+            let value = self.emit(Op::TryTagDouble, &[result]);
+            let none = self.word(words::NO_ANSWER);
+            let is_none = self.emit(Op::Same, &[value, none]);
+            let done = self.builder.unit.add_block();
+            self.end(End::Branch(is_none, Jump::to(slow), Jump::to(done)));
+            Some((done, value))
+        };
+        self.current = Some(others);
+        end
+    }
+
+    /// The raw double of a word; goes to another block unless it is an immediate double.
+    fn double_or(&mut self, value: Value, others: Block) -> Value {
+        let double = Layouts::of(layouts::DOUBLE);
+        let fits = self.emit(Op::HasLayout(double), &[value]);
+        let next = self.builder.unit.add_block();
+        self.end(End::Branch(fits, Jump::to(next), Jump::to(others)));
+        self.current = Some(next);
+        let refined = self.emit(Op::Assume(double), &[value]);
+        self.emit(Op::UntagDouble, &[refined])
     }
 
     /// Whether a number, if it is an integer, is the same as a double.

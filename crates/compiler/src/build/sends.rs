@@ -83,7 +83,7 @@ impl Body<'_, '_> {
         let receiver = message.operands[0];
         let seen = self.possible(receiver, facts);
         if !self.can_switch(receiver, seen.len(), facts) {
-            return self.send_carefully(message, &seen);
+            return self.send_carefully(message, &seen, facts);
         }
         self.switch(receiver, &seen, |body, each, refined| {
             body.perform(each.action, &message.with_receiver(refined), refined, facts)
@@ -210,7 +210,7 @@ impl Body<'_, '_> {
                 Intrinsic::Ended => None,
                 Intrinsic::Unknown => match self.leaf(primitive, message, facts) {
                     Some(value) => Some(value),
-                    None => self.send_carefully(message, &facts.seen),
+                    None => self.send_carefully(message, &facts.seen, facts),
                 },
             },
             Action::SlotIndex(_) | Action::Enclosing(_) | Action::Other => {
@@ -220,7 +220,12 @@ impl Body<'_, '_> {
     }
 
     /// Sends without leaving the unit, whatever happens: by a leaf where it has an answer, otherwise through the runtime.
-    fn send_carefully(&mut self, message: &Message, seen: &[Seen]) -> Option<Value> {
+    fn send_carefully(
+        &mut self,
+        message: &Message,
+        seen: &[Seen],
+        facts: &SiteFacts,
+    ) -> Option<Value> {
         let leaf_of = |each: &Seen| match each.action {
             Action::Primitive(primitive) if self.builder.facts.has_leaf(primitive) => {
                 Some(primitive)
@@ -234,7 +239,7 @@ impl Body<'_, '_> {
             Some(primitive)
                 if message.operands.len() <= MOST_LEAF_ARGUMENTS && layouts.list().is_some() =>
             {
-                self.leaf_or_send(primitive, layouts, message)
+                self.leaf_or_send(primitive, layouts, message, facts)
             }
             _ => self.send_generally(message),
         }
@@ -246,9 +251,14 @@ impl Body<'_, '_> {
         primitive: PrimitiveRef,
         layouts: Layouts,
         message: &Message,
+        facts: &SiteFacts,
     ) -> Option<Value> {
         let state = self.state;
         let [attempt, answered, slow] = [(); 3].map(|()| self.builder.unit.add_block());
+        let mut ends = Vec::new();
+        if facts.numbers.doubles || facts.numbers.mixed {
+            ends.extend(self.doubles_first(primitive, message, slow));
+        }
         let fits = self.emit(Op::HasLayout(layouts), &[message.operands[0]]);
         self.end(End::Branch(fits, Jump::to(attempt), Jump::to(slow)));
         self.current = Some(attempt);
@@ -258,7 +268,7 @@ impl Body<'_, '_> {
         self.end(End::Branch(is_none, Jump::to(slow), Jump::to(answered)));
         (self.current, self.state) = (Some(slow), state);
         let sent = self.send_generally(message);
-        let mut ends = vec![(answered, answer)];
+        ends.push((answered, answer));
         ends.extend(sent.and_then(|value| Some((self.current?, value))));
         self.continue_after(ends)
     }

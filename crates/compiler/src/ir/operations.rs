@@ -21,7 +21,7 @@
 //!
 //! `assume` and `assume_small` are guards whose condition the branch to their block has shown; they must not be moved
 //! out of there. `leaf` calls a primitive's leaf, which depends on its arguments alone, and leaves if that has no answer;
-//! `try_leaf` answers `NO_ANSWER` then. `identical` is `same`, but compares boxed numbers and far references by contents,
+//! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `identical` is `same`, but compares boxed numbers and far references by contents,
 //! by the leaf of its primitive.
 //! `retag_double` is `tag_double` of a double that is known to be immediate.
 //!
@@ -151,6 +151,7 @@ operations! {
     "untag_integer" UntagInteger w I64 Pure;
     "tag_double" TagDouble f Word Guard;
     "retag_double" RetagDouble f Word Pure;
+    "try_tag_double" TryTagDouble f Word Pure;
     "untag_double" UntagDouble w F64 Pure;
     "tag_boolean" TagBoolean b Word Pure;
     "untag_boolean" UntagBoolean w Bool Pure;

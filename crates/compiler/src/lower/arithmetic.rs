@@ -76,6 +76,7 @@ impl Lowering<'_, '_> {
             Op::UntagInteger => self.b.ins().sshr_imm_u(value, i64::from(words::TAG_BITS)),
             Op::UntagDouble => self.untag_double(value),
             Op::RetagDouble => self.double_word(value),
+            Op::TryTagDouble => self.try_double_word(value),
             Op::TagBoolean => {
                 let wide = self.b.ins().uextend(I64, value);
                 let shifted = self.b.ins().ishl_imm_u(wide, i64::from(words::TAG_BITS));
@@ -176,6 +177,16 @@ impl Lowering<'_, '_> {
         let none = self.b.ins().iconst(I64, -1);
         let without = self.b.ins().select(is_taken, none, without);
         self.b.ins().select(has_excess, without, rotated)
+    }
+
+    /// The word of a double, if it is immediate.
+    fn try_double_word(&mut self, value: ir::Value) -> ir::Value {
+        let payload = self.double_payload(value);
+        let beyond = self.b.ins().ushr_imm_u(payload, 64 - i64::from(words::TAG_BITS));
+        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
+        let word = self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64);
+        let none = self.b.ins().iconst(I64, words::NO_ANSWER as i64);
+        self.b.ins().select(beyond, none, word)
     }
 
     /// The word of a double that is known to be immediate.

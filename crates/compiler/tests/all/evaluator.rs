@@ -201,6 +201,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::TagInteger => words::integer_word(first as i64).expect("it fits"),
             Op::UntagInteger => words::word_integer(first).expect("it is one") as u64,
             Op::RetagDouble => words::double_word(x).expect("it is immediate"),
+            Op::TryTagDouble => words::double_word(x).unwrap_or(words::NO_ANSWER),
             Op::UntagDouble => words::word_double(first).expect("it is one").to_bits(),
             Op::TagBoolean => words::boolean_word(first != 0),
             Op::UntagBoolean => u64::from(first == words::TRUE),
