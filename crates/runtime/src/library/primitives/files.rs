@@ -4,8 +4,8 @@
 //! wait for the operating system runs as a native section on plain data, so collections do not wait for it, and holds
 //! no lock.
 //!
-//! The library knows an open file by a number that is never used twice, so the number of a closed file, or an invented
-//! number, finds nothing.
+//! The library knows an open file by a [right](rights), which is of use only in the vat that has opened the file. The
+//! table's numbers are never used twice, so the right to a closed file finds nothing.
 //!
 //! Files whose owner, the object with the handle, is garbage are closed when the next file is opened;
 //! if the system refuses to open more, after a collection that looks for some.
@@ -30,6 +30,7 @@ use crate::model::outcome::{Failure, FailureReason};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
@@ -89,20 +90,19 @@ impl OpenFiles {
         number
     }
 
-    fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
-        let table = self.table.lock();
-        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
-        file.cloned().ok_or(Failure::argument(handle))
-    }
-
-    fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
-        let file = handle.as_small_integer().and_then(|number| self.take(number));
-        file.ok_or(Failure::argument(handle))
+    fn get(&self, number: i64) -> Option<OpenFile> {
+        self.table.lock().files.get(&number).cloned()
     }
 
     fn take(&self, number: i64) -> Option<OpenFile> {
         self.table.lock().files.remove(&number)
     }
+}
+
+/// The open file that a right is for.
+fn open_file(thread: &Thread, right: Word) -> Result<OpenFile, Failure> {
+    let number = rights::number(thread, right, Kind::File)?;
+    thread.vm.library().files.get(number).ok_or(Failure::argument(right))
 }
 
 /// The path in a word, if the program may access it. *GC point.*
@@ -278,7 +278,7 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if let Some(owner) = window.get(2).as_object() {
         thread.vm.heap.register_finalizable(owner, number as u64);
     }
-    make_integer(thread, number)
+    rights::make(thread, Kind::File, number)
 }
 
 /// Closes the files and resources whose owners the collector has found dead.
@@ -295,20 +295,22 @@ pub(super) fn close_dropped(thread: &mut Thread) {
 }
 
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, .. } = thread.vm.library().files.remove(window.get(0))?;
+    let number = rights::number(thread, window.get(0), Kind::File)?;
+    let closed = thread.vm.library().files.take(number);
+    let OpenFile { file, .. } = closed.ok_or(Failure::argument(window.get(0)))?;
     outside(thread, || drop(file));
     Ok(Word::NIL)
 }
 
 fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let metadata = attempt(thread, &path, || file.metadata())?;
     make_size(thread, metadata.len())
 }
 
 /// Reads as many bytes as the array has elements, or fewer at the end of the file.
 fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let position = size_argument(window.get(1))?;
     let wanted = array::mutable(thread.vm, window.get(2))?.length();
     let bytes = attempt(thread, &path, || {
@@ -368,7 +370,7 @@ fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
 
 /// Writes the first bytes of an array.
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let count = size_argument(window.get(1))?;
     let array = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
     let position = size_argument(window.get(3))?;
