@@ -596,8 +596,8 @@ squall_error *squall_sandbox_new(squall_vm *vm,
 /**
  * Makes an actor in the sandbox, whose root object is this value, such as the class of a module. Answers a far
  * reference to it, to which `squall_call` sends messages. A far reference is answered unchanged, so answers of
- * `squall_call` may be passed here. A message to a value runs outside of the sandbox, even if the sandbox has made the
- * value.
+ * `squall_call` may be passed here. A message to a value runs outside of the sandbox; a value that the sandbox answers
+ * has no code of the sandbox.
  */
 squall_error *squall_sandbox_actor(squall_sandbox *sandbox,
                                    const squall_value *root,

@@ -57,6 +57,13 @@ pub fn run_under_stress(text: &str, path: &str) -> Result<(), String> {
     expectations.judge_all(path)
 }
 
+/// Runs a program without machine code.
+pub fn run_interpreted(text: &str, path: &str) -> Result<(), String> {
+    let mut expectations = Expectations::of(text);
+    expectations.flags.push("--jit=off".to_owned());
+    expectations.judge_all(path)
+}
+
 /// Runs a program with everything compiled at once, and again with chaos in machine code.
 pub fn run_compiled(text: &str, path: &str, chaos: u64) -> Result<(), String> {
     let mut expectations = Expectations::of(text);

@@ -3,6 +3,7 @@
 //! | folder | a case is | what is compared |
 //! |---|---|---|
 //! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/attacks/*.ns` | an attack | see [`attacks`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
 //! | `tests/compile/**/*.ns` | a module | see [`compile`] |
@@ -24,6 +25,7 @@
 //! compared. `SQUALL_STRESS=1` in the environment reaches the machines under test: collections at
 //! every allocation, and tiny stacks. So does `SQUALL_SCHEDULER=NAME`. A case that fails says how to repeat it.
 
+mod attacks;
 mod bytecode;
 mod colours;
 mod command_line;
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut trials: Vec<Trial> = Vec::new();
     trials.extend(language::trials());
+    trials.extend(attacks::trials());
     trials.extend(compile::trials());
     trials.extend(bytecode::trials());
     trials.extend(colours::trials());

@@ -163,7 +163,8 @@ pub extern "C" fn squall_options_allow(
         let all = Permissions::all();
         let permissions = &mut choices.options.permissions;
         if authority & SQUALL_ALLOW_FILES != 0 {
-            permissions.files = all.files;
+            permissions.reading = all.reading;
+            permissions.writing = all.writing;
         }
         if authority & SQUALL_ALLOW_NETWORK != 0 {
             permissions.network = all.network;

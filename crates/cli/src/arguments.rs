@@ -224,6 +224,30 @@ pub struct MachineArguments {
     )]
     pub allow_files: Vec<OsString>,
 
+    /// Let the program read files, all of them or those at and below a path
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        action = ArgAction::Append,
+        help_heading = "Authority"
+    )]
+    pub allow_read: Vec<OsString>,
+
+    /// Let the program make, write and delete files, all of them or those at and below a path
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        action = ArgAction::Append,
+        help_heading = "Authority"
+    )]
+    pub allow_write: Vec<OsString>,
+
     /// Let the program use the network: all of it, or some hosts and ports, such as `example.org`,
     /// `127.0.0.1:8080`, `*:443`
     #[arg(
@@ -468,20 +492,14 @@ impl MachineArguments {
         if self.allow_all {
             return Permissions::all();
         }
-        let files = if self.allow_files.is_empty() {
-            Grant::Denied
-        } else if self.allow_files.iter().any(|path| path.is_empty()) {
-            Grant::Allowed
-        } else {
-            Grant::Below(self.allow_files.iter().map(PathBuf::from).collect())
-        };
         let network = match self.allow_net.as_slice() {
             [] => NetworkGrant::Denied,
             grants if grants.iter().any(HostGrant::is_unlimited) => NetworkGrant::Allowed,
             grants => NetworkGrant::Only(grants.to_vec()),
         };
         Permissions {
-            files,
+            reading: files(self.allow_files.iter().chain(&self.allow_read)),
+            writing: files(self.allow_files.iter().chain(&self.allow_write)),
             network,
             foreign_functions: self.allow_ffi,
             processes: self.allow_processes,
@@ -541,6 +559,16 @@ fn size(text: &str) -> Result<usize, String> {
     };
     let count: usize = digits.parse().map_err(|_| explanation())?;
     count.checked_mul(1 << shift).ok_or_else(explanation)
+}
+
+/// What paths grant: an empty one stands for all files.
+fn files<'p>(paths: impl Iterator<Item = &'p OsString>) -> Grant {
+    let paths: Vec<PathBuf> = paths.map(PathBuf::from).collect();
+    match paths.as_slice() {
+        [] => Grant::Denied,
+        paths if paths.iter().any(|path| path.as_os_str().is_empty()) => Grant::Allowed,
+        _ => Grant::Below(paths),
+    }
 }
 
 #[cfg(test)]
@@ -623,13 +651,22 @@ mod tests {
         let permissions = |flags: &[&str]| {
             let line = ["squall", "repl"].iter().chain(flags);
             match Arguments::try_parse_from(line).expect("a command line").command {
-                Command::Repl(repl) => repl.machine.permissions().files,
+                Command::Repl(repl) => repl.machine.permissions(),
                 _ => panic!("no repl"),
             }
         };
-        assert_eq!(permissions(&[]), Grant::Denied);
-        assert_eq!(permissions(&["--allow-files"]), Grant::Allowed);
-        let below = Grant::Below(vec!["a".into(), "b".into()]);
-        assert_eq!(permissions(&["--allow-files=a", "--allow-files=b"]), below);
+        let both = |flags: &[&str]| {
+            let permissions = permissions(flags);
+            (permissions.reading, permissions.writing)
+        };
+        let below = |paths: &[&str]| Grant::Below(paths.iter().map(PathBuf::from).collect());
+        assert_eq!(both(&[]), (Grant::Denied, Grant::Denied));
+        assert_eq!(both(&["--allow-files"]), (Grant::Allowed, Grant::Allowed));
+        let some = both(&["--allow-files=a", "--allow-files=b"]);
+        assert_eq!(some, (below(&["a", "b"]), below(&["a", "b"])));
+        assert_eq!(both(&["--allow-read", "--allow-write=a"]), (Grant::Allowed, below(&["a"])));
+        assert_eq!(both(&["--allow-read=a"]), (below(&["a"]), Grant::Denied));
+        let mixed = both(&["--allow-files=a", "--allow-read=b"]);
+        assert_eq!(mixed, (below(&["a", "b"]), below(&["a"])));
     }
 }

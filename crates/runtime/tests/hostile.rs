@@ -17,9 +17,10 @@ use squall_runtime::library::primitives::all;
 use common::{Program, start};
 
 /// Primitives that, when they work, end the program or the strand or stop it for long.
-const LEFT_OUT: [&str; 8] = [
+const LEFT_OUT: [&str; 9] = [
     "endWith:",
     "exit:",
+    "reportUncaught:",
     "failStrand:",
     "signal:",
     "signalAgain:",

@@ -43,14 +43,18 @@ impl Embedding {
         })
     }
 
-    /// The text of a file that the module at a path includes. Diagnostics quote the file, so it must be part of the
-    /// program or next to the module, or the program must have the permission to read it.
+    /// Whether the module at a path may import or include a file: as for loading, the file must be part of the program,
+    /// or the program must have the permission to read it. Without a program, the embedder has loaded the module, and
+    /// the files next to it are part of it.
+    fn may_read(&self, path: &Path, module: &str) -> bool {
+        let program = self.program.as_deref().unwrap_or(Path::new(module));
+        self.permissions.allows_module(Some(program), path)
+    }
+
+    /// The text of a file that the module at a path includes. Diagnostics quote the file.
     fn read_included(&self, included: &Path, module: &str) -> Result<String, String> {
-        let permissions = &self.permissions;
-        if !permissions.allows_module(self.program.as_deref(), included)
-            && !permissions.allows_module(Some(Path::new(module)), included)
-        {
-            return Err("reading it needs the flag --allow-files".to_owned());
+        if !self.may_read(included, module) {
+            return Err("reading it needs the flag --allow-read".to_owned());
         }
         let bytes = self.surroundings.read_module(&included.to_string_lossy());
         let bytes = bytes.map_err(|error| error.to_string())?;
@@ -90,8 +94,12 @@ impl Host for EmbeddingRef {
         }
         let own = Path::new(importer).parent().unwrap_or(Path::new(""));
         let others = self.0.module_path.iter().map(PathBuf::as_path);
+        let beside = self.0.module_in(own, name);
+        let beside = beside.filter(|path| {
+            self.0.prepared.lock().contains_key(path) || self.0.may_read(Path::new(path), importer)
+        });
         let found =
-            [own].into_iter().chain(others).find_map(|folder| self.0.module_in(folder, name));
+            beside.or_else(|| others.clone().find_map(|folder| self.0.module_in(folder, name)));
         found.ok_or_else(|| {
             let place = if own.as_os_str().is_empty() { Path::new(".") } else { own };
             let others = self.0.module_path.iter().map(|folder| format!(", {}", folder.display()));

@@ -268,10 +268,11 @@ impl Machine {
         let kernel = self.thread.mutator.push_root(kernel);
         let symbol = self.vm.name_word(&mut self.thread, self.vm.symbol(name))?;
         let symbol = self.thread.mutator.push_root(symbol);
-        match self.send(kernel, "module:", &[symbol])? {
-            Reply::Answer(instance) => Ok(instance),
-            _ => Err(BootError(format!("there is no instance of {name}"))),
-        }
+        let words = [kernel, symbol].map(|handle| self.thread.mutator.get(handle));
+        let method = self.vm.kernel_method("instanceOf:");
+        let method = method.ok_or_else(|| BootError("the kernel makes no modules".into()))?;
+        let instance = worker::run_function(&mut self.thread, method, &words)?;
+        Ok(self.thread.mutator.push_root(instance))
     }
 
     /// The class object of a library module.

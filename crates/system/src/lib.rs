@@ -8,6 +8,7 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`places`] | paths that a program may use, and the operations on them |
 //! | [`resources`] | open resources, by numbers that are never used twice |
 //! | [`tcp`], [`udp`], [`names`] | listening, connecting, datagrams, addresses of hosts |
 //! | [`process`], [`signals`] | processes of the system, and signals to this process |
@@ -29,6 +30,7 @@ mod descriptor;
 pub mod errors;
 pub mod http;
 pub mod names;
+pub mod places;
 pub mod poller;
 pub mod process;
 pub mod resources;

@@ -9,6 +9,10 @@
 //! Vats share a channel, so all of it is behind its lock ([`crate::concurrency::waiting`]), and its elements are
 //! values.
 //!
+//! A channel may cross the boundary of a sandbox. It knows the sandbox that it was made in. Strands of sandboxes write
+//! only what may leave ([`leaving`](crate::concurrency::isolation::leaving)) to a channel that was made outside, and to
+//! one that a strand outside has read from; a strand outside takes nothing else out of a channel.
+//!
 //! A channel of typed code has a type for its elements, and holds them in their typed form. Code without types converts
 //! at its own end. A writer converts before it has the lock, so under the lock it checks again that the type is the
 //! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]).
@@ -19,6 +23,7 @@ use smallvec::SmallVec;
 use squall_bytecode::instructions::Opcode;
 use squall_heap::{Object, Word};
 
+use crate::concurrency::isolation::leaving;
 use crate::concurrency::sandbox::metering;
 use crate::concurrency::timers;
 use crate::concurrency::waiting;
@@ -26,8 +31,10 @@ use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::types::{Shape, Type};
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::make_string;
 use crate::objects::typed::{boxing, scalars};
+use crate::state::sandbox::SandboxRef;
 use crate::state::strand::waiter;
 use crate::state::strand::{Claimed, Delivery, Wait};
 use crate::state::thread::{Thread, Window, allocated};
@@ -52,10 +59,15 @@ pub mod slots {
     /// are any objects.
     pub const TYPE: usize = 7;
 
-    const _: () = crate::model::known::assert_slots(crate::model::known::CHANNEL, TYPE + 1);
+    /// The sandbox that it was made in, or nil.
+    pub const SANDBOX: usize = 8;
+    /// True once a strand outside of that sandbox has read from it.
+    pub const EXPORTED: usize = 9;
+
+    const _: () = crate::model::known::assert_slots(crate::model::known::CHANNEL, EXPORTED + 1);
 }
 
-use slots::{BUFFER, FIRST, HELD, POISONED, READERS, TYPE, WRITERS};
+use slots::{BUFFER, EXPORTED, FIRST, HELD, POISONED, READERS, SANDBOX, TYPE, WRITERS};
 
 /// The largest buffer.
 pub const MAX_BUFFER: usize = 1 << 20;
@@ -70,6 +82,7 @@ pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
         buffer = allocated(array)?.word();
     }
     let class = vm.known_class(KnownClass::Object);
+    let sandbox = thread.sandbox;
     let mut scope = thread.mutator.scope();
     let buffer = scope.root(buffer);
     let channel = allocated(scope.allocate_slots(known::CHANNEL, class))?;
@@ -78,6 +91,7 @@ pub fn make(thread: &mut Thread, capacity: usize) -> Result<Word, Failure> {
     channel.initialize_slot(BUFFER, scope.get(buffer));
     channel.initialize_slot(FIRST, index_word(0));
     channel.initialize_slot(HELD, index_word(0));
+    channel.initialize_slot(SANDBOX, sandbox.map_or(Word::NIL, |sandbox| sandbox.object()));
     Ok(channel.word())
 }
 
@@ -176,6 +190,36 @@ fn is_typed(site: &Site) -> bool {
     matches!(opcode, Some(Opcode::Read | Opcode::Accept | Opcode::Alt | Opcode::AltPriority))
 }
 
+/// The sandbox that a channel was made in.
+fn sandbox_of(channel: Object) -> Option<SandboxRef> {
+    get(channel, SANDBOX).as_object().map(SandboxRef::of_object)
+}
+
+/// Whether the running strand is outside of the sandbox that a channel was made in.
+fn is_outside(thread: &Thread, channel: Object) -> bool {
+    sandbox_of(channel).is_some_and(|sandbox| !leaving::is_within(thread.sandbox, sandbox))
+}
+
+/// Whether what the running strand writes to a locked channel may leave the strand's sandbox.
+fn may_carry_out(thread: &Thread, channel: Object) -> bool {
+    thread.sandbox.is_some_and(|sandbox| {
+        get(channel, EXPORTED) == Word::TRUE || !leaving::is_within(sandbox_of(channel), sandbox)
+    })
+}
+
+/// Whether an element of a channel may leave a sandbox. Typed code has only data.
+fn may_leave(thread: &Thread, channel: Object, value: Word) -> bool {
+    element_type(channel).is_some() || leaving::may_leave(thread.vm, value)
+}
+
+/// An object does not leave a sandbox. *GC point.*
+fn kept_inside(thread: &mut Thread) -> Failure {
+    match make_string(thread, "sending an object of a guest's class out of a sandbox") {
+        Ok(what) => Failure::with(FailureReason::NotSupported, what, Word::NIL),
+        Err(failure) => failure,
+    }
+}
+
 /// The channel in a word.
 pub fn channel(word: Word) -> Result<Object, Failure> {
     let object = word.as_object().filter(|object| object.layout() == known::CHANNEL);
@@ -211,6 +255,8 @@ enum Look {
     Done(Word),
     /// It is poisoned.
     Poisoned,
+    /// There was an element that may not leave its sandbox; it is dropped.
+    Kept,
     /// One has to wait. The channel is still locked.
     Wait,
     /// The reader has the element, and releases the writer, which is parked.
@@ -224,7 +270,7 @@ pub fn read(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     waiting::lock(&mut thread.mutator, source);
     Ok(match try_read(thread, source) {
         Look::Wait => wait(thread, source, READERS, waiter, Word::NIL),
-        look => answer(look, source),
+        look => answer(thread, look, source),
     })
 }
 
@@ -280,15 +326,20 @@ fn write_if(
     let waiter = waiting::own_waiter(thread)?;
     let (target, value) = operands(thread);
     let target = channel(target)?;
+    let stays = thread.sandbox.is_some() && !may_leave(thread, target, value);
     waiting::lock(&mut thread.mutator, target);
     if !is_suitable(target) {
         waiting::unlock(&mut thread.mutator, target);
         return Ok(None);
     }
+    if stays && may_carry_out(thread, target) {
+        waiting::unlock(&mut thread.mutator, target);
+        return Err(kept_inside(thread));
+    }
     Ok(Some(match try_write(thread, target, value, waiter) {
         Look::Wait => wait(thread, target, WRITERS, waiter, value),
         Look::Accepted => Outcome::Park,
-        look => answer(look, target),
+        look => answer(thread, look, target),
     }))
 }
 
@@ -311,6 +362,7 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     waiting::lock(&mut thread.mutator, source);
     if index_slot(source, HELD) == 0
         && get(source, POISONED) != Word::TRUE
+        && !is_outside(thread, source)
         && let Some((writer, claimed)) = waiting::dequeue(thread, source, WRITERS)
     {
         waiting::unlock(&mut thread.mutator, source);
@@ -327,7 +379,7 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
             fill(thread, pair, Word::NIL, value);
             Outcome::Return(pair.word())
         }
-        look => answer(look, source),
+        look => answer(thread, look, source),
     })
 }
 
@@ -355,15 +407,21 @@ fn wait(
     Outcome::Park
 }
 
-fn answer(look: Look, channel: Object) -> Outcome {
+/// The outcome of a look that found something. *GC point* if an element was dropped.
+fn answer(thread: &mut Thread, look: Look, channel: Object) -> Outcome {
     match look {
         Look::Done(value) => Outcome::Return(value),
+        Look::Kept => kept_inside(thread).into(),
         _ => Failure::with(FailureReason::Poisoned, channel.word(), Word::NIL).into(),
     }
 }
 
 /// Takes an element from a locked channel, if one is there.
 fn try_read(thread: &mut Thread, channel: Object) -> Look {
+    let is_outside = is_outside(thread, channel);
+    if is_outside {
+        set(thread, channel, EXPORTED, Word::TRUE);
+    }
     if get(channel, POISONED) == Word::TRUE && index_slot(channel, HELD) == 0 {
         waiting::unlock(&mut thread.mutator, channel);
         return Look::Poisoned;
@@ -387,7 +445,10 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
     if let Some((writer, claimed)) = writer {
         waiting::wake(thread, claimed, get(writer, waiter::VALUE));
     }
-    Look::Done(value)
+    match !is_outside || may_leave(thread, channel, value) {
+        true => Look::Done(value),
+        false => Look::Kept,
+    }
 }
 
 /// Gives an element to a locked channel, if a reader waits or the buffer has room.
@@ -513,8 +574,8 @@ pub enum Chosen {
 }
 
 /// Reads from whichever of several channels has something first: answers an array of the channel's
-/// index, from 1, and the element; or nil if patience ends. The window's first word is the array of
-/// channels. *GC point.*
+/// index, from 1, and the element; or nil if patience ends. The window's first word is an array of
+/// rights to read from channels. *GC point.*
 ///
 /// Of several that are ready, a fair choice takes any with the same probability, the other kind the first.
 pub fn choose(
@@ -533,7 +594,8 @@ pub fn choose(
     thread.message.clear();
     thread.message.push(Word::NIL);
     for index in 0..count {
-        thread.message.extend([channels.element(index), Word::NIL]);
+        let channel = rights::subject(thread, channels.element(index), Kind::Reading)?;
+        thread.message.extend([channel, Word::NIL]);
     }
     Ok(match choose_in_message(thread, is_fair, patience)? {
         Chosen::Outcome(outcome) => outcome,
@@ -563,7 +625,7 @@ pub fn choose_in_message(
         match try_read(thread, channel) {
             Look::Wait => waiting::unlock(&mut thread.mutator, channel),
             Look::Done(value) => return Ok(Chosen::Element(index, value)),
-            look => return Ok(Chosen::Outcome(answer(look, channel))),
+            look => return Ok(Chosen::Outcome(answer(thread, look, channel))),
         }
     }
     if matches!(patience, Patience::None) {

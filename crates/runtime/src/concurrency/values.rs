@@ -30,7 +30,7 @@ use squall_heap::{Flag, Format, LayoutId, Object, Word};
 
 use crate::concurrency::early_actors::{self, EarlyKey};
 use crate::concurrency::foreign;
-use crate::model::behavior::{Behavior, SlotContent};
+use crate::model::behavior::Behavior;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::classes::{behavior_of, captures, is_of_travellers, reached_from};
@@ -120,6 +120,7 @@ fn is_known_value(word: Word) -> bool {
     let Some(object) = word.as_object() else { return true };
     match object.layout() {
         known::STRING | known::SYMBOL | known::LARGE_INTEGER | known::BOXED_DOUBLE => true,
+        known::RIGHT => true,
         known::VALUE_ARRAY => object.has_flag(SHARED),
         // Objects of other fixed layouts use the flag otherwise.
         layout => layout.number() >= known::FIRST_FREE_NUMBER && object.has_flag(SHARED),
@@ -227,7 +228,6 @@ fn sharing(vm: &Vm, object: Object) -> Sharing {
         // The captures of an object literal's class were checked if its instances travel.
         Side::Class if captures(object) == Word::NIL || is_of_travellers(object) => Sharing::Class,
         Side::Class => Sharing::Never,
-        _ if behavior.definition.instances_are_values.get().is_some() => Sharing::Always,
         _ if behavior.is_value || is_immutable_module(behavior) => Sharing::Instance(behavior),
         _ => Sharing::Never,
     }
@@ -245,7 +245,7 @@ fn contents(behavior: &'static Behavior, object: Object) -> impl Iterator<Item =
     let is_array = behavior.layout.format() == Format::Array;
     let elements = if is_array { object.length() } else { 0 };
     let slots = behavior.slots.iter().enumerate();
-    let data = slots.filter(|(_, slot)| matches!(slot.content, SlotContent::Data(_)));
+    let data = slots.filter(|(_, slot)| slot.content.is_data());
     let data = data.map(move |(index, _)| object.slot(index));
     data.chain((0..elements).map(move |index| object.element(index)))
 }

@@ -27,7 +27,6 @@ use crate::execution::stack_traces;
 use crate::model::behavior::Behavior;
 use crate::model::function::{Function, Site};
 use crate::model::known::{self, KnownClass};
-use crate::model::lookup::Action;
 use crate::model::outcome::{Failure, Outcome};
 use crate::objects::classes::behavior_of_class;
 use crate::objects::{block, string};
@@ -41,7 +40,7 @@ use crate::state::vm::Vm;
 
 /// Signals an exception from the activation in the saved state.
 ///
-/// If nothing catches it, the kernel is sent `uncaught:`, which ends the program.
+/// If nothing catches it, the kernel's method `uncaught:` is called, which ends the program.
 pub fn signal(thread: &mut Thread, exception: Word) -> Outcome {
     match find_handler(thread, exception) {
         Some(destination) => unwind(thread, destination, exception),
@@ -383,14 +382,12 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
         Audience::Program => "uncaught:",
     };
     let kernel = vm.roots.kernel.get();
-    let layout = known::layout_of(kernel);
     let is_prepared =
         [&vm.roots.out_of_memory, &vm.roots.stack_overflow].iter().any(|r| r.get() == exception);
-    let Some(behavior) = vm.behavior_of_layout(layout).filter(|_| !is_prepared) else {
+    if is_prepared {
         return report(thread, exception);
-    };
-    let entry = vm.lookups.public(layout, behavior, vm.symbol(reporter));
-    let Action::Method(reporter) = entry.action else { return report(thread, exception) };
+    }
+    let Some(reporter) = vm.kernel_method(reporter) else { return report(thread, exception) };
     if thread.activations().any(|activation| std::ptr::eq(activation.function, reporter)) {
         return report(thread, exception);
     }

@@ -8,8 +8,10 @@
 //!
 //! Mixins are flattened: a class gets the own slots and methods of each mixin, later ones before
 //! earlier ones, its own body before all. Slots of the same name among mixins and body share one
-//! cell. (SOMns does the same; in the Newspeak specification a mixin application is a class of its
-//! own.) Private members of an overridden mixin stay reachable for that mixin's own text.
+//! cell, unless they are private. (SOMns does the same, for private slots as well; in the Newspeak specification a mixin
+//! application is a class of its own.) A private slot belongs to its own text: a text that declares the name once more
+//! has a slot of its own, so it neither reads nor replaces the contents. Private members of an overridden mixin stay
+//! reachable for that mixin's own text.
 //!
 //! Behaviors are immortal; their number is bounded by the program's text.
 
@@ -67,12 +69,21 @@ pub struct SlotCell {
 /// The contents of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotContent {
-    /// A declared slot of this name.
+    /// A declared slot of this name, which is not private.
     Data(Symbol),
+    /// A declared slot of this name that is private to the definition with this address.
+    Private(Symbol, usize),
     /// The class object of a nested class, by the definition's address.
     Class(usize),
     /// In exceptions, the activations at the time of their signal: see [`crate::execution::stack_traces`].
     Trace,
+}
+
+impl SlotContent {
+    /// Whether a program's text declares the slot, so that its initializer fills it.
+    pub fn is_data(self) -> bool {
+        matches!(self, SlotContent::Data(_) | SlotContent::Private(..))
+    }
 }
 
 /// Something a message can reach.
@@ -239,6 +250,12 @@ impl Behavior {
         self.chain().find_map(|behavior| behavior.definition.known())
     }
 
+    /// The index of the slot with this name that the class's own text declares, or that others share.
+    pub fn slot_named(&self, name: Symbol) -> Option<usize> {
+        let content = self.definition.slot_named(name).unwrap_or(SlotContent::Data(name));
+        self.slot_index(content)
+    }
+
     /// The class's name, for traces and `asString`.
     pub fn name(&self) -> &'static str {
         self.definition.name_text()
@@ -321,7 +338,7 @@ impl Builder {
 
     fn add_instance_members(&mut self, source: &'static Definition) {
         for slot in &source.slots {
-            let index = self.cell(SlotContent::Data(slot.name), slot.setter.is_some());
+            let index = self.cell(source.slot_content(slot), slot.setter.is_some());
             let member = |kind| Member { definition: source, visibility: slot.visibility, kind };
             self.add(slot.name, member(MemberKind::SlotReader(index)));
             if let Some(setter) = slot.setter {

@@ -206,7 +206,7 @@ pub const PROMISE: LayoutId = layout(Format::Slots, 7, 22);
 /// Sandboxes: see [`crate::concurrency::sandbox`]. Never seen by guest code outside the library.
 pub const SANDBOX: LayoutId = layout(Format::Slots, 3, 23);
 /// Channels: see [`crate::concurrency::channels`]. Never seen by guest code outside the library.
-pub const CHANNEL: LayoutId = layout(Format::Slots, 8, 24);
+pub const CHANNEL: LayoutId = layout(Format::Slots, 10, 24);
 /// Mutexes: see [`crate::concurrency::locks`]. Never seen by guest code outside the library, as the others here.
 pub const MUTEX: LayoutId = layout(Format::Slots, 4, 25);
 /// Mutexes that vats share.
@@ -231,6 +231,9 @@ pub const MAP_NODE: LayoutId = layout(Format::Slots, 5, 33);
 pub const PACKED: LayoutId = layout(Format::Bytes, 0, 34);
 /// Elements of lists that are words.
 pub const WORDS: LayoutId = layout(Format::Array, 0, 35);
+
+/// Rights: see [`crate::objects::rights`]. Of no use to guest code outside of the library.
+pub const RIGHT: LayoutId = layout(Format::Slots, 4, 36);
 
 /// The object that the branches of a fork share: see [`crate::concurrency::processes::forks`]. Never seen by guest
 /// code.

@@ -97,6 +97,17 @@ pub fn program_module(
     Ok(module)
 }
 
+/// The same for sandboxes: the copy that they have of the module.
+pub fn guest_module(
+    modules: &'static ModuleTable,
+    path: &str,
+) -> Result<&'static LoadedModule, CompileError> {
+    let module = modules.for_guests(modules.of_file(path)?);
+    let linked = link(modules, module, path);
+    linked.map_err(|errors| CompileError::Invalid(render(modules.host, &errors)))?;
+    Ok(module)
+}
+
 /// Links a module, and the modules it imports, as far as they were not linked before.
 pub fn link(
     modules: &'static ModuleTable,
@@ -185,7 +196,7 @@ impl Linker {
         let import = &module.bytecode.imports()[index];
         let name = module.bytecode.string(import.module);
         let requirement = import.requirement.map(|id| module.bytecode.string(id));
-        let found = find(self.modules, name, path)
+        let found = find(self.modules, name, path, module.is_for_guests())
             .and_then(|found| check_identity(found, name, requirement).map(|()| found));
         let provider = match found {
             Ok(provider) => provider,
@@ -225,18 +236,26 @@ impl From<String> for Problem {
     }
 }
 
-/// The provider of the module with this name for the module at this path.
-fn find(modules: &'static ModuleTable, name: &str, path: &str) -> Result<Provider, Problem> {
+/// The provider of the module with this name for the module at this path, which sandboxes may have loaded.
+fn find(
+    modules: &'static ModuleTable,
+    name: &str,
+    path: &str,
+    is_for_guests: bool,
+) -> Result<Provider, Problem> {
     if name.starts_with(HOST_PREFIX) {
         let provided = modules.of_host(name);
         return provided.ok_or_else(|| "the host provides no such module".to_owned().into());
     }
-    modules.imported(name, path).map_err(|error| match error {
-        ImportError::Refused(message) => message.into(),
+    let found = modules.imported(name, path).map_err(|error| match error {
+        ImportError::Refused(message) => Problem::from(message),
         ImportError::Invalid(path, details) => {
             Problem { message: format!("{path} is no module that can run"), details }
         }
-    })
+    })?;
+    let Provider { module, path } = found;
+    let module = if is_for_guests { modules.for_guests(module) } else { module };
+    Ok(Provider { module, path })
 }
 
 /// Checks that a provider has the expected name, and a version that satisfies the import.

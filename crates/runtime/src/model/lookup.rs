@@ -271,7 +271,9 @@ fn resolve(
                 .map_or(Action::Missing, Action::Captures)
         }
         SiteDescription::InitializeSlot(class, name) => {
-            own_slot(behavior, module.definition(class), SlotContent::Data(module.symbol(name)))
+            let definition = module.definition(class);
+            let content = definition.slot_named(module.symbol(name));
+            content.map_or(Action::Missing, |content| own_slot(behavior, definition, content))
         }
         SiteDescription::ClassSlot(class) => {
             let nested = module.definition(class);

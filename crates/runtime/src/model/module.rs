@@ -25,7 +25,7 @@ use squall_bytecode::module::{Constant as Literal, Visibility};
 use squall_bytecode::types::RegisterType;
 use squall_heap::Word;
 
-use crate::model::behavior::Behavior;
+use crate::model::behavior::{Behavior, SlotContent};
 use crate::model::function::{Constant, Function, Shortcut, Site};
 use crate::model::known::KnownClass;
 use crate::model::links;
@@ -51,6 +51,8 @@ pub struct LoadedModule {
     exports: OnceLock<HashMap<&'static str, usize>>,
     /// Set when a thread begins to look for its imports.
     is_linked: AtomicBool,
+    /// Whether sandboxes have loaded it.
+    is_for_guests: bool,
     /// Of a view, the definition that it has a variant of; that definition is no variant itself.
     seen: Option<&'static Definition>,
 }
@@ -73,13 +75,14 @@ impl LoadedModule {
             types: OnceLock::new(),
             exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
+            is_for_guests: false,
             seen: None,
         }))
     }
 
-    /// A view of a definition's module, with a variant of the definition.
-    fn view(definition: &'static Definition) -> &'static LoadedModule {
-        let LoadedModule { bytecode, symbols, table, find_primitive, .. } = *definition.module;
+    /// A copy for sandboxes: with the same text, but with definitions and functions of its own.
+    pub(crate) fn for_guests(&'static self) -> &'static LoadedModule {
+        let LoadedModule { bytecode, symbols, table, find_primitive, .. } = *self;
         Box::leak(Box::new(LoadedModule {
             symbols,
             functions: cells(bytecode.function_count()),
@@ -90,6 +93,31 @@ impl LoadedModule {
             types: OnceLock::new(),
             exports: OnceLock::new(),
             is_linked: AtomicBool::new(false),
+            is_for_guests: true,
+            seen: None,
+        }))
+    }
+
+    /// Whether sandboxes have loaded it, so that its code is not the host's.
+    pub fn is_for_guests(&self) -> bool {
+        self.is_for_guests
+    }
+
+    /// A view of a definition's module, with a variant of the definition.
+    fn view(definition: &'static Definition) -> &'static LoadedModule {
+        let LoadedModule { bytecode, symbols, table, find_primitive, is_for_guests, .. } =
+            *definition.module;
+        Box::leak(Box::new(LoadedModule {
+            symbols,
+            functions: cells(bytecode.function_count()),
+            definitions: cells(bytecode.class_count()),
+            bytecode,
+            table,
+            find_primitive,
+            types: OnceLock::new(),
+            exports: OnceLock::new(),
+            is_linked: AtomicBool::new(false),
+            is_for_guests,
             seen: Some(definition),
         }))
     }
@@ -200,8 +228,6 @@ pub struct Definition {
     pub slots: Box<[SlotDefinition]>,
     /// Set while the kernel boots, for the classes the VM knows.
     pub known: OnceLock<KnownClass>,
-    /// Set if instances count as values whatever their slots hold.
-    pub instances_are_values: OnceLock<()>,
     /// The same text, for subclasses of a class that uses this definition.
     next_variant: OnceLock<&'static Definition>,
 }
@@ -217,6 +243,29 @@ pub struct SlotDefinition {
 }
 
 impl Definition {
+    /// The function of the instance side's method with this name, whatever its visibility.
+    pub fn method(&self, selector: Symbol) -> Option<&'static Function> {
+        let methods = &self.bytecode().methods;
+        let method = methods.iter().find(|it| self.module.symbol(it.selector) == selector)?;
+        Some(self.module.function(method.function))
+    }
+
+    /// What the cell of a slot of this definition holds.
+    pub fn slot_content(&self, slot: &SlotDefinition) -> SlotContent {
+        match slot.visibility {
+            Visibility::Private => {
+                SlotContent::Private(slot.name, std::ptr::from_ref(self) as usize)
+            }
+            _ => SlotContent::Data(slot.name),
+        }
+    }
+
+    /// What the cell of the slot with this name holds, if this definition declares one.
+    pub fn slot_named(&self, name: Symbol) -> Option<SlotContent> {
+        let slot = self.slots.iter().find(|slot| slot.name == name)?;
+        Some(self.slot_content(slot))
+    }
+
     fn new(module: &'static LoadedModule, id: ClassId) -> &'static Definition {
         let class = module.bytecode.class(id);
         let slots = class.slots.iter().map(|slot| SlotDefinition {
@@ -235,7 +284,6 @@ impl Definition {
             factory_selector: module.symbol(class.factory_selector),
             slots: slots.collect(),
             known: OnceLock::new(),
-            instances_are_values: OnceLock::new(),
             next_variant: OnceLock::new(),
         }))
     }
@@ -261,13 +309,8 @@ impl Definition {
     }
 
     fn next_variant(&'static self) -> &'static Definition {
-        self.next_variant.get_or_init(|| {
-            let variant = LoadedModule::view(self.first_variant()).definition(self.id);
-            if self.instances_are_values.get().is_some() {
-                _ = variant.instances_are_values.set(());
-            }
-            variant
-        })
+        self.next_variant
+            .get_or_init(|| LoadedModule::view(self.first_variant()).definition(self.id))
     }
 
     /// Whether two definitions have the same text.

@@ -6,6 +6,9 @@
 //! | the library, the host | its name | the embedder's [`Host`], or [`ModuleTable::provide`] |
 //! | a program | the path of its file | the embedder, which compiles the file |
 //!
+//! Sandboxes have copies of the modules of programs, with the same text, so that the classes of a guest differ from
+//! those that the host has loaded from the same file.
+//!
 //! A module is loaded when it is first asked for, once, and stays for good. No lock is held while the embedder works: two threads
 //! that ask for the same module at the same time may both load it, and then both use the first.
 
@@ -19,6 +22,28 @@ use crate::model::primitive::FindPrimitive;
 use crate::model::symbols::SymbolTable;
 use crate::model::text::ModuleText;
 
+/// The modules of the library that only compute, so that every object may have them.
+const COMPUTING: &[&str] = &[
+    "Actors",
+    "Collections",
+    "Processes",
+    "Scheduling",
+    "Streams",
+    "Threading",
+    "TransactionalCollections",
+    "Transactions",
+];
+
+/// Whether a module of the library only computes.
+pub fn is_computing(name: &str) -> bool {
+    COMPUTING.contains(&name)
+}
+
+/// Whether the values of a module of the library are only data.
+pub fn is_data_module(name: &str) -> bool {
+    is_computing(name) || matches!(name, "Kernel" | "Http")
+}
+
 /// All modules.
 pub struct ModuleTable {
     /// The embedder, which knows texts and files.
@@ -29,6 +54,8 @@ pub struct ModuleTable {
     loaded: Mutex<Vec<&'static LoadedModule>>,
     library: Mutex<HashMap<String, &'static LoadedModule>>,
     programs: Mutex<HashMap<String, &'static LoadedModule>>,
+    /// The copies for sandboxes, by the addresses of the modules.
+    guests: Mutex<HashMap<usize, &'static LoadedModule>>,
 }
 
 /// A module that others can import from, and where it was found.
@@ -50,6 +77,7 @@ impl ModuleTable {
             loaded: Mutex::default(),
             library: Mutex::default(),
             programs: Mutex::default(),
+            guests: Mutex::default(),
         }
     }
 
@@ -76,6 +104,20 @@ impl ModuleTable {
         }
         let module = self.load(self.host.compile(path)?);
         Ok(*self.programs.lock().entry(path.to_owned()).or_insert(module))
+    }
+
+    /// The copy of a module of a program that sandboxes have.
+    pub fn for_guests(&self, module: &'static LoadedModule) -> &'static LoadedModule {
+        if module.is_for_guests() {
+            return module;
+        }
+        let mut guests = self.guests.lock();
+        let copy = guests.entry(std::ptr::from_ref(module) as usize);
+        copy.or_insert_with(|| {
+            let copy = module.for_guests();
+            self.loaded.lock().push(copy);
+            copy
+        })
     }
 
     /// Whether the module of this file was loaded, or compiled by the embedder.

@@ -6,6 +6,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use squall_system::places::Place;
+
 /// One kind of access.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Grant {
@@ -76,8 +78,10 @@ fn host_name(host: &str) -> String {
 /// The rights of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Permissions {
-    /// Reading and writing files.
-    pub files: Grant,
+    /// Reading files and folders.
+    pub reading: Grant,
+    /// Making, writing, moving and deleting them.
+    pub writing: Grant,
     /// Connecting, listening, and looking for addresses.
     pub network: NetworkGrant,
     /// Calling foreign functions.
@@ -90,7 +94,8 @@ impl Permissions {
     /// Everything is allowed.
     pub fn all() -> Permissions {
         Permissions {
-            files: Grant::Allowed,
+            reading: Grant::Allowed,
+            writing: Grant::Allowed,
             network: NetworkGrant::Allowed,
             foreign_functions: true,
             processes: true,
@@ -110,17 +115,28 @@ impl Permissions {
         }
     }
 
-    /// Whether the program may read or write the file at this path.
-    ///
-    /// `..` and links are resolved as far as the path exists, so that they lead nowhere else.
-    pub fn allows_file(&self, path: &Path) -> bool {
-        match &self.files {
-            Grant::Denied => false,
-            Grant::Allowed => true,
-            Grant::Below(roots) => {
-                let Some(path) = resolve(path) else { return false };
-                roots.iter().filter_map(|root| resolve(root)).any(|root| path.starts_with(root))
+    /// The place at a path, if the program may use it so. Operations on the place lead nowhere else, whatever happens to
+    /// links meanwhile.
+    pub fn place(&self, path: &Path, access: Access) -> Option<Place> {
+        match access {
+            Access::Reading => place_in(&self.reading, path, resolve),
+            Access::Writing => place_in(&self.writing, path, resolve),
+            Access::Entry => place_in(&self.writing, path, resolve_entry),
+            Access::Both => {
+                let reading = place_in(&self.reading, path, resolve)?;
+                let writing = place_in(&self.writing, path, resolve)?;
+                Some(if let Place::Anywhere(_) = writing { reading } else { writing })
             }
+        }
+    }
+
+    /// The flag that would allow an access.
+    pub fn flag(&self, access: Access) -> &'static str {
+        match access {
+            _ if self.reading == self.writing => "--allow-files",
+            Access::Reading => "--allow-read",
+            Access::Writing | Access::Entry => "--allow-write",
+            Access::Both => "--allow-files",
         }
     }
 
@@ -132,10 +148,50 @@ impl Permissions {
             _ => PathBuf::from("."),
         });
         let own = Permissions {
-            files: folder.map_or(Grant::Denied, |folder| Grant::Below(vec![folder])),
+            reading: folder.map_or(Grant::Denied, |folder| Grant::Below(vec![folder])),
             ..Permissions::default()
         };
-        own.allows_file(path) || self.allows_file(path)
+        let allows = |it: &Permissions| it.place(path, Access::Reading).is_some();
+        allows(&own) || allows(self)
+    }
+}
+
+/// The use of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Reading the file or folder.
+    Reading,
+    /// Making or writing it.
+    Writing,
+    /// Both.
+    Both,
+    /// Deleting or replacing the entry itself, which may be a link.
+    Entry,
+}
+
+fn place_in(
+    grant: &Grant,
+    path: &Path,
+    resolve_path: fn(&Path) -> Option<PathBuf>,
+) -> Option<Place> {
+    let roots = match grant {
+        Grant::Denied => return None,
+        Grant::Allowed => return Some(Place::Anywhere(path.to_owned())),
+        Grant::Below(roots) => roots,
+    };
+    let path = resolve_path(path)?;
+    roots.iter().filter_map(|root| resolve(root)).find_map(|root| {
+        let rest = path.strip_prefix(&root).ok()?.to_owned();
+        Some(Place::Beneath { root, rest })
+    })
+}
+
+/// The path of an entry of a folder: of the folder, links are resolved; the entry may be one.
+fn resolve_entry(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    match (absolute.parent(), absolute.file_name()) {
+        (Some(folder), Some(name)) => Some(resolve(folder)?.join(name)),
+        _ => resolve(path),
     }
 }
 

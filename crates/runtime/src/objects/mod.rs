@@ -3,7 +3,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | objects of the dialect | [`array`](mod@array), [`block`], [`number`], [`string`], [`classes`], [`far_reference`] |
+//! | objects of the dialect | [`array`](mod@array), [`block`], [`number`], [`string`], [`classes`], [`far_reference`], [`rights`] |
 //! | tuples, lists, maps and boxed values of typed code | [`typed`] |
 
 pub mod array;
@@ -12,5 +12,6 @@ pub mod classes;
 pub mod far_reference;
 pub mod number;
 pub mod operators;
+pub mod rights;
 pub mod string;
 pub mod typed;

@@ -151,6 +151,11 @@ impl GlobalRoots {
         self.registry.lock().get(&name).copied()
     }
 
+    /// Whether an object is the kernel or was registered.
+    pub fn is_shared_module(&self, object: Word) -> bool {
+        object == self.kernel.get() || self.registry.lock().values().any(|&it| it == object)
+    }
+
     /// Registers an object under a name; of several, the first stays and is answered.
     pub fn register(&self, name: Symbol, object: Word) -> Word {
         *self.registry.lock().entry(name).or_insert(object)

@@ -154,6 +154,11 @@ impl SandboxRef {
         sandbox.map_or(std::ptr::null_mut(), |sandbox| std::ptr::from_ref(sandbox.0).cast_mut())
     }
 
+    /// The word of its object, which keeps it alive.
+    pub fn object(self) -> Word {
+        self.0.object.get()
+    }
+
     /// The sandbox, then those around it.
     pub(crate) fn chain(self) -> impl Iterator<Item = SandboxRef> {
         std::iter::successors(Some(self), |sandbox| sandbox.0.parent.get())

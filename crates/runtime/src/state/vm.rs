@@ -217,6 +217,12 @@ impl Vm {
         drop(end);
     }
 
+    /// A method of the kernel module's instance, which may be one that programs cannot reach.
+    pub fn kernel_method(&self, selector: &str) -> Option<&'static Function> {
+        let kernel = self.modules.of_library("Kernel")?.main_definition()?;
+        kernel.method(self.symbol(selector))
+    }
+
     /// The symbol with this text.
     pub fn symbol(&self, text: &str) -> Symbol {
         self.modules.symbols.intern(text)

@@ -41,7 +41,7 @@ impl Sandbox {
     /// Makes an actor in the sandbox, whose root object is the value; answers a far reference to it. [`Vm::call`] sends
     /// messages to it; if the sandbox ends before the answer, that is [`Error::SandboxEnded`]. A far reference is
     /// answered unchanged, so answers of [`Vm::call`] may be passed here. A message to a value runs outside of the
-    /// sandbox, even if the sandbox has made the value.
+    /// sandbox; a value that the sandbox answers has no code of the sandbox.
     pub fn actor(&self, value: &Value) -> Result<Value, Error> {
         let sandbox = Value::Object(self.object.clone());
         self.vm.ask("sandbox:actor:", &[sandbox, value.clone()])

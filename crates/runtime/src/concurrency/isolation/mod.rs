@@ -2,16 +2,17 @@
 //!
 //! | object | arrives as |
 //! |---|---|
-//! | a value | the same object |
+//! | a value | the same object, unless it leaves a sandbox and may not: see [`leaving`] |
 //! | a far reference to an object of the destination vat | that object |
 //! | any other far reference | the same |
 //! | a promise, or a group of promises | a promise of the other vat, which follows it |
-//! | a transfer object or array, if its class is a value by now | a copy, see `transfer` |
+//! | a transfer object or array, if its class is a value by now, and may leave | a copy, see `transfer` |
 //! | anything else | a far reference to it |
 //!
 //! Only an object's own vat may read its mutable parts. So a transfer object is wrapped by its own vat; all other
 //! objects may be wrapped anywhere.
 
+pub mod leaving;
 mod transfer;
 
 use squall_heap::{Object, Word};
@@ -46,6 +47,9 @@ enum Passage {
 pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result<Word, Failure> {
     let Some(object) = word.as_object() else { return Ok(word) };
     match passage(thread.vm, object) {
+        Passage::Same if leaving::leaves(from, to) && !leaving::may_leave(thread.vm, word) => {
+            make_far_reference(thread, word, from)
+        }
         Passage::Same => Ok(word),
         _ if from == to => Ok(word),
         Passage::Far if vat_of(object) == to => Ok(target_of(object)),
@@ -54,7 +58,7 @@ pub fn wrap(thread: &mut Thread, word: Word, from: VatRef, to: VatRef) -> Result
             Some(promise) => wrap_promise(thread, promise, to),
             None => make_far_reference(thread, word, from),
         },
-        Passage::Copy if has_shared_class(thread.vm, object) => {
+        Passage::Copy if is_copied_to(thread.vm, object, from, to) => {
             transfer::copy(thread, object, from, to)
         }
         Passage::Copy | Passage::Reference => make_far_reference(thread, word, from),
@@ -70,6 +74,12 @@ pub fn is_copied(vm: &Vm, word: Word) -> bool {
 /// copied.
 fn has_shared_class(vm: &Vm, object: Object) -> bool {
     values::is_value(vm, object.class())
+}
+
+/// Whether a transfer object goes as a copy: its class is known on the other side, and may leave.
+fn is_copied_to(vm: &Vm, object: Object, from: VatRef, to: VatRef) -> bool {
+    has_shared_class(vm, object)
+        && (!leaving::leaves(from, to) || leaving::may_leave(vm, object.class()))
 }
 
 fn passage(vm: &Vm, object: Object) -> Passage {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use squall_heap::{Format, Object, RootHandle, Word};
 
-use super::{Passage, has_shared_class, passage, wrap};
+use super::{Passage, is_copied_to, passage, wrap};
 use crate::concurrency::transactions::access;
 use crate::model::behavior::SlotContent;
 use crate::model::known::{self, KnownClass};
@@ -98,7 +98,8 @@ impl Copies {
         to: VatRef,
     ) -> Result<Word, Failure> {
         let object = word.object();
-        if passage(thread.vm, object) != Passage::Copy || !has_shared_class(thread.vm, object) {
+        if passage(thread.vm, object) != Passage::Copy || !is_copied_to(thread.vm, object, from, to)
+        {
             return wrap(thread, word, from, to);
         }
         match self.find(thread, object) {

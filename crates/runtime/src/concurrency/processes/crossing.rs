@@ -7,7 +7,6 @@
 use squall_heap::Word;
 
 use crate::concurrency::channels;
-use crate::model::behavior::SlotContent;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::model::types::{Shape, Type};
@@ -38,7 +37,7 @@ pub fn unwrapped(thread: &mut Thread, kind: Type, object: Word) -> Result<Word, 
     if !is_library || behavior.name() != class {
         return Err(wrong);
     }
-    let slot = behavior.slot_index(SlotContent::Data(thread.vm.symbol(slot))).ok_or(wrong)?;
+    let slot = behavior.slot_named(thread.vm.symbol(slot)).ok_or(wrong)?;
     let inner = wrapping.slot(slot);
     let held = inner.as_object().ok_or(wrong)?;
     if let Shape::Channel(element) | Shape::Reader(element) | Shape::Writer(element) = kind.shape()

@@ -50,6 +50,6 @@ pub fn value(vm: &Vm, exception: Word) -> Word {
     if of(behavior) != Some(Fault::Raised) {
         return Word::NIL;
     }
-    let slot = behavior.slot_index(SlotContent::Data(vm.symbol("value")));
+    let slot = behavior.slot_named(vm.symbol("value"));
     slot.map_or(Word::NIL, |slot| object.slot(slot))
 }

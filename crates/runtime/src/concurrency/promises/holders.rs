@@ -11,9 +11,9 @@ use squall_heap::{Format, Object, Word};
 
 use super::{State, slots, state};
 use crate::model::known;
+use crate::objects::rights;
 use crate::state::strand::StrandRef;
 use crate::state::vat::VatRef;
-use crate::state::vm::Vm;
 
 /// How a resolver is held.
 #[derive(Clone, Copy)]
@@ -27,19 +27,18 @@ pub enum Holder {
 }
 
 /// Holders of resolvers, by the addresses of the promises.
-pub struct Holders<'v> {
-    vm: &'v Vm,
+pub struct Holders {
     found: HashMap<usize, Holder>,
     seen: HashSet<usize>,
     /// Objects to look at: the ones with the shortest ways come first.
     pending: VecDeque<(Object, Holder)>,
 }
 
-impl<'v> Holders<'v> {
+impl Holders {
     /// Those among these strands, and among messages for these vats.
-    pub fn find(vm: &'v Vm, strands: &[StrandRef], vats: &[VatRef]) -> Holders<'v> {
+    pub fn find(strands: &[StrandRef], vats: &[VatRef]) -> Holders {
         let (found, seen) = (HashMap::new(), HashSet::new());
-        let mut holders = Holders { vm, found, seen, pending: VecDeque::new() };
+        let mut holders = Holders { found, seen, pending: VecDeque::new() };
         for &strand in strands {
             let holder = Holder::Strand(strand);
             // SAFETY: all mutators stand, so the frames stay in place.
@@ -79,8 +78,10 @@ impl<'v> Holders<'v> {
                 self.add(object.slot(slots::FIRST), Holder::Promise(object));
             }
             (known::PROMISE, _) => self.add(object.slot(slots::OUTCOME), holder),
-            (_, Format::Slots) if self.is_resolver(object) => {
-                if let Some(promise) = object.slot(0).as_object() {
+            (known::RIGHT, _) => {
+                // Only a right to settle has a promise for its subject.
+                let promise = rights::subject_of(object).as_object();
+                if let Some(promise) = promise.filter(|object| object.layout() == known::PROMISE) {
                     self.found.entry(promise.address()).or_insert(holder);
                 }
             }
@@ -92,16 +93,5 @@ impl<'v> Holders<'v> {
             }
             _ => {}
         }
-    }
-
-    /// Whether an object is one of the library's resolvers: only these are values that refer to a promise.
-    fn is_resolver(&self, object: Object) -> bool {
-        let is_promise = |object: Object| object.layout() == known::PROMISE;
-        object.layout().slot_count() == 1
-            && object.slot(0).as_object().is_some_and(is_promise)
-            && self
-                .vm
-                .behavior_of_layout(object.layout())
-                .is_some_and(|behavior| behavior.definition.instances_are_values.get().is_some())
     }
 }

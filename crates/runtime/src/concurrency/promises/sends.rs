@@ -58,7 +58,11 @@ fn send_to(
     let kept = thread.mutator.push_root(result);
     make_and_post(thread, (here, target), site, result, window)?;
     let target = target.or_else(|| vat_behind(window.get(0)));
-    let target = target.filter(|&target| target != here && target.is_bounded());
+    // A sandbox must not stop a sender outside of it. The messages that it does not take count as its memory.
+    let waits = |target: &VatRef| {
+        *target != here && target.is_bounded() && !isolation::leaving::leaves(*target, here)
+    };
+    let target = target.filter(waits);
     let waiter = target.map(|_| waiting::own_waiter(thread)).transpose()?;
     let result = thread.mutator.get(kept);
     Ok(match (target, waiter) {

@@ -46,7 +46,7 @@ pub enum Settler {
 /// meanwhile.
 pub fn describe(promise: Object, vm: &Vm, strands: &[StrandRef], text: &mut String) -> Settler {
     let vats = vm.vats.all();
-    let holders = Holders::find(vm, strands, &vats);
+    let holders = Holders::find(strands, &vats);
     let (mut way, is_circle) = way_of(promise, &holders);
     let last = way.last().copied().filter(|_| !is_circle);
     // A promise that travelled is several in different vats; loops make many in one place.
@@ -69,7 +69,7 @@ pub fn describe(promise: Object, vm: &Vm, strands: &[StrandRef], text: &mut Stri
 }
 
 /// A promise, the one that it waits for, and so on; and whether that leads back.
-fn way_of(promise: Object, holders: &Holders<'_>) -> (Vec<Object>, bool) {
+fn way_of(promise: Object, holders: &Holders) -> (Vec<Object>, bool) {
     let mut way = vec![promise];
     let mut seen = HashSet::from([promise.address()]);
     let next = |promise| {

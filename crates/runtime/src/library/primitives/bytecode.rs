@@ -1,6 +1,6 @@
 //! Modules of typed bytecode: primitives that load them and call their exports, for `lib/Bytecode.ns`.
 //!
-//! A module is known by its number in the VM's list. The called function is an adapter, which takes and answers objects
+//! A [right](rights) stands for a module. The called function is an adapter, which takes and answers objects
 //! ([`squall_bytecode::adapters`]).
 
 use squall_bytecode::adapters::{self, Adapter};
@@ -18,7 +18,7 @@ use crate::model::module::LoadedModule;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
-use crate::objects::number::size_argument;
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::state::sandbox::SandboxRef;
 use crate::state::thread::{Thread, Window};
@@ -29,7 +29,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("loadBytecode:for:", |thread, window| answer(load_for(thread, window))),
     Primitive::ordinary("isBytecode:", |thread, window| answer(is_bytecode(thread, window))),
     Primitive::ordinary("bytecodeExports:", |thread, window| answer(exports(thread, window))),
-    Primitive::ordinary("bytecodeTakesArguments:of:", |_, window| answer(takes_arguments(window))),
+    Primitive::ordinary("bytecodeTakesArguments:of:", |thread, window| {
+        answer(takes_arguments(thread, window))
+    }),
     Primitive::ordinary("bytecodeResult:of:", |thread, window| answer(result_end(thread, window))),
     Primitive::effect("bytecode:call:with:spawning:", |thread, window| {
         call(thread, window).unwrap_or_else(Outcome::Fail)
@@ -37,7 +39,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("argumentsAsBytes", |thread, _| answer(arguments_as_bytes(thread))),
 ];
 
-/// The module in a file: its number. *GC point.*
+/// The module in a file: a right to it. *GC point.*
 fn load(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let sandbox = thread.sandbox;
     load_granted(thread, window, sandbox)
@@ -61,21 +63,23 @@ fn load_granted(
     let vm = thread.vm;
     // Reading and verifying takes its time, and touches no object.
     let loaded = outside(thread, || {
-        let module = linking::program_module(&vm.modules, &path)?;
+        let load = if sandbox.is_some() { linking::guest_module } else { linking::program_module };
+        let module = load(&vm.modules, &path)?;
         let checked = sandbox
             .map_or(Ok(()), |sandbox| grants::check_imports(&vm.modules, module, &path, sandbox));
         checked.map_err(|errors| CompileError::Invalid(linking::render(vm.host(), &errors)))?;
         Ok(module)
     });
     match loaded {
-        Ok(module) => number_of(thread, module),
+        Ok(module) => right_to(thread, module),
         Err(error) => Err(super::modules::failure_for(thread, error, &path)),
     }
 }
 
-fn number_of(thread: &Thread, module: &'static LoadedModule) -> Result<Word, Failure> {
+/// A right to a module. *GC point.*
+fn right_to(thread: &mut Thread, module: &'static LoadedModule) -> Result<Word, Failure> {
     let number = thread.vm.modules.number(module).unwrap_or_default();
-    Ok(Word::from_small_integer_unchecked(number as i64))
+    rights::make(thread, Kind::Module, number as i64)
 }
 
 /// Whether the program in a file is one of typed bytecode: without a class, but with exports. *GC point.*
@@ -88,14 +92,15 @@ fn is_bytecode(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     })))
 }
 
-/// The module with the number in a word. Only the library knows these numbers.
-fn module(word: Word) -> Result<&'static LoadedModule, Failure> {
-    let number = size_argument(word)?;
-    crate::state::vm::Vm::of_process().modules.at(number).ok_or(Failure::argument(word))
+/// The module that a right stands for.
+fn module(thread: &Thread, right: Word) -> Result<&'static LoadedModule, Failure> {
+    let number = rights::number(thread, right, Kind::Module)?;
+    let module = usize::try_from(number).ok().and_then(|number| thread.vm.modules.at(number));
+    module.ok_or(Failure::argument(right))
 }
 
 fn exports(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let text = module(window.get(0))?.bytecode.whole();
+    let text = module(thread, window.get(0))?.bytecode.whole();
     array::make_value_of(thread, text.exports.len(), |thread, index| {
         make_string(thread, text.string(text.exports[index].name))
     })
@@ -106,8 +111,8 @@ fn export(module: &LoadedModule, name: Word) -> Result<usize, Failure> {
     module.export(&text_argument(name)?).ok_or(Failure::argument(name))
 }
 
-fn takes_arguments(window: Window) -> Result<Word, Failure> {
-    let module = module(window.get(1))?;
+fn takes_arguments(thread: &Thread, window: Window) -> Result<Word, Failure> {
+    let module = module(thread, window.get(1))?;
     let text = module.bytecode.whole();
     let function = text.exports[export(module, window.get(0))?].function;
     Ok(Word::from_bool(text.functions[function.index()].parameters > 0))
@@ -115,7 +120,7 @@ fn takes_arguments(window: Window) -> Result<Word, Failure> {
 
 /// Calls or starts an export with the elements of an array. *GC point.*
 fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    let module = module(window.get(0))?;
+    let module = module(thread, window.get(0))?;
     let text = module.bytecode.whole();
     let index = export(module, window.get(1))?;
     let adapter = if window.get(3) == Word::TRUE { Adapter::Spawn } else { Adapter::Call };
@@ -137,7 +142,7 @@ fn call(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 
 /// Which end of a channel an export answers: a symbol, or nil if it answers none.
 fn result_end(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let module = module(window.get(1))?;
+    let module = module(thread, window.get(1))?;
     let text = module.bytecode.whole();
     let result =
         text.functions[text.exports[export(module, window.get(0))?].function.index()].result;

@@ -12,6 +12,7 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::classes;
 use crate::objects::number::size_argument;
+use crate::objects::rights::{self, Kind};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -30,6 +31,12 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(channels::poison(thread, window.get(0), End::Writing))
     }),
     Primitive::effect("chooseOf:fairly:within:", choose),
+    Primitive::ordinary("rightToRead:", |thread, window| {
+        answer(
+            channels::channel(window.get(0))
+                .and_then(|channel| rights::make_with(thread, Kind::Reading, 0, channel.word())),
+        )
+    }),
     Primitive::ordinary("newBarrier:", |thread, window| {
         answer(
             capacity(window.get(0))

@@ -1,19 +1,19 @@
 //! Files and directories: the primitives of `lib/Files.ns`.
 //!
-//! Each operation on a path first asks [`Permissions`](crate::model::permissions::Permissions). An operation that may
-//! wait for the operating system runs as a native section on plain data, so collections do not wait for it, and holds
-//! no lock.
+//! Each operation on a path asks [`Permissions`](crate::model::permissions::Permissions) for a [`Place`], and works on
+//! that, so that a link made meanwhile does not lead it elsewhere. An operation that may wait for the operating system runs
+//! as a native section on plain data, so collections do not wait for it, and holds no lock.
 //!
-//! The library knows an open file by a number that is never used twice, so the number of a closed file, or an invented
-//! number, finds nothing.
+//! The library knows an open file by a [right](rights), which is of use only in the vat that has opened the file. The
+//! table's numbers are never used twice, so the right to a closed file finds nothing.
 //!
 //! Files whose owner, the object with the handle, is garbage are closed when the next file is opened;
 //! if the system refuses to open more, after a collection that looks for some.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -21,40 +21,47 @@ use std::time::UNIX_EPOCH;
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Word};
 use squall_system::errors::is_shortage;
+use squall_system::places::{Opening, Place};
 
 use super::{answer, resources};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::access;
 use crate::concurrency::worker::outside;
 use crate::model::outcome::{Failure, FailureReason};
+use crate::model::permissions::Access;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::effect("fileExists:", |thread, window| {
-        answer(test(thread, window, |path| path.exists()))
-    }),
+    Primitive::effect("fileExists:", |thread, window| answer(test(thread, window, |_| true))),
     Primitive::effect("fileIsDirectory:", |thread, window| {
-        answer(test(thread, window, |path| path.is_dir()))
+        answer(test(thread, window, Metadata::is_dir))
     }),
     Primitive::effect("fileSize:", |thread, window| answer(file_size(thread, window))),
     Primitive::effect("fileLastModified:", |thread, window| answer(last_modified(thread, window))),
     Primitive::effect("directoryEntries:", |thread, window| answer(entries(thread, window))),
     Primitive::effect("createDirectory:", |thread, window| {
-        answer(change(thread, window, |path| fs::create_dir_all(path)))
+        answer(change(thread, window, Access::Writing, Place::create_folders))
     }),
     Primitive::effect("deleteFile:", |thread, window| {
-        answer(change(thread, window, |path| fs::remove_file(path)))
+        answer(change(thread, window, Access::Entry, Place::remove_file))
     }),
     Primitive::effect("deleteDirectory:", |thread, window| {
-        answer(change(thread, window, |path| fs::remove_dir(path)))
+        answer(change(thread, window, Access::Entry, Place::remove_folder))
     }),
-    Primitive::effect("copyFile:to:", |thread, window| answer(change_both(thread, window, copy))),
-    Primitive::effect("moveFile:to:", |thread, window| answer(change_both(thread, window, rename))),
+    Primitive::effect("copyFile:to:", |thread, window| {
+        let access = (Access::Reading, Access::Writing);
+        answer(change_both(thread, window, access, Place::copy_to))
+    }),
+    Primitive::effect("moveFile:to:", |thread, window| {
+        let access = (Access::Entry, Access::Entry);
+        answer(change_both(thread, window, access, Place::move_to))
+    }),
     Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
     Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
     Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
@@ -89,15 +96,8 @@ impl OpenFiles {
         number
     }
 
-    fn get(&self, handle: Word) -> Result<OpenFile, Failure> {
-        let table = self.table.lock();
-        let file = handle.as_small_integer().and_then(|number| table.files.get(&number));
-        file.cloned().ok_or(Failure::argument(handle))
-    }
-
-    fn remove(&self, handle: Word) -> Result<OpenFile, Failure> {
-        let file = handle.as_small_integer().and_then(|number| self.take(number));
-        file.ok_or(Failure::argument(handle))
+    fn get(&self, number: i64) -> Option<OpenFile> {
+        self.table.lock().files.get(&number).cloned()
     }
 
     fn take(&self, number: i64) -> Option<OpenFile> {
@@ -105,15 +105,27 @@ impl OpenFiles {
     }
 }
 
-/// The path in a word, if the program may access it. *GC point.*
-fn path_argument(thread: &mut Thread, word: Word) -> Result<String, Failure> {
+/// The open file that a right is for.
+fn open_file(thread: &Thread, right: Word) -> Result<OpenFile, Failure> {
+    let number = rights::number(thread, right, Kind::File)?;
+    thread.vm.library().files.get(number).ok_or(Failure::argument(right))
+}
+
+/// The place at the path in a word, if the program may use it so, and the path. *GC point.*
+fn place_argument(
+    thread: &mut Thread,
+    word: Word,
+    access: Access,
+) -> Result<(Place, String), Failure> {
     let path = text_argument(word)?;
     grants::check(thread, "files", &path)?;
-    if thread.vm.options.permissions.allows_file(Path::new(&path)) {
-        return Ok(path);
+    let permissions = &thread.vm.options.permissions;
+    if let Some(place) = permissions.place(Path::new(&path), access) {
+        return Ok((place, path));
     }
+    let flag = permissions.flag(access);
     Err(described(thread, FailureReason::PermissionDenied, &path, |thread| {
-        make_string(thread, "--allow-files")
+        make_string(thread, flag)
     }))
 }
 
@@ -165,19 +177,19 @@ fn reason_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-/// Whether something is true of a path.
+/// Whether there is something at a path, of which something is true.
 fn test(
     thread: &mut Thread,
     window: Window,
-    test: impl FnOnce(&Path) -> bool,
+    test: impl FnOnce(&Metadata) -> bool,
 ) -> Result<Word, Failure> {
-    let path = path_argument(thread, window.get(0))?;
-    Ok(outside(thread, || test(Path::new(&path))).into())
+    let (place, _) = place_argument(thread, window.get(0), Access::Reading)?;
+    Ok(outside(thread, || place.metadata().is_ok_and(|metadata| test(&metadata))).into())
 }
 
 fn file_size(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let path = path_argument(thread, window.get(0))?;
-    let metadata = attempt(thread, &path, || fs::metadata(&path))?;
+    let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    let metadata = attempt(thread, &path, || place.metadata())?;
     make_size(thread, metadata.len())
 }
 
@@ -186,8 +198,8 @@ fn make_size(thread: &mut Thread, size: u64) -> Result<Word, Failure> {
 }
 
 fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let path = path_argument(thread, window.get(0))?;
-    let time = attempt(thread, &path, || fs::metadata(&path)?.modified())?;
+    let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    let time = attempt(thread, &path, || place.metadata()?.modified())?;
     let milliseconds = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
@@ -196,13 +208,8 @@ fn last_modified(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let path = path_argument(thread, window.get(0))?;
-    let mut names: Vec<String> = attempt(thread, &path, || {
-        let name = |entry: io::Result<fs::DirEntry>| {
-            entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
-        };
-        fs::read_dir(&path)?.map(name).collect::<io::Result<Vec<String>>>()
-    })?;
+    let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    let mut names: Vec<String> = attempt(thread, &path, || place.entries())?;
     names.sort_unstable();
     array::make_of(thread, names.len(), |thread, index| make_string(thread, &names[index]))
 }
@@ -211,10 +218,11 @@ fn entries(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 fn change(
     thread: &mut Thread,
     window: Window,
-    work: impl FnOnce(&Path) -> io::Result<()>,
+    access: Access,
+    work: fn(&Place) -> io::Result<()>,
 ) -> Result<Word, Failure> {
-    let path = path_argument(thread, window.get(0))?;
-    attempt(thread, &path, || work(Path::new(&path)))?;
+    let (place, path) = place_argument(thread, window.get(0), access)?;
+    attempt(thread, &path, || work(&place))?;
     Ok(Word::NIL)
 }
 
@@ -222,55 +230,32 @@ fn change(
 fn change_both(
     thread: &mut Thread,
     window: Window,
-    work: impl FnOnce(&Path, &Path) -> io::Result<()>,
+    access: (Access, Access),
+    work: fn(&Place, &Place) -> io::Result<()>,
 ) -> Result<Word, Failure> {
-    let from = path_argument(thread, window.get(0))?;
-    let to = path_argument(thread, window.get(1))?;
-    attempt(thread, &from, || work(Path::new(&from), Path::new(&to)))?;
+    let (from, path) = place_argument(thread, window.get(0), access.0)?;
+    let (to, _) = place_argument(thread, window.get(1), access.1)?;
+    attempt(thread, &path, || work(&from, &to))?;
     Ok(Word::NIL)
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    // Copying opens the target first and empties it, which must not be the source.
-    match is_same_file(from, to)? {
-        true => Ok(()),
-        false => fs::copy(from, to).map(|_| ()),
-    }
-}
-
-fn is_same_file(from: &Path, to: &Path) -> io::Result<bool> {
-    let from = fs::metadata(from)?;
-    Ok(fs::metadata(to).is_ok_and(|to| (from.dev(), from.ino()) == (to.dev(), to.ino())))
-}
-
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::rename(from, to) {
-        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-            copy(from, to)?;
-            fs::remove_file(from)
-        }
-        result => result,
-    }
-}
-
 fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let mut options = OpenOptions::new();
-    match text_argument(window.get(1))?.as_str() {
-        "read" => options.read(true),
-        "write" => options.write(true).create(true).truncate(true),
-        "readWrite" => options.read(true).write(true).create(true).truncate(false),
+    let (opening, access) = match text_argument(window.get(1))?.as_str() {
+        "read" => (Opening::Reading, Access::Reading),
+        "write" => (Opening::Writing, Access::Writing),
+        "readWrite" => (Opening::Both, Access::Both),
         _ => return Err(Failure::argument(window.get(1))),
     };
     if !window.get(2).is_pointer() {
         return Err(Failure::argument(window.get(2)));
     }
-    let path = path_argument(thread, window.get(0))?;
+    let (place, path) = place_argument(thread, window.get(0), access)?;
     close_dropped(thread);
-    let mut opened = outside(thread, || options.open(&path));
+    let mut opened = outside(thread, || place.open(opening));
     if opened.as_ref().is_err_and(is_shortage) {
         thread.mutator.collect(CollectionKind::Full);
         close_dropped(thread);
-        opened = outside(thread, || options.open(&path));
+        opened = outside(thread, || place.open(opening));
     }
     let file = attempt(thread, &path, || opened)?;
     let number =
@@ -278,7 +263,7 @@ fn open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if let Some(owner) = window.get(2).as_object() {
         thread.vm.heap.register_finalizable(owner, number as u64);
     }
-    make_integer(thread, number)
+    rights::make(thread, Kind::File, number)
 }
 
 /// Closes the files and resources whose owners the collector has found dead.
@@ -295,20 +280,22 @@ pub(super) fn close_dropped(thread: &mut Thread) {
 }
 
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, .. } = thread.vm.library().files.remove(window.get(0))?;
+    let number = rights::number(thread, window.get(0), Kind::File)?;
+    let closed = thread.vm.library().files.take(number);
+    let OpenFile { file, .. } = closed.ok_or(Failure::argument(window.get(0)))?;
     outside(thread, || drop(file));
     Ok(Word::NIL)
 }
 
 fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let metadata = attempt(thread, &path, || file.metadata())?;
     make_size(thread, metadata.len())
 }
 
 /// Reads as many bytes as the array has elements, or fewer at the end of the file.
 fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let position = size_argument(window.get(1))?;
     let wanted = array::mutable(thread.vm, window.get(2))?.length();
     let bytes = attempt(thread, &path, || {
@@ -368,7 +355,7 @@ fn write_fully(mut file: &File, bytes: &[u8], position: u64) -> io::Result<()> {
 
 /// Writes the first bytes of an array.
 fn write(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = thread.vm.library().files.get(window.get(0))?;
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
     let count = size_argument(window.get(1))?;
     let array = array::of(window.get(2)).ok_or(Failure::argument(window.get(2)))?;
     let position = size_argument(window.get(3))?;

@@ -9,13 +9,14 @@ use std::path::Path;
 use squall_heap::Word;
 
 use super::answer;
-use super::reflection::{definition, make_handle};
+use super::reflection::{definition, make_right};
 use super::resources::denied;
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::worker::outside;
 use crate::model::host::CompileError;
 use crate::model::linking;
 use crate::model::module::LoadedModule;
+use crate::model::modules::is_computing;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
@@ -36,7 +37,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::ordinary("definitionOfModule:", |thread, window| answer(define(thread, window))),
     Primitive::ordinary("classOfModule:", |thread, window| {
-        match definition(thread.vm, window.get(0)) {
+        match definition(thread, window.get(0)) {
             Ok(definition) => {
                 let module = definition.module.loaded();
                 make_class(thread, module, module.bytecode.path_text())
@@ -45,6 +46,10 @@ pub static PRIMITIVES: &[Primitive] = &[
         }
     }),
     Primitive::ordinary("libraryModule:", load_library),
+    Primitive::ordinary("libraryInstance:", library_instance),
+    Primitive::ordinary("isComputingModule:", |_, window| {
+        answer(text_argument(window.get(0)).map(|name| Word::from_bool(is_computing(&name))))
+    }),
     Primitive::ordinary("registryAt:", |thread, window| {
         answer(Text::of(window.get(0)).ok_or(Failure::argument(window.get(0))).map(|name| {
             let name = name.known(thread.vm.modules.symbols);
@@ -66,7 +71,7 @@ fn name_argument(thread: &Thread, window: Window) -> Result<Symbol, Failure> {
 /// A path relative to the directory of a definition's source file.
 fn path_next_to(thread: &Thread, window: Window) -> Result<String, Failure> {
     let path = text_argument(window.get(0))?;
-    let definition = definition(thread.vm, window.get(1))?;
+    let definition = definition(thread, window.get(1))?;
     let directory = Path::new(definition.module.bytecode.path_text()).parent();
     Ok(match directory {
         Some(directory) => directory.join(&path).to_string_lossy().into_owned(),
@@ -86,30 +91,31 @@ pub(super) fn check_permission(thread: &mut Thread, path: &str) -> Result<(), Fa
 
 /// Makes a class object of the module in a source file.
 fn load(thread: &mut Thread, path: &str) -> Outcome {
-    match read(thread, path) {
+    let is_guest = thread.sandbox.is_some();
+    match read(thread, path, is_guest) {
         Ok(module) => make_class(thread, module, path),
         Err(failure) => failure.into(),
     }
 }
 
-/// A handle of the definition of the class of the module in a source file.
+/// A right to the definition of the class of the module in a source file, for a sandbox.
 fn define(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let path = text_argument(window.get(0))?;
-    let module = read(thread, &path)?;
+    let module = read(thread, &path, true)?;
     match module.main_definition() {
-        Some(definition) => make_handle(thread, definition),
+        Some(definition) => make_right(thread, definition),
         None => Err(without_class(thread, &path)),
     }
 }
 
-/// The module in a source file, compiled. *GC point.*
-fn read(thread: &mut Thread, path: &str) -> Result<&'static LoadedModule, Failure> {
+/// The module in a source file, compiled: the program's, or that of sandboxes. *GC point.*
+fn read(thread: &mut Thread, path: &str, is_guest: bool) -> Result<&'static LoadedModule, Failure> {
     grants::check(thread, "system", path)?;
     check_permission(thread, path)?;
     let vm = thread.vm;
     // Reading and compiling takes its time, and touches no object.
-    outside(thread, || linking::program_module(&vm.modules, path))
-        .map_err(|error| failure_for(thread, error, path))
+    let load = if is_guest { linking::guest_module } else { linking::program_module };
+    outside(thread, || load(&vm.modules, path)).map_err(|error| failure_for(thread, error, path))
 }
 
 fn load_library(thread: &mut Thread, window: Window) -> Outcome {
@@ -122,6 +128,29 @@ fn load_library(thread: &mut Thread, window: Window) -> Outcome {
         Some(module) => make_class(thread, module, &name),
         None => not_found(thread, &name).into(),
     }
+}
+
+/// The instance of a library module, which the kernel makes at the first request. The kernel's method for that is
+/// private, so no program reaches the library's modules through the kernel.
+fn library_instance(thread: &mut Thread, window: Window) -> Outcome {
+    let name = match name_argument(thread, window) {
+        Ok(name) => name,
+        Err(failure) => return failure.into(),
+    };
+    if let Some(instance) = thread.vm.roots.registered(name) {
+        return Outcome::Return(instance);
+    }
+    call_kernel(thread, "instanceOf:", window.get(0))
+}
+
+/// Calls a method of the kernel that programs cannot reach.
+pub(super) fn call_kernel(thread: &mut Thread, selector: &str, argument: Word) -> Outcome {
+    let Some(method) = thread.vm.kernel_method(selector) else {
+        return Failure::new(FailureReason::UnknownPrimitive).into();
+    };
+    thread.message.clear();
+    thread.message.extend([thread.vm.roots.kernel.get(), argument]);
+    Outcome::Call(method)
 }
 
 /// Runs the accessor of the module's class, which nothing encloses.

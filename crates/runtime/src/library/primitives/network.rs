@@ -1,11 +1,12 @@
 //! Connections, listeners, datagrams, names of hosts: the primitives of `lib/Net.ns`.
 //!
-//! Bytes are strings with a code point below 256 for each. Operations with a host ask
-//! [`Permissions`](crate::model::permissions::Permissions) for the host in the program's spelling; the addresses that
-//! the system finds for the name need no further permission.
+//! Bytes are strings with a code point below 256 for each. The resolution of a name asks
+//! [`Permissions`](crate::model::permissions::Permissions) for the host in the program's spelling, and answers
+//! [rights](rights) to the addresses that the system finds, which need no further permission. Operations with a host
+//! take these rights: no text stands for an address.
 
 use std::cell::RefCell;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use squall_heap::{Mutator, Word};
@@ -20,6 +21,7 @@ use squall_system::udp::{Datagrams, LONGEST};
 use super::answer;
 use super::resources::{
     Field, add_owned, attempted, denied, explained, failure, opened, own, poller, resource,
+    resource_of,
 };
 use super::strings::byte_argument;
 use crate::concurrency::sandbox::grants;
@@ -29,20 +31,18 @@ use crate::model::outcome::Failure;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer, size_argument};
-use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
+use crate::objects::rights::{self, Kind};
+use crate::objects::string::{Text, make_byte_string, make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("isHostAddress:", |_, window| answer(is_address(window))),
     Primitive::effect("resolveHost:port:", |thread, window| answer(resolve(thread, window))),
-    Primitive::effect("connectTo:address:port:owner:", |thread, window| {
-        answer(connect(thread, window))
-    }),
+    Primitive::ordinary("textOfAddress:", |thread, window| answer(text_of(thread, window))),
+    Primitive::effect("connectTo:owner:", |thread, window| answer(connect(thread, window))),
     Primitive::effect("streamIsConnected:", |thread, window| answer(is_connected(thread, window))),
-    Primitive::effect("listenAt:address:port:backlog:owner:", |thread, window| {
-        answer(listen(thread, window))
-    }),
+    Primitive::effect("listenAt:backlog:owner:", |thread, window| answer(listen(thread, window))),
     Primitive::effect("acceptFrom:owner:", |thread, window| answer(accept(thread, window))),
     Primitive::effect("stream:read:", |thread, window| answer(read(thread, window))),
     Primitive::effect("stream:write:from:", |thread, window| answer(write(thread, window))),
@@ -61,13 +61,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("stream:encrypt:name:", |thread, window| answer(encrypt(thread, window))),
     Primitive::effect("streamShakeHands:", |thread, window| answer(shake_hands(thread, window))),
-    Primitive::effect("datagramsAt:address:port:owner:", |thread, window| {
+    Primitive::effect("datagramsAt:owner:", |thread, window| {
         answer(open_datagrams(thread, window))
     }),
     Primitive::effect("datagramsReceive:", |thread, window| answer(receive(thread, window))),
-    Primitive::effect("datagrams:send:to:address:port:", |thread, window| {
-        answer(send(thread, window))
-    }),
+    Primitive::effect("datagrams:send:to:", |thread, window| answer(send(thread, window))),
 ];
 
 /// A host and a port that the program may use. *GC point.*
@@ -75,11 +73,17 @@ fn permitted(thread: &mut Thread, host: Word, port: Word) -> Result<(String, u16
     let (text, number) = (text_argument(host)?, integer_argument(port));
     let number = number.ok().and_then(|port| u16::try_from(port).ok());
     let number = number.ok_or(Failure::argument(port))?;
-    grants::check(thread, "net", &format!("{text}:{number}"))?;
-    if thread.vm.options.permissions.allows_host(&text, number) {
-        return Ok((text, number));
+    check_host(thread, &text, number)?;
+    Ok((text, number))
+}
+
+/// Fails unless the strand may use a host and a port. *GC point.*
+fn check_host(thread: &mut Thread, host: &str, port: u16) -> Result<(), Failure> {
+    grants::check(thread, "net", &format!("{host}:{port}"))?;
+    match thread.vm.options.permissions.allows_host(host, port) {
+        true => Ok(()),
+        false => Err(denied(thread, "--allow-net", &format!("{host}:{port}"))),
     }
-    Err(denied(thread, "--allow-net", &format!("{text}:{number}")))
 }
 
 /// Whether a text is an address, not a name.
@@ -87,9 +91,9 @@ fn is_address(window: Window) -> Result<Word, Failure> {
     Ok(Word::from_bool(names::parse(&text_argument(window.get(0))?).is_some()))
 }
 
-/// The addresses of a host. Takes as long as the system does. *GC point.*
+/// Rights to the addresses of a host. Takes as long as the system does. *GC point.*
 fn resolve(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (host, _) = permitted(thread, window.get(0), window.get(1))?;
+    let (host, port) = permitted(thread, window.get(0), window.get(1))?;
     let addresses = match names::parse(&host) {
         Some(address) => vec![address],
         None => outside(thread, || names::resolve(&host)).map_err(|_| {
@@ -98,22 +102,43 @@ fn resolve(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         })?,
     };
     array::make_of(thread, addresses.len(), |thread, index| {
-        make_string(thread, &addresses[index].to_string())
+        // The host goes along, since the right is checked again when it is used.
+        let subject = make_string(thread, &format!("{} {host}", addresses[index]))?;
+        rights::make_with(thread, Kind::Address, i64::from(port), subject)
     })
 }
 
-fn address_argument(word: Word) -> Result<IpAddr, Failure> {
-    names::parse(&text_argument(word)?).ok_or(Failure::argument(word))
+/// The address and the port of a right, and the host that they are of.
+fn address_parts(thread: &Thread, right: Word) -> Result<(SocketAddr, String), Failure> {
+    let parts = || {
+        let text = Text::of(rights::subject(thread, right, Kind::Address).ok()?)?.to_rust();
+        let (address, host) = text.split_once(' ')?;
+        let port = u16::try_from(rights::number(thread, right, Kind::Address).ok()?).ok()?;
+        Some((SocketAddr::new(names::parse(address)?, port), host.to_owned()))
+    };
+    parts().ok_or(Failure::argument(right))
+}
+
+/// The address that a right is for, if the strand may use it: the right may come from elsewhere. *GC point.*
+fn address_argument(thread: &mut Thread, right: Word) -> Result<SocketAddr, Failure> {
+    let (address, host) = address_parts(thread, right)?;
+    check_host(thread, &host, address.port())?;
+    Ok(address)
+}
+
+/// The text of a right's address. *GC point.*
+fn text_of(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (address, _) = address_parts(thread, window.get(0))?;
+    make_string(thread, &address.ip().to_string())
 }
 
 /// Begins to connect. *GC point.*
 fn connect(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (_, port) = permitted(thread, window.get(0), window.get(2))?;
-    let address = SocketAddr::new(address_argument(window.get(1))?, port);
+    let address = address_argument(thread, window.get(0))?;
     let poller = poller(thread)?;
     let stream = opened(thread, |_| tcp::connect(poller, address))
         .map_err(|error| failure(thread, Field::Network, &connecting(address), &error))?;
-    add_owned(thread, Resource::Stream(Box::new(stream)), window, 3)
+    add_owned(thread, (Resource::Stream(Box::new(stream)), Kind::Resource), window, 1)
 }
 
 fn connecting(address: SocketAddr) -> String {
@@ -136,15 +161,14 @@ fn is_connected(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Listens. *GC point.*
 fn listen(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (_, port) = permitted(thread, window.get(0), window.get(2))?;
-    let address = SocketAddr::new(address_argument(window.get(1))?, port);
-    let backlog = size_argument(window.get(3))?.min(i32::MAX as usize) as i32;
+    let address = address_argument(thread, window.get(0))?;
+    let backlog = size_argument(window.get(1))?.min(i32::MAX as usize) as i32;
     let poller = poller(thread)?;
     let listener =
         opened(thread, |_| Listener::open(poller, address, backlog)).map_err(|error| {
             failure(thread, Field::Network, &format!("listening at {address}"), &error)
         })?;
-    add_owned(thread, Resource::Listener(listener), window, 4)
+    add_owned(thread, (Resource::Listener(listener), Kind::Resource), window, 2)
 }
 
 /// The next connection, or `false`. *GC point.*
@@ -161,7 +185,9 @@ fn accept(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
             opened(thread, |_| listener.accept(poller))
         })?;
     match accepted {
-        Some(stream) => add_owned(thread, Resource::Stream(Box::new(stream)), window, 1),
+        Some(stream) => {
+            add_owned(thread, (Resource::Stream(Box::new(stream)), Kind::Resource), window, 1)
+        }
         None => Ok(Word::FALSE),
     }
 }
@@ -314,7 +340,7 @@ fn trust(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let config = config.map_err(|error| {
         failure(thread, Field::Network, "reading certificates to trust", &error)
     })?;
-    add_owned(thread, Resource::TlsClient(config), window, 1)
+    add_owned(thread, (Resource::TlsClient(config), Kind::Encryption), window, 1)
 }
 
 /// Makes the identity of a server. *GC point.*
@@ -324,12 +350,12 @@ fn identify(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let config = config.map_err(|error| {
         failure(thread, Field::Network, "reading a certificate and its key", &error)
     })?;
-    add_owned(thread, Resource::TlsServer(config), window, 2)
+    add_owned(thread, (Resource::TlsServer(config), Kind::Encryption), window, 2)
 }
 
 /// Encrypts a connection from now on: as a server, or as a client of a server with a name. *GC point.*
 fn encrypt(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let config = resource(thread, window.get(1))?;
+    let config = resource_of(thread, window.get(1), Kind::Encryption)?;
     let session = match (&*config, window.get(2)) {
         (Resource::TlsServer(config), Word::NIL) => Session::server(config.clone()),
         (Resource::TlsClient(config), name) => {
@@ -366,13 +392,12 @@ fn shake_hands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Receives datagrams. *GC point.*
 fn open_datagrams(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (_, port) = permitted(thread, window.get(0), window.get(2))?;
-    let address = SocketAddr::new(address_argument(window.get(1))?, port);
+    let address = address_argument(thread, window.get(0))?;
     let poller = poller(thread)?;
     let datagrams = opened(thread, |_| Datagrams::open(poller, address)).map_err(|error| {
         failure(thread, Field::Network, &format!("receiving at {address}"), &error)
     })?;
-    add_owned(thread, Resource::Datagrams(datagrams), window, 3)
+    add_owned(thread, (Resource::Datagrams(datagrams), Kind::Resource), window, 1)
 }
 
 /// Does something with the datagrams in the window's first word. *GC point.*
@@ -412,8 +437,7 @@ fn receive(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 /// Sends a datagram: answers whether there was room. *GC point.*
 fn send(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     byte_argument(&thread.mutator, window.get(1))?;
-    let (_, port) = permitted(thread, window.get(2), window.get(4))?;
-    let to = SocketAddr::new(address_argument(window.get(3))?, port);
+    let to = address_argument(thread, window.get(2))?;
     let what = format!("sending to {to} from");
     let sent = with_datagrams(thread, window, (Direction::Write, &what), |mutator, datagrams| {
         datagrams.send(byte_argument(mutator, window.get(1)).unwrap_or_default(), to)

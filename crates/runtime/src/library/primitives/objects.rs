@@ -50,12 +50,6 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("isValue:", |thread, window| {
         Outcome::Return(counts_as_value(thread.vm, window.get(0)).into())
     }),
-    Primitive::ordinary("treatInstancesAsValues:", |thread, window| {
-        answer(class_argument(thread.vm, window.get(0)).map(|behavior| {
-            _ = behavior.definition.instances_are_values.set(());
-            Word::NIL
-        }))
-    }),
 ];
 
 /// The behavior of the instances of a class.

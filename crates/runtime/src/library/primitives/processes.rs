@@ -18,6 +18,7 @@ use crate::model::outcome::Failure;
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::make_integer;
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
@@ -110,7 +111,7 @@ fn plan(thread: &mut Thread, window: Window) -> Result<Plan, Failure> {
     Ok(Plan { words: texts, folder, variables, ends })
 }
 
-/// Starts a process: answers an array of its number and those of its pipes, or nil for each that is none.
+/// Starts a process: answers an array of rights to it and to its pipes, or nil for each that is none.
 /// *GC point.*
 fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let plan = plan(thread, window)?;
@@ -133,8 +134,10 @@ fn start(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     };
     own(thread, child, owner)?;
     array::make_of(thread, 4, |thread, index| match index.checked_sub(1) {
-        None => make_integer(thread, child),
-        Some(index) => pipes[index].map_or(Ok(Word::NIL), |pipe| make_integer(thread, pipe)),
+        None => rights::make(thread, Kind::Resource, child),
+        Some(index) => {
+            pipes[index].map_or(Ok(Word::NIL), |pipe| rights::make(thread, Kind::UnderWay, pipe))
+        }
     })
 }
 
@@ -189,7 +192,7 @@ fn open_signals(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
             std::io::ErrorKind::InvalidInput => Failure::argument(window.get(0)),
             _ => failure(thread, Field::Processes, "looking at signals", &error),
         })?;
-    add_owned(thread, Resource::Signals(signals), window, 1)
+    add_owned(thread, (Resource::Signals(signals), Kind::Resource), window, 1)
 }
 
 /// The name of a signal that has come, or `false`. *GC point.*

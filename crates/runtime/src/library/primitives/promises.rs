@@ -18,6 +18,7 @@ use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::block;
 use crate::objects::far_reference::{self, far_reference};
+use crate::objects::rights::{self, Kind};
 use crate::state::affinity::Home;
 use crate::state::sandbox::SandboxRef;
 use crate::state::thread::{Thread, Window};
@@ -41,6 +42,21 @@ pub static PRIMITIVES: &[Primitive] = &[
         })
     }),
     Primitive::ordinary("newPromise", |thread, _| answer(new_promise(thread))),
+    Primitive::ordinary("newResolution", |thread, _| {
+        answer(
+            new_promise(thread)
+                .and_then(|promise| rights::make_with(thread, Kind::Settling, 0, promise)),
+        )
+    }),
+    Primitive::ordinary("promiseOf:", |thread, window| {
+        answer(rights::subject(thread, window.get(0), Kind::Settling))
+    }),
+    Primitive::ordinary("resolution:resolve:", |thread, window| {
+        answer(settle_by_right(thread, window, promises::resolve))
+    }),
+    Primitive::ordinary("resolution:error:", |thread, window| {
+        answer(settle_by_right(thread, window, promises::break_with))
+    }),
     Primitive::ordinary("isPromise:", |thread, window| {
         Outcome::Return(promises::promise_in(thread.vm, window.get(0)).is_some().into())
     }),
@@ -141,6 +157,13 @@ fn react(thread: &mut Thread, window: Window, resolved: Word, broken: Word) -> O
     thread.mutator.truncate_roots(depth);
     let [resolved, broken] = callbacks;
     answer(here.and_then(|here| promises::add_callbacks(thread, here, window, resolved, broken)))
+}
+
+/// Settles the promise of a right. The window's first word becomes the promise. *GC point.*
+fn settle_by_right(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Failure> {
+    let promise = rights::subject(thread, window.get(0), Kind::Settling)?;
+    window.set(0, promise);
+    settle(thread, window, how)
 }
 
 fn settle(thread: &mut Thread, window: Window, how: Settling) -> Result<Word, Failure> {

@@ -1,7 +1,7 @@
 //! Reflection: the primitives for class definitions, and for messages by name, for `lib/Mirrors.ns`.
 //!
-//! The handle of a definition is an integer that contains the number of its module and its number in the module. An
-//! invented handle names another definition at worst, and mostly fails.
+//! A [right](rights) stands for a definition. Its number contains the number of the module and that of the definition in
+//! the module.
 
 use squall_bytecode::entities::{ClassId, StringId};
 use squall_heap::Word;
@@ -14,10 +14,9 @@ use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::objects::array;
-use crate::objects::number::make_integer;
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{Text, make_string, symbol_object};
 use crate::state::thread::{Thread, Window};
-use crate::state::vm::Vm;
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
@@ -25,24 +24,24 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("definitionOfClass:", |thread, window| {
         answer(
             class_argument(thread.vm, window.get(0))
-                .and_then(|behavior| make_handle(thread, behavior.definition)),
+                .and_then(|behavior| make_right(thread, behavior.definition)),
         )
     }),
     Primitive::ordinary("definitionName:", |thread, window| {
         answer(
-            definition(thread.vm, window.get(0))
+            definition(thread, window.get(0))
                 .and_then(|definition| symbol_object(thread, definition.name)),
         )
     }),
     Primitive::ordinary("definitionFactoryName:", |thread, window| {
         answer(
-            definition(thread.vm, window.get(0))
+            definition(thread, window.get(0))
                 .and_then(|definition| symbol_object(thread, definition.factory_selector)),
         )
     }),
     Primitive::ordinary("definitionFilePath:", |thread, window| {
         answer(
-            definition(thread.vm, window.get(0))
+            definition(thread, window.get(0))
                 .and_then(|definition| make_string(thread, definition.module.bytecode.path_text())),
         )
     }),
@@ -57,45 +56,47 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
 ];
 
-/// How many bits of a handle are the number within the module.
+/// How many bits of a right's number are the number within the module.
 const CLASS_BITS: u32 = 32;
 
-/// The handle of a definition. *GC point.*
-pub(super) fn make_handle(
+/// The right to a definition. *GC point.*
+pub(super) fn make_right(
     thread: &mut Thread,
     definition: &'static Definition,
 ) -> Result<Word, Failure> {
     let number = thread.vm.modules.number(definition.module.loaded()).unwrap_or(0);
-    make_integer(thread, (number as i64) << CLASS_BITS | i64::from(definition.id.0))
+    let number = (number as i64) << CLASS_BITS | i64::from(definition.id.0);
+    rights::make(thread, Kind::Definition, number)
 }
 
-/// The definition that a handle stands for.
-pub fn definition(vm: &Vm, handle: Word) -> Result<&'static Definition, Failure> {
+/// The definition that a right stands for.
+pub fn definition(thread: &Thread, right: Word) -> Result<&'static Definition, Failure> {
+    let number = rights::number(thread, right, Kind::Definition)?;
     let find = || {
-        let handle = usize::try_from(handle.as_small_integer()?).ok()?;
-        let module = vm.modules.at(handle >> CLASS_BITS)?;
-        let id = ClassId(handle as u32);
+        let number = usize::try_from(number).ok()?;
+        let module = thread.vm.modules.at(number >> CLASS_BITS)?;
+        let id = ClassId(number as u32);
         (id.index() < module.bytecode.class_count()).then(|| module.definition(id))
     };
-    find().ok_or(Failure::argument(handle))
+    find().ok_or(Failure::argument(right))
 }
 
 fn nested_classes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let definition = definition(thread.vm, window.get(0))?;
+    let definition = definition(thread, window.get(0))?;
     let nested = &definition.bytecode().nested;
     array::make_of(thread, nested.len(), |thread, index| {
-        make_handle(thread, definition.module.definition(nested[index]))
+        make_right(thread, definition.module.definition(nested[index]))
     })
 }
 
 fn method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let definition = definition(thread.vm, window.get(0))?;
+    let definition = definition(thread, window.get(0))?;
     let methods = &definition.bytecode().methods;
     names(thread, definition, methods.iter().map(|method| method.selector))
 }
 
 fn class_method_names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let definition = definition(thread.vm, window.get(0))?;
+    let definition = definition(thread, window.get(0))?;
     let class = definition.bytecode();
     let factory = std::iter::once(class.factory_selector);
     let methods = class.class_methods.iter().map(|method| method.selector);

@@ -1,10 +1,10 @@
 //! Resources: the primitives that wait for open connections, processes and signals, hand them over, and close them.
 //!
-//! A resource is known to the library by a number that is not used twice and cannot be guessed. Operations are tried; one
-//! that would have to wait answers `false`, and the library waits with `await:for:within:` before it tries
+//! A resource is known to the library by a [right](rights), which is of use only in the vat that has the resource.
+//! Operations are tried; one that would have to wait answers `false`, and the library waits with `await:for:within:` before it tries
 //! again. So no primitive waits in the middle of its work, and a strand that waits holds nothing.
 //!
-//! Resources whose owner, the object with the number, is garbage are closed when the next one is opened.
+//! Resources whose owner, the object with the right, is garbage are closed when the next one is opened.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::concurrency::waiting;
 use crate::concurrency::worker::outside;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
-use crate::objects::number::make_integer;
+use crate::objects::rights::{self, Kind};
 use crate::objects::string::{make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
@@ -34,7 +34,12 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("await:for:within:", |thread, window| {
         outcome(await_resource(thread, window))
     }),
-    Primitive::effect("resource:handTo:", |thread, window| answer(hand_over(thread, window))),
+    Primitive::effect("resource:giveUpTo:", |thread, window| {
+        answer(hand_over(thread, window, (Kind::Resource, Kind::UnderWay)))
+    }),
+    Primitive::effect("resource:handTo:", |thread, window| {
+        answer(hand_over(thread, window, (Kind::UnderWay, Kind::Resource)))
+    }),
     Primitive::effect("closeResource:", |thread, window| answer(close(thread, window))),
 ];
 
@@ -101,9 +106,18 @@ fn described(thread: &mut Thread, kind: FailureReason, first: &str, second: &str
     }
 }
 
-/// The resource with the number in a word. *GC point.*
-pub(super) fn resource(thread: &mut Thread, word: Word) -> Result<Arc<Resource>, Failure> {
-    let number = word.as_small_integer().ok_or(Failure::argument(word))?;
+/// The resource that a right is for. *GC point.*
+pub(super) fn resource(thread: &mut Thread, right: Word) -> Result<Arc<Resource>, Failure> {
+    resource_of(thread, right, Kind::Resource)
+}
+
+/// The resource that a right of this kind is for. *GC point.*
+pub(super) fn resource_of(
+    thread: &mut Thread,
+    right: Word,
+    kind: Kind,
+) -> Result<Arc<Resource>, Failure> {
+    let number = rights::number(thread, right, kind)?;
     match thread.vm.library().resources.get(number) {
         Some(resource) => Ok(resource),
         None => Err(explained(thread, Field::Network, "Closed", "it is closed")),
@@ -136,17 +150,17 @@ pub(super) fn opened<R>(
     }
 }
 
-/// Adds a resource that belongs to the object in the window's word with this index; answers its number.
+/// Adds a resource that belongs to the object in the window's word with this index; answers a right of this kind to it.
 /// *GC point.*
 pub(super) fn add_owned(
     thread: &mut Thread,
-    resource: Resource,
+    (resource, kind): (Resource, Kind),
     window: Window,
     owner: usize,
 ) -> Result<Word, Failure> {
     let number = thread.vm.library().resources.add(resource);
     own(thread, number, window.get(owner))?;
-    make_integer(thread, number)
+    rights::make(thread, kind, number)
 }
 
 /// Has a resource closed when an object is garbage.
@@ -232,21 +246,26 @@ fn patience_argument(word: Word) -> Result<Option<Duration>, Failure> {
     }
 }
 
-/// Gives a resource another number and another owner. *GC point.*
-fn hand_over(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    resource(thread, window.get(0))?;
-    let number = window.get(0).as_small_integer().unwrap_or_default();
+/// Gives a resource another owner and another right: from this kind of right to that one. The former right finds
+/// nothing. *GC point.*
+fn hand_over(
+    thread: &mut Thread,
+    window: Window,
+    (from, to): (Kind, Kind),
+) -> Result<Word, Failure> {
+    resource_of(thread, window.get(0), from)?;
+    let number = rights::number(thread, window.get(0), from)?;
     let Some((new, waits)) = thread.vm.library().resources.renumber(number) else {
         return Err(explained(thread, Field::Network, "Closed", "it is closed"));
     };
     timers::deliver(&waits);
     own(thread, new, window.get(1))?;
-    make_integer(thread, new)
+    rights::make(thread, to, new)
 }
 
 /// Closes a resource; nothing happens if it is closed.
 fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let number = window.get(0).as_small_integer().ok_or(Failure::argument(window.get(0)))?;
+    let number = rights::number(thread, window.get(0), Kind::Resource)?;
     drop_resource(thread, number);
     Ok(Word::NIL)
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use squall_heap::{CollectionKind, WORD_BYTES, Word};
 
 use super::answer;
+use super::modules::call_kernel;
 use crate::concurrency::messages;
 use crate::concurrency::sandbox::{self, grants};
 use crate::concurrency::transactions::effects;
@@ -52,6 +53,9 @@ pub static PRIMITIVES: &[Primitive] = &[
             worker::end_soon(vm, code);
             Outcome::Return(Word::NIL)
         })
+    }),
+    Primitive::ordinary("reportUncaught:", |thread, window| {
+        call_kernel(thread, "uncaught:", window.get(0))
     }),
     Primitive::ordinary("arguments", |thread, _| {
         let granted = grants::check(thread, SYSTEM, "the command line");

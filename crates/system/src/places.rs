@@ -1,0 +1,378 @@
+//! Places in the file system: a path that a program may use, and the operations on it.
+//!
+//! A program that may use a folder has the files at and below it, and nothing else, even while another process changes
+//! links on the way. So a path is not checked first and opened then: the folder is opened, and the rest of the path is
+//! resolved from there by the system, which refuses to leave the folder (`openat2` with `RESOLVE_BENEATH`). A system
+//! without that call goes from component to component and follows no link.
+//!
+//! The rest of a path has no links when it is made, as far as it exists (`Permissions` in the runtime resolves them). So
+//! only a link that came later, or that leads to nothing, is met here; it may lead to files below the folder only.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+/// A path that a program may use.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Any path: the program may use all files.
+    Anywhere(PathBuf),
+    /// A path at or below a folder, or the path of a file.
+    Beneath {
+        /// The folder or the file, without links.
+        root: PathBuf,
+        /// The path from there, of plain names; empty for the root itself.
+        rest: PathBuf,
+    },
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// To be read.
+    Reading,
+    /// To be written: it is made or emptied.
+    Writing,
+    /// For both: it is made unless it exists.
+    Both,
+}
+
+impl Opening {
+    fn flags(self) -> OFlags {
+        match self {
+            Opening::Reading => OFlags::RDONLY,
+            Opening::Writing => OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC,
+            Opening::Both => OFlags::RDWR | OFlags::CREATE,
+        }
+    }
+
+    fn options(self) -> OpenOptions {
+        let mut options = OpenOptions::new();
+        match self {
+            Opening::Reading => options.read(true),
+            Opening::Writing => options.write(true).create(true).truncate(true),
+            Opening::Both => options.read(true).write(true).create(true).truncate(false),
+        };
+        options
+    }
+}
+
+impl Place {
+    /// Opens the file.
+    pub fn open(&self, opening: Opening) -> io::Result<File> {
+        match self {
+            Place::Anywhere(path) => opening.options().open(path),
+            Place::Beneath { root, rest } if rest.as_os_str().is_empty() => {
+                let mut options = opening.options();
+                options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(root)
+            }
+            Place::Beneath { root, rest } => {
+                // The system refuses a mode for a file that is not to be made.
+                let makes = opening.flags().contains(OFlags::CREATE);
+                let mode = Mode::from_raw_mode(if makes { 0o666 } else { 0 });
+                Ok(File::from(open_beneath(root, rest, opening.flags(), mode)?))
+            }
+        }
+    }
+
+    /// What the system knows of the file or folder.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        match self {
+            Place::Anywhere(path) => fs::metadata(path),
+            Place::Beneath { root, rest } if rest.as_os_str().is_empty() => {
+                fs::symlink_metadata(root)
+            }
+            Place::Beneath { root, rest } => {
+                File::from(open_beneath(root, rest, OFlags::PATH, Mode::empty())?).metadata()
+            }
+        }
+    }
+
+    /// The names in the folder, in no particular order.
+    pub fn entries(&self) -> io::Result<Vec<String>> {
+        match self {
+            Place::Anywhere(path) => {
+                let name = |entry: io::Result<fs::DirEntry>| {
+                    entry.map(|entry| entry.file_name().to_string_lossy().into_owned())
+                };
+                fs::read_dir(path)?.map(name).collect()
+            }
+            Place::Beneath { root, rest } => names_in(&open_folder(root, rest, OFlags::RDONLY)?),
+        }
+    }
+
+    /// Makes the folder, and those it is in, unless they exist.
+    pub fn create_folders(&self) -> io::Result<()> {
+        let (root, rest) = match self {
+            Place::Anywhere(path) => return fs::create_dir_all(path),
+            Place::Beneath { root, rest } => (root, rest),
+        };
+        if !root.exists() {
+            fs::create_dir_all(root)?;
+        }
+        let mut made = PathBuf::new();
+        for name in rest {
+            let parent = open_folder(root, &made, OFlags::PATH)?;
+            match rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => made.push(name),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match open_folder(root, rest, OFlags::PATH) {
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                Err(ErrorKind::AlreadyExists.into())
+            }
+            result => result.map(|_| ()),
+        }
+    }
+
+    /// Deletes the file, or the link.
+    pub fn remove_file(&self) -> io::Result<()> {
+        self.remove(AtFlags::empty(), |path| fs::remove_file(path))
+    }
+
+    /// Deletes the folder, which is empty.
+    pub fn remove_folder(&self) -> io::Result<()> {
+        self.remove(AtFlags::REMOVEDIR, |path| fs::remove_dir(path))
+    }
+
+    fn remove(
+        &self,
+        flags: AtFlags,
+        otherwise: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self.parts()? {
+            Parts::Whole(path) => otherwise(path),
+            Parts::Entry(folder, name) => {
+                rustix::fs::unlinkat(&folder, name, flags).map_err(Into::into)
+            }
+        }
+    }
+
+    /// Copies the file to another place, with its mode. Nothing happens if both are the same file.
+    pub fn copy_to(&self, target: &Place) -> io::Result<()> {
+        let mut source = self.open(Opening::Reading)?;
+        let metadata = source.metadata()?;
+        if metadata.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        // Opening the target empties it, so it must not be the source.
+        let same = |other: Metadata| (other.dev(), other.ino()) == (metadata.dev(), metadata.ino());
+        if target.metadata().is_ok_and(same) {
+            return Ok(());
+        }
+        let mut copy = target.open(Opening::Writing)?;
+        io::copy(&mut source, &mut copy)?;
+        copy.set_permissions(metadata.permissions())
+    }
+
+    /// Moves the file or folder to another place; replaces the target.
+    pub fn move_to(&self, target: &Place) -> io::Result<()> {
+        match self.rename_to(target) {
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+                self.copy_to(target)?;
+                self.remove_file()
+            }
+            result => result,
+        }
+    }
+
+    fn rename_to(&self, target: &Place) -> io::Result<()> {
+        let cwd = rustix::fs::CWD;
+        let (from, to) = (self.parts()?, target.parts()?);
+        let renamed = match (&from, &to) {
+            (Parts::Whole(from), Parts::Whole(to)) => return fs::rename(from, to),
+            (Parts::Whole(from), Parts::Entry(folder, name)) => {
+                rustix::fs::renameat(cwd, *from, folder, *name)
+            }
+            (Parts::Entry(folder, name), Parts::Whole(to)) => {
+                rustix::fs::renameat(folder, *name, cwd, *to)
+            }
+            (Parts::Entry(from, name), Parts::Entry(to, target)) => {
+                rustix::fs::renameat(from, *name, to, *target)
+            }
+        };
+        renamed.map_err(Into::into)
+    }
+
+    /// The folder of an entry, opened, and its name.
+    fn parts(&self) -> io::Result<Parts<'_>> {
+        let (root, rest) = match self {
+            Place::Anywhere(path) => return Ok(Parts::Whole(path)),
+            Place::Beneath { root, rest } => (root, rest),
+        };
+        match (rest.parent(), rest.file_name()) {
+            (Some(parent), Some(name)) => {
+                Ok(Parts::Entry(open_folder(root, parent, OFlags::PATH)?, Path::new(name)))
+            }
+            _ => Ok(Parts::Whole(root)),
+        }
+    }
+}
+
+/// A place as the operations on entries of folders want it.
+enum Parts<'p> {
+    /// A whole path.
+    Whole(&'p Path),
+    /// An open folder, and a name in it.
+    Entry(OwnedFd, &'p Path),
+}
+
+fn open_folder(root: &Path, rest: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::DIRECTORY;
+    match rest.as_os_str().is_empty() {
+        true => open_root(root, flags),
+        false => open_beneath(root, rest, flags, Mode::empty()),
+    }
+}
+
+fn open_root(root: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(root, flags, Mode::empty()).map_err(Into::into)
+}
+
+/// How often the system may ask for another attempt, because something was renamed meanwhile.
+const ATTEMPTS: usize = 100;
+
+/// Opens a path below a folder.
+fn open_beneath(root: &Path, rest: &Path, flags: OFlags, mode: Mode) -> io::Result<OwnedFd> {
+    let folder = open_root(root, OFlags::PATH | OFlags::DIRECTORY)?;
+    let flags = flags | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..ATTEMPTS {
+        match rustix::fs::openat2(&folder, rest, flags, mode, resolve) {
+            Err(Errno::AGAIN) => {}
+            Err(Errno::NOSYS | Errno::PERM) => return open_stepwise(folder, rest, flags, mode),
+            Err(Errno::XDEV) => return Err(outside()),
+            result => return result.map_err(Into::into),
+        }
+    }
+    Err(ErrorKind::ResourceBusy.into())
+}
+
+/// Opens a path below a folder, from component to component, and follows no link.
+fn open_stepwise(
+    mut folder: OwnedFd,
+    rest: &Path,
+    flags: OFlags,
+    mode: Mode,
+) -> io::Result<OwnedFd> {
+    let mut names = rest.components().peekable();
+    while let Some(component) = names.next() {
+        let Component::Normal(name) = component else { return Err(outside()) };
+        let (flags, mode) = match names.peek() {
+            Some(_) => (OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()),
+            None => (flags, mode),
+        };
+        let opened = rustix::fs::openat(folder.as_fd(), name, flags | OFlags::NOFOLLOW, mode);
+        folder = opened.map_err(|error| match error {
+            Errno::LOOP => outside(),
+            error => error.into(),
+        })?;
+    }
+    Ok(folder)
+}
+
+/// A link leads out of the folder, or might.
+fn outside() -> io::Error {
+    io::Error::new(ErrorKind::PermissionDenied, "a link leads out of the permitted folder")
+}
+
+fn names_in(folder: &OwnedFd) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(std::ffi::OsStr::from_bytes(name).to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A folder with a permitted one and a secret beside that.
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("squall-{name}-{}", std::process::id()));
+        _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("in/deep")).expect("the temporary folder is writable");
+        fs::write(folder.join("secret"), "secret").expect("so is a new folder");
+        folder.canonicalize().expect("it was made")
+    }
+
+    fn place(folder: &Path, rest: &str) -> Place {
+        Place::Beneath { root: folder.join("in"), rest: rest.into() }
+    }
+
+    #[test]
+    fn links_lead_nowhere_else() {
+        let folder = scratch("links");
+        symlink(folder.join("made"), folder.join("in/dangling")).expect("links can be made");
+        symlink("../secret", folder.join("in/secret")).expect("links can be made");
+        symlink("..", folder.join("in/up")).expect("links can be made");
+        for rest in ["dangling", "secret", "up/secret", "up/made", "../secret"] {
+            for opening in [Opening::Reading, Opening::Writing, Opening::Both] {
+                assert!(place(&folder, rest).open(opening).is_err(), "{rest} {opening:?}");
+            }
+            assert!(place(&folder, rest).metadata().is_err(), "{rest}");
+        }
+        assert!(place(&folder, "up").entries().is_err());
+        assert!(place(&folder, "up/new").create_folders().is_err());
+        assert!(place(&folder, "up/secret").remove_file().is_err());
+        assert!(place(&folder, "deep").move_to(&place(&folder, "up/moved")).is_err());
+        assert!(!folder.join("made").exists() && !folder.join("new").exists());
+        assert_eq!(fs::read_to_string(folder.join("secret")).ok().as_deref(), Some("secret"));
+        // The link itself is below the folder.
+        place(&folder, "secret").remove_file().expect("a link can be deleted");
+        fs::remove_dir_all(&folder).expect("the test made it");
+    }
+
+    #[test]
+    fn without_the_call_no_link_is_followed() {
+        let folder = scratch("steps");
+        symlink("deep", folder.join("in/link")).expect("links can be made");
+        fs::write(folder.join("in/deep/file"), "x").expect("the folder is writable");
+        let open = |rest: &str| {
+            let root = open_root(&folder.join("in"), OFlags::PATH | OFlags::DIRECTORY)?;
+            open_stepwise(root, Path::new(rest), OFlags::RDONLY, Mode::empty())
+        };
+        assert!(open("deep/file").is_ok());
+        assert!(open("link/file").is_err() && open("link").is_err() && open("../secret").is_err());
+        fs::remove_dir_all(&folder).expect("the test made it");
+    }
+
+    #[test]
+    fn operations_work_below_a_folder() {
+        let folder = scratch("work");
+        let write = |rest: &str, text: &str| {
+            let mut file = place(&folder, rest).open(Opening::Writing).expect("it can be made");
+            io::Write::write_all(&mut file, text.as_bytes()).expect("it can be written");
+        };
+        place(&folder, "a/b/c").create_folders().expect("folders can be made");
+        place(&folder, "a/b").create_folders().expect("and exist");
+        write("a/b/one", "1");
+        place(&folder, "a/b/one").copy_to(&place(&folder, "a/two")).expect("it can be copied");
+        place(&folder, "a/two").copy_to(&place(&folder, "a/two")).expect("even to itself");
+        place(&folder, "a/two").move_to(&place(&folder, "three")).expect("it can be moved");
+        let mut names = place(&folder, "").entries().expect("the root is a folder");
+        names.sort();
+        assert_eq!(names, ["a", "deep", "three"]);
+        assert_eq!(fs::read_to_string(folder.join("in/three")).ok().as_deref(), Some("1"));
+        place(&folder, "three").remove_file().expect("it can be deleted");
+        place(&folder, "deep").remove_folder().expect("it is empty");
+        assert!(place(&folder, "a").remove_folder().is_err());
+        assert!(place(&folder, "a/b/one").create_folders().is_err());
+        fs::remove_dir_all(&folder).expect("the test made it");
+    }
+}
