@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Word};
 use squall_system::errors::is_shortage;
 
+use super::strings;
 use super::{answer, resources};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::access;
@@ -30,7 +31,7 @@ use crate::model::outcome::{Failure, FailureReason};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
-use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -57,6 +58,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("moveFile:to:", |thread, window| answer(change_both(thread, window, rename))),
     Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
     Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
+    Primitive::effect("readFile:", |thread, window| answer(read_whole(thread, window))),
+    Primitive::effect("file:put:append:", |thread, window| answer(write_whole(thread, window))),
+    Primitive::effect("readInput:", |thread, window| answer(read_input(thread, window))),
     Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
     Primitive::effect("file:readAt:into:", |thread, window| answer(read(thread, window))),
     Primitive::effect("file:write:of:at:", |thread, window| answer(write(thread, window))),
@@ -298,6 +302,41 @@ fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let OpenFile { file, .. } = thread.vm.library().files.remove(window.get(0))?;
     outside(thread, || drop(file));
     Ok(Word::NIL)
+}
+
+/// Larger files than this are not read as a whole.
+const LARGEST: u64 = 1 << 31;
+
+/// All bytes of a file. *GC point.*
+fn read_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let bytes = attempt(thread, &path, || match fs::metadata(&path)?.len() > LARGEST {
+        true => Err(io::Error::other("the file is too large")),
+        false => fs::read(&path),
+    })?;
+    make_byte_string(thread, &bytes)
+}
+
+/// Makes the bytes the contents of a file, or appends them; answers nil. *GC point.*
+fn write_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let path = path_argument(thread, window.get(0))?;
+    let bytes = strings::byte_argument(&thread.mutator, window.get(1))?.to_vec();
+    let appends = window.get(2) == Word::TRUE;
+    attempt(thread, &path, || {
+        let mut options = OpenOptions::new();
+        options.create(true).write(true).append(appends).truncate(!appends);
+        options.open(&path)?.write_all(&bytes)
+    })?;
+    Ok(Word::NIL)
+}
+
+/// Some bytes of the standard input, nil at its end. *GC point.*
+fn read_input(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, grants::CONSOLE, "input")?;
+    let most = size_argument(window.get(0))?.clamp(1, 1 << 20);
+    let host = thread.vm.host();
+    let bytes = attempt(thread, "the standard input", || host.read_input(most))?;
+    if bytes.is_empty() { Ok(Word::NIL) } else { make_byte_string(thread, &bytes) }
 }
 
 fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
