@@ -130,7 +130,7 @@ impl Program {
 
 /// The names that snippets use without a definition.
 const NAMES: &str = "
-    system = platform system. actors = platform actors. files = platform files.
+    platform = platform. system = platform system. actors = platform actors. files = platform files.
     Array = kernel Array. Vector = kernel Vector. ValueArray = kernel ValueArray.
     String = kernel String. Exception = kernel Exception. NotAValue = kernel NotAValue.
     ArgumentError = kernel ArgumentError. ZeroDivide = kernel ZeroDivide.

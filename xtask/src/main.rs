@@ -8,6 +8,7 @@
 //! | `tidy` | checks the rules of the sources; also runs as a test of this crate |
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `generate` | writes anew what is made from the instruction table |
+//! | `json` | reads the files of a checkout of JSONTestSuite |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -31,6 +32,7 @@ mod embedding;
 mod foreign;
 mod fuzz;
 mod histories;
+mod json;
 mod load;
 mod postgres;
 mod schedulers;
@@ -68,6 +70,8 @@ enum Command {
     Generate,
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
+    /// The files of a checkout of JSONTestSuite, accepted or refused
+    Json(json::Arguments),
     /// The tests that run guest programs, under each scheduler
     Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         Command::Stress => steps::stress(),
         Command::Generate => steps::generate(),
         Command::Corpus(arguments) => corpus::run(&arguments),
+        Command::Json(arguments) => json::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),

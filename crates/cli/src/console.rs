@@ -8,7 +8,7 @@
 //! Before anything is written to the standard error output, the buffered output is written, so that both appear in the
 //! right order.
 
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Read, Write, stderr, stdout};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
@@ -63,6 +63,15 @@ impl Console {
 }
 
 impl Surroundings for Console {
+    fn read_input(&self, most: usize) -> std::io::Result<Vec<u8>> {
+        // A user who is to answer a question must see it.
+        self.flush();
+        let mut bytes = vec![0; most.min(1 << 20)];
+        let count = std::io::stdin().lock().read(&mut bytes)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
     fn write_output(&self, text: &str) {
         if !self.is_terminal {
             self.has_begun.call_once(|| self.begin());

@@ -66,6 +66,10 @@ impl Embedding {
 pub(crate) struct EmbeddingRef(pub &'static Embedding);
 
 impl Host for EmbeddingRef {
+    fn read_input(&self, most: usize) -> std::io::Result<Vec<u8>> {
+        self.0.surroundings.read_input(most)
+    }
+
     fn write_output(&self, text: &str) {
         self.0.surroundings.write_output(text);
     }

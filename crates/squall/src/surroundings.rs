@@ -12,6 +12,13 @@ pub trait Surroundings: Send + Sync {
     /// Writes to the program's standard error output.
     fn write_error(&self, text: &str);
 
+    /// Reads from the program's standard input, at most so many bytes; none at its end. Waits for the first one. Without
+    /// an implementation, there is no input.
+    fn read_input(&self, most: usize) -> io::Result<Vec<u8>> {
+        _ = most;
+        Ok(Vec::new())
+    }
+
     /// Flushes all output. Called before the machine sleeps or ends.
     fn flush(&self);
 

@@ -39,6 +39,8 @@ pub enum Opening {
     Reading,
     /// To be written: it is made or emptied.
     Writing,
+    /// To be written at its end: it is made unless it exists.
+    Appending,
     /// For both: it is made unless it exists.
     Both,
 }
@@ -48,6 +50,7 @@ impl Opening {
         match self {
             Opening::Reading => OFlags::RDONLY,
             Opening::Writing => OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC,
+            Opening::Appending => OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND,
             Opening::Both => OFlags::RDWR | OFlags::CREATE,
         }
     }
@@ -57,6 +60,7 @@ impl Opening {
         match self {
             Opening::Reading => options.read(true),
             Opening::Writing => options.write(true).create(true).truncate(true),
+            Opening::Appending => options.append(true).create(true),
             Opening::Both => options.read(true).write(true).create(true).truncate(false),
         };
         options

@@ -58,7 +58,8 @@ const CRATES: &[&str] = &["heap", "interpreter", "jit", "runtime", "squall"];
 
 /// Crates that know no objects. The others use their types and functions, so their signatures are read, but not the
 /// bodies of their functions.
-const SIGNATURES_ONLY: &[&str] = &["bytecode", "foreign", "scheduler", "system", "transactions"];
+const SIGNATURES_ONLY: &[&str] =
+    &["bytecode", "data", "foreign", "scheduler", "system", "transactions"];
 
 /// The beginning of an exception.
 const STAYS: &str = "// STAYS: ";

@@ -14,6 +14,12 @@ pub trait Host: Send + Sync {
     /// Writes to the program's standard error.
     fn write_error(&self, text: &str);
 
+    /// Reads from the program's standard input, at most so many bytes; none at its end. Waits for the first one.
+    fn read_input(&self, most: usize) -> std::io::Result<Vec<u8>> {
+        _ = most;
+        Ok(Vec::new())
+    }
+
     /// Sees to it that everything written so far is out.
     fn flush(&self);
 

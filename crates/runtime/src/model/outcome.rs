@@ -133,6 +133,9 @@ failure_reasons! {
     Foreign "signalForeignError:text:";
     /// There is no module at the path.
     ModuleNotFound "signalModuleNotFound:";
+    /// A text or some bytes are not of the format that they should have: the place, an array of the code point, the line
+    /// and the column; the mistake.
+    Parse "signalParseError:text:";
     /// A module does not compile: the diagnostics, the path.
     Compile "signalCompileError:path:";
 }

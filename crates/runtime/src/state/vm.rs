@@ -106,6 +106,8 @@ pub struct Vm {
     pub native_threads: NativeThreads,
     /// Whether the program has ended.
     pub ended: Ended,
+    /// With a seed: how often random bytes were asked for.
+    pub entropy: std::sync::atomic::AtomicU64,
     /// The data that transactions share.
     pub transactions: Transactions,
     /// Objects the VM itself refers to.
@@ -149,6 +151,7 @@ impl Vm {
             vats: Vats::default(),
             native_threads: NativeThreads::default(),
             ended: Ended::default(),
+            entropy: std::sync::atomic::AtomicU64::new(0),
             transactions: Transactions::new(half),
             roots: GlobalRoots::default(),
             sandboxes: Sandboxes::default(),

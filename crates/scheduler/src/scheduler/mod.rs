@@ -187,6 +187,11 @@ impl<T: Copy + Send + 'static, P: Send + 'static> Scheduler<T, P> {
         self.clock.now()
     }
 
+    /// The seed that makes the decisions, if one does.
+    pub fn seed(&self) -> Option<u64> {
+        self.options.seed
+    }
+
     /// Whether a seed makes the decisions.
     pub fn is_seeded(&self) -> bool {
         self.options.seed.is_some()

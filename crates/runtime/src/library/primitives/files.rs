@@ -23,6 +23,7 @@ use squall_heap::{CollectionKind, Word};
 use squall_system::errors::is_shortage;
 use squall_system::places::{Opening, Place};
 
+use super::strings;
 use super::{answer, resources};
 use crate::concurrency::sandbox::grants;
 use crate::concurrency::transactions::access;
@@ -33,7 +34,7 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{make_integer, size_argument};
 use crate::objects::rights::{self, Kind};
-use crate::objects::string::{make_string, symbol_object, text_argument};
+use crate::objects::string::{make_byte_string, make_string, symbol_object, text_argument};
 use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
@@ -64,6 +65,9 @@ pub static PRIMITIVES: &[Primitive] = &[
     }),
     Primitive::effect("openFile:mode:owner:", |thread, window| answer(open(thread, window))),
     Primitive::effect("closeFile:", |thread, window| answer(close(thread, window))),
+    Primitive::effect("readFile:", |thread, window| answer(read_whole(thread, window))),
+    Primitive::effect("file:put:append:", |thread, window| answer(write_whole(thread, window))),
+    Primitive::effect("readInput:", |thread, window| answer(read_input(thread, window))),
     Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
     Primitive::effect("file:readAt:into:", |thread, window| answer(read(thread, window))),
     Primitive::effect("file:write:of:at:", |thread, window| answer(write(thread, window))),
@@ -285,6 +289,45 @@ fn close(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let OpenFile { file, .. } = closed.ok_or(Failure::argument(window.get(0)))?;
     outside(thread, || drop(file));
     Ok(Word::NIL)
+}
+
+/// Larger files than this are not read as a whole.
+const LARGEST: u64 = 1 << 31;
+
+/// All bytes of a file. *GC point.*
+fn read_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let (place, path) = place_argument(thread, window.get(0), Access::Reading)?;
+    let bytes = attempt(thread, &path, || {
+        if place.metadata()?.len() > LARGEST {
+            return Err(io::Error::other("the file is too large"));
+        }
+        let mut bytes = Vec::new();
+        // A file can grow meanwhile.
+        place.open(Opening::Reading)?.take(LARGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })?;
+    make_byte_string(thread, &bytes)
+}
+
+/// Makes the bytes the contents of a file, or appends them; answers nil. *GC point.*
+fn write_whole(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let opening = match window.get(2) == Word::TRUE {
+        true => Opening::Appending,
+        false => Opening::Writing,
+    };
+    let (place, path) = place_argument(thread, window.get(0), Access::Writing)?;
+    let bytes = strings::byte_argument(&thread.mutator, window.get(1))?.to_vec();
+    attempt(thread, &path, || place.open(opening)?.write_all(&bytes))?;
+    Ok(Word::NIL)
+}
+
+/// Some bytes of the standard input, nil at its end. *GC point.*
+fn read_input(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, grants::CONSOLE, "input")?;
+    let most = size_argument(window.get(0))?.clamp(1, 1 << 20);
+    let host = thread.vm.host();
+    let bytes = attempt(thread, "the standard input", || host.read_input(most))?;
+    if bytes.is_empty() { Ok(Word::NIL) } else { make_byte_string(thread, &bytes) }
 }
 
 fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

@@ -10,20 +10,26 @@
 pub mod arithmetic;
 pub mod arrays;
 pub mod bytecode;
+pub mod calendar;
 pub mod channels;
 pub mod control;
+pub mod data;
 pub mod decimal;
+pub mod documents;
 pub mod embedding;
 pub mod files;
 pub mod foreign;
 pub mod foreign_memory;
 pub mod http;
+pub mod json;
 pub mod locks;
 pub mod modules;
 pub mod native_threads;
 pub mod network;
 pub mod numbers;
 pub mod objects;
+pub mod patterns;
+pub mod problems;
 pub mod processes;
 pub mod promises;
 pub mod reflection;
@@ -32,6 +38,7 @@ pub mod sandboxes;
 pub mod strands;
 pub mod strings;
 pub mod system;
+pub mod text;
 pub mod transactions;
 
 use std::collections::HashMap;
@@ -55,19 +62,24 @@ pub fn find(name: &str) -> &'static Primitive {
 static TABLES: &[&[Primitive]] = &[
     arrays::PRIMITIVES,
     bytecode::PRIMITIVES,
+    calendar::PRIMITIVES,
     channels::PRIMITIVES,
     control::PRIMITIVES,
+    data::PRIMITIVES,
+    documents::PRIMITIVES,
     embedding::PRIMITIVES,
     files::PRIMITIVES,
     foreign::PRIMITIVES,
     foreign_memory::PRIMITIVES,
     http::PRIMITIVES,
+    json::PRIMITIVES,
     locks::PRIMITIVES,
     modules::PRIMITIVES,
     native_threads::PRIMITIVES,
     network::PRIMITIVES,
     numbers::PRIMITIVES,
     objects::PRIMITIVES,
+    patterns::PRIMITIVES,
     processes::PRIMITIVES,
     promises::PRIMITIVES,
     reflection::PRIMITIVES,
@@ -76,6 +88,7 @@ static TABLES: &[&[Primitive]] = &[
     strands::PRIMITIVES,
     strings::PRIMITIVES,
     system::PRIMITIVES,
+    text::PRIMITIVES,
     transactions::PRIMITIVES,
 ];
 

@@ -9,6 +9,8 @@ use squall_heap::Word;
 use super::answer;
 use super::objects::class_argument;
 use crate::concurrency::transactions::access;
+use crate::model::known;
+use crate::model::lookup::Action;
 use crate::model::module::Definition;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
@@ -21,6 +23,9 @@ use crate::state::thread::{Thread, Window};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("perform:on:with:", perform),
+    Primitive::ordinary("object:understands:", |thread, window| {
+        answer(understands(thread, window))
+    }),
     Primitive::ordinary("definitionOfClass:", |thread, window| {
         answer(
             class_argument(thread.vm, window.get(0))
@@ -114,6 +119,20 @@ fn names(
 }
 
 /// Sends the message with this name to an object, with the elements of an array as arguments.
+/// Whether an object's class has a public member of this name, or inherits one.
+fn understands(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let Some(selector) = Text::of(window.get(1)) else {
+        return Err(Failure::argument(window.get(1)));
+    };
+    let selector = selector.intern(thread.vm.modules.symbols);
+    let layout = known::layout_of(window.get(0));
+    let Some(behavior) = thread.vm.behavior_of_layout(layout) else {
+        return Ok(Word::FALSE);
+    };
+    let entry = thread.vm.lookups.public(layout, behavior, selector);
+    Ok(Word::from_bool(!matches!(entry.action, Action::Missing)))
+}
+
 fn perform(thread: &mut Thread, window: Window) -> Outcome {
     let Some(selector) = Text::of(window.get(0)) else {
         return Failure::argument(window.get(0)).into();

@@ -92,7 +92,7 @@ fn from_utf8(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 /// The string itself; for a symbol, the string of its text. *GC point.*
-fn from_symbol_or_same(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+pub(super) fn from_symbol_or_same(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     match window.get(0).as_object().map(|object| object.layout()) {
         Some(known::SYMBOL) => from_symbol(thread, window),
         _ => Ok(window.get(0)),

@@ -1,0 +1,218 @@
+//! JSON (RFC 8259), read without recursion: the parts of a text go to a [`Builder`], and open lists and objects are on
+//! a stack of this file. So the depth is limited by [`DEEPEST`] and not by the native stack.
+//!
+//! Integers are exact; they have at most 4,300 digits, by a rule of the library that finds them. Other numbers are the
+//! nearest doubles.
+
+use jiter::{Jiter, JiterError, Peek};
+use num_bigint::BigInt;
+
+use crate::Problem;
+
+/// Lists and objects may lie in each other this deep.
+pub const DEEPEST: usize = 10_000;
+
+/// Receives the parts of a text in order. A list's elements come between `begin` and `end_list`; an object's keys, each
+/// followed by its value, come between `begin` and `end_object`.
+pub trait Builder {
+    /// Why it may stop.
+    type Failure;
+    /// `null`
+    fn null(&mut self) -> Result<(), Self::Failure>;
+    /// `true` or `false`
+    fn boolean(&mut self, value: bool) -> Result<(), Self::Failure>;
+    /// An integer that fits 64 bits.
+    fn integer(&mut self, value: i64) -> Result<(), Self::Failure>;
+    /// Another integer.
+    fn large(&mut self, value: BigInt) -> Result<(), Self::Failure>;
+    /// A number with a fraction or exponent.
+    fn double(&mut self, value: f64) -> Result<(), Self::Failure>;
+    /// A string.
+    fn text(&mut self, value: &str) -> Result<(), Self::Failure>;
+    /// The name of an object's member.
+    fn key(&mut self, name: &str) -> Result<(), Self::Failure>;
+    /// A list or an object begins.
+    fn begin(&mut self) -> Result<(), Self::Failure>;
+    /// The innermost list ends.
+    fn end_list(&mut self) -> Result<(), Self::Failure>;
+    /// The innermost object ends.
+    fn end_object(&mut self) -> Result<(), Self::Failure>;
+}
+
+/// Why a text was not read to its end.
+pub enum Stopped<F> {
+    /// It is not JSON.
+    Problem(Problem),
+    /// The builder could not go on.
+    Builder(F),
+}
+
+/// Reads a text that is one value.
+pub fn read<B: Builder>(text: &str, builder: &mut B) -> Result<(), Stopped<B::Failure>> {
+    let mut reader = Reader {
+        text: text.as_bytes(),
+        jiter: Jiter::new(text.as_bytes()),
+        open: Vec::new(),
+        builder,
+    };
+    reader.run()
+}
+
+/// What is open.
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    List,
+    Object,
+}
+
+struct Reader<'t, 'b, B: Builder> {
+    text: &'t [u8],
+    jiter: Jiter<'t>,
+    open: Vec<Open>,
+    builder: &'b mut B,
+}
+
+impl<'t, B: Builder> Reader<'t, '_, B> {
+    fn run(&mut self) -> Result<(), Stopped<B::Failure>> {
+        let peek = self.jiter.peek();
+        let mut next = Some(self.checked(peek)?);
+        loop {
+            if let Some(peek) = next {
+                next = self.value(peek)?;
+                if next.is_some() {
+                    continue;
+                }
+            }
+            match self.open.last() {
+                None => break,
+                Some(Open::List) => {
+                    let step = self.jiter.array_step();
+                    next = self.checked(step)?;
+                    if next.is_none() {
+                        self.open.pop();
+                        self.builder.end_list().map_err(Stopped::Builder)?;
+                    }
+                }
+                Some(Open::Object) => next = self.member(Jiter::next_key)?,
+            }
+        }
+        let end = self.jiter.finish();
+        self.checked(end)
+    }
+
+    /// Reads a value that is no list or object, or the start of one. Answers the first value inside, if there is one.
+    fn value(&mut self, peek: Peek) -> Result<Option<Peek>, Stopped<B::Failure>> {
+        match peek {
+            Peek::Null => {
+                let null = self.jiter.known_null();
+                self.checked(null)?;
+                self.builder.null().map_err(Stopped::Builder)?;
+            }
+            Peek::True | Peek::False => {
+                let value = self.jiter.known_bool(peek);
+                let value = self.checked(value)?;
+                self.builder.boolean(value).map_err(Stopped::Builder)?;
+            }
+            Peek::String => self.string()?,
+            Peek::Array => {
+                self.begin(Open::List)?;
+                let first = self.jiter.known_array();
+                let first = self.checked(first)?;
+                if first.is_none() {
+                    self.open.pop();
+                    self.builder.end_list().map_err(Stopped::Builder)?;
+                }
+                return Ok(first);
+            }
+            Peek::Object => {
+                self.begin(Open::Object)?;
+                return self.member(Jiter::known_object);
+            }
+            _ => self.number()?,
+        }
+        Ok(None)
+    }
+
+    fn begin(&mut self, open: Open) -> Result<(), Stopped<B::Failure>> {
+        if self.open.len() == DEEPEST {
+            return Err(self.problem(format!("there are more than {DEEPEST} lists in each other")));
+        }
+        self.open.push(open);
+        self.builder.begin().map_err(Stopped::Builder)
+    }
+
+    /// Reads a key and answers what follows it; at the end of the object, closes that.
+    fn member(
+        &mut self,
+        next: for<'a> fn(&'a mut Jiter<'t>) -> jiter::JiterResult<Option<&'a str>>,
+    ) -> Result<Option<Peek>, Stopped<B::Failure>> {
+        match next(&mut self.jiter) {
+            Ok(Some(key)) => self.builder.key(key).map_err(Stopped::Builder)?,
+            Ok(None) => {
+                self.open.pop();
+                self.builder.end_object().map_err(Stopped::Builder)?;
+                return Ok(None);
+            }
+            Err(error) => return Err(self.wrong(error)),
+        }
+        let peek = self.jiter.peek();
+        self.checked(peek).map(Some)
+    }
+
+    fn string(&mut self) -> Result<(), Stopped<B::Failure>> {
+        match self.jiter.known_str() {
+            Ok(text) => self.builder.text(text).map_err(Stopped::Builder),
+            Err(error) => Err(self.wrong(error)),
+        }
+    }
+
+    fn number(&mut self) -> Result<(), Stopped<B::Failure>> {
+        let start = self.jiter.current_index();
+        let length = self.jiter.next_number_bytes().map(<[u8]>::len);
+        let length = self.checked(length)?;
+        let digits = &self.text[start..start + length];
+        let digits = std::str::from_utf8(digits).expect("a number is ASCII");
+        if digits.contains(['.', 'e', 'E']) {
+            let value: f64 = digits.parse().map_err(|_| self.problem("this is no number"))?;
+            if !value.is_finite() {
+                return Err(self.problem("this number is too large for a double"));
+            }
+            return self.builder.double(value).map_err(Stopped::Builder);
+        }
+        if let Ok(value) = digits.parse() {
+            return self.builder.integer(value).map_err(Stopped::Builder);
+        }
+        let value = digits.parse::<BigInt>().map_err(|_| self.problem("this is no number"))?;
+        self.builder.large(value).map_err(Stopped::Builder)
+    }
+
+    fn checked<T>(&self, result: jiter::JiterResult<T>) -> Result<T, Stopped<B::Failure>> {
+        result.map_err(|error| self.wrong(error))
+    }
+
+    fn wrong(&self, error: JiterError) -> Stopped<B::Failure> {
+        Stopped::Problem(Problem::at(error.index, error.error_type.to_string()))
+    }
+
+    fn problem(&self, message: impl Into<String>) -> Stopped<B::Failure> {
+        Stopped::Problem(Problem::at(self.jiter.current_index(), message))
+    }
+}
+
+/// Appends a text with quotes, and with escapes where JSON requires them.
+pub fn quote(text: impl Iterator<Item = u32>, into: &mut String) {
+    into.push('"');
+    for code_point in text {
+        let character = char::from_u32(code_point).unwrap_or(char::REPLACEMENT_CHARACTER);
+        match character {
+            '"' => into.push_str("\\\""),
+            '\\' => into.push_str("\\\\"),
+            '\n' => into.push_str("\\n"),
+            '\r' => into.push_str("\\r"),
+            '\t' => into.push_str("\\t"),
+            '\0'..='\x1F' => into.push_str(&format!("\\u{code_point:04x}")),
+            _ => into.push(character),
+        }
+    }
+    into.push('"');
+}

@@ -1,0 +1,122 @@
+//! Regular expressions: matching takes time in proportion to the pattern's size times the text's. Places are numbers of
+//! code points, from 0.
+//!
+//! Compiled patterns are kept in a table for the whole process, so that a program's object for a pattern is just its
+//! text.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use regex::Regex;
+
+use crate::Problem;
+
+/// So many patterns are kept; then the table is emptied.
+const KEPT: usize = 500;
+
+static COMPILED: Mutex<Option<HashMap<String, Arc<Regex>>>> = Mutex::new(None);
+
+/// The start and end of each group of a match; none for a group that has no part in it. The first group is the match.
+pub type Groups = Vec<Option<(usize, usize)>>;
+
+/// The compiled form of a pattern.
+pub fn compiled(pattern: &str) -> Result<Arc<Regex>, Problem> {
+    let table = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = table().as_ref().and_then(|table| table.get(pattern)) {
+        return Ok(known.clone());
+    }
+    let regex = Regex::new(pattern).map_err(|error| Problem::unlocated(error.to_string()))?;
+    let regex = Arc::new(regex);
+    let mut table = table();
+    let table = table.get_or_insert_default();
+    if table.len() == KEPT {
+        table.clear();
+    }
+    table.insert(pattern.to_owned(), regex.clone());
+    Ok(regex)
+}
+
+/// The first match that begins at `from` or behind.
+pub fn first(regex: &Regex, text: &str, from: usize) -> Option<Groups> {
+    let start = match text.is_ascii() {
+        true if from <= text.len() => from,
+        true => return None,
+        false => byte_of(text, from)?,
+    };
+    let captures = regex.captures_at(text, start)?;
+    let mut groups = groups(&captures);
+    to_code_points(text, groups.iter_mut().flatten());
+    Some(groups)
+}
+
+/// All matches that do not overlap, from left to right, at most `limit`.
+pub fn all(regex: &Regex, text: &str, limit: usize) -> Vec<Groups> {
+    let matches = regex.captures_iter(text).take(limit);
+    let mut matches: Vec<Groups> = matches.map(|captures| groups(&captures)).collect();
+    to_code_points(text, matches.iter_mut().flatten().flatten());
+    matches
+}
+
+/// Longer results than this, in bytes, are not made.
+const LONGEST: usize = 1 << 31;
+
+/// The text with at most `limit` matches replaced by a template, in which `$1` and `${name}` stand for groups; none if it
+/// would be too long.
+pub fn replaced(regex: &Regex, text: &str, template: &str, limit: usize) -> Option<String> {
+    let (mut replaced, mut end) = (String::new(), 0);
+    for captures in regex.captures_iter(text).take(limit) {
+        let whole = captures.get(0)?;
+        replaced.push_str(&text[end..whole.start()]);
+        captures.expand(template, &mut replaced);
+        end = whole.end();
+        if replaced.len() > LONGEST {
+            return None;
+        }
+    }
+    replaced.push_str(&text[end..]);
+    Some(replaced)
+}
+
+/// The pattern that matches just this text.
+pub fn quoted(text: &str) -> String {
+    regex::escape(text)
+}
+
+fn groups(captures: &regex::Captures<'_>) -> Groups {
+    captures.iter().map(|group| group.map(|group| (group.start(), group.end()))).collect()
+}
+
+/// The byte of a code point, or the end of the text.
+fn byte_of(text: &str, index: usize) -> Option<usize> {
+    let mut starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    starts.nth(index)
+}
+
+/// Makes numbers of code points of numbers of bytes, in one pass over the text.
+fn to_code_points<'a>(text: &str, ranges: impl Iterator<Item = &'a mut (usize, usize)>) {
+    if text.is_ascii() {
+        return;
+    }
+    let mut places: Vec<&mut usize> = ranges.flat_map(|(start, end)| [start, end]).collect();
+    places.sort_unstable();
+    let (mut byte, mut count) = (0, 0);
+    for place in places {
+        count += text[byte..*place].chars().count();
+        byte = *place;
+        *place = count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_code_points() {
+        let regex = compiled("(?P<last>ü)|(b+)").unwrap();
+        assert_eq!(first(&regex, "éabbü", 0), Some(vec![Some((2, 4)), None, Some((2, 4))]));
+        assert_eq!(first(&regex, "éabbü", 4), Some(vec![Some((4, 5)), Some((4, 5)), None]));
+        assert_eq!(first(&regex, "éabbü", 6), None);
+        assert_eq!(all(&regex, "übü", 9).len(), 3);
+    }
+}

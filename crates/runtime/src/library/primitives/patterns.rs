@@ -1,0 +1,95 @@
+//! Regular expressions: the primitives for `lib/Regex.ns`. A pattern is given as its text; compiled patterns are kept in a
+//! table. Matching runs on a copy of the text, so it holds up no collection.
+
+use std::sync::Arc;
+
+use squall_data::patterns::{self, Groups};
+use squall_heap::Word;
+
+use super::{answer, problems};
+use crate::model::outcome::Failure;
+use crate::model::primitive::Primitive;
+use crate::objects::array;
+use crate::objects::number::size_argument;
+use crate::objects::string::{make_string, text_argument};
+use crate::state::thread::{Thread, Window};
+
+/// The primitives of this file.
+pub static PRIMITIVES: &[Primitive] = &[
+    Primitive::ordinary("regexNames:", |thread, window| answer(names(thread, window))),
+    Primitive::ordinary("regex:in:from:", |thread, window| answer(first(thread, window))),
+    Primitive::ordinary("regex:in:most:", |thread, window| answer(all(thread, window))),
+    Primitive::ordinary("regex:in:replaceBy:most:", |thread, window| {
+        answer(replaced(thread, window))
+    }),
+    Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window))),
+];
+
+/// The compiled form of the pattern in the first argument. *GC point.*
+fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<patterns::Regex>, Failure> {
+    let pattern = text_argument(window.get(0))?;
+    match thread.mutator.native(|| patterns::compiled(&pattern)) {
+        Ok(regex) => Ok(regex),
+        Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
+    }
+}
+
+/// An array of the groups' names, nil for those without one. *GC point.*
+fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let regex = compiled(thread, window)?;
+    let names: Vec<Option<&str>> = regex.capture_names().collect();
+    array::make_of(thread, names.len(), |thread, index| match names[index] {
+        Some(name) => make_string(thread, name),
+        None => Ok(Word::NIL),
+    })
+}
+
+/// The first match from an index on: an array of the groups' starts and ends, or nil. *GC point.*
+fn first(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let regex = compiled(thread, window)?;
+    let text = text_argument(window.get(1))?;
+    let Some(from) = size_argument(window.get(2))?.checked_sub(1) else {
+        return Err(Failure::index(window.get(1), window.get(2)));
+    };
+    match thread.mutator.native(|| patterns::first(&regex, &text, from)) {
+        Some(groups) => make_groups(thread, &groups),
+        None => Ok(Word::NIL),
+    }
+}
+
+/// An array of all matches, each as for the first one. *GC point.*
+fn all(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let regex = compiled(thread, window)?;
+    let (text, most) = (text_argument(window.get(1))?, size_argument(window.get(2))?);
+    let matches = thread.mutator.native(|| patterns::all(&regex, &text, most));
+    array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
+}
+
+/// Index of the first code point, and of the last one, of each group; nil twice for one without a part. *GC point.*
+fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
+    array::make_of(thread, groups.len() * 2, |_, index| {
+        let Some((start, end)) = groups[index / 2] else {
+            return Ok(Word::NIL);
+        };
+        let place = if index % 2 == 0 { start + 1 } else { end };
+        Ok(Word::from_small_integer_unchecked(place as i64))
+    })
+}
+
+/// *GC point.*
+fn replaced(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let regex = compiled(thread, window)?;
+    let (text, template) = (text_argument(window.get(1))?, text_argument(window.get(2))?);
+    let most = size_argument(window.get(3))?;
+    let replaced = thread.mutator.native(|| patterns::replaced(&regex, &text, &template, most));
+    match replaced {
+        Some(replaced) => make_string(thread, &replaced),
+        None => Err(Failure::out_of_memory()),
+    }
+}
+
+/// The pattern that matches just the text. *GC point.*
+fn quoted(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let quoted = patterns::quoted(&text_argument(window.get(0))?);
+    make_string(thread, &quoted)
+}
