@@ -259,9 +259,7 @@ impl Parser<'_> {
         let message = "there is no statement before this period";
         let diagnostic = self.error_here(Code::EmptyStatement, message);
         let digits = self.text_at(self.position + 1);
-        let is_numeral = self.peek(1) == TokenKind::Numeral
-            && self.tokens[self.position + 1].span.start == self.current.span.end;
-        self.complain(match is_numeral {
+        self.complain(match self.is_before_numeral() {
             true => diagnostic.with_hint(format!(
                 "a number begins with a digit: {}",
                 quoted(&format!("0.{digits}"))
@@ -357,7 +355,7 @@ impl Parser<'_> {
             TokenKind::CloseParenthesis if self.previous.kind == TokenKind::OpenParenthesis => {
                 Some("a message without arguments has no parentheses: `object message`")
             }
-            TokenKind::Period if self.peek(1) == TokenKind::Numeral => {
+            TokenKind::Period if self.is_before_numeral() => {
                 Some("a number begins with a digit, as in 0.5")
             }
             TokenKind::Period if self.previous.kind == TokenKind::Keyword => {
@@ -528,6 +526,14 @@ impl Parser<'_> {
         }
         let hint = quoted(&format!("{word}: {argument}"));
         Some(format!("a message with an argument is a keyword: {hint}"))
+    }
+
+    /// Whether the cursor's token stands directly before a number.
+    fn is_before_numeral(&self) -> bool {
+        let next = self.tokens.get(self.position + 1);
+        next.is_some_and(|next| {
+            next.kind == TokenKind::Numeral && next.span.start == self.current.span.end
+        })
     }
 
     /// Whether the previous word is a message, not the beginning of its statement.
