@@ -6,9 +6,12 @@ use std::process::Command;
 
 use crate::builds::absolute;
 
-/// Files of SOMns that are not programs, though named like some.
-const NO_PROGRAMS: &[&str] =
-    &["LanguageFeatures/SlopStone.ns", "LanguageFeatures/DoesNotUnderstand/"];
+/// Files of SOMns that are not programs, though named like some. The last one has a bracket too many.
+const NO_PROGRAMS: &[&str] = &[
+    "LanguageFeatures/SlopStone.ns",
+    "LanguageFeatures/DoesNotUnderstand/",
+    "kompos/tests/pingpong-csp.ns",
+];
 
 /// Checks all texts of the checkouts, and prints a line for each of them. Answers whether there is no error.
 pub fn run<'p>(checkouts: impl Iterator<Item = &'p PathBuf>, squall: &Path) -> bool {
