@@ -2,13 +2,14 @@
 //! crate embeds.
 //!
 //! Writes `OUT_DIR/<Name>.sqb` per module, and `OUT_DIR/library.rs` with the table of them. The
-//! module in `lib/host/console.sqasm` is called `host:console`.
+//! module in `lib/host/console.sqasm` is called `host:console`. `OUT_DIR/outline.txt` has the interfaces of the classes,
+//! and `OUT_DIR/sources.rs` the paths of the texts.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use squall_newspeak::diagnostics::render::{Colour, to_text};
-use squall_newspeak::{CompileOptions, Source, compile_source};
+use squall_newspeak::{CompileOptions, Library, Source, check, compile_source, parse};
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lib");
@@ -16,8 +17,9 @@ fn main() {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut table = String::from("&[\n");
     let mut modules: Vec<(String, Vec<u8>)> = Vec::new();
-    for path in sources(&folder, "ns") {
-        modules.push((name_of(&path).to_owned(), compiled(&path, name_of(&path))));
+    let texts = sources(&folder, "ns");
+    for path in &texts {
+        modules.push((name_of(path).to_owned(), compiled(path, name_of(path))));
     }
     for path in sources(&folder.join("host"), "sqasm") {
         modules.push((format!("host:{}", name_of(&path)), assembled(&path)));
@@ -30,6 +32,33 @@ fn main() {
     }
     table.push(']');
     std::fs::write(output.join("library.rs"), table).expect("OUT_DIR is writable");
+    std::fs::write(output.join("outline.txt"), outline(&texts)).expect("OUT_DIR is writable");
+    std::fs::write(output.join("sources.rs"), source_table(&texts)).expect("OUT_DIR is writable");
+}
+
+/// The text form of the library's interfaces. Modules name classes of each other, so each round knows more of them.
+fn outline(texts: &[PathBuf]) -> String {
+    const ROUNDS: usize = 3;
+    let text = |path| std::fs::read_to_string(path).expect("library modules are UTF-8");
+    let trees = texts.iter().filter_map(|path| parse(&Source::new("lib", text(path))).ast);
+    let trees: Vec<_> = trees.collect();
+    let mut library = Library::default();
+    for _ in 0..ROUNDS {
+        let outlines = trees.iter().flat_map(|tree| check::outlines(tree, &library));
+        library = Library::new(outlines.collect());
+    }
+    library.to_text()
+}
+
+/// The table of the texts themselves, by module, for those who read the library.
+fn source_table(texts: &[PathBuf]) -> String {
+    let mut table = String::from("&[\n");
+    for path in texts {
+        let file = path.canonicalize().expect("the file is there");
+        writeln!(table, "    ({:?}, include_str!({file:?})),", name_of(path))
+            .expect("strings grow");
+    }
+    table + "]"
 }
 
 fn name_of(path: &Path) -> &str {

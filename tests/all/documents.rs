@@ -128,46 +128,25 @@ impl Program {
     }
 }
 
-/// The names that snippets use without a definition.
-const NAMES: &str = "
-    platform = platform. system = platform system. actors = platform actors. files = platform files.
-    Array = kernel Array. Vector = kernel Vector. ValueArray = kernel ValueArray.
-    String = kernel String. Exception = kernel Exception. NotAValue = kernel NotAValue.
-    ArgumentError = kernel ArgumentError. ZeroDivide = kernel ZeroDivide.
-    IndexOutOfBounds = kernel IndexOutOfBounds. MessageNotUnderstood = kernel MessageNotUnderstood.
-    Dictionary = platform collections Dictionary. Set = platform collections Set.
-    FilePath = platform files FilePath.
-    ObjectMirror = platform mirrors ObjectMirror. ClassMirror = platform mirrors ClassMirror.";
+/// The page of the guide with the module that its readers put around snippets, and the beginning of that module.
+const FRAME: (&str, &str) = ("docs/guide/1-first-program.md", "class Snippet usingPlatform:");
+/// The places in that module for the parts of a snippet.
+const MEMBERS: &str = "(* classes, then methods *)";
+const STATEMENTS: &str = "(* statements *)";
 
-/// A program that contains a snippet: its classes and methods are members, and its statements begin `main:`. The
-/// program ends when the snippet's turns have had time to run.
+/// A program that contains a snippet as the guide tells its readers: its classes and methods are members, and its
+/// statements are those of `main:`.
 fn program_around(snippet: &str) -> String {
+    let (page, beginning) = FRAME;
+    let page = std::fs::read_to_string(crate::root().join(page)).expect("the page is there");
+    let frame = blocks(&page, "newspeak").find(|(_, block)| block.starts_with(beginning));
+    let (_, frame) = frame.expect("the page has the module for snippets");
     let (members, statements) = parts(snippet);
-    let main = match members.contains("public main:") {
-        true => "",
-        false => {
-            "public main: arguments = (
-               | end = actors createPromisePair. |
-               self snippet.
-               rest: 100 then: end resolver.
-               ^ end promise
-             )"
-        }
-    };
-    format!(
-        "class Program usingPlatform: platform = Value (| {NAMES} |)(
-{members}
-snippet = (
-{statements}
-)
-public rest: turns then: end = (
-  turns = 0 ifTrue: [ ^ end resolve: nil ].
-  self <-: rest: turns - 1 then: end
-)
-{main}
-)
-"
-    )
+    let (before, main) = frame.split_once(MEMBERS).expect("it has a place for members");
+    match members.contains("public main:") {
+        true => format!("{before}{members})\n"),
+        false => format!("{before}{members}{}", main.replace(STATEMENTS, &statements)),
+    }
 }
 
 /// Splits a snippet into classes and methods, and statements. A class or method begins in the first column and ends

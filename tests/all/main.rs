@@ -10,6 +10,7 @@
 //! | `tests/bytecode/{run,link,verify,asm}/*.sqasm` | a module in text form | see [`bytecode`] |
 //! | `tests/cli/*.txt` | command lines | see [`command_line`] |
 //! | `colours` | one with a mistake on a terminal | whether there are colours |
+//! | `tests/mistakes/*.txt` | typical mistakes | what `squall check` says: see [`mistakes`] |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
@@ -35,6 +36,7 @@ mod foreign;
 mod hostile;
 mod language;
 mod limits;
+mod mistakes;
 mod native_threads;
 mod observer;
 mod output;
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
     trials.extend(limits::trials());
+    trials.extend(mistakes::trials());
     trials.extend(native_threads::trials());
     trials.extend(observer::trials());
     trials.extend(output::trials());

@@ -6,6 +6,7 @@
 //! states their expected results.
 
 mod basic;
+mod checks;
 pub mod programs;
 pub mod row;
 pub mod rows;
@@ -74,7 +75,9 @@ pub fn run(arguments: &Arguments) -> bool {
     }
     let patience = Duration::from_secs(arguments.patience);
     let verdicts = judge(&rows, &squall, &arguments.options, patience);
-    report(&rows, &verdicts)
+    let passes = report(&rows, &verdicts);
+    let is_whole = arguments.filter.is_none() && !arguments.transactions;
+    (!is_whole || checks::run(arguments.somns.iter().chain(&arguments.dev), &squall)) && passes
 }
 
 /// The rows of all checkouts on the command line.

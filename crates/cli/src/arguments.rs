@@ -104,6 +104,10 @@ pub struct Check {
     #[arg(long)]
     pub json: bool,
 
+    /// Exit with 1 if there are warnings
+    #[arg(long)]
+    pub strict: bool,
+
     /// Show the compiler's stages for the files
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
     pub dump: Vec<Stage>,

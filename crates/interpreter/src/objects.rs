@@ -101,6 +101,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
             return self.jump(1);
         }
         self.slowly(|thread| {
+            // STAYS: object: the check collects only if it fails, and then the object is not used again.
             let checked = values::check(thread, object);
             calls::complete_here(thread, a(word), 1, checked.map(|()| object));
         });

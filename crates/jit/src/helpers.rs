@@ -519,8 +519,8 @@ pub unsafe extern "C" fn check_value(
         return Next { kind: Next::DONE, operand: 0 };
     }
     stand(thread, frame, function, pc);
+    // STAYS: word: the check collects only if it fails, and then the object is not used again.
     let checked = values::check(thread, word);
-    // The check moves nothing if it succeeds.
     made(thread, frame, object, checked.map(|()| word))
 }
 

@@ -252,10 +252,43 @@ codes! {
     AssignedArgument = "assigned-argument";
     /// An `outer` whose name is not that of a class around it.
     UnknownOuter = "unknown-outer";
+    /// A name that nothing visible has.
+    UndeclaredName = "undeclared-name";
+    /// An assignment to a slot that is declared as a constant.
+    AssignedConstant = "assigned-constant";
+    /// A message that its receiver, or nothing at all, understands.
+    UnknownMessage = "unknown-message";
+    /// A message with a receiver that reaches no public member.
+    NotPublic = "not-public";
+    /// A message to a promise that is meant for its result.
+    SendToPromise = "send-to-promise";
+    /// A class of values with a part that is no value or can change.
+    MutableValue = "mutable-value";
+    /// A variable or private slot that nothing reads.
+    UnusedName = "unused-name";
+    /// A variable that hides another one.
+    HiddenName = "hidden-name";
+    /// A statement whose only point is a value that nothing uses.
+    UnusedValue = "unused-value";
+    /// A period between a receiver and its message.
+    PeriodInMessage = "period-in-message";
+    /// A comma between the elements of an array.
+    CommaInArray = "comma-in-array";
+    /// An argument or receiver of a control structure that should be a block.
+    NotABlock = "not-a-block";
+    /// A comparison of the answer of `&` or `|`.
+    OrderOfOperators = "order-of-operators";
     /// A method or initialiser beyond a limit of the bytecode.
     TooLarge = "too-large";
     /// More mistakes than are worth listing.
     TooManyErrors = "too-many-errors";
+}
+
+impl Code {
+    /// Whether the mistake concerns readers only, not the behaviour of the program.
+    pub fn is_style(self) -> bool {
+        matches!(self, Code::UnusedName | Code::HiddenName)
+    }
 }
 
 impl fmt::Display for Code {

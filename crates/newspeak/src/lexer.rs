@@ -176,7 +176,35 @@ impl<'s> Lexer<'s> {
         self.push(TokenKind::Numeral, start);
         if let Some(defect) = numeral.defect() {
             self.report(numeral_diagnostic(defect, self.span_from(start)));
+        } else if self.character().is_some_and(|next| next.is_alphanumeric() || next == '_') {
+            self.report_numeral_with_letters(start);
         }
+    }
+
+    /// `0x1F` and `1_000` would be numbers with messages.
+    fn report_numeral_with_letters(&mut self, start: usize) {
+        let after = self.position;
+        self.skip_word();
+        let span = self.span_from(start);
+        let text = self.source.slice(span).to_lowercase();
+        self.position = after;
+        let radix = |digits: &str, radix: u32| {
+            let is_number = !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix));
+            is_number
+                .then(|| format!("write {}", quoted(&format!("{radix}r{}", digits.to_uppercase()))))
+        };
+        let hint = match text.as_bytes() {
+            [b'0', b'x', ..] => radix(&text[2..], 16),
+            [b'0', b'o', ..] => radix(&text[2..], 8),
+            [b'0', b'b', ..] => radix(&text[2..], 2),
+            _ if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_') => {
+                Some(format!("write {}", quoted(&text.replace('_', ""))))
+            }
+            _ => None,
+        };
+        let hint = hint.unwrap_or_else(|| "a message follows its receiver after a space".into());
+        let message = format!("{} is no number", quoted(self.source.slice(span)));
+        self.report(Diagnostic::warning(Code::MalformedNumeral, message, span).with_hint(hint));
     }
 
     // Strings, characters, symbols
@@ -216,10 +244,9 @@ impl<'s> Lexer<'s> {
             let span = self.span_from(start);
             let message =
                 format!("the escape {} stands for nothing", quoted(self.source.slice(span)));
-            self.report(
-                Diagnostic::warning(Code::UnknownEscape, message, span)
-                    .with_hint("escapes are \\t \\b \\n \\r \\f \\' and \\\\"),
-            );
+            self.report(Diagnostic::warning(Code::UnknownEscape, message, span).with_hint(
+                "a backslash itself is written \\\\; escapes are \\t \\b \\n \\r \\f \\' and \\\\",
+            ));
         }
     }
 

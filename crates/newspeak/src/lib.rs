@@ -16,7 +16,10 @@
 //! | [`numerals`], [`literals`] | what the text of a literal stands for |
 //! | [`entities`], [`names`], [`ast`] | the syntax tree: arenas, typed indices, interned names |
 //! | [`parser`] | recursive descent with error recovery |
-//! | [`lower`] | name resolution and code generation |
+//! | [`lower`] | code generation |
+//! | [`outline`] | the interfaces of the library's classes |
+//! | [`check`] | name resolution for people: mistakes in a program that compiles |
+//! | `spelling` | names that are close to a name, words of other languages |
 //! | [`dump`] | readable, stable text forms of tokens and trees |
 //!
 //! Nothing here fails or panics on hostile text: a faulty program is answered with
@@ -24,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod check;
 pub mod diagnostics;
 pub mod dump;
 pub mod entities;
@@ -32,8 +36,10 @@ pub mod literals;
 pub mod lower;
 pub mod names;
 pub mod numerals;
+pub mod outline;
 pub mod parser;
 pub mod source;
+mod spelling;
 pub mod token;
 
 #[cfg(test)]
@@ -41,5 +47,6 @@ mod tests;
 
 pub use diagnostics::{Diagnostic, Severity};
 pub use lower::{CompileOptions, compile, compile_source};
+pub use outline::Library;
 pub use parser::{Fragment, Parse, check_fragment, parse};
 pub use source::{Source, Span};

@@ -9,9 +9,10 @@ use squall_bytecode::format;
 use squall_bytecode::module::Module;
 use squall_bytecode::verifier::{Place, Trust, VerifyError, verify};
 use squall_newspeak::diagnostics::render::{Colour, to_text};
+use squall_newspeak::lower::lower;
 use squall_newspeak::{CompileOptions, Source};
 
-use crate::excerpts;
+use crate::{excerpts, library};
 
 /// The forms a module file can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,6 +200,32 @@ pub fn compile_newspeak(
         Ok(module) => Ok(RunnableModule(module)),
         Err(diagnostics) => Err(CompileProblem::Newspeak(source, diagnostics)),
     }
+}
+
+/// The mistakes in source text: those for which it is no program, or else the ones that it may run with.
+pub fn check_newspeak(source: &Source) -> Vec<squall_newspeak::Diagnostic> {
+    let parsed = squall_newspeak::parse(source);
+    let mut diagnostics = parsed.diagnostics;
+    let Some(ast) = parsed.ast else { return diagnostics };
+    let found = match lower(&ast, source, &CompileOptions { trusted: false }) {
+        Ok(_) => squall_newspeak::check::check(&ast, source, library::outline()),
+        Err(errors) => errors,
+    };
+    diagnostics.extend(found);
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span().start);
+    diagnostics
+}
+
+/// The warnings of a program that is about to run: mistakes that it will make, but no matters of style.
+pub fn warnings_before_run(source: &Source) -> Vec<squall_newspeak::Diagnostic> {
+    let parsed = squall_newspeak::parse(source);
+    let mut diagnostics = parsed.diagnostics;
+    if let Some(ast) = parsed.ast {
+        diagnostics.extend(squall_newspeak::check::check(&ast, source, library::outline()));
+    }
+    diagnostics.retain(|diagnostic| !diagnostic.is_error() && !diagnostic.code.is_style());
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span().start);
+    diagnostics
 }
 
 fn verified(path: &str, module: Module) -> Result<RunnableModule, CompileProblem> {

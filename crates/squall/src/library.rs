@@ -4,11 +4,21 @@
 //! A module is opened when a program first needs it, and decoded function by function. These modules are trusted: only
 //! they may use primitives.
 
+use std::sync::LazyLock;
+
 use squall_bytecode::format::ModuleImage;
 use squall_bytecode::module::Module;
+use squall_newspeak::Library;
 
 /// The names and binary forms of all modules, by name.
 static MODULES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/library.rs"));
+
+/// The names and texts of the modules in Newspeak, by name.
+static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// The interfaces of all classes.
+static OUTLINE: LazyLock<Library> =
+    LazyLock::new(|| Library::of_text(include_str!(concat!(env!("OUT_DIR"), "/outline.txt"))));
 
 /// The names of all modules, in alphabetical order.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -26,6 +36,17 @@ pub fn module(name: &str) -> Option<Module> {
     image(name).map(|image| image.to_module().expect(WRITTEN_BY_US))
 }
 
+/// The interfaces of the library's classes, for checks and for readers.
+pub fn outline() -> &'static Library {
+    &OUTLINE
+}
+
+/// The text of the module of this name.
+pub fn source(name: &str) -> Option<&'static str> {
+    let index = SOURCES.binary_search_by_key(&name, |(name, _)| name).ok()?;
+    Some(SOURCES[index].1)
+}
+
 const WRITTEN_BY_US: &str = "the build wrote it with the same crate";
 
 #[cfg(test)]
@@ -40,6 +61,17 @@ mod tests {
             let errors = verify(&module, Trust::Trusted).err().unwrap_or_default();
             assert!(errors.is_empty(), "{name}: {}", errors[0]);
         }
+    }
+
+    #[test]
+    fn every_class_of_the_outline_has_its_text() {
+        assert!(outline().classes().len() > 100);
+        for class in outline().classes() {
+            let text = &source(class.module()).expect("it has a text")[class.span.range()];
+            assert!(text.contains(&format!("class {}", class.name())), "{text}");
+            assert!(class.parents.is_some(), "the superclass of {} is unknown", class.path);
+        }
+        assert_eq!(outline().ways_to("Set"), ["platform collections"]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
@@ -359,6 +360,12 @@ impl Machine {
     /// Runs long work that does not touch the machine; collections and other workers do not wait for it.
     pub fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {
         self.thread.mutator.native(work)
+    }
+
+    /// The number of turns so far that ended with an exception which was reported, as nothing waited for their results.
+    pub(crate) fn failed_turns(&self) -> usize {
+        // No strand runs when the embedder asks.
+        self.vm.failed_turns.load(Ordering::Relaxed)
     }
 
     /// Flushes the program's output.

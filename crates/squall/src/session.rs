@@ -55,7 +55,13 @@ impl Session {
     /// Evaluates an input with all turns that result from it, and shows its value on the standard output.
     ///
     /// `name` is the input's name in diagnostics and traces.
-    pub fn evaluate(&mut self, name: &str, text: &str) -> Result<Evaluation, BootError> {
+    /// `show` shows warnings about the input, before it is evaluated.
+    pub fn evaluate(
+        &mut self,
+        name: &str,
+        text: &str,
+        show: impl FnOnce(&CompileProblem),
+    ) -> Result<Evaluation, BootError> {
         let input = match Input::new(name, text, &self.names) {
             Ok(input) => input,
             Err(problem) => return Ok(Evaluation::Invalid(problem)),
@@ -65,6 +71,9 @@ impl Session {
             Err(problem) => return Ok(Evaluation::Invalid(input.relocate(problem))),
         };
         module.shift_first_line(input.columns_before());
+        if let Some(warnings) = input.warnings(name) {
+            show(&warnings);
+        }
         self.names.variables.extend(input.new_variables);
         let handles = self.machine.handles();
         let class = self.machine.class_of_module(module)?;
@@ -90,6 +99,11 @@ impl Session {
             Some("unresolved") => Evaluation::Unresolved,
             _ => Evaluation::Done,
         })
+    }
+
+    /// From now on, long descriptions of values are cut.
+    pub fn cut_long_values(&mut self) -> Result<(), BootError> {
+        answer(self.machine.send(self.workspace, "cutLongValues", &[])?).map(|_| ())
     }
 
     /// The variables, in alphabetical order.

@@ -170,6 +170,7 @@ impl TestRun {
         selector: &str,
         arguments: &[RootHandle],
     ) -> Result<Outcome, BootError> {
+        let failed_before = self.machine.failed_turns();
         match self.machine.send(self.framework, selector, arguments)? {
             Reply::Answer(_) => {}
             Reply::Exit(code) => return Ok(Outcome::Exit(code)),
@@ -177,6 +178,9 @@ impl TestRun {
         }
         if let Reply::Exit(code) = self.machine.run_turns() {
             return Ok(Outcome::Exit(code));
+        }
+        if self.machine.failed_turns() > failed_before {
+            self.machine.send(self.framework, "turnsFailed", &[])?;
         }
         let message = self.ask("message")?;
         Ok(match self.ask("outcome")?.as_str() {

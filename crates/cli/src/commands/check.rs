@@ -2,10 +2,12 @@
 
 use std::io::{IsTerminal, stderr};
 
-use squall::compiler::{CompileProblem, FileKind, compile_newspeak, module_from_bytes};
+use squall::compiler::{
+    CompileProblem, FileKind, check_newspeak, compile_newspeak, module_from_bytes,
+};
 use squall_bytecode::disassembler::disassemble;
 use squall_newspeak::diagnostics::{json, render};
-use squall_newspeak::{Diagnostic, Source, dump, lexer, parse};
+use squall_newspeak::{Diagnostic, dump, lexer, parse};
 
 use crate::arguments::{Check, Stage};
 use crate::console::{colour, print, print_error};
@@ -13,10 +15,17 @@ use crate::exit::Exit;
 use crate::files::{self, Input};
 
 pub fn check(arguments: &Check) -> Result<Exit, Exit> {
-    let mut exit = Exit::Success;
+    let (mut exit, mut has_warnings) = (Exit::Success, false);
     for path in &arguments.files {
         let result = files::read(path, &[FileKind::Newspeak]).and_then(|input| {
-            let checked = check_one(&input, arguments.json);
+            let checked = check_one(&input, arguments.json).map(|exit| match exit {
+                // Warnings do not forbid to run the program.
+                Exit::Failure if !arguments.strict => {
+                    has_warnings = true;
+                    Exit::Success
+                }
+                exit => exit,
+            });
             match arguments.dump.is_empty() {
                 true => checked,
                 false => checked.and_then(|_| show_stages(&input, &arguments.dump)),
@@ -25,6 +34,7 @@ pub fn check(arguments: &Check) -> Result<Exit, Exit> {
         exit = exit.and(result.unwrap_or_else(|exit| exit));
     }
     if exit == Exit::Success
+        && !has_warnings
         && !arguments.json
         && arguments.dump.is_empty()
         && stderr().is_terminal()
@@ -34,12 +44,22 @@ pub fn check(arguments: &Check) -> Result<Exit, Exit> {
     Ok(exit)
 }
 
-/// Compiles a file and shows errors and warnings.
+/// Shows the errors and warnings of a file.
 fn check_one(input: &Input, as_json: bool) -> Result<Exit, Exit> {
     let source = input.source();
-    let (problem, exit) = match compile_newspeak(source.clone(), true) {
-        Ok(_) => (warnings(source), Exit::Success),
-        Err(problem) => (problem, Exit::Invalid),
+    let diagnostics = check_newspeak(&source);
+    let exit = match diagnostics.iter().any(Diagnostic::is_error) {
+        true => Exit::Invalid,
+        false if diagnostics.is_empty() => Exit::Success,
+        false => Exit::Failure,
+    };
+    let problem = match exit {
+        Exit::Invalid => CompileProblem::Newspeak(source, diagnostics),
+        // Only a bug in the compiler makes a module that the verifier refuses.
+        _ => match compile_newspeak(source.clone(), true) {
+            Ok(_) => CompileProblem::Newspeak(source, diagnostics),
+            Err(problem) => problem,
+        },
     };
     match (&problem, as_json) {
         (CompileProblem::Newspeak(source, diagnostics), true) => {
@@ -47,12 +67,10 @@ fn check_one(input: &Input, as_json: bool) -> Result<Exit, Exit> {
         }
         _ => print_error(&problem.render(colour())),
     }
-    Ok(exit)
-}
-
-fn warnings(source: Source) -> CompileProblem {
-    let diagnostics = parse(&source).diagnostics;
-    CompileProblem::Newspeak(source, diagnostics)
+    match problem {
+        CompileProblem::Newspeak(..) => Ok(exit),
+        _ => Ok(Exit::Invalid),
+    }
 }
 
 /// Shows the compiler's stages for a file.

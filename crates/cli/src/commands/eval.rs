@@ -1,5 +1,6 @@
 //! `squall eval`: evaluates an expression.
 
+use squall::compiler::CompileProblem;
 use squall::session::{Evaluation, Session};
 
 use super::{internal, start};
@@ -7,10 +8,15 @@ use crate::arguments::Eval;
 use crate::console::{colour, complain, print_error};
 use crate::exit::Exit;
 
+/// Shows the warnings about an input.
+pub fn show_warnings(warnings: &CompileProblem) {
+    print_error(&warnings.render(colour()));
+}
+
 pub fn eval(arguments: &Eval) -> Result<Exit, Exit> {
     let machine = start(arguments.machine.options(vec!["eval".to_owned()]))?;
     let mut session = Session::new(machine).map_err(internal)?;
-    match session.evaluate("eval", &arguments.expression).map_err(internal)? {
+    match session.evaluate("eval", &arguments.expression, show_warnings).map_err(internal)? {
         Evaluation::Done => Ok(Exit::Success),
         Evaluation::Failed => Ok(Exit::Failure),
         Evaluation::Unresolved => {

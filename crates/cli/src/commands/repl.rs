@@ -4,21 +4,26 @@
 //! of the standard input are read without changes.
 
 mod editor;
+mod library;
 
 use std::io::{BufRead, IsTerminal, stdin};
 
 use squall::session::{Evaluation, Session, is_complete};
 
+use super::eval::show_warnings;
 use super::{internal, start};
 use crate::arguments::Repl;
 use crate::console::{colour, complain, print, print_error};
 use crate::exit::Exit;
 use editor::{Editor, Line};
+use library::Part;
 
 const HELP: &str = "\
 Type an expression, several statements, or a class. `name:: value` makes a variable, which stays.
 Nothing is evaluated before brackets, strings and comments are closed; an empty line gives up.
 
+  :doc NAME     the comment of a class or method of the library: `:doc String`, `:doc String at:`, `:doc at:put:`
+  :source NAME  its text
   :variables    the variables so far
   :help         this
   :quit         leave, as does the end of input (Ctrl-D)
@@ -27,6 +32,7 @@ Nothing is evaluated before brackets, strings and comments are closed; an empty 
 pub fn repl(arguments: &Repl) -> Result<Exit, Exit> {
     let machine = start(arguments.machine.options(vec!["repl".to_owned()]))?;
     let mut session = Session::new(machine).map_err(internal)?;
+    session.cut_long_values().map_err(internal)?;
     if stdin().is_terminal() {
         print(concat!("squall ", env!("CARGO_PKG_VERSION"), "; :help for help\n"));
         converse(&mut session)
@@ -88,10 +94,16 @@ fn is_finished(text: &str) -> bool {
 fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
     match text.trim() {
         "" => return Ok(None),
-        ":quit" | ":q" => return Ok(Some(Exit::Success)),
+        ":quit" | ":q" | "quit" | "exit" => return Ok(Some(Exit::Success)),
         ":help" | ":h" => print(HELP),
         ":variables" | ":v" => {
             print(&session.variables().map(|name| format!("{name}\n")).collect::<String>());
+        }
+        command if command.starts_with(":doc ") => {
+            print(&library::describe(&command[":doc ".len()..], Part::Comment));
+        }
+        command if command.starts_with(":source ") => {
+            print(&library::describe(&command[":source ".len()..], Part::Text));
         }
         command if command.starts_with(':') => {
             complain(&format!("there is no command {command}; :help lists them"));
@@ -102,7 +114,7 @@ fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<E
 }
 
 fn evaluate_input(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
-    match session.evaluate(&format!("input {number}"), text).map_err(internal)? {
+    match session.evaluate(&format!("input {number}"), text, show_warnings).map_err(internal)? {
         Evaluation::Done | Evaluation::Failed => {}
         Evaluation::Unresolved => print("a promise that is not resolved yet\n"),
         Evaluation::Invalid(problem) => print_error(&problem.render(colour())),

@@ -1,6 +1,8 @@
 //! `squall run`: runs a program.
 
-use squall::compiler::{FileKind, RunnableModule, module_with_includes};
+use squall::compiler::{
+    CompileProblem, FileKind, RunnableModule, module_with_includes, warnings_before_run,
+};
 use squall::testing;
 use squall::{Machine, Reply};
 use squall_bytecode::module::Module;
@@ -28,6 +30,7 @@ pub fn run(arguments: &Run) -> Result<Exit, Exit> {
         return send(start(options)?, module, selector);
     }
     check_program(&input.path, module.module())?;
+    show_warnings(&input);
     let mut machine = start(options)?;
     observer::describe_on_quit(machine.observer());
     machine.prepare(&input.path, module);
@@ -45,6 +48,17 @@ pub fn compile(input: &Input, verify_all: bool) -> Result<RunnableModule, Exit> 
         print_error(&problem.render(colour()));
         Exit::Invalid
     })
+}
+
+/// Shows the mistakes that a program of source text will make when it gets there.
+fn show_warnings(input: &Input) {
+    if input.kind == FileKind::Newspeak {
+        let source = input.source();
+        let warnings = warnings_before_run(&source);
+        if !warnings.is_empty() {
+            print_error(&CompileProblem::Newspeak(source, warnings).render(colour()));
+        }
+    }
 }
 
 /// Complains if a module is no program, and names the right command for it.

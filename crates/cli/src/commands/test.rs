@@ -47,6 +47,12 @@ pub fn test(arguments: &arguments::Test) -> Result<Exit, Exit> {
             break;
         }
     }
+    if let Some(filter) = arguments.filter.as_deref()
+        && tester.counts.passed + tester.counts.failed == 0
+    {
+        complain(&format!("no test's name contains `{filter}`"));
+        return Ok(Exit::Failure);
+    }
     tester.summarise(begin.elapsed());
     Ok(if tester.counts.failed == 0 { Exit::Success } else { Exit::Failure })
 }

@@ -15,7 +15,7 @@
 //! Functions are compiled in the order in which they are found, innermost first: the open ones form a stack, as do the
 //! classes around them. Code is generated in one pass, straight from the tree.
 
-mod analysis;
+pub(crate) mod analysis;
 mod classes;
 pub mod control;
 mod expressions;

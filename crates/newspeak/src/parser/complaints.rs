@@ -8,6 +8,7 @@ use super::{MOST_NESTED, Parsed, Parser, Reported};
 use crate::ast::Identifier;
 use crate::diagnostics::{Code, Diagnostic, quoted};
 use crate::source::Span;
+use crate::spelling::foreign_word;
 use crate::token::{Token, TokenKind};
 
 impl Parser<'_> {
@@ -127,6 +128,45 @@ impl Parser<'_> {
         });
     }
 
+    /// No `=` behind the head of a class.
+    pub(super) fn no_equals_of_class(&mut self) -> Reported {
+        let diagnostic = self.not_expected("`=` between the head of the class and its definition");
+        self.complain(match self.current.kind {
+            TokenKind::OpenBrace
+            | TokenKind::OpenParenthesis
+            | TokenKind::Colon
+            | TokenKind::Identifier => {
+                diagnostic.with_hint("write `class Name = Superclass ( | slots | ) ( methods )`")
+            }
+            _ => diagnostic,
+        })
+    }
+
+    /// No `=` behind the head of a method.
+    pub(super) fn no_equals_of_method(&mut self) -> Reported {
+        let diagnostic = self.not_expected("`=` between the method's pattern and its body");
+        let word = self.source.slice(self.previous.span);
+        let is_call = self.is_adjacent() && self.peek(1) != TokenKind::CloseParenthesis;
+        self.complain(match (self.current.kind, self.previous.kind) {
+            (TokenKind::OpenParenthesis, TokenKind::Identifier) if is_call => diagnostic
+                .with_hint("the arguments of a method follow keywords: `add: x to: y = ( … )`"),
+            (TokenKind::OpenParenthesis | TokenKind::OpenBrace, TokenKind::Identifier) => {
+                diagnostic.with_hint(format!("write {}", quoted(&format!("{word} = ( … )"))))
+            }
+            (TokenKind::Identifier, TokenKind::Identifier) => match foreign_word(word) {
+                Some(hint) => diagnostic.with_hint(hint),
+                None => diagnostic,
+            },
+            _ => diagnostic,
+        })
+    }
+
+    /// No `(` before the body of a method.
+    pub(super) fn no_body(&mut self) -> Reported {
+        let diagnostic = self.not_expected("the `(` before the method's body");
+        self.complain(diagnostic.with_hint("a method's body stands in parentheses: `name = ( … )`"))
+    }
+
     pub(super) fn no_class_header(&mut self) -> Reported {
         let diagnostic = self.not_expected("the `(` before the slots of the class");
         self.complain(match self.current.kind {
@@ -217,7 +257,15 @@ impl Parser<'_> {
 
     pub(super) fn empty_statement(&mut self) {
         let message = "there is no statement before this period";
-        self.complain(self.error_here(Code::EmptyStatement, message));
+        let diagnostic = self.error_here(Code::EmptyStatement, message);
+        let digits = self.text_at(self.position + 1);
+        self.complain(match self.is_before_numeral() {
+            true => diagnostic.with_hint(format!(
+                "a number begins with a digit: {}",
+                quoted(&format!("0.{digits}"))
+            )),
+            false => diagnostic,
+        });
     }
 
     pub(super) fn text_after_return(&mut self, statement: Span) {
@@ -247,10 +295,19 @@ impl Parser<'_> {
 
     fn missing_period(&mut self) {
         let message = format!("expected a message or a period, found {}", self.found());
+        let begins_line = self.column(self.current.span.start).is_some();
+        let follows_word = self.previous.kind == TokenKind::Identifier && !begins_line;
+        let label = match follows_word {
+            true => "neither a message nor the end of the statement",
+            false => "a period is missing here",
+        };
         let diagnostic = self
             .error_here(Code::MissingPeriod, message)
-            .and_label(self.previous.span.after(), "a period is missing here");
-        self.complain(diagnostic);
+            .and_label(self.previous.span.after(), label);
+        self.complain(match self.hint_for_missing_period() {
+            Some(hint) => diagnostic.with_hint(hint),
+            None => diagnostic,
+        });
     }
 
     pub(super) fn unused_comparison(&mut self, name: Identifier, span: Span) {
@@ -285,7 +342,31 @@ impl Parser<'_> {
     }
 
     fn hint_for_no_expression(&self) -> Option<&'static str> {
+        if ["++", "--"].contains(&self.source.slice(self.previous.span)) {
+            return Some("to count, write `x:: x + 1`");
+        }
         match self.current.kind {
+            TokenKind::Keyword if self.previous.kind == TokenKind::Keyword => {
+                Some("the keyword before it has no argument")
+            }
+            TokenKind::Bar if self.previous.kind == TokenKind::Period => {
+                Some("locals are declared at the beginning of a method or block only")
+            }
+            TokenKind::CloseParenthesis if self.previous.kind == TokenKind::OpenParenthesis => {
+                Some("a message without arguments has no parentheses: `object message`")
+            }
+            TokenKind::Period if self.is_before_numeral() => {
+                Some("a number begins with a digit, as in 0.5")
+            }
+            TokenKind::Period if self.previous.kind == TokenKind::Keyword => {
+                Some("the keyword before it has no argument")
+            }
+            kind if kind.is_operator() && begins_comment(self.current_text()) => {
+                Some("comments are written (* … *)")
+            }
+            TokenKind::Operator if self.current_text() == "!" => {
+                Some("the negation is a message: `condition not`")
+            }
             TokenKind::Keyword => Some("a keyword message inside an operand needs parentheses"),
             TokenKind::Setter => Some("a setter send inside an operand needs parentheses"),
             TokenKind::Operator if self.current_text() == "-" => {
@@ -320,7 +401,12 @@ impl Parser<'_> {
             );
         }
         let message = "a symbol is `#` directly before a name, keywords, an operator or a string";
-        self.complain(self.error_here(Code::MalformedSymbol, message))
+        let diagnostic = self.error_here(Code::MalformedSymbol, message);
+        let begins_line = self.column(self.current.span.start).is_some();
+        self.complain(match begins_line {
+            true => diagnostic.with_hint("comments are written (* … *)"),
+            false => diagnostic,
+        })
     }
 
     fn misplaced_return(&mut self) -> Reported {
@@ -370,10 +456,13 @@ impl Parser<'_> {
 
     pub(super) fn cascade_without_message(&mut self) -> Reported {
         let message = "a cascade continues a message to an explicit receiver";
-        self.complain(
-            self.error_here(Code::MalformedCascade, message)
-                .with_hint("write `receiver first; second`"),
-        )
+        let next = self.tokens.get(self.position + 1);
+        let ends_line =
+            next.is_none_or(|next| next.kind.is_closer() || self.column(next.span.start).is_some());
+        self.complain(self.error_here(Code::MalformedCascade, message).with_hint(match ends_line {
+            true => "a period ends a statement, not a semicolon",
+            false => "write `receiver first; second`",
+        }))
     }
 
     pub(super) fn no_message_in_cascade(&mut self) -> Reported {
@@ -382,7 +471,7 @@ impl Parser<'_> {
             TokenKind::EventualArrow => {
                 diagnostic.with_hint("only the first message of a cascade can be eventual")
             }
-            _ => diagnostic,
+            _ => diagnostic.with_hint("a period ends a statement, not a semicolon"),
         })
     }
 
@@ -402,6 +491,91 @@ impl Parser<'_> {
             _ => diagnostic,
         })
     }
+}
+
+impl Parser<'_> {
+    /// The remedy for two expressions in a row, if the first one tells what was meant.
+    fn hint_for_missing_period(&self) -> Option<String> {
+        use TokenKind::*;
+        let word = self.source.slice(self.previous.span);
+        if self.previous.kind != Identifier || self.column(self.current.span.start).is_some() {
+            return None;
+        }
+        let argument = self.current_text();
+        let argument =
+            if self.at(OpenParenthesis) || self.at(OpenBracket) { "…" } else { argument };
+        if word == "return" {
+            return Some(format!(
+                "a method answers a value by {}",
+                quoted(&format!("^ {argument}"))
+            ));
+        }
+        if let Some(hint) = foreign_word(word).filter(|_| !self.is_after_operand()) {
+            return Some(hint.to_owned());
+        }
+        if self.at(OpenParenthesis) && self.is_adjacent() {
+            return Some(match self.peek(1) {
+                CloseParenthesis => {
+                    format!("a message without arguments has no parentheses: {}", quoted(word))
+                }
+                _ => format!(
+                    "an argument follows a keyword: {}",
+                    quoted(&format!("{}{word}: …", self.receiver_before_period()))
+                ),
+            });
+        }
+        let hint = quoted(&format!("{word}: {argument}"));
+        Some(format!("a message with an argument is a keyword: {hint}"))
+    }
+
+    /// Whether the cursor's token stands directly before a number.
+    fn is_before_numeral(&self) -> bool {
+        let next = self.tokens.get(self.position + 1);
+        next.is_some_and(|next| {
+            next.kind == TokenKind::Numeral && next.span.start == self.current.span.end
+        })
+    }
+
+    /// Whether the previous word is a message, not the beginning of its statement.
+    fn is_after_operand(&self) -> bool {
+        let before = self.position.checked_sub(2).map(|position| self.kind_at(position));
+        use TokenKind::*;
+        matches!(
+            before,
+            Some(
+                Identifier
+                    | Numeral
+                    | String
+                    | Character
+                    | Symbol
+                    | CloseParenthesis
+                    | CloseBracket
+                    | CloseBrace
+            )
+        )
+    }
+
+    /// In `v.append(3)`, the `v ` that the message was meant for.
+    fn receiver_before_period(&self) -> String {
+        let token =
+            |back: usize| self.position.checked_sub(back).map(|position| self.tokens[position]);
+        match (token(3), token(2), token(1)) {
+            (Some(receiver), Some(period), Some(word))
+                if period.kind == TokenKind::Period
+                    && receiver.kind == TokenKind::Identifier
+                    && receiver.span.end == period.span.start
+                    && period.span.end == word.span.start =>
+            {
+                format!("{} ", self.source.slice(receiver.span))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// Whether an operator begins a comment in other languages.
+fn begins_comment(operator: &str) -> bool {
+    operator.starts_with("//") || operator.starts_with("/*") || operator.starts_with("--")
 }
 
 fn closer_text(closer: TokenKind) -> &'static str {

@@ -120,7 +120,9 @@ impl Parser<'_> {
             } else {
                 self.optional_return_type()?;
             }
-            self.expect(TokenKind::Equals, "`=` between the head of the class and its definition")?;
+            if !self.accept(TokenKind::Equals) {
+                return Err(self.no_equals_of_class());
+            }
         }
         if !self.at(TokenKind::OpenParenthesis) {
             class.superclass = Some(self.inheritance()?);
@@ -305,9 +307,14 @@ impl Parser<'_> {
     /// A method whose access modifier was read; its first token is at `start`.
     fn method(&mut self, access: Access, start: Span) -> Parsed<MethodId> {
         let pattern = self.pattern()?;
-        self.expect(TokenKind::Equals, "`=` between the method's pattern and its body")?;
+        if !self.accept(TokenKind::Equals) {
+            return Err(self.no_equals_of_method());
+        }
         self.around.method_column = self.column(start.start);
         self.around.method_depth = self.depth();
+        if !self.at(TokenKind::OpenParenthesis) {
+            return Err(self.no_body());
+        }
         let opening = self.open(TokenKind::OpenParenthesis, "the `(` before the method's body")?;
         let body = self.body(Owner::Method, opening)?;
         let span = start.to(self.previous.span);

@@ -298,7 +298,7 @@ fn escapes_without_meaning_are_dropped_with_a_warning() {
             3 | ^ 'a\d\é'
               |     ^^
               |
-              = help: escapes are \t \b \n \r \f \' and \\
+              = help: a backslash itself is written \\; escapes are \t \b \n \r \f \' and \\
 
             warning[unknown-escape]: the escape `\é` stands for nothing
              --> test.ns:3:7
@@ -306,7 +306,7 @@ fn escapes_without_meaning_are_dropped_with_a_warning() {
             3 | ^ 'a\d\é'
               |       ^^
               |
-              = help: escapes are \t \b \n \r \f \' and \\
+              = help: a backslash itself is written \\; escapes are \t \b \n \r \f \' and \\
         "#]],
     );
     assert!(parse(&source(&module_with_body(r"^ 'a\d'"))).ast.is_some());

@@ -258,12 +258,32 @@ fn keep_main(thread: &mut Thread) -> Result<(), Failure> {
 /// Sends the platform the answer of `main:`: the third step of a program. *GC point.*
 fn end_program(thread: &mut Thread) {
     let answer = begin_step(thread, Role::Other);
+    let answer = match is_program(thread, answer) {
+        true => Word::from_small_integer_unchecked(0),
+        false => answer,
+    };
     thread.message.extend([thread.vm.roots.platform.get(), answer]);
     match answer.is_small_integer() {
         true => stalls::main_returned(thread),
         false => stalls::forget_main(thread.vm),
     }
     send(thread, "finishWith:");
+}
+
+/// Whether an object is the program, as far as its class tells. A method without `^` answers its receiver, so this is the
+/// answer of a `main:` without an answer. *No GC point.*
+fn is_program(thread: &Thread, answer: Word) -> bool {
+    let layout = known::layout_of(answer);
+    let (Some(behavior), Some(&main)) =
+        (thread.vm.behavior_of_layout(layout), thread.vm.main_method.get())
+    else {
+        return false;
+    };
+    let selector = thread.vm.symbol(MAIN);
+    match thread.vm.lookups.lexical(layout, behavior, selector).action {
+        Action::Method(method) => std::ptr::eq(method, main),
+        _ => false,
+    }
 }
 
 /// Has the kernel report the exception that has ended a program. *GC point.*

@@ -34,6 +34,7 @@ use crate::model::behavior::Behavior;
 use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason};
 use crate::objects::classes::{behavior_of, captures, is_of_travellers, reached_from};
+use crate::objects::string::make_string;
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
 
@@ -262,6 +263,46 @@ pub fn is_checked(vm: &Vm, layout: LayoutId) -> bool {
     behavior.is_some_and(|behavior| behavior.is_value || behavior.definition.outer.is_none())
 }
 
+/// The failure of an instance that cannot be a value: it names the slot, and the class of the object in it. *GC point.*
+fn holds_no_value(thread: &mut Thread, behavior: &'static Behavior, object: Object) -> Failure {
+    let text = place_of_no_value(thread.vm, behavior, object);
+    let depth = thread.mutator.root_depth();
+    let root = thread.mutator.push_root(object.class());
+    let text = make_string(thread, &text);
+    let class = thread.mutator.get(root);
+    thread.mutator.truncate_roots(depth);
+    match text {
+        Ok(text) => Failure::with(FailureReason::HoldsNoValue, class, text),
+        Err(failure) => failure,
+    }
+}
+
+/// The place of the first object in an instance that is not a value.
+fn place_of_no_value(vm: &Vm, behavior: &'static Behavior, object: Object) -> String {
+    let class = behavior.name();
+    let name_of = |word: Word| {
+        let behavior = vm.behavior_of_layout(known::layout_of(word));
+        behavior.map_or("an object", |behavior| behavior.name())
+    };
+    for (index, slot) in behavior.slots.iter().enumerate() {
+        if let SlotContent::Data(name) = slot.content
+            && !counts_as_value(vm, object.slot(index))
+        {
+            let name = vm.modules.symbols.text(name);
+            let held = name_of(object.slot(index));
+            return format!(
+                "the slot `{name}` of {class} holds an instance of {held}, which is not a value"
+            );
+        }
+    }
+    if !counts_as_value(vm, object.class()) {
+        return format!(
+            "the object around {class}, or around one of its superclasses, is not a value"
+        );
+    }
+    format!("an element of {class} is not a value")
+}
+
 /// The check at the end of an initializer: instances of value classes hold only values.
 pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     let vm = thread.vm;
@@ -283,9 +324,10 @@ pub fn check(thread: &mut Thread, word: Word) -> Result<(), Failure> {
     // The instance of a module's class need be no value, unless it was given away.
     let must_pass = behavior.is_value || was_given_away;
     if must_pass && !(counts(class) && contents(behavior, object).all(counts)) {
-        let reason =
-            if was_given_away { FailureReason::GivenAway } else { FailureReason::NotAValue };
-        return Err(Failure::with(reason, class, Word::NIL));
+        return Err(match was_given_away {
+            true => Failure::with(FailureReason::GivenAway, class, Word::NIL),
+            false => holds_no_value(thread, behavior, object),
+        });
     }
     _ = object.set_flag(CHECKED);
     _ = is_value(vm, word);

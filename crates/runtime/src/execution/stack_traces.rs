@@ -161,8 +161,8 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
     };
     let mut text = suggestions::hint(vm, exception).unwrap_or_default();
     let (active, origin): (Vec<_>, Vec<_>) = places.partition(|(_, pc)| *pc >= 0);
-    let active = active.into_iter().map(|(function, pc)| (function, pc as usize));
-    render_places(active, hidden, &mut text);
+    let active: Vec<_> = active.into_iter().map(|(function, pc)| (function, pc as usize)).collect();
+    render_folded(&active, hidden, &mut text);
     for (function, pc) in origin {
         render_line("from", function, (-1 - pc) as usize, &mut text);
     }
@@ -186,12 +186,46 @@ fn render_places<'f>(
     }
 }
 
+/// As `render_places`, for readers of a program: it begins and ends in the program's code, and the library's own calls
+/// of each other are one line. A trace without code of the program is shown as it is.
+fn render_folded(places: &[(&Function, usize)], hidden: Option<i64>, text: &mut String) {
+    let is_library = |(function, _): &(&Function, usize)| function.module.bytecode.is_image();
+    let ends = (
+        places.iter().position(|place| !is_library(place)),
+        places.iter().rposition(|place| !is_library(place)),
+    );
+    let (Some(first), Some(last)) = ends else {
+        return render_places(places.iter().copied(), hidden, text);
+    };
+    let places = &places[..=last];
+    let mut gap = hidden;
+    let mut index = first;
+    while index < places.len() {
+        if let Some(count) = gap.take_if(|_| index >= SHOWN) {
+            _ = writeln!(text, "  … {count} more …");
+        }
+        let limit = if gap.is_some() { SHOWN.max(index + 1) } else { places.len() };
+        let calls = places[index..limit].iter().take_while(|place| is_library(place)).count();
+        match calls {
+            0 | 1 => render_place(places[index].0, places[index].1, text),
+            _ => _ = writeln!(text, "  … {calls} calls in the library …"),
+        }
+        index += calls.max(1);
+    }
+    if hidden.is_some_and(|hidden| hidden < 0) {
+        text.push_str("  …\n");
+    }
+}
+
 /// An exception in a few words, without running guest code.
 pub fn describe_exception(vm: &Vm, exception: Word) -> String {
     let exception =
         far_reference::far_reference(exception).map_or(exception, far_reference::final_target);
     if let Some(text) = string::Text::of(exception) {
         return text.to_rust();
+    }
+    if let Some(text) = suggestions::description(vm, exception) {
+        return text;
     }
     match vm.behavior_of_layout(known::layout_of(exception)) {
         Some(behavior) => behavior.name().to_owned(),

@@ -7,6 +7,8 @@
 //! 2. the message assigns a slot that is immutable;
 //! 3. a member of the receiver, or of the objects around it, has nearly this name.
 //!
+//! Of an object that is not a value, the exception itself knows the reason.
+//!
 //! All facts are in the receiver's class, which never changes, so exceptions of other vats may be explained as well.
 
 use squall_bytecode::module::Visibility;
@@ -23,6 +25,12 @@ use crate::state::vm::Vm;
 /// The kernel's class of exceptions for messages that were not understood.
 const CLASS: &str = "MessageNotUnderstood";
 
+/// The kernel's class of exceptions for objects that should be values.
+const NO_VALUE: &str = "NotAValue";
+
+/// The kernel's class of exceptions with a text of the program.
+const ERROR: &str = "Error";
+
 /// Selectors that are longer are not compared with others.
 const LONGEST: usize = 64;
 
@@ -30,15 +38,40 @@ const LONGEST: usize = 64;
 pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
     let object = exception.as_object()?;
     let behavior = vm.behavior_of_layout(object.layout())?;
-    let mut classes = behavior.chain().map(|behavior| behavior.definition);
-    classes.find(|class| class.name_text() == CLASS && is_librarys(class))?;
+    let classes = behavior.chain().map(|behavior| behavior.definition);
+    let mut classes = classes.filter(|class| is_librarys(class)).map(|class| class.name_text());
     let slot = |name| behavior.slot_index(SlotContent::Data(vm.symbol(name)));
+    if classes.find(|name| [CLASS, NO_VALUE].contains(name))? == NO_VALUE {
+        let reason = Text::of(object.slot(slot("reason")?))?.to_rust();
+        return Some(format!("  hint: {reason}\n"));
+    }
     let receiver = vm.behavior_of_layout(known::layout_of(object.slot(slot("receiver")?)))?;
     let selector = Text::of(object.slot(slot("selector")?))?.to_rust();
     let said = unreachable_member(vm, receiver, &selector)
         .or_else(|| immutable_slot(vm, receiver, &selector))
         .or_else(|| similar_member(vm, receiver, &selector))?;
     Some(format!("  hint: {said}\n"))
+}
+
+/// The description of an exception of any vat, if the library's classes determine it: the message that was not
+/// understood and the receiver's class, or the text of an error.
+pub fn description(vm: &Vm, exception: Word) -> Option<String> {
+    let object = exception.as_object()?;
+    let behavior = vm.behavior_of_layout(object.layout())?;
+    let kind = behavior.chain().map(|behavior| behavior.definition);
+    let kind = kind.filter(|class| is_librarys(class)).map(|class| class.name_text());
+    let kind = kind.into_iter().find(|name| [CLASS, ERROR].contains(name))?;
+    let slot = |name| {
+        let index = behavior.slot_index(SlotContent::Data(vm.symbol(name)))?;
+        Some(object.slot(index))
+    };
+    let name = behavior.name();
+    if kind == ERROR {
+        return Some(format!("{name}: {}", Text::of(slot("message")?)?.to_rust()));
+    }
+    let receiver = vm.behavior_of_layout(known::layout_of(slot("receiver")?))?;
+    let selector = Text::of(slot("selector")?)?.to_rust();
+    Some(format!("{name}({}>>#{selector})", receiver.name()))
 }
 
 fn is_librarys(definition: &Definition) -> bool {

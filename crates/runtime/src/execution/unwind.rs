@@ -16,6 +16,8 @@
 //! token's destination is the activation of this instruction, or one below it on the same stack, which stands where it
 //! stood. In the former case the pc may be another one, and [`resume`] checks that the handler still covers it.
 
+use std::sync::atomic::Ordering;
+
 use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_bytecode::module::{Region, RegionKind, Side};
@@ -378,7 +380,13 @@ fn uncaught(thread: &mut Thread, exception: Word) -> Outcome {
     let vm = thread.vm;
     let reporter = match audience(thread) {
         Audience::Starter => return fail_strand(thread, exception),
-        Audience::User(reporter) => reporter,
+        Audience::User(reporter) => {
+            if reporter == TURN_FAILED {
+                // Only the tests' runner reads it, when no strand runs.
+                thread.vm.failed_turns.fetch_add(1, Ordering::Relaxed);
+            }
+            reporter
+        }
         Audience::Program => "uncaught:",
     };
     let kernel = vm.roots.kernel.get();
@@ -443,6 +451,9 @@ pub fn leave_activation(thread: &mut Thread) -> &'static Site {
     site
 }
 
+/// The message to the kernel about an exception in a turn for whose result nothing waits.
+const TURN_FAILED: &str = "turnFailed:";
+
 /// The recipient of the report of an unhandled exception.
 pub enum Audience {
     /// The strand or native thread that waits for the result.
@@ -462,7 +473,7 @@ pub fn audience(thread: &Thread) -> Audience {
         (Role::Loader | Role::Main | Role::Branch, _) => Audience::Starter,
         (Role::Other, EMBEDDER) => Audience::Program,
         // Threads keep the exception for joining strands, and report it as well.
-        (Role::Other, Word::NIL) if is_turn() => Audience::User("turnFailed:"),
+        (Role::Other, Word::NIL) if is_turn() => Audience::User(TURN_FAILED),
         (Role::Other, _) => Audience::Starter,
     }
 }

@@ -91,6 +91,8 @@ failure_reasons! {
     IndexError "signalIndexError:size:";
     /// A value was required: the class of the object that is none.
     NotAValue "signalNotAValue:";
+    /// An instance of a class of values holds an object that is none: the class, and the place of that object as a text.
+    HoldsNoValue "signalNotAValue:because:";
     /// An object was given to an actor that its initializer made, and then was no value: its class.
     GivenAway "signalGivenAway:";
     /// An object that does not understand a message does not understand `doesNotUnderstand:arguments:` either.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -116,6 +116,8 @@ pub struct Vm {
     pub sandboxes: Sandboxes,
     /// The method `main:` of the program.
     pub main_method: OnceLock<&'static Function>,
+    /// The number of turns that ended with an exception which was reported, as nothing waited for their results.
+    pub failed_turns: AtomicUsize,
     main_vat: OnceLock<VatRef>,
     /// The native thread that has made the VM.
     embedder_thread: std::thread::ThreadId,
@@ -156,6 +158,7 @@ impl Vm {
             roots: GlobalRoots::default(),
             sandboxes: Sandboxes::default(),
             main_method: OnceLock::new(),
+            failed_turns: AtomicUsize::new(0),
             main_vat: OnceLock::new(),
             embedder_thread: std::thread::current().id(),
             threads: Mutex::default(),

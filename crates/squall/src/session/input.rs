@@ -23,11 +23,12 @@ use std::collections::BTreeSet;
 
 use squall_newspeak::ast::{Ast, ExpressionKind, Local, Receiver};
 use squall_newspeak::diagnostics::Code;
+use squall_newspeak::lexer::tokenize;
 use squall_newspeak::source::Span;
 use squall_newspeak::{Diagnostic, Fragment, Source, check_fragment, parse};
 
 use super::pattern;
-use crate::compiler::CompileProblem;
+use crate::compiler::{CompileProblem, warnings_before_run};
 
 /// The names that an input can refer to.
 #[derive(Clone, Default, Debug)]
@@ -112,6 +113,25 @@ impl Input {
     /// How many columns of the module's first line come before the text.
     pub fn columns_before(&self) -> u32 {
         self.parts.before.len() as u32
+    }
+
+    /// The mistakes that the text will make when it is evaluated. Nothing is said about names that a later input can
+    /// declare: variables of this input.
+    pub fn warnings(&self, name: &str) -> Option<CompileProblem> {
+        let source = self.source(name);
+        let range = self.columns_before()..self.columns_before() + self.typed.text().len() as u32;
+        let mut warnings = warnings_before_run(&source);
+        warnings.retain(|warning| range.contains(&warning.span().start));
+        for warning in &mut warnings {
+            // The remedy for a file: add a slot.
+            if warning.code == Code::UndeclaredName
+                && warning.hint.as_ref().is_some_and(|hint| hint.contains("to the slots"))
+            {
+                warning.hint = None;
+            }
+            warning.labels.retain(|label| range.contains(&label.span.start));
+        }
+        (!warnings.is_empty()).then(|| self.relocate(CompileProblem::Newspeak(source, warnings)))
     }
 
     /// The module's problem as a problem of the text.
@@ -269,13 +289,32 @@ fn is_class(text: &str) -> bool {
     first == Some("class") && words.next().is_some_and(named)
 }
 
+/// Whether a closing bracket in the text closes nothing, or a bracket of another kind.
+fn has_stray_bracket(text: &str) -> bool {
+    let mut open = Vec::new();
+    tokenize(&Source::new("input", text)).list.iter().any(|token| match token.kind.closer() {
+        Some(closer) => {
+            open.push(closer);
+            false
+        }
+        None => token.kind.is_closer() && open.pop() != Some(token.kind),
+    })
+}
+
 /// Whether a text can be evaluated, or contains mistakes that no further line can mend.
 pub fn is_complete(text: &str) -> bool {
     let parts = Parts::bare(text);
     let end = (parts.before.len() + text.trim_end().len()) as u32;
     let parsed = parse(&parts.source("input"));
-    let mut errors = parsed.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
-    !errors.any(|error| {
+    let errors: Vec<_> =
+        parsed.diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).collect();
+    // No further line can open a bracket that is closed already.
+    let is_stray =
+        |error: &&Diagnostic| error.code == Code::StrayBracket && error.span().start < end;
+    if errors.iter().any(is_stray) || has_stray_bracket(text) {
+        return true;
+    }
+    !errors.iter().any(|error| {
         let is_open = matches!(
             error.code,
             Code::UnterminatedComment | Code::UnterminatedString | Code::UnclosedBracket

@@ -8,12 +8,15 @@ use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Config, Context, Helper};
 
-use super::is_finished;
+use super::{is_finished, library};
 
 const PROMPT: &str = "> ";
+
+/// The prompt for the further lines of an input.
+const CONTINUATION: &str = "… ";
 
 /// An editor with a history that is kept in a file.
 pub struct Editor {
@@ -33,7 +36,7 @@ pub enum Line {
 
 impl Editor {
     pub fn new() -> rustyline::Result<Editor> {
-        let config = Config::builder().auto_add_history(true).build();
+        let config = Config::builder().build();
         let mut editor = rustyline::Editor::with_config(config)?;
         editor.set_helper(Some(Assistant::default()));
         let history = history_file();
@@ -51,21 +54,43 @@ impl Editor {
         }
     }
 
+    /// Reads lines until they are an input. The history is saved at once: the evaluation may end the process.
     pub fn read(&mut self) -> Line {
-        match self.editor.readline(PROMPT) {
-            Ok(text) => Line::Text(text),
-            Err(ReadlineError::Interrupted) => Line::Interrupted,
-            Err(_) => Line::End,
+        let mut text = String::new();
+        loop {
+            let prompt = if text.is_empty() { PROMPT } else { CONTINUATION };
+            match self.editor.readline(prompt) {
+                Ok(line) => text += &line,
+                Err(ReadlineError::Interrupted) => return Line::Interrupted,
+                Err(_) if text.is_empty() => return Line::End,
+                // The user gives up: the mistake is reported.
+                Err(_) => text.push('\n'),
+            }
+            text.push('\n');
+            if is_finished(&text) {
+                self.keep(text.trim_end());
+                return Line::Text(text);
+            }
+        }
+    }
+
+    fn keep(&mut self, text: &str) {
+        // An input that the history does not take is only not offered again.
+        _ = self.editor.add_history_entry(text);
+        self.save();
+    }
+
+    fn save(&mut self) {
+        if let Some(path) = &self.history {
+            _ = path.parent().map(std::fs::create_dir_all);
+            _ = self.editor.save_history(path);
         }
     }
 }
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        if let Some(path) = &self.history {
-            _ = path.parent().map(std::fs::create_dir_all);
-            _ = self.editor.save_history(path);
-        }
+        self.save();
     }
 }
 
@@ -83,7 +108,7 @@ fn history_file() -> Option<PathBuf> {
     Some(state.join("squall/history"))
 }
 
-/// Completes words, and decides whether an input continues on the next line.
+/// Completes words.
 #[derive(Default)]
 struct Assistant {
     words: BTreeSet<String>,
@@ -99,6 +124,10 @@ impl Completer for Assistant {
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
         let (start, prefix) = word_before(line, position);
+        if let Some(members) = library::members_for(&line[..start]) {
+            let members = members.into_iter().filter(|member| member.starts_with(prefix));
+            return Ok((start, members.collect()));
+        }
         let words = self.words.range(prefix.to_owned()..);
         let candidates = words.take_while(|word| word.starts_with(prefix)).cloned();
         Ok((start, if prefix.is_empty() { Vec::new() } else { candidates.collect() }))
@@ -113,14 +142,7 @@ fn word_before(line: &str, position: usize) -> (usize, &str) {
     (start, &before[start..])
 }
 
-impl Validator for Assistant {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match is_finished(&format!("{}\n", context.input())) {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
-        })
-    }
-}
+impl Validator for Assistant {}
 
 impl Hinter for Assistant {
     type Hint = String;

@@ -49,7 +49,9 @@ fn missing_periods() {
             3 | foo: 1 'a'. foo 3
               |                -^
               |                |
-              |                a period is missing here
+              |                neither a message nor the end of the statement
+              |
+              = help: a message with an argument is a keyword: `foo: 3`
         "#]],
     );
     check(
@@ -301,6 +303,8 @@ fn cascades() {
               |
             3 | a; b. foo: 1; bar. a b; 3. a b; <-: c. a b; c d
               |                         ^
+              |
+              = help: a period ends a statement, not a semicolon
 
             error[unexpected-token]: expected a message after `;`, found `<-:`
              --> test.ns:3:33
@@ -316,7 +320,9 @@ fn cascades() {
             3 | a; b. foo: 1; bar. a b; 3. a b; <-: c. a b; c d
               |                                              -^
               |                                              |
-              |                                              a period is missing here
+              |                                              neither a message nor the end of the statement
+              |
+              = help: a message with an argument is a keyword: `c: d`
         "#]],
     );
 }
@@ -354,74 +360,78 @@ fn operands() {
     check(
         "a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3",
         expect![[r#"
-        error[unexpected-token]: expected an expression, found `.`
-         --> test.ns:3:5
-          |
-        3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
-          |     ^
+            error[unexpected-token]: expected an expression, found `.`
+             --> test.ns:3:5
+              |
+            3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
+              |     ^
 
-        error[unexpected-token]: expected an expression, found `.`
-         --> test.ns:3:14
-          |
-        3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
-          |              ^
+            error[unexpected-token]: expected an expression, found `.`
+             --> test.ns:3:14
+              |
+            3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
+              |              ^
+              |
+              = help: the keyword before it has no argument
 
-        error[unexpected-token]: expected an expression, found the keyword `b:`
-         --> test.ns:3:20
-          |
-        3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
-          |                    ^^
-          |
-          = help: a keyword message inside an operand needs parentheses
+            error[unexpected-token]: expected an expression, found the keyword `b:`
+             --> test.ns:3:20
+              |
+            3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
+              |                    ^^
+              |
+              = help: a keyword message inside an operand needs parentheses
 
-        error[unexpected-token]: expected an expression, found `x::`
-         --> test.ns:3:40
-          |
-        3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
-          |                                        ^^^
-          |
-          = help: a setter send inside an operand needs parentheses
-    "#]],
+            error[unexpected-token]: expected an expression, found `x::`
+             --> test.ns:3:40
+              |
+            3 | a + . a foo: . a + b: 1 + c: 2. a foo: x:: 3
+              |                                        ^^^
+              |
+              = help: a setter send inside an operand needs parentheses
+        "#]],
     );
     check(
         "foo: bar: 1. a foo: bar: 2",
         expect![[r#"
-        error[unexpected-token]: expected an expression, found the keyword `bar:`
-         --> test.ns:3:6
-          |
-        3 | foo: bar: 1. a foo: bar: 2
-          |      ^^^^
-          |
-          = help: a keyword message inside an operand needs parentheses
+            error[unexpected-token]: expected an expression, found the keyword `bar:`
+             --> test.ns:3:6
+              |
+            3 | foo: bar: 1. a foo: bar: 2
+              |      ^^^^
+              |
+              = help: the keyword before it has no argument
 
-        error[unexpected-token]: expected an expression, found the keyword `bar:`
-         --> test.ns:3:21
-          |
-        3 | foo: bar: 1. a foo: bar: 2
-          |                     ^^^^
-          |
-          = help: a keyword message inside an operand needs parentheses
-    "#]],
+            error[unexpected-token]: expected an expression, found the keyword `bar:`
+             --> test.ns:3:21
+              |
+            3 | foo: bar: 1. a foo: bar: 2
+              |                     ^^^^
+              |
+              = help: the keyword before it has no argument
+        "#]],
     );
     check(
         "( ). (a. b)",
         expect![[r#"
-        error[unexpected-token]: expected an expression, found `)`
-         --> test.ns:3:3
-          |
-        3 | ( ). (a. b)
-          |   ^
+            error[unexpected-token]: expected an expression, found `)`
+             --> test.ns:3:3
+              |
+            3 | ( ). (a. b)
+              |   ^
+              |
+              = help: a message without arguments has no parentheses: `object message`
 
-        error[unexpected-token]: expected `)`, found `.`
-         --> test.ns:3:8
-          |
-        3 | ( ). (a. b)
-          |      - ^
-          |      |
-          |      to close this `(`
-          |
-          = help: parentheses hold one expression; statements need a block [ ]
-    "#]],
+            error[unexpected-token]: expected `)`, found `.`
+             --> test.ns:3:8
+              |
+            3 | ( ). (a. b)
+              |      - ^
+              |      |
+              |      to close this `(`
+              |
+              = help: parentheses hold one expression; statements need a block [ ]
+        "#]],
     );
     check(
         "outer foo: 3. outer",

@@ -83,12 +83,14 @@ fn class_heads() {
     check_mistakes(
         "class A ()()",
         expect![[r#"
-        error[unexpected-token]: expected `=` between the head of the class and its definition, found `(`
-         --> test.ns:1:9
-          |
-        1 | class A ()()
-          |         ^
-    "#]],
+            error[unexpected-token]: expected `=` between the head of the class and its definition, found `(`
+             --> test.ns:1:9
+              |
+            1 | class A ()()
+              |         ^
+              |
+              = help: write `class Name = Superclass ( | slots | ) ( methods )`
+        "#]],
     );
     check_mistakes(
         "class A = 3 ()()",
@@ -312,6 +314,8 @@ fn members() {
               |
             2 |  foo ( 1 )
               |      ^
+              |
+              = help: write `foo = ( … )`
 
             error[unexpected-token]: expected the name of a parameter, found `=`
              --> test.ns:3:7
@@ -330,6 +334,8 @@ fn members() {
               |
             5 |  baz = 3
               |        ^
+              |
+              = help: a method's body stands in parentheses: `name = ( … )`
         "#]],
     );
     check_mistakes(

@@ -6,7 +6,7 @@ use super::answer;
 use super::arithmetic::mix;
 use crate::concurrency::isolation;
 use crate::concurrency::values::counts_as_value;
-use crate::execution::unwind;
+use crate::execution::{stack_traces, unwind};
 use crate::model::behavior::Behavior;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
@@ -40,6 +40,9 @@ pub static PRIMITIVES: &[Primitive] = &[
         let far =
             far_reference::far_reference(window.get(0)).ok_or(Failure::argument(window.get(0)));
         answer(far.and_then(|far| class_name(thread, far_reference::final_target(far))))
+    }),
+    Primitive::ordinary("descriptionOfTarget:", |thread, window| {
+        answer(description_of_target(thread, window.get(0)))
     }),
     Primitive::ordinary("nameOfClass:", |thread, window| answer(name_of_class(thread, window))),
     Primitive::with_leaf(
@@ -83,6 +86,12 @@ fn class_name(thread: &mut Thread, object: Word) -> Result<Word, Failure> {
         _ => behavior.definition.name,
     };
     symbol_object(thread, name)
+}
+
+fn description_of_target(thread: &mut Thread, object: Word) -> Result<Word, Failure> {
+    let far = far_reference::far_reference(object).ok_or(Failure::argument(object))?;
+    let text = stack_traces::describe_exception(thread.vm, far_reference::final_target(far));
+    crate::objects::string::make_string(thread, &text)
 }
 
 fn name_of_class(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

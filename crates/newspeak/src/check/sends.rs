@@ -1,0 +1,334 @@
+//! Messages to other receivers than self: whether the receiver can understand them.
+//!
+//! If the receiver's class is known, an unknown message is an error. Otherwise it is a warning, if no class of the text
+//! or of the library understands the message at all and no other class can take part.
+
+use std::collections::HashMap;
+
+use crate::ast::{Access, Ast, Message};
+use crate::diagnostics::{Code, Diagnostic, quoted};
+use crate::entities::{ExpressionId, MessageId};
+use crate::outline::Library;
+
+use super::Checker;
+use super::classes::{ClassRef, Found, Known, Side};
+use crate::spelling::{closest, foreign_word};
+
+/// Words that begin something else, and no message.
+const RESERVED: &[&str] = &["self", "super", "outer", "nil", "true", "false", "objL"];
+
+/// Messages that bring objects of other texts into a program.
+const DOORS: &[&str] = &[
+    "loadModule:",
+    "loadModule:nextTo:",
+    "doesNotUnderstand:arguments:",
+    "bytecode",
+    "host",
+    "ffi",
+];
+
+impl Checker<'_> {
+    /// A message to the value of an expression. Answers false if the next statement begins with the message.
+    pub fn send_to(&mut self, receiver: ExpressionId, known: Known, id: MessageId) -> bool {
+        let (selector, message) = self.message(id);
+        if RESERVED.contains(&selector) && !message.is_eventual {
+            self.period_before_word(receiver, selector, message);
+            return false;
+        }
+        self.send_in_statement(receiver, known, id);
+        true
+    }
+
+    fn send_in_statement(&mut self, receiver: ExpressionId, known: Known, id: MessageId) {
+        let (selector, message) = self.message(id);
+        // The lexer has reported a numeral such as `0x1F`.
+        let is_tight = self.ast[receiver].span.end == message.selector_span.start;
+        let begins_word = selector.starts_with(|first: char| first.is_alphabetic() || first == '_');
+        if message.is_eventual || is_tight && begins_word || self.silenced.contains(selector) {
+            return;
+        }
+        self.blocks_of(selector, message);
+        self.order_of_operators(receiver, selector, message);
+        if self.condition_of_loop(receiver, selector, message) {
+            return;
+        }
+        match known {
+            Known::Class(class) => self.send_to_class(class, selector, message),
+            Known::Instance(class) => self.send_to_instance(class, selector, message),
+            Known::Promise => self.send_to_promise(selector, message),
+            Known::Nothing => self.send_to_unknown(selector, message),
+        }
+    }
+
+    fn send_to_class(&mut self, class: ClassRef, selector: &str, message: &Message) {
+        let found = self.classes.find(class, Side::Class, selector);
+        if found != Found::Missing {
+            return;
+        }
+        let name = self.classes.name(class);
+        let text = format!("the class {name} does not understand {}", quoted(selector));
+        let names = self.classes.all_members(class, Side::Class);
+        let factory = self.classes.factory(class);
+        let hint = match self.hint_for(selector, message, &names) {
+            Some(hint) => hint,
+            None if self.classes.find(class, Side::Instance, selector) != Found::Missing => {
+                format!("its instances do: make one by {}", quoted(&format!("{name} {factory}")))
+            }
+            None => format!("its instances are made by {}", quoted(factory)),
+        };
+        self.report(
+            Diagnostic::warning(Code::UnknownMessage, text, message.selector_span).with_hint(hint),
+        );
+    }
+
+    fn send_to_instance(&mut self, class: ClassRef, selector: &str, message: &Message) {
+        match self.classes.find(class, Side::Instance, selector) {
+            Found::Member(Access::Public) | Found::Unclear => {}
+            Found::Member(access) => self.not_public(class, access, selector, message),
+            Found::Missing => self.not_understood(class, selector, message),
+        }
+    }
+
+    fn not_public(&mut self, class: ClassRef, access: Access, selector: &str, message: &Message) {
+        let name = self.classes.name(class);
+        let word = if access == Access::Private { "private" } else { "protected" };
+        let text = format!("{} of {name} is {word}", quoted(selector));
+        let label = "only code inside of the class may send it with a receiver";
+        self.report(
+            Diagnostic::warning(Code::NotPublic, text, message.selector_span)
+                .labelled(label)
+                .with_hint("to let all code send it, declare it `public`"),
+        );
+    }
+
+    fn not_understood(&mut self, class: ClassRef, selector: &str, message: &Message) {
+        let name = self.classes.name(class);
+        let library = self.classes.library;
+        let module = library.modules().find(|(_, module)| *module == name);
+        let text = match (&*name, module) {
+            ("Platform", _) => format!("the platform has no {}", quoted(selector)),
+            (_, Some((accessor, _))) => {
+                format!("{} has no {}", quoted(&format!("platform {accessor}")), quoted(selector))
+            }
+            ("Nil", _) => format!("nil does not understand {}", quoted(selector)),
+            _ => format!("{} {name} does not understand {}", article(&name), quoted(selector)),
+        };
+        let names = self.classes.all_members(class, Side::Instance);
+        let mut diagnostic = Diagnostic::warning(Code::UnknownMessage, text, message.selector_span);
+        let ways = if module.is_some() || name == "Platform" {
+            library.ways_to(selector)
+        } else {
+            Vec::new()
+        };
+        diagnostic.hint = match ways.first() {
+            Some(way) => Some(format!("{} is in {}", quoted(selector), quoted(way))),
+            None => self.hint_for(selector, message, &names),
+        };
+        self.report(diagnostic);
+    }
+
+    fn send_to_promise(&mut self, selector: &str, message: &Message) {
+        let Some(promise) = self.classes.library_class("Kernel.Promise") else { return };
+        if self.classes.find(promise, Side::Instance, selector) != Found::Missing {
+            return;
+        }
+        let text = format!("the receiver of {} is a promise, not the result", quoted(selector));
+        self.report(
+            Diagnostic::warning(Code::SendToPromise, text, message.selector_span).with_hint(format!(
+                "send it eventually, {}, or when the result is there: `whenResolved: [:result | … ]`",
+                quoted(&format!("promise <-: {selector}"))
+            )),
+        );
+    }
+
+    /// A message to a receiver of which nothing is known.
+    fn send_to_unknown(&mut self, selector: &str, message: &Message) {
+        let access = self.selectors.get(selector).copied();
+        if access == Some(Access::Public) || self.classes.library.classes().is_empty() {
+            return;
+        }
+        let mut own: Vec<String> = self.selectors.keys().cloned().collect();
+        own.sort();
+        if access.is_some() {
+            if !self.is_open && self.reported.insert(format!("_ {selector}")) {
+                self.only_hidden(selector, message);
+            }
+            return;
+        }
+        let hint = match self.is_open {
+            true => self.certain_hint(selector, message, &own),
+            false => self.hint_for(selector, message, &own),
+        };
+        if (self.is_open && hint.is_none()) || !self.reported.insert(format!("_ {selector}")) {
+            return;
+        }
+        let text = match self.is_open {
+            true => {
+                format!("no class of this file or of the library understands {}", quoted(selector))
+            }
+            false => format!("nothing understands {}", quoted(selector)),
+        };
+        let mut diagnostic = Diagnostic::warning(Code::UnknownMessage, text, message.selector_span);
+        diagnostic.hint = hint;
+        self.report(diagnostic);
+    }
+
+    fn only_hidden(&mut self, selector: &str, message: &Message) {
+        let text = format!("{} is not public in any class that has it", quoted(selector));
+        self.report(
+            Diagnostic::warning(Code::NotPublic, text, message.selector_span)
+                .with_hint("to send it with a receiver, declare it `public`; without this word a member is protected"),
+        );
+    }
+
+    // Remedies
+
+    /// What was probably meant by an unknown message, among the names that the receiver understands.
+    pub fn hint_for(&self, selector: &str, message: &Message, names: &[String]) -> Option<String> {
+        let list = || names.iter().map(String::as_str);
+        let close =
+            || closest(selector, list()).map(|name| format!("did you mean {}?", quoted(name)));
+        longest_hint(selector, list().filter(|name| begins_like(name, selector)))
+            .or_else(|| self.certain_hint(selector, message, names))
+            .or_else(|| other_arity(selector, list()))
+            .or_else(|| foreign_word(selector).map(str::to_owned))
+            .or_else(close)
+    }
+
+    /// As `hint_for`, but only remedies of which the selector itself gives evidence.
+    fn certain_hint(&self, selector: &str, message: &Message, names: &[String]) -> Option<String> {
+        const LONG: usize = 6;
+        let list = || names.iter().map(String::as_str);
+        let close = || match selector.len() < LONG {
+            true => None,
+            false => {
+                closest(selector, list()).map(|name| format!("did you mean {}?", quoted(name)))
+            }
+        };
+        permuted(selector, list())
+            .or_else(|| self.two_messages(selector, message, names))
+            .or_else(close)
+    }
+
+    /// `s send: a joinedBy: b`, where `send:` and `joinedBy:` are messages of their own.
+    fn two_messages(&self, selector: &str, message: &Message, names: &[String]) -> Option<String> {
+        let is_known = |selector: &str| self.selectors.get(selector) == Some(&Access::Public);
+        let is_own = |selector: &str| names.iter().any(|name| name == selector);
+        let cuts = selector.match_indices(':').map(|(index, _)| index + 1);
+        let cut = cuts
+            .filter(|&cut| cut < selector.len())
+            .find(|&cut| is_own(&selector[..cut]) && is_known(&selector[cut..]))?;
+        let (first, second) = selector.split_at(cut);
+        let arguments = &self.ast[message.arguments];
+        let last = first.matches(':').count();
+        let text = |index: usize| self.source.slice(self.ast[arguments[index]].span);
+        let written = |selector: &str, from: usize| -> String {
+            let words = selector.split_inclusive(':').enumerate();
+            let words = words.map(|(index, word)| format!("{word} {}", text(from + index)));
+            words.collect::<Vec<_>>().join(" ")
+        };
+        if arguments.len() > 4 || arguments.iter().any(|&id| self.ast[id].span.range().len() > 40) {
+            return Some(format!(
+                "keywords in a row are one message; to send {} to the last argument of {}, put parentheses \
+                 around them",
+                quoted(second),
+                quoted(first)
+            ));
+        }
+        let inner = format!("({} {})", text(last - 1), written(second, last));
+        let mut outer = first.split_inclusive(':').enumerate().map(|(index, word)| {
+            let argument = if index + 1 == last { &inner } else { text(index) };
+            format!("{word} {argument}")
+        });
+        let outer = outer.by_ref().collect::<Vec<_>>().join(" ");
+        Some(format!("keywords in a row are one message; for two, write `{outer}`"))
+    }
+}
+
+/// Whether a selector begins with another one of at least two keywords.
+fn begins_like(name: &str, selector: &str) -> bool {
+    name.matches(':').count() > 1 && selector.len() > name.len() && selector.starts_with(name)
+}
+
+fn longest_hint<'n>(selector: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let name = names.max_by_key(|name| name.len())?;
+    other_arity(selector, std::iter::once(name))
+}
+
+fn article(name: &str) -> &'static str {
+    if name.starts_with("the ") {
+        return "";
+    }
+    if name.starts_with(['A', 'E', 'I', 'O']) { "an" } else { "a" }
+}
+
+/// A name with the same keywords in another order.
+fn permuted<'n>(selector: &str, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let sorted = |name: &str| {
+        let mut words: Vec<String> = name.split_inclusive(':').map(str::to_owned).collect();
+        words.sort();
+        words
+    };
+    if selector.matches(':').count() < 2 {
+        return None;
+    }
+    let words = sorted(selector);
+    let name = names
+        .find(|name| name.len() == selector.len() && *name != selector && sorted(name) == words)?;
+    Some(format!("the keywords are in another order: {}", quoted(name)))
+}
+
+/// A name with the same first word and another number of arguments.
+fn other_arity<'n>(selector: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let first = selector.split(':').next()?;
+    let count = selector.matches(':').count();
+    let is_like =
+        |name: &&str| name.split(':').next() == Some(first) && name.matches(':').count() != count;
+    let name =
+        names.filter(is_like).min_by_key(|name| name.matches(':').count().abs_diff(count))?;
+    Some(match name.matches(':').count() {
+        0 => format!("{} takes no argument", quoted(name)),
+        1 => format!("{} takes one argument", quoted(name)),
+        count => format!("{} takes {count} arguments", quoted(name)),
+    })
+}
+
+/// The selectors that the classes of the text and of the library understand, with their widest visibility.
+pub fn all_selectors(ast: &Ast, library: &Library) -> HashMap<String, Access> {
+    let mut selectors: HashMap<String, Access> = HashMap::new();
+    let mut add = |selector: &str, access: Access| {
+        let widest = selectors.entry(selector.to_owned()).or_insert(access);
+        if access == Access::Public || *widest == Access::Private {
+            *widest = access;
+        }
+    };
+    for class in library.classes() {
+        add(&class.factory, Access::Public);
+        for member in class.instance.iter().chain(&class.class_side) {
+            add(&member.selector, member.access);
+        }
+    }
+    for (_, class) in ast.nodes.classes.iter() {
+        add(&ast[class.factory.selector], Access::Public);
+        if let Some(name) = class.name {
+            add(&ast[name.name], class.access);
+        }
+    }
+    for (_, slot) in ast.nodes.slots.iter() {
+        add(&ast[slot.name.name], slot.access);
+        if slot.is_mutable {
+            add(&format!("{}:", &ast[slot.name.name]), slot.access);
+        }
+    }
+    for (_, method) in ast.nodes.methods.iter() {
+        add(&ast[method.pattern.selector], method.access);
+    }
+    selectors
+}
+
+/// Whether objects of other texts may appear in the program: it loads modules, or takes objects from its maker.
+pub fn may_meet_strangers(ast: &Ast) -> bool {
+    let factory = &ast[ast[ast.module].factory.selector];
+    let is_program = ["usingPlatform:", "usingPlatform:testFramework:"].contains(&factory);
+    !is_program || DOORS.iter().any(|door| ast.nodes.names.find(door).is_some())
+}

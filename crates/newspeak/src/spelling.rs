@@ -1,0 +1,110 @@
+//! Names that are close to a name: slips of the keyboard, and words of other languages. Parser and checker ask it for
+//! remedies.
+
+/// The candidate that a name was probably meant to be, if one is close enough.
+pub fn closest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Option<&'c str> {
+    let most = match name.trim_end_matches(':').chars().count() {
+        0..=2 => return None,
+        3..=5 => 1,
+        _ => 2,
+    };
+    let near = candidates.filter(|candidate| *candidate != name && is_comparable(name, candidate));
+    let near = near.map(|candidate| (distance(name, candidate), candidate));
+    near.filter(|(distance, _)| *distance <= most).min().map(|(_, candidate)| candidate)
+}
+
+/// Words, names of classes and operators are different things, and so are messages with different numbers of arguments.
+fn is_comparable(name: &str, candidate: &str) -> bool {
+    let arguments = |name: &str| name.matches(':').count();
+    let kind = |name: &str| match name.chars().next() {
+        Some(first) if first.is_uppercase() => 0,
+        Some(first) if first.is_alphabetic() => 1,
+        _ => 2,
+    };
+    arguments(name) == arguments(candidate)
+        && kind(name) == kind(candidate)
+        && name.len().abs_diff(candidate.len()) <= 4
+}
+
+/// The number of characters to insert, remove, replace or swap with the next one.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=right.len()).collect();
+    for (row, &a) in left.iter().enumerate() {
+        let mut line = vec![row + 1];
+        for (column, &b) in right.iter().enumerate() {
+            let replaced = above[column] + usize::from(a != b);
+            let mut best = replaced.min(above[column + 1] + 1).min(line[column] + 1);
+            let is_swap = row > 0 && column > 0 && a == right[column - 1] && left[row - 1] == b;
+            if is_swap && a != b {
+                best = best.min(before[column - 1] + 1);
+            }
+            line.push(best);
+        }
+        before = std::mem::replace(&mut above, line);
+    }
+    above[right.len()]
+}
+
+/// The remedy for a word of another language.
+pub fn foreign_word(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "this" | "me" => "the receiver of the current message is `self`",
+        "null" | "None" | "undefined" | "nullptr" | "NULL" => {
+            "the object that stands for nothing is `nil`"
+        }
+        "True" | "TRUE" => "truth is written `true`",
+        "False" | "FALSE" => "falsehood is written `false`",
+        "return" => "a method answers a value by `^ value`",
+        "let" | "var" | "const" | "val" | "mut" => {
+            "declare locals between bars, at the beginning of the method or block: `| name = value. |`"
+        }
+        "if" | "elif" | "elseif" | "unless" => "write `condition ifTrue: [ … ] ifFalse: [ … ]`",
+        "while" | "until" => "write `[ condition ] whileTrue: [ … ]`",
+        "for" | "foreach" => "write `collection do: [:each | … ]` or `1 to: n do: [:i | … ]`",
+        "def" | "function" | "func" | "fn" | "fun" | "sub" => {
+            "declare a method as `public name = ( … )`"
+        }
+        "print" | "puts" | "echo" | "printf" | "console" | "Console" | "Transcript" | "println" => {
+            "write `'text' println`, or `print` without the line end"
+        }
+        "import" | "require" | "include" | "use" => {
+            "a module keeps what it needs in slots: `private Set = platform collections Set.`"
+        }
+        "throw" | "raise" => "signal an exception: `(Error message: 'reason') signal`",
+        "try" | "catch" => "write `[ … ] on: Exception do: [:exception | … ]`",
+        "new" => "an instance is the answer of its class: `Name new`",
+        "and" | "or" | "not" => "write `a and: [ b ]`, `a or: [ b ]` or `a not`",
+        "break" | "continue" => "a loop ends with its condition, or by `^` in a method of its own",
+        "await" => "write `promise whenResolved: [:value | … ]`",
+        "async" => "an eventual send is written `object <-: message`",
+        "len" | "length" => "the number of elements is `collection size`",
+        "str" => "the text of an object is `object asString`",
+        "int" => "the number in a string is `string asInteger`",
+        "!=" | "/=" | "=/=" => "inequality is written `<>`, and non-identity `~=`",
+        "===" => "equality is written `=`, and identity `==`",
+        "+=" | "-=" | "*=" | "++" | "--" => "a variable is assigned by `name:: value`: `x:: x + 1`",
+        "**" | "^^" => "there is no operator for powers: multiply",
+        "toString" | "to_s" | "printString" => "the text of an object is `object asString`",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_found_and_strangers_are_not() {
+        let names = ["println", "print", "at:put:", "size", "do:", "+"];
+        let closest = |name| closest(name, names.iter().copied());
+        assert_eq!(closest("prinln"), Some("println"));
+        assert_eq!(closest("pritnln"), Some("println"));
+        assert_eq!(closest("at:putt:"), Some("at:put:"));
+        assert_eq!(closest("siez"), Some("size"));
+        assert_eq!(closest("weather"), None);
+        assert_eq!(closest("at:"), None);
+        assert_eq!(closest("-"), None);
+    }
+}
