@@ -475,7 +475,11 @@ impl<'a> Classes<'a> {
             {
                 Known::Instance(class)
             }
-            Known::Instance(class) if selector == "module:" => self.module_named(class, message),
+            Known::Instance(class) if selector == "module:" && self.name(class) == "Kernel" => {
+                self.module_named(message)
+            }
+            // Only texts of the library know the machine.
+            Known::Nothing if selector == "libraryInstance:" => self.module_named(message),
             Known::Instance(class) if message.arguments.is_empty() => {
                 self.member_of(class, selector, steps + 1)
             }
@@ -483,13 +487,11 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The kernel's way to the library's modules.
-    fn module_named(&self, class: ClassRef, message: &crate::ast::Message) -> Known {
+    /// The module of the library that a message names.
+    fn module_named(&self, message: &crate::ast::Message) -> Known {
         let argument = self.ast[message.arguments][0];
         match self.ast[argument].kind {
-            ExpressionKind::Literal(Literal::Symbol(name)) if self.name(class) == "Kernel" => {
-                self.instance_of(&self.ast[name])
-            }
+            ExpressionKind::Literal(Literal::Symbol(name)) => self.instance_of(&self.ast[name]),
             _ => Known::Nothing,
         }
     }

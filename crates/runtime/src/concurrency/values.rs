@@ -285,7 +285,7 @@ fn place_of_no_value(vm: &Vm, behavior: &'static Behavior, object: Object) -> St
         behavior.map_or("an object", |behavior| behavior.name())
     };
     for (index, slot) in behavior.slots.iter().enumerate() {
-        if let SlotContent::Data(name) = slot.content
+        if let Some(name) = slot.content.name()
             && !counts_as_value(vm, object.slot(index))
         {
             let name = vm.modules.symbols.text(name);

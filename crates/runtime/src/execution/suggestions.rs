@@ -15,7 +15,7 @@ use squall_bytecode::module::Visibility;
 use squall_heap::Word;
 use strsim::levenshtein;
 
-use crate::model::behavior::{Behavior, Member, MemberKind, SlotContent};
+use crate::model::behavior::{Behavior, Member, MemberKind};
 use crate::model::known;
 use crate::model::module::Definition;
 use crate::model::symbols::Symbol;
@@ -40,7 +40,7 @@ pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
     let behavior = vm.behavior_of_layout(object.layout())?;
     let classes = behavior.chain().map(|behavior| behavior.definition);
     let mut classes = classes.filter(|class| is_librarys(class)).map(|class| class.name_text());
-    let slot = |name| behavior.slot_index(SlotContent::Data(vm.symbol(name)));
+    let slot = |name| behavior.slot_of_name(vm.symbol(name));
     if classes.find(|name| [CLASS, NO_VALUE].contains(name))? == NO_VALUE {
         let reason = Text::of(object.slot(slot("reason")?))?.to_rust();
         return Some(format!("  hint: {reason}\n"));
@@ -62,7 +62,7 @@ pub fn description(vm: &Vm, exception: Word) -> Option<String> {
     let kind = kind.filter(|class| is_librarys(class)).map(|class| class.name_text());
     let kind = kind.into_iter().find(|name| [CLASS, ERROR].contains(name))?;
     let slot = |name| {
-        let index = behavior.slot_index(SlotContent::Data(vm.symbol(name)))?;
+        let index = behavior.slot_of_name(vm.symbol(name))?;
         Some(object.slot(index))
     };
     let name = behavior.name();

@@ -82,7 +82,15 @@ pub enum SlotContent {
 impl SlotContent {
     /// Whether a program's text declares the slot, so that its initializer fills it.
     pub fn is_data(self) -> bool {
-        matches!(self, SlotContent::Data(_) | SlotContent::Private(..))
+        self.name().is_some()
+    }
+
+    /// The name that a program's text declares.
+    pub fn name(self) -> Option<Symbol> {
+        match self {
+            SlotContent::Data(name) | SlotContent::Private(name, _) => Some(name),
+            SlotContent::Class(_) | SlotContent::Trace => None,
+        }
     }
 }
 
@@ -243,6 +251,11 @@ impl Behavior {
     /// The index of a slot.
     pub fn slot_index(&self, content: SlotContent) -> Option<usize> {
         self.slots.iter().rposition(|slot| slot.content == content)
+    }
+
+    /// The slot of this name, whoever may use it.
+    pub fn slot_of_name(&self, name: Symbol) -> Option<usize> {
+        self.slots.iter().rposition(|slot| slot.content.name() == Some(name))
     }
 
     /// The known class this is or inherits from most closely.

@@ -26,12 +26,26 @@ use crate::model::text::ModuleText;
 const COMPUTING: &[&str] = &[
     "Actors",
     "Collections",
+    "Compression",
+    "Csv",
+    "Digests",
+    "Encodings",
+    "Json",
+    "Persistent",
     "Processes",
+    "Queues",
+    "Regex",
     "Scheduling",
+    "Sequences",
+    "Sorted",
     "Streams",
+    "Tables",
+    "Text",
     "Threading",
+    "Toml",
     "TransactionalCollections",
     "Transactions",
+    "Urls",
 ];
 
 /// Whether a module of the library only computes.
