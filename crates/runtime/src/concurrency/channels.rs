@@ -10,7 +10,7 @@
 //! values.
 //!
 //! A channel may cross the boundary of a sandbox. It knows the sandbox that it was made in. Strands of sandboxes write
-//! only what may leave ([`leaving`](crate::concurrency::isolation::leaving)) to a channel that was made outside, and to
+//! only what may leave (see [`crate::concurrency::isolation::leaving`]) to a channel that was made outside, and to
 //! one that a strand outside has read from; a strand outside takes nothing else out of a channel.
 //!
 //! A channel of typed code has a type for its elements, and holds them in their typed form. Code without types converts

@@ -499,7 +499,7 @@ impl StrandRef {
         self.status.forget_kill();
     }
 
-    /// Whether it is to be [held up](StrandRef::hold_up).
+    /// Whether it is to be held up where it is next parked.
     #[inline]
     pub fn is_suspended(self) -> bool {
         self.status.is_suspended()

@@ -17,7 +17,7 @@
 //! another value: the receiver could act on it by mistake. The objects around a class may have such values; the host has
 //! made them for itself. Any other object arrives as a far reference, so the sandbox processes the messages to it.
 //!
-//! A module that a sandbox loads is a copy of its own with the same text ([`LoadedModule::for_guests`]), so the origin of
+//! A module that a sandbox loads is a copy of its own with the same text (`for_guests` in `model/modules.rs`), so the origin of
 //! a class is known by its definition.
 
 use std::collections::HashSet;

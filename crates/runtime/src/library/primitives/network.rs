@@ -2,7 +2,7 @@
 //!
 //! Bytes are strings with a code point below 256 for each. The resolution of a name asks
 //! [`Permissions`](crate::model::permissions::Permissions) for the host in the program's spelling, and answers
-//! [rights](rights) to the addresses that the system finds, which need no further permission. Operations with a host
+//! [`rights`] to the addresses that the system finds, which need no further permission. Operations with a host
 //! take these rights: no text stands for an address.
 
 use std::cell::RefCell;
