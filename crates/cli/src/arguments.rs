@@ -4,14 +4,15 @@
 //! Authority comes from the command line only; other options can also be set by environment variables.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use squall::embedding::Budgets;
 use squall::{
-    Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions, SchedulingPolicy,
-    Tracing,
+    CodeMap, Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions,
+    SchedulingPolicy, Tracing,
 };
 
 /// A virtual machine for many models of concurrency, and for Newspeak.
@@ -436,6 +437,18 @@ pub enum Report {
     Transactions,
 }
 
+/// The file where `perf` looks for the names of this process's machine code.
+fn perf_map() -> Option<CodeMap> {
+    let path = format!("/tmp/perf-{}.map", std::process::id());
+    match File::create(&path) {
+        Ok(file) => Some(CodeMap::new(file)),
+        Err(error) => {
+            eprintln!("warning: {path}: {error}; machine code has no names");
+            None
+        }
+    }
+}
+
 impl MachineArguments {
     /// The machine's options, for a program with these arguments.
     pub fn options(&self, arguments: Vec<String>) -> Options {
@@ -464,8 +477,7 @@ impl MachineArguments {
         options.verify_all |= self.verify;
         options.jit_eager = self.jit_eager;
         options.jit_chaos = self.jit_chaos;
-        options.jit_map =
-            self.perf_map.then(|| PathBuf::from(format!("/tmp/perf-{}.map", std::process::id())));
+        options.jit_map = self.perf_map.then(perf_map).flatten();
         options.jit = match self.jit {
             None => options.jit,
             Some(Tiers::Off) => Jit::Off,

@@ -51,7 +51,7 @@ fn start(options: Options) -> Result<Machine, Exit> {
     Machine::start(options, Console::new()).map_err(|error| {
         complain(&error.to_string());
         match error {
-            StartError::Heap(_) | StartError::Map(..) => Exit::Failure,
+            StartError::Heap(_) => Exit::Failure,
             StartError::Boot(_) => Exit::Internal,
         }
     })

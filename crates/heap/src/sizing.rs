@@ -74,10 +74,6 @@ pub(crate) struct Sizing {
     nursery: usize,
     /// The nursery now.
     current: AtomicUsize,
-    /// The bytes in use after the last collection.
-    settled: AtomicUsize,
-    /// The bytes of large objects since.
-    large: AtomicUsize,
     limit: AtomicUsize,
     /// Bytes of large objects whose allocation waits for a collection.
     pending: AtomicUsize,
@@ -107,8 +103,6 @@ impl Sizing {
             maximum,
             nursery,
             current: AtomicUsize::new(nursery),
-            settled: AtomicUsize::new(0),
-            large: AtomicUsize::new(0),
             limit: AtomicUsize::new(0),
             pending: AtomicUsize::new(0),
             pressure: AtomicU8::new(Pressure::Low as u8),
@@ -125,15 +119,9 @@ impl Sizing {
         (self.nursery, most.max(self.nursery))
     }
 
-    /// Whether the nursery is full when `used` bytes are in use.
-    pub(crate) fn is_nursery_full(&self, used: usize) -> bool {
-        let old = self.settled.load(Ordering::Relaxed) + self.large.load(Ordering::Relaxed);
-        used.saturating_sub(old) >= self.current()
-    }
-
-    /// Records the allocation of a large object, which is not in the nursery.
-    pub(crate) fn large_allocated(&self, bytes: usize) {
-        self.large.fetch_add(bytes, Ordering::Relaxed);
+    /// Whether a nursery of so many bytes is full.
+    pub(crate) fn is_nursery_full(&self, bytes: usize) -> bool {
+        bytes >= self.current()
     }
 
     fn current(&self) -> usize {
@@ -186,8 +174,6 @@ impl Sizing {
     pub(crate) fn collection_ended(&self, kind: CollectionKind, used: usize, live: usize) {
         // MMTk announces small allocations here, too. An allocation that still waits announces itself again.
         let pending = self.pending.swap(0, Ordering::Relaxed);
-        self.settled.store(used, Ordering::Relaxed);
-        self.large.store(0, Ordering::Relaxed);
         if kind == CollectionKind::Nursery {
             return self.resize_nursery(live);
         }
@@ -377,17 +363,6 @@ mod tests {
     fn the_nursery_shrinks_if_little_survives() {
         assert_eq!(nursery_after(1024 * MIB, &[2 * MIB, 2 * MIB, 0]), 8 * MIB);
         assert_eq!(nursery_after(1024 * MIB, &[2 * MIB, 0, 0, 0]), 4 * MIB);
-    }
-
-    #[test]
-    fn the_nursery_is_full_without_large_objects() {
-        let sizing = Sizing::new(1024 * MIB, 4 * MIB);
-        sizing.collection_ended(CollectionKind::Nursery, 10 * MIB, MIB / 4);
-        assert!(!sizing.is_nursery_full(13 * MIB));
-        assert!(sizing.is_nursery_full(14 * MIB));
-        sizing.large_allocated(6 * MIB);
-        assert!(!sizing.is_nursery_full(19 * MIB));
-        assert!(sizing.is_nursery_full(20 * MIB));
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! threads do so at once, the second waits, and finds the first one's code. Optimising takes milliseconds: a thread of its
 //! own does it, and base code goes on meanwhile.
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU8;
@@ -20,7 +19,7 @@ use squall_runtime::tiers::thread::{Thread, Vm};
 use crate::base;
 use crate::code::units::{Destination, ExitRecord, Unit, Units};
 use crate::code::{Code, Profile};
-use crate::memory::CodeMemory;
+use crate::memory::{CodeMap, CodeMemory};
 use crate::optimised::{self, Optimiser, Order, Policy};
 use crate::stubs::{Helpers, Stubs};
 
@@ -49,7 +48,7 @@ impl Compiler {
     pub fn start(
         helpers: &Helpers,
         policy: Option<Policy>,
-        map: Option<File>,
+        map: Option<CodeMap>,
     ) -> Option<&'static Compiler> {
         let memory = CodeMemory::reserve(map).ok()?;
         let stubs = Stubs::make(&memory, helpers)?;

@@ -77,6 +77,7 @@ pub fn table() -> Helpers {
         unit_send: send as *const () as usize,
         leave_unit: leave_unit as *const () as usize,
         log: log as *const () as usize,
+        leaf: leaf as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
         slow_entry: slow_entry as *const () as usize,
         leave_chunk: leave_chunk as *const () as usize,

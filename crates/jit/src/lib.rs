@@ -34,5 +34,6 @@ pub mod optimised;
 pub mod run;
 pub mod stubs;
 
+pub use memory::CodeMap;
 pub use optimised::Policy;
 pub use run::Mixed;

@@ -9,9 +9,10 @@
 //! Protocol: one thread writes at a time, under the lock; other threads get an address only after the code behind it is
 //! complete, through a cell with release and acquire.
 
-use std::fs::File;
+use std::fmt;
 use std::io::{Error, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -25,13 +26,30 @@ pub struct CodeMemory {
     writable: usize,
     executable: usize,
     used: Mutex<usize>,
-    map: Option<File>,
+    map: Option<CodeMap>,
+}
+
+/// What gets the names of code: a line of text for each piece.
+#[derive(Clone)]
+pub struct CodeMap(Arc<Mutex<dyn Write + Send>>);
+
+impl CodeMap {
+    /// A map that is written there.
+    pub fn new(lines: impl Write + Send + 'static) -> CodeMap {
+        CodeMap(Arc::new(Mutex::new(lines)))
+    }
+}
+
+impl fmt::Debug for CodeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CodeMap")
+    }
 }
 
 impl CodeMemory {
     /// Reserves the address space; pages are taken when they are used.
     /// The map, if there is one, gets the names of all code.
-    pub fn reserve(map: Option<File>) -> Result<CodeMemory, Error> {
+    pub fn reserve(map: Option<CodeMap>) -> Result<CodeMemory, Error> {
         let file = memory_file()?;
         let writable = map_file(&file, libc::PROT_READ | libc::PROT_WRITE)?;
         let executable = map_file(&file, libc::PROT_READ | libc::PROT_EXEC)?;
@@ -60,9 +78,9 @@ impl CodeMemory {
 
     /// Tells profilers the name of a piece of code.
     pub fn name(&self, address: usize, size: usize, name: impl FnOnce() -> String) {
-        if let Some(mut map) = self.map.as_ref() {
+        if let Some(CodeMap(map)) = &self.map {
             // A profile without names is better than no run.
-            _ = writeln!(map, "{address:x} {size:x} {}", name());
+            _ = writeln!(map.lock(), "{address:x} {size:x} {}", name());
         }
     }
 
@@ -103,5 +121,34 @@ fn map_file(file: &OwnedFd, protection: i32) -> Result<usize, Error> {
     match address {
         libc::MAP_FAILED => Err(Error::last_os_error()),
         address => Ok(address as usize),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines that the test can read afterwards.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_map_has_a_line_for_each_name() {
+        let lines = Lines::default();
+        let memory = CodeMemory::reserve(Some(CodeMap::new(lines.clone()))).expect("memory");
+        let address = memory.publish(|_| Some(vec![0xC3; 20])).expect("there is room");
+        memory.name(address, 20, || "a name".to_owned());
+        let text = String::from_utf8(lines.0.lock().clone()).expect("text");
+        assert_eq!(text, format!("{address:x} 14 a name\n"));
     }
 }

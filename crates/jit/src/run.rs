@@ -5,8 +5,6 @@
 //! completes it. Elsewhere the interpreter runs, until it comes to hot code. So the activations of a strand may stand in
 //! machine code and in bytecode in any order, and each goes on by itself when its callee returns.
 
-use std::fs::File;
-
 use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
 use squall_runtime::tiers::function::{Function, compile_after};
@@ -17,6 +15,7 @@ use squall_runtime::tiers::unwind;
 use crate::code::Code;
 use crate::compiler::{self, Compiler};
 use crate::helpers;
+use crate::memory::CodeMap;
 use crate::optimised::Policy;
 
 /// The least room on the native stack with which machine code calls on: more than all activations of one chunk of the
@@ -36,12 +35,13 @@ const LINGER: u32 = 16;
 
 impl Mixed {
     /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
-    /// if there is one. The map, a file for profilers, gets the names of all machine code. `None` if the system gives no memory for code. Comes before the first function is linked.
+    /// if there is one.
+    /// The map, for profilers, gets the names of all machine code. `None` if the system gives no memory for code. Comes before the first function is linked.
     pub fn start(
         interpreter: &'static dyn Interpreter,
         heat: u32,
         policy: Option<Policy>,
-        map: Option<File>,
+        map: Option<CodeMap>,
     ) -> Option<Mixed> {
         let compiler = Compiler::start(&helpers::table(), policy, map)?;
         helpers::set_interpreter(interpreter);

@@ -132,6 +132,8 @@ pub struct Helpers {
     pub leave_unit: usize,
     /// `log(thread, object)`, which moves nothing.
     pub log: usize,
+    /// `leaf(thread, primitive, word, word)` answers a word, and moves nothing.
+    pub leaf: usize,
     /// `cold_entry(thread, frame, function)` answers an entry, or 0.
     pub cold_entry: usize,
     /// `slow_entry(thread, frame, function)` answers an address, or 0, and a frame.
@@ -158,6 +160,8 @@ pub struct Stubs {
     pub exit: usize,
     /// Logs the object in `rdi`, and keeps all registers.
     pub log: usize,
+    /// Calls a primitive's leaf; a function of Rust.
+    pub leaf: usize,
     /// The entry of functions without machine code.
     pub cold_entry: usize,
     /// Where a function's entry goes if its frame does not fit, or the thread is to poll.
@@ -277,6 +281,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         unit_send,
         exit,
         log,
+        leaf: helpers.leaf,
         cold_entry,
         slow_entry,
         operators,

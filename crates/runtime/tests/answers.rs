@@ -75,7 +75,7 @@ fn frame_with_nils(thread: &mut Thread) -> (*mut Word, &'static Function) {
     let vm = thread.vm;
     let layout = known::layout_of(vm.roots.kernel.get());
     let behavior = vm.behavior_of_layout(layout).expect("the kernel has a behavior");
-    let entry = vm.lookups.public(layout, behavior, vm.symbol("uncaught:"));
+    let entry = vm.lookups.public(layout, behavior, vm.symbol("module:"));
     let Action::Method(function) = entry.action else { panic!("the kernel has this method") };
     let base = thread.stack().base();
     for register in 0..function.frame_words as usize {

@@ -5,7 +5,6 @@
 //! collector updates; they are valid until [`Machine::release`].
 
 use std::fmt;
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -43,8 +42,6 @@ pub struct Machine {
 pub enum StartError {
     /// The heap cannot be created with these options.
     Heap(HeapError),
-    /// The file for the names of machine code cannot be written.
-    Map(PathBuf, std::io::Error),
     /// The library and the machine do not fit together: a bug in Squall.
     Boot(BootError),
 }
@@ -53,7 +50,6 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Heap(error) => error.fmt(f),
-            StartError::Map(path, error) => write!(f, "{}: {error}", path.display()),
             StartError::Boot(error) => error.fmt(f),
         }
     }
@@ -91,24 +87,21 @@ pub use squall_runtime::concurrency::stalls::DEADLOCK;
 const HEAT: u32 = 200;
 
 /// The tier of a machine with these options.
-fn tier(options: &Options) -> Result<&'static dyn Tier, StartError> {
+fn tier(options: &Options) -> &'static dyn Tier {
     // The interpreter reports sends.
     if options.jit == Jit::Off || options.tracing.sends {
-        return Ok(&Interpreter);
+        return &Interpreter;
     }
     if let Some(seed) = options.jit_chaos {
         squall_jit::chaos::begin(seed);
     }
     let heat = if options.jit_eager { 0 } else { HEAT };
     let policy = if options.jit_eager { Policy::EAGER } else { Policy::USUAL };
-    let create =
-        |path: &PathBuf| File::create(path).map_err(|error| StartError::Map(path.clone(), error));
-    let map = options.jit_map.as_ref().map(create).transpose()?;
     let policy = (options.jit == Jit::On).then_some(policy);
-    Ok(match Mixed::start(&Interpreter, heat, policy, map) {
+    match Mixed::start(&Interpreter, heat, policy, options.jit_map.clone()) {
         Some(mixed) => Box::leak(Box::new(mixed)),
         None => &Interpreter,
-    })
+    }
 }
 
 impl Machine {
@@ -126,7 +119,7 @@ impl Machine {
             prepared: Default::default(),
         }));
         let budgets = options.budgets;
-        let tier = tier(&options)?;
+        let tier = tier(&options);
         let vm = make_vm(options.for_runtime(), Box::new(EmbeddingRef(embedding)), tier)?;
         let mut thread = Thread::attach(vm);
         bootstrap::boot(&mut thread)?;

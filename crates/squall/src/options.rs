@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use squall_heap::{HeapOptions, Stress};
+pub use squall_jit::CodeMap;
 use squall_runtime::model::permissions::Permissions;
 use squall_runtime::state::sandbox::Budgets;
 use squall_runtime::state::tracing::Tracing;
@@ -41,8 +42,8 @@ pub struct Options {
     pub jit_eager: bool,
     /// The seed of the chaos in machine code, to find mistakes of the compiler.
     pub jit_chaos: Option<u64>,
-    /// The file that gets the names of all machine code, for profilers.
-    pub jit_map: Option<PathBuf>,
+    /// What gets the names of all machine code, for profilers.
+    pub jit_map: Option<CodeMap>,
     /// The C libraries that are part of the process, for programs that may call C.
     pub linked_libraries: Vec<LinkedLibrary>,
 }

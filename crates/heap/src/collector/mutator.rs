@@ -10,6 +10,7 @@ use mmtk::util::Address;
 use mmtk::util::alloc::{AllocationOptions, AllocatorSelector, BumpAllocator, BumpPointer};
 use mmtk::util::opaque_pointer::{OpaquePointer, VMMutatorThread, VMThread};
 use mmtk::{AllocationSemantics, Mutator, MutatorContext, memory_manager};
+use std::cell::Cell;
 use std::mem::{offset_of, size_of};
 use std::ptr::NonNull;
 
@@ -39,6 +40,16 @@ impl AllocationWindow {
 /// The address of MMTk's part of a mutator, valid while the mutator is attached.
 #[derive(Clone, Copy)]
 pub(crate) struct MutatorBinding(NonNull<Mutator<Binding>>);
+
+thread_local! {
+    /// Whether this thread waits for memory for a large object. MMTk does not tell the trigger which space asks.
+    static ALLOCATES_LARGE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the allocation of this thread is that of a large object, which is not in the nursery.
+pub(super) fn allocates_large() -> bool {
+    ALLOCATES_LARGE.get()
+}
 
 impl MutatorBinding {
     /// Makes MMTk's part of the mutator with this record. No other thread knows the record yet.
@@ -75,8 +86,10 @@ impl MutatorBinding {
         };
         // SAFETY: only the thread that runs the mutator calls this, see `crate::record`.
         let mutator = unsafe { self.0.as_mut() };
+        ALLOCATES_LARGE.set(large);
         let address =
             memory_manager::alloc_with_options(mutator, size, WORD_BYTES, 0, semantics, options);
+        ALLOCATES_LARGE.set(false);
         if address.is_zero() {
             return None;
         }

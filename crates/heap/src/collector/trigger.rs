@@ -1,6 +1,7 @@
 //! The trigger: MMTk asks it when to collect, and it answers by the sizing policy of [`crate::sizing`].
 
-use super::{Binding, current_kind, heap, is_created, scanning, start_threads, worker};
+use super::mutator::allocates_large;
+use super::{Binding, current_kind, heap, scanning, start_threads, worker};
 use mmtk::util::heap::{GCTriggerPolicy, SpaceStats};
 use mmtk::{MMTK, Plan};
 
@@ -16,9 +17,11 @@ impl GCTriggerPolicy<Binding> for Trigger {
         space: Option<SpaceStats<Binding>>,
         plan: &dyn Plan<VM = Binding>,
     ) -> bool {
-        let used = plan.get_used_pages() * PAGE_BYTES;
-        let required = plan.collection_required(space_full, space)
-            || is_created() && heap().sizing.is_nursery_full(used);
+        // Large objects are not in the nursery, whose smaller sizes MMTk does not know.
+        let nursery = space.as_ref().filter(|_| !allocates_large());
+        let nursery = nursery.map_or(0, |space| space.reserved_pages() * PAGE_BYTES);
+        let required =
+            plan.collection_required(space_full, space) || heap().sizing.is_nursery_full(nursery);
         if required {
             // The asking mutator requests the collection right after this answer.
             start_threads();

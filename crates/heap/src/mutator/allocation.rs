@@ -169,7 +169,6 @@ impl Mutator {
         self.compact_if_sparse();
         if size > LARGE_OBJECT {
             self.make_room_for(size)?;
-            self.heap.sizing.large_allocated(size);
         } else if self.heap.sizing.must_check() && !self.overcommits {
             self.make_room()?;
         }

@@ -26,7 +26,6 @@ use squall_runtime::tiers::values;
 use crate::assembler::offset;
 use crate::code::units::ExitRecord;
 use crate::code::{Code, way};
-use crate::helpers;
 use crate::stubs::{Execute, Stubs};
 
 /// The answers to the compiler's questions, for one unit.
@@ -303,7 +302,7 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
             Symbol::Helper(Helper::Send) => self.stubs.unit_send,
             Symbol::Helper(Helper::Log) => self.stubs.log,
-            Symbol::Helper(Helper::Leaf) => helpers::leaf as *const () as usize,
+            Symbol::Helper(Helper::Leaf) => self.stubs.leaf,
             Symbol::Helper(Helper::Instruction(opcode)) => {
                 self.stubs.executors[executor(opcode) as usize]
             }
