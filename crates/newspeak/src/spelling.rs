@@ -86,7 +86,50 @@ pub fn foreign_word(word: &str) -> Option<&'static str> {
         "===" => "equality is written `=`, and identity `==`",
         "+=" | "-=" | "*=" | "++" | "--" => "a variable is assigned by `name:: value`: `x:: x + 1`",
         "**" | "^^" => "there is no operator for powers: multiply",
-        "toString" | "to_s" | "printString" => "the text of an object is `object asString`",
+        "toString" | "to_s" | "printString" | "displayString" => {
+            "the text of an object is `object asString`"
+        }
+        _ => return None,
+    })
+}
+
+/// The remedy for a message or name of Smalltalk that the library has under another name, or not at all.
+pub fn smalltalk_word(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "displayNl" | "printNl" | "displayString:" => "write `object println`",
+        "OrderedCollection" => "a collection that grows is a `Vector`: `kernel Vector new`",
+        "IdentityDictionary" => "a dictionary is made by `platform collections Dictionary new`",
+        "ReadStream" | "WriteStream" | "ReadWriteStream" => "streams are in `platform streams`",
+        "Smalltalk" => "there are no globals: what a program uses, it gets from the platform",
+        "thisContext" => "activations are no objects; an exception has a `stackTrace`",
+        "Character" => "a character is a string of length 1: `\"a\"`",
+        "add:" => "elements are added by `append:` to a Vector, and by `add:` to a Set",
+        "addAll:" => "the elements of another collection are added by `appendAll:`",
+        "|" => "of Booleans, `or:` and `||` evaluate their block only if they need it",
+        "&" => "of Booleans, `and:` and `&&` evaluate their block only if they need it",
+        "\\\\" => "the remainder is written `%`, and with the sign of the receiver `rem:`",
+        "~~" => "non-identity is written `~=`",
+        "even" => "write `number isEven`",
+        "odd" => "write `number isOdd`",
+        "includes:" => "write `contains:`",
+        "includesSubstring:" => "write `includes:`",
+        "detect:" => "write `detect:ifNone:`",
+        "notEmpty" => "write `isEmpty not`",
+        "yourself" => {
+            "a cascade answers what its last message answers: keep the receiver in a variable"
+        }
+        "size" => "the number of characters is `string length`",
+        "at:" => "the character at an index is `string charAt: index`",
+        "copyFrom:to:" => "a part of a string is `substringFrom:to:`",
+        "asFloat" => "write `asDouble`",
+        "truncated" => "write `asInteger`",
+        "subclass:" => "declare a class: `class Name = Superclass ( | slots | ) ( methods )`",
+        "fork" | "newProcess" => {
+            "strands are made by `platform threading`, `processes` or `actors`: guide, page 8"
+        }
+        "isKindOf:" | "respondsTo:" | "perform:" | "perform:with:" | "isMemberOf:" | "class" => {
+            "what is inside of an object is known to its mirror: `platform mirrors ObjectMirror`"
+        }
         _ => return None,
     })
 }

@@ -8,7 +8,7 @@ use crate::source::Span;
 
 use super::classes::{ClassRef, Found, Known, Side};
 use super::{Checker, Place};
-use crate::spelling::{closest, foreign_word};
+use crate::spelling::{closest, foreign_word, smalltalk_word};
 
 /// A hint, and a place that explains it.
 type Remedy = (Option<String>, Option<(Span, &'static str)>);
@@ -143,7 +143,8 @@ impl Checker<'_> {
         if let Some(name) = closest(selector, self.visible_names().iter().map(String::as_str)) {
             return (Some(format!("did you mean {}?", quoted(name))), None);
         }
-        if let Some(hint) = foreign_word(selector.split(':').next().unwrap_or(selector)) {
+        let word = selector.split(':').next().unwrap_or(selector);
+        if let Some(hint) = foreign_word(word).or_else(|| smalltalk_word(selector)) {
             return (Some(hint.to_owned()), None);
         }
         let gone = self.scopes.gone.iter().rev().find(|(name, _)| *name == message.selector);

@@ -12,7 +12,7 @@ use crate::outline::Library;
 
 use super::Checker;
 use super::classes::{ClassRef, Found, Known, Side};
-use crate::spelling::{closest, foreign_word};
+use crate::spelling::{closest, foreign_word, smalltalk_word};
 
 /// Words that begin something else, and no message.
 const RESERVED: &[&str] = &["self", "super", "outer", "nil", "true", "false", "objL"];
@@ -191,7 +191,9 @@ impl Checker<'_> {
         longest_hint(selector, list().filter(|name| begins_like(name, selector)))
             .or_else(|| self.certain_hint(selector, message, names))
             .or_else(|| other_arity(selector, list()))
-            .or_else(|| foreign_word(selector).map(str::to_owned))
+            .or_else(|| {
+                foreign_word(selector).or_else(|| smalltalk_word(selector)).map(str::to_owned)
+            })
             .or_else(close)
     }
 
@@ -233,6 +235,12 @@ impl Checker<'_> {
                  around them",
                 quoted(second),
                 quoted(first)
+            ));
+        }
+        if first == second {
+            let (first, second) = (written(first, 0), written(second, last));
+            return Some(format!(
+                "to send several messages to one object, write `{first}; {second}`"
             ));
         }
         let inner = format!("({} {})", text(last - 1), written(second, last));

@@ -48,7 +48,7 @@ enum ColdWork {
         destination: Option<Register>,
     },
     /// Complains about the condition of a loop.
-    MustBeBoolean(Register),
+    MustBeBoolean { condition: Register, message: MessageId },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +86,7 @@ impl Lowering<'_> {
             Inlined::And(block) => self.short_circuit(block, true, source, message, destination),
             Inlined::Or(block) => self.short_circuit(block, false, source, message, destination),
             Inlined::While { condition, body, goes_on } => {
-                self.while_loop(condition, body, goes_on);
+                self.while_loop(condition, body, goes_on, message);
                 self.set_nil(destination);
             }
             Inlined::Count { limit, step, body } => {
@@ -327,7 +327,13 @@ impl Lowering<'_> {
 
 /// Loops.
 impl Lowering<'_> {
-    fn while_loop(&mut self, condition: BlockId, body: Option<BlockId>, goes_on: bool) {
+    fn while_loop(
+        &mut self,
+        condition: BlockId,
+        body: Option<BlockId>,
+        goes_on: bool,
+        message: MessageId,
+    ) {
         let head = self.label();
         let (inside, exit) = (self.label(), self.label());
         let branches = Branches {
@@ -342,7 +348,7 @@ impl Lowering<'_> {
         self.block_condition(condition, branches, value);
         self.add_cold_path(
             branches.otherwise,
-            ColdWork::MustBeBoolean(value),
+            ColdWork::MustBeBoolean { condition: value, message },
             ColdExit::Branch(branches, value),
         );
         self.bind(inside);
@@ -486,8 +492,9 @@ impl Lowering<'_> {
                 ColdWork::Send { receiver, message, evaluated, destination } => {
                     self.emit_cold_send(receiver, message, evaluated, destination);
                 }
-                ColdWork::MustBeBoolean(value) => {
-                    let operands = vec![value.into(), value.into()];
+                ColdWork::MustBeBoolean { condition, message } => {
+                    self.position(self.ast[message].selector_span);
+                    let operands = vec![condition.into(), condition.into()];
                     self.small_send(operands, "mustBeBoolean", Access::Public);
                 }
             }

@@ -5,7 +5,8 @@
 //!
 //! 1. there is a member of this name, but it is private or protected;
 //! 2. the message assigns a slot that is immutable;
-//! 3. a member of the receiver, or of the objects around it, has nearly this name.
+//! 3. the message is the one to a loop's condition that is no Boolean;
+//! 4. a member of the receiver, or of the objects around it, has nearly this name.
 //!
 //! Of an object that is not a value, the exception itself knows the reason.
 //!
@@ -31,6 +32,9 @@ const NO_VALUE: &str = "NotAValue";
 /// The kernel's class of exceptions with a text of the program.
 const ERROR: &str = "Error";
 
+/// The message to the condition of a loop that is neither true nor false.
+const MUST_BE_BOOLEAN: &str = "mustBeBoolean";
+
 /// Selectors that are longer are not compared with others.
 const LONGEST: usize = 64;
 
@@ -49,6 +53,7 @@ pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
     let selector = Text::of(object.slot(slot("selector")?))?.to_rust();
     let said = unreachable_member(vm, receiver, &selector)
         .or_else(|| immutable_slot(vm, receiver, &selector))
+        .or_else(|| no_condition(&selector))
         .or_else(|| similar_member(vm, receiver, &selector))?;
     Some(format!("  hint: {said}\n"))
 }
@@ -106,6 +111,11 @@ fn immutable_slot(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
     let class = owner.full_name();
     is_slot
         .then(|| format!("the slot `{name}` of {class} is immutable; declare it by `{name} ::= …`"))
+}
+
+fn no_condition(selector: &str) -> Option<String> {
+    (selector == MUST_BE_BOOLEAN)
+        .then(|| "the condition of a loop must be true or false".to_owned())
 }
 
 fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Option<String> {

@@ -123,11 +123,8 @@ impl Input {
         let mut warnings = warnings_before_run(&source);
         warnings.retain(|warning| range.contains(&warning.span().start));
         for warning in &mut warnings {
-            // The remedy for a file: add a slot.
-            if warning.code == Code::UndeclaredName
-                && warning.hint.as_ref().is_some_and(|hint| hint.contains("to the slots"))
-            {
-                warning.hint = None;
+            if warning.code == Code::UndeclaredName {
+                warning.hint = warning.hint.take().and_then(without_slot);
             }
             warning.labels.retain(|label| range.contains(&label.span.start));
         }
@@ -278,6 +275,17 @@ impl Mention {
 }
 
 /// Whether a text begins with a class declaration rather than an expression.
+/// The remedy for a name of the library. In a file it is a slot, `add private X = platform kernel X.`; an input has no
+/// slots, and writes the initial value.
+fn without_slot(hint: String) -> Option<String> {
+    if !hint.contains("to the slots") {
+        return Some(hint);
+    }
+    let (_, value) = hint.split_once(" = ")?;
+    let (value, _) = value.split_once(".`")?;
+    value.starts_with("platform ").then(|| format!("write `{value}`"))
+}
+
 fn is_class(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let first = words.next();
