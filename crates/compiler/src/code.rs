@@ -106,6 +106,8 @@ pub struct Exit {
     pub offset: u32,
     /// The activations around that one, the outermost first: each stands in a call.
     pub around: Vec<Outer>,
+    /// The places of the unit's frame that have raw doubles if one of these needs a box.
+    pub doubles: Vec<u32>,
     /// Why the unit is left.
     pub reason: Reason,
 }
@@ -134,6 +136,15 @@ pub enum Reason {
     Poll,
     /// A condition did not hold, such as an index in its bounds.
     Condition,
+    /// Another strand was in the way of an access.
+    Conflict,
+}
+
+impl Reason {
+    /// Whether it says nothing about the code, which is entered again.
+    pub fn is_passing(self) -> bool {
+        matches!(self, Reason::Poll | Reason::Conflict)
+    }
 }
 
 impl fmt::Display for Reason {
@@ -144,6 +155,7 @@ impl fmt::Display for Reason {
             Reason::Overflow => "a result out of range",
             Reason::Poll => "a request to the thread",
             Reason::Condition => "a condition that does not hold",
+            Reason::Conflict => "a conflict with another strand",
         })
     }
 }

@@ -54,6 +54,9 @@ pub trait Facts {
     /// Whether instances with this layout are checked at the end of their initializer.
     fn is_checked(&self, layout: u32) -> bool;
 
+    /// Whether accesses to what guests can write are guarded.
+    fn is_guarded(&self) -> bool;
+
     /// Whether calls and back-edges of the function made it hot in its own right.
     fn is_hot(&self, function: FunctionRef) -> bool;
 
@@ -95,6 +98,8 @@ pub enum Action {
     Method(FunctionRef),
     /// Answers a slot.
     LoadSlot(u32),
+    /// Answers a slot that nothing changes once it has its value.
+    LoadConstantSlot(u32),
     /// Stores the argument into a slot and answers it.
     StoreSlot(u32),
     /// Answers the class object in a slot, and makes it first if there is none.
@@ -205,6 +210,8 @@ pub enum Symbol {
 pub enum Helper {
     /// Leaves the unit: `(frame, exit's record)`; reached by a jump, with the caller's return address on top.
     Exit,
+    /// The same for an exit with raw doubles in the frame, which get their words first.
+    BoxingExit,
     /// The frame does not fit the chunk, or the thread must poll: `(frame, function)`; reached by a jump.
     Enter,
     /// Sends through a site: `(callee's frame, site)`; answers the result.
@@ -214,6 +221,16 @@ pub enum Helper {
     Instruction(u8),
     /// Calls a primitive's leaf: `(thread, primitive, word, word)`, in the System V convention; keeps objects where they are.
     Leaf,
+    /// Loads a slot by a guarded access: `(thread, object, index, instruction)`, as a leaf; `NO_ANSWER` if the interpreter
+    /// must do it.
+    LoadGuardedSlot,
+    /// Stores into a slot by a guarded access: `(thread, object, index, word, instruction)`, as a leaf; 0 if the
+    /// interpreter must do it.
+    StoreGuardedSlot,
+    /// The same as [`Helper::LoadGuardedSlot`] for an element.
+    LoadGuardedElement,
+    /// The same as [`Helper::StoreGuardedSlot`] for an element.
+    StoreGuardedElement,
     /// Logs an object whose unlogged bit is set: `(object)`; keeps all registers.
     Log,
 }

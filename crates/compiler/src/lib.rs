@@ -67,6 +67,8 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "representation", run: passes::representation::representation },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "loops", run: passes::loops::loops },
+    Pass { name: "ranges", run: passes::ranges::ranges },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "simplify", run: passes::simplify::simplify },
+    Pass { name: "boxes", run: passes::boxes::boxes },
 ];

@@ -6,6 +6,7 @@
 //! | [`choices`] | the source of random choices: bytes, or a seed |
 //! | [`mutation`] | damages modules: their bytes, or their parts |
 //! | [`programs`] | well-typed programs with processes: generated, written as text, evaluated plainly |
+//! | [`guests`] | programs in Newspeak, which must do the same in all tiers |
 //! | [`forms`] | properties of all modules: the text form and the binary form give the same module |
 //! | [`machine`] | the machine of this process, in which modules run in sandboxes, one after the other |
 //!
@@ -14,6 +15,7 @@
 
 pub mod choices;
 pub mod forms;
+pub mod guests;
 pub mod machine;
 pub mod mutation;
 pub mod programs;

@@ -37,11 +37,17 @@ impl Tier for Interpreter {
 
 impl tier::Interpreter for Interpreter {
     fn run_cold(&self, thread: &mut Thread) {
-        run::<{ mode::COLD }>(thread);
+        match thread.runs_guarded {
+            true => run::<{ mode::COLD | mode::GUARDED }>(thread),
+            false => run::<{ mode::COLD }>(thread),
+        }
     }
 
     fn step(&self, thread: &mut Thread) {
-        run::<{ mode::STEP }>(thread);
+        match thread.runs_guarded {
+            true => run::<{ mode::STEP | mode::GUARDED }>(thread),
+            false => run::<{ mode::STEP }>(thread),
+        }
     }
 }
 

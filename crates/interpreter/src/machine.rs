@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use squall_heap::{Object, Word};
 use squall_runtime::tiers::access::{self, Place};
 use squall_runtime::tiers::calls;
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{Accesses, Function, Site};
 use squall_runtime::tiers::thread::{State, Thread};
 
 /// The kinds of machine, as bits.
@@ -191,6 +191,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     }
 
     pub(crate) const GUARDED: bool = MODE & mode::GUARDED != 0;
+    const ACCESSES: Accesses = if Self::GUARDED { Accesses::Guarded } else { Accesses::Bare };
     pub(crate) const COLD: bool = MODE & mode::COLD != 0;
     pub(crate) const STEP: bool = MODE & mode::STEP != 0;
 
@@ -198,7 +199,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     /// interpreter here.
     #[inline(always)]
     pub(crate) fn count(&mut self, by: i32) {
-        if Self::COLD && self.function().native.count(by) {
+        if Self::COLD && self.function().native(Self::ACCESSES).count(by) {
             self.leave_hot();
         }
     }
@@ -206,7 +207,7 @@ impl<const MODE: u8> Machine<'_, MODE> {
     /// Leaves the interpreter here if a call that returned through this site returned to compiled code.
     #[inline(always)]
     pub(crate) fn returned_through(&mut self, site: &'static Site) {
-        if Self::COLD && site.is_compiled() {
+        if Self::COLD && site.is_compiled(Self::ACCESSES) {
             self.leave_hot();
         }
     }

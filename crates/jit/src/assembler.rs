@@ -4,7 +4,7 @@
 use dynasmrt::VecAssembler;
 use dynasmrt::x64::X64Relocation;
 use squall_heap::Mutator;
-use squall_runtime::tiers::function::{Entries, Function, NativeCode, Site};
+use squall_runtime::tiers::function::{Accesses, Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
 use squall_runtime::tiers::thread::{NativeStack, State, Thread};
 
@@ -35,8 +35,12 @@ pub mod offset {
     pub const FUNCTION: i32 = (offset_of!(Thread, state) + offset_of!(State, function)) as i32;
     /// The saved frame in a thread.
     pub const FRAME: i32 = (offset_of!(Thread, state) + offset_of!(State, frame)) as i32;
-    /// The entry in a function.
-    pub const ENTRY: i32 = (offset_of!(Function, native) + NativeCode::ENTRY) as i32;
+    /// The entry in a function, for code with these accesses.
+    pub const fn entry(accesses: Accesses) -> i32 {
+        let code = offset_of!(Function, native_codes) + accesses as usize * size_of::<NativeCode>();
+        (code + NativeCode::ENTRY) as i32
+    }
+
     /// The number of arguments in a function.
     pub const ARGUMENTS: i32 = offset_of!(Function, arguments) as i32;
     /// The cache in a site.

@@ -5,7 +5,7 @@ pub mod units;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use squall_runtime::tiers::function::Function;
+use squall_runtime::tiers::function::{Accesses, Function, NativeCode};
 use squall_runtime::tiers::thread::State;
 
 use units::Units;
@@ -14,6 +14,8 @@ use units::Units;
 pub struct Code {
     /// The function.
     pub function: &'static Function,
+    /// How the code accesses what guests can write; it calls code with the same accesses.
+    pub accesses: Accesses,
     /// Where calls enter. The code there checks the limit of the stack.
     pub entry: usize,
     /// How many bytes there are.
@@ -42,11 +44,16 @@ pub mod way {
 }
 
 impl Code {
-    /// The code of a function, if it has some.
-    pub fn of(function: &Function) -> Option<&'static Code> {
-        let code = function.native.code().cast::<Code>();
+    /// The code of a function with these accesses, if it has some.
+    pub fn of(function: &Function, accesses: Accesses) -> Option<&'static Code> {
+        let code = function.native(accesses).code().cast::<Code>();
         // SAFETY: only this crate installs code, always the address of an immortal description.
         unsafe { code.as_ref() }
+    }
+
+    /// The cells of the function for this code.
+    pub fn native(&self) -> &'static NativeCode {
+        self.function.native(self.accesses)
     }
 
     /// Where the machine code goes on in a state of this function; `None` inside an instruction.
@@ -74,5 +81,13 @@ impl Code {
     /// The ways that the branch at a pc has gone.
     pub fn ways(&self, pc: usize) -> u8 {
         self.profile.get(pc).map_or(0, |ways| ways.load(Ordering::Relaxed))
+    }
+}
+
+/// What the names of machine code end with.
+pub fn suffix(accesses: Accesses) -> &'static str {
+    match accesses {
+        Accesses::Bare => "",
+        Accesses::Guarded => ", guarded",
     }
 }

@@ -13,12 +13,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use parking_lot::Mutex;
 use squall_compiler::code::Start;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{CALL, Function};
+use squall_runtime::tiers::function::{Accesses, CALL, Function};
 use squall_runtime::tiers::thread::{Thread, Vm};
 
 use crate::base;
 use crate::code::units::{Destination, ExitRecord, Unit, Units};
-use crate::code::{Code, Profile};
+use crate::code::{Code, Profile, suffix};
 use crate::memory::{CodeMap, CodeMemory};
 use crate::optimised::{self, Optimiser, Order, Policy};
 use crate::stubs::{Helpers, Stubs};
@@ -70,24 +70,24 @@ impl Compiler {
     }
 
     /// Compiles a function, unless it has code or cannot be compiled.
-    fn compile(&self, function: &'static Function) -> Option<&'static Code> {
+    fn compile(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
         let _one = self.lock.lock();
-        if let Some(code) = Code::of(function) {
+        if let Some(code) = Code::of(function, accesses) {
             return Some(code);
         }
-        let code = self.assemble(function);
+        let (code, native) = (self.assemble(function, accesses), function.native(accesses));
         match code {
             Some(code) => {
                 let entry = code.entry as *const ();
-                function.native.set_patience(self.policy.map_or(0, |policy| policy.samples));
-                function.set_compiled(std::ptr::from_ref(code).cast(), entry);
+                native.set_patience(self.policy.map_or(0, |policy| policy.samples));
+                function.set_compiled(accesses, std::ptr::from_ref(code).cast(), entry);
             }
-            None => function.native.give_up(),
+            None => native.give_up(),
         }
         code
     }
 
-    fn assemble(&self, function: &'static Function) -> Option<&'static Code> {
+    fn assemble(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
         let unlogged_bits = *self.unlogged_bits.get()?;
         if function.bytecode().is_imported() || function.code.len() > MOST_WORDS {
             return None;
@@ -96,29 +96,32 @@ impl Compiler {
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
         let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
         let entry = self.memory.publish(|address| {
-            let assembled = base::compile(function, &self.stubs, unlogged_bits, profile, address)?;
+            let request = base::Request { function, accesses, unlogged_bits, profile };
+            let assembled = base::compile(request, &self.stubs, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             size = assembled.bytes.len();
             Some(assembled.bytes)
         })?;
-        self.memory.name(entry, size, || format!("{} base", function.name()));
+        self.memory.name(entry, size, || format!("{} base{}", function.name(), suffix(accesses)));
         let units = Units::default();
-        Some(Box::leak(Box::new(Code { function, entry, size, places, returns, profile, units })))
+        let code = Code { function, accesses, entry, size, places, returns, profile, units };
+        Some(Box::leak(Box::new(code)))
     }
 
     /// Makes a unit, and says when its function may get another one.
     fn optimise(&self, optimiser: &mut Optimiser, order: Order) -> Option<&'static Unit> {
         let code = order.code;
-        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory, &make));
+        let base = |function| make(function, code.accesses);
+        let unit = optimised::optimise(optimiser, order, (&self.stubs, &self.memory, &base));
         let again = self.policy.filter(|_| unit.is_some() && !code.units.is_full());
-        code.function.native.set_patience(again.map_or(i32::MAX, |policy| policy.samples));
+        code.native().set_patience(again.map_or(i32::MAX, |policy| policy.samples));
         unit
     }
 
     /// Has a unit made by the compiling thread, which is started for the first one.
     fn order(&'static self, order: Order) {
         // Nothing else is ordered for this function meanwhile.
-        order.code.function.native.set_patience(i32::MAX);
+        order.code.native().set_patience(i32::MAX);
         let sender = self.orders.get_or_init(|| {
             let (sender, receiver) = channel();
             let compile = move || self.compile_orders(&receiver);
@@ -147,9 +150,13 @@ impl Compiler {
 }
 
 /// The machine code of a function that is called now, if it has some or is hot.
-pub fn of_hot(function: &'static Function) -> Option<&'static Code> {
-    Code::of(function).or_else(|| function.native.count(CALL).then(|| make(function)).flatten())
+pub fn of_hot(function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
+    let is_hot = || function.native(accesses).count(CALL);
+    Code::of(function, accesses).or_else(|| is_hot().then(|| make(function, accesses)).flatten())
 }
+
+/// How many times as many samples as a first unit takes there are between two looks whether the units are outdated.
+const CURRENT_FOR: i32 = 16;
 
 /// A sample of base code, in an activation that stands at a start. Answers the unit that is to go on, if there is one.
 pub fn sample(
@@ -166,9 +173,15 @@ pub fn sample(
         return None;
     }
     let unit = code.units.at(start);
+    if !code.native().sample() {
+        return unit;
+    }
     // A loop with a unit that is often sampled in base code is often begun: so the function is often called.
     let wanted = if unit.is_some() { Start::Function } else { start };
-    if code.units.at(wanted).is_some() || !code.function.native.sample() {
+    // If that has a unit, too, something leaves the units early: new ones pay if more has been observed since.
+    let is_current = |unit: &Unit| !optimised::is_outdated(code, unit);
+    if code.units.at(wanted).is_some_and(is_current) {
+        code.native().set_patience(CURRENT_FOR * policy.samples);
         return unit;
     }
     let order = Order::new(thread.vm, code, wanted, frame);
@@ -189,6 +202,6 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord) {
 }
 
 /// The machine code of a function, if it has some or can have some.
-pub fn make(function: &'static Function) -> Option<&'static Code> {
-    Code::of(function).or_else(|| COMPILER.get()?.compile(function))
+pub fn make(function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
+    Code::of(function, accesses).or_else(|| COMPILER.get()?.compile(function, accesses))
 }

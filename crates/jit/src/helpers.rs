@@ -20,23 +20,26 @@ use squall_bytecode::instructions::Field;
 use squall_compiler::code::Start;
 use squall_compiler::words::NO_ANSWER;
 use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
+use squall_runtime::tiers::access::{self, Element, Slot};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Function, Site};
 use squall_runtime::tiers::known;
+use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
-use squall_runtime::tiers::primitive::Primitive;
+use squall_runtime::tiers::primitive::{Primitive, Shape};
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window, allocated};
 use squall_runtime::tiers::tier::Interpreter;
+use squall_runtime::tiers::transaction;
 use squall_runtime::tiers::values;
 
 use crate::chaos;
 use crate::code::Code;
 use crate::code::units::ExitRecord;
 use crate::compiler;
-use crate::stubs::{Helpers, Next};
+use crate::stubs::{GuardedAccesses, Helpers, Next};
 
 /// The interpreter that runs single instructions.
 static INTERPRETER: OnceLock<&'static dyn Interpreter> = OnceLock::new();
@@ -50,7 +53,6 @@ pub fn set_interpreter(interpreter: &'static dyn Interpreter) {
 pub fn table() -> Helpers {
     Helpers {
         helpers: [
-            send as *const () as usize,
             primitive as *const () as usize,
             step as *const () as usize,
             step_call as *const () as usize,
@@ -74,8 +76,9 @@ pub fn table() -> Helpers {
             execute_check_value as *const () as usize,
         ],
         send_primitive: send_primitive as *const () as usize,
-        unit_send: send as *const () as usize,
+        send: send as *const () as usize,
         leave_unit: leave_unit as *const () as usize,
+        box_and_leave: box_and_leave as *const () as usize,
         log: log as *const () as usize,
         leaf: leaf as *const () as usize,
         cold_entry: cold_entry as *const () as usize,
@@ -83,6 +86,12 @@ pub fn table() -> Helpers {
         leave_chunk: leave_chunk as *const () as usize,
         slot_written: slot_written as *const () as usize,
         element_written: element_written as *const () as usize,
+        accesses: GuardedAccesses {
+            load_slot: load_slot as *const () as usize,
+            store_slot: store_slot as *const () as usize,
+            load_element: load_element as *const () as usize,
+            store_element: store_element as *const () as usize,
+        },
         immediate_layouts: immediate_layouts() as usize,
     }
 }
@@ -127,29 +136,31 @@ fn after_call(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Nex
             let value = unsafe { frame.add(usize::from(site.destination)).read() };
             return Next { kind: Next::DONE, operand: value.bits() };
         }
-        return jump(state, site.function);
+        return jump(thread, site.function);
     }
     // SAFETY: the state has an activation other than the caller's, below whose frame stands a site.
     let is_fresh = unsafe {
         state.frame == frame.add(usize::from(site.window))
             && std::ptr::eq(state.frame.sub(1).cast::<*const Site>().read(), site)
     };
-    if is_fresh { call(state) } else { LEAVE }
+    if is_fresh { call(thread) } else { LEAVE }
 }
 
 /// Calls the activation in the state, which has just begun, if it has machine code.
-fn call(state: State) -> Next {
+fn call(thread: &Thread) -> Next {
+    let state = thread.state;
     // SAFETY: the state has an activation, so its function is one, which is immortal.
     let function: &'static Function = unsafe { &*state.function };
     let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
-    match compiler::of_hot(function).filter(|_| is_start) {
+    match compiler::of_hot(function, thread.accesses()).filter(|_| is_start) {
         Some(code) => Next { kind: Next::CALL, operand: code.body() as u64 },
         None => LEAVE,
     }
 }
 
 /// Goes on in the same activation, if the state is in it, at a place that machine code has.
-fn jump(state: State, function: *const Function) -> Next {
+fn jump(thread: &Thread, function: *const Function) -> Next {
+    let (state, accesses) = (thread.state, thread.accesses());
     if !std::ptr::eq(state.function, function) {
         return LEAVE;
     }
@@ -157,7 +168,8 @@ fn jump(state: State, function: *const Function) -> Next {
         return LEAVE;
     }
     // SAFETY: functions are immortal.
-    let address = Code::of(unsafe { &*function }).and_then(|code| code.address(state));
+    let code = Code::of(unsafe { &*function }, accesses);
+    let address = code.and_then(|code| code.address(state));
     match address {
         Some(address) => Next { kind: Next::JUMP, operand: address as u64 },
         None => LEAVE,
@@ -175,7 +187,8 @@ pub unsafe extern "C" fn cold_entry(
     frame: *mut Word,
     function: &'static Function,
 ) -> usize {
-    if let Some(code) = compiler::of_hot(function).filter(|_| !chaos::strikes()) {
+    let code = compiler::of_hot(function, thread.accesses());
+    if let Some(code) = code.filter(|_| !chaos::strikes()) {
         return code.entry;
     }
     // SAFETY: machine code has put the call's site below the frame.
@@ -225,7 +238,8 @@ pub unsafe extern "C" fn slow_entry(
         && std::ptr::eq(state.function, function)
         && std::ptr::eq(state.pc, function.code.as_ptr());
     let is_full = (&raw const state).addr() < thread.native_stack.floor;
-    match Code::of(function).filter(|_| has_begun && !is_full && !chaos::strikes()) {
+    let code = Code::of(function, thread.accesses());
+    match code.filter(|_| has_begun && !is_full && !chaos::strikes()) {
         Some(code) => Begun { address: code.body(), frame: state.frame },
         None => Begun { address: 0, frame },
     }
@@ -273,7 +287,14 @@ pub unsafe extern "C" fn send_primitive(
     if let Some(value) = primitive.run_leaf(thread.vm, window).filter(|_| !chaos::strikes()) {
         return Next { kind: Next::DONE, operand: value.bits() };
     }
+    if thread.is_guarded && transact(thread, frame, site, primitive.shape) {
+        return Next { kind: Next::DONE, operand: Word::NIL.bits() };
+    }
     stand_at(thread, frame, site);
+    if primitive.shape == Shape::Effect && thread.transaction.is_some() {
+        calls::run_primitive(thread, site, primitive, window);
+        return after_call(thread, frame, site);
+    }
     match calls::run_bare_primitive(thread, site, primitive, window) {
         None => after_call(thread, frame, site),
         Some(value) if chaos::strikes() => {
@@ -281,6 +302,20 @@ pub unsafe extern "C" fn send_primitive(
             LEAVE
         }
         Some(value) => Next { kind: Next::DONE, operand: value.bits() },
+    }
+}
+
+/// Begins or ends a transaction, if a primitive of this shape does that and no rare case applies; answers whether it has.
+fn transact(thread: &mut Thread, frame: *mut Word, site: &'static Site, shape: Shape) -> bool {
+    let function = site.function();
+    match shape {
+        _ if chaos::strikes() => false,
+        Shape::Begin => {
+            let pc = &raw const function.code[site.pc as usize];
+            transaction::try_begin(thread, pc, frame, function)
+        }
+        Shape::Commit => transaction::try_commit(thread),
+        _ => false,
     }
 }
 
@@ -309,11 +344,15 @@ pub unsafe extern "C" fn primitive(
     frame: *mut Word,
     site: &'static Site,
 ) -> Next {
+    let primitive = calls::primitive_of(site);
+    if thread.is_guarded && transact(thread, frame, site, primitive.shape) {
+        return Next { kind: Next::DONE, operand: Word::NIL.bits() };
+    }
     stand_at(thread, frame, site);
     // SAFETY: as in `send`.
     let window =
         unsafe { Window::new(frame.add(usize::from(site.window)), usize::from(site.arguments)) };
-    calls::run_primitive(thread, site, calls::primitive_of(site), window);
+    calls::run_primitive(thread, site, primitive, window);
     after_call(thread, frame, site)
 }
 
@@ -345,7 +384,7 @@ pub unsafe extern "C" fn step(
     if thread.stop != Stop::Returned || thread.state.frame != frame {
         return LEAVE;
     }
-    jump(thread.state, function)
+    jump(thread, function)
 }
 
 /// An instruction that calls at this site.
@@ -379,7 +418,7 @@ pub unsafe extern "C" fn poll(
     if thread.stop != Stop::Returned || thread.state.frame != frame {
         return LEAVE;
     }
-    jump(thread.state, function)
+    jump(thread, function)
 }
 
 /// Writes what an instruction without a site has made, or fails.
@@ -542,10 +581,11 @@ pub unsafe extern "C" fn sample(
     let start = if is_loop { Start::Loop(index as u32) } else { Start::Function };
     // SAFETY: the frame has that many words, and nothing changes them meanwhile.
     let words = unsafe { std::slice::from_raw_parts(frame, function.register_types.len()) };
-    let unit = Code::of(function).and_then(|code| compiler::sample(thread, code, start, words));
+    let code = Code::of(function, thread.accesses());
+    let unit = code.and_then(|code| compiler::sample(thread, code, start, words));
     match unit {
         Some(unit) => Next { kind: Next::UNIT, operand: unit.entry as u64 },
-        None => jump(thread.state, function),
+        None => jump(thread, function),
     }
 }
 
@@ -566,6 +606,39 @@ pub unsafe extern "C" fn leave_unit(
     stand(thread, innermost, function, &raw const function.code[destination.pc as usize]);
     if exit.is_exhausted() {
         compiler::drop_unit(thread.vm, destination, exit);
+    }
+}
+
+/// Leaves a unit by an exit with raw doubles in the frame, with the native stack abandoned. *GC point*.
+///
+/// # Safety
+///
+/// The same as for [`leave_unit`], but the places that the exit lists hold doubles.
+pub unsafe extern "C" fn box_and_leave(
+    thread: &mut Thread,
+    frame: *mut Word,
+    exit: &'static ExitRecord,
+) {
+    let places = exit.destination().map_or(&[][..], |destination| &destination.doubles);
+    let take = |&place: &u32| {
+        // SAFETY: it is a place of the unit's frame, which only this thread uses, and has a double, or had one and is
+        // nil from now on, which the collector may see.
+        unsafe {
+            let place = frame.add(place as usize);
+            let value = place.cast::<f64>().read();
+            place.write(Word::NIL);
+            (place, value)
+        }
+    };
+    let doubles: Vec<(*mut Word, f64)> = places.iter().map(take).collect();
+    // SAFETY: the frame is complete: what is still missing is nil.
+    unsafe { leave_unit(thread, frame, exit) };
+    for (place, value) in doubles {
+        match number::make_double(thread, value) {
+            // SAFETY: as above; the stack does not move while the activation is there.
+            Ok(word) => unsafe { place.write(word) },
+            Err(failure) => return calls::fail_here(thread, failure),
+        }
     }
 }
 
@@ -611,7 +684,7 @@ pub unsafe extern "C" fn execute(
             let site = state.frame.sub(1).cast::<*const Site>().read();
             state.frame == frame.add(window) && std::ptr::eq((*site).function, function)
         };
-    if is_fresh { call(state) } else { LEAVE }
+    if is_fresh { call(thread) } else { LEAVE }
 }
 
 /// What comes of an instruction after which the activation goes on at `next`.
@@ -698,6 +771,57 @@ pub unsafe extern "C" fn execute_primitive(
     let site = function.code[function.pc_index(pc) + 1].load(Ordering::Relaxed);
     // SAFETY: as the caller promises.
     unsafe { primitive(thread, frame, &function.sites[site as usize]) }
+}
+
+/// Guarded accesses: the functions answer [`NO_ANSWER`] or false if something is in the way of the access, which the
+/// interpreter does then.
+macro_rules! guarded_accesses {
+    ($($(#[doc = $doc:literal])* $load:ident, $store:ident, $place:expr;)*) => {
+        $($(#[doc = $doc])*
+        ///
+        /// # Safety
+        ///
+        /// As the [module's head](self) says; the word is an object's, which has the place.
+        pub unsafe extern "C" fn $load(
+            thread: &mut Thread,
+            object: Word,
+            index: usize,
+            pc: usize,
+        ) -> u64 {
+            // SAFETY: as the caller promises.
+            let value = unsafe { access::attempt_load(thread, object.object_unchecked(), $place(index), pc) };
+            value.filter(|_| !chaos::strikes()).map_or(NO_ANSWER, Word::bits)
+        }
+
+        /// Writes there.
+        ///
+        /// # Safety
+        ///
+        /// As for the load.
+        pub unsafe extern "C" fn $store(
+            thread: &mut Thread,
+            object: Word,
+            index: usize,
+            value: Word,
+            pc: usize,
+        ) -> u64 {
+            if chaos::strikes() {
+                return 0;
+            }
+            // SAFETY: as the caller promises.
+            let is_done = unsafe {
+                access::attempt_store(thread, object.object_unchecked(), $place(index), value, pc)
+            };
+            u64::from(is_done)
+        })*
+    };
+}
+
+guarded_accesses! {
+    /// Reads a slot.
+    load_slot, store_slot, Slot;
+    /// Reads an element.
+    load_element, store_element, Element;
 }
 
 /// The rest of the barrier after a store into a slot.

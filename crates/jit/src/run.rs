@@ -35,8 +35,8 @@ const LINGER: u32 = 16;
 
 impl Mixed {
     /// The tier, with functions compiled when their count of calls and turns comes to `heat`, and optimised by this policy,
-    /// if there is one.
-    /// The map, for profilers, gets the names of all machine code. `None` if the system gives no memory for code. Comes before the first function is linked.
+    /// if there is one. The map, for profilers, gets the names of all machine code. `None` if the system gives no memory
+    /// for code. Comes before the first function is linked.
     pub fn start(
         interpreter: &'static dyn Interpreter,
         heat: u32,
@@ -50,15 +50,15 @@ impl Mixed {
         Some(Mixed { interpreter, compiler, linger })
     }
 
-    /// Runs with bare accesses until the strand stops or is to go on elsewhere. The interpreter begins: most strands that
-    /// wait for others stop again soon.
-    fn run_bare(&self, thread: &mut Thread) {
+    /// Runs until the strand stops or is to go on elsewhere, or with other accesses. The interpreter begins: most strands
+    /// that wait for others stop again soon.
+    fn run_here(&self, thread: &mut Thread) {
         thread.native_stack.linger = self.linger;
         if self.linger > 0 && !self.interpret(thread) {
             return;
         }
         loop {
-            match self.place(thread.state) {
+            match self.place(thread) {
                 Place::End => return,
                 Place::Machine(address) => self.enter(thread, address),
                 Place::Inside => self.interpreter.step(thread),
@@ -80,12 +80,13 @@ impl Mixed {
         thread.stop = Stop::Returned;
         thread.state = thread.resumption;
         if let Some(function) = function_of(thread.state) {
-            compiler::make(function);
+            compiler::make(function, thread.accesses());
         }
         true
     }
 
-    fn place(&self, state: State) -> Place {
+    fn place(&self, thread: &Thread) -> Place {
+        let (state, accesses) = (thread.state, thread.accesses());
         let Some(function) = function_of(state) else {
             // SAFETY: a state's pc points at a code word.
             let word = unsafe { &*state.pc }.load(std::sync::atomic::Ordering::Relaxed);
@@ -97,7 +98,10 @@ impl Mixed {
             return Place::End;
         }
         let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
-        let code = if is_start { compiler::of_hot(function) } else { Code::of(function) };
+        let code = match is_start {
+            true => compiler::of_hot(function, accesses),
+            false => Code::of(function, accesses),
+        };
         match code {
             None => Place::Cold,
             Some(code) => code.address(state).map_or(Place::Inside, Place::Machine),
@@ -143,13 +147,10 @@ impl Tier for Mixed {
             thread.native_stack.countdown = 1;
         }
         // C may have been called by other machine code, and have called back into this.
-        let (outer_base, outer_guarded) = (thread.native_stack.base, thread.runs_guarded);
+        let (outer_base, outer) = (thread.native_stack.base, thread.runs_guarded);
         loop {
             thread.runs_guarded = thread.is_guarded;
-            match thread.is_guarded {
-                true => self.interpreter.run(thread),
-                false => self.run_bare(thread),
-            }
+            self.run_here(thread);
             if thread.stop != Stop::Switched {
                 break;
             }
@@ -157,7 +158,7 @@ impl Tier for Mixed {
             thread.state = thread.resumption;
         }
         thread.native_stack.base = outer_base;
-        thread.runs_guarded = outer_guarded;
+        thread.runs_guarded = outer;
     }
 }
 

@@ -21,6 +21,7 @@
 //! helpers have returned before: so nothing is dropped that has a destructor.
 
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
+use squall_runtime::tiers::function::Accesses;
 use squall_runtime::tiers::lookup::Simple;
 use squall_runtime::tiers::thread::Thread;
 
@@ -63,8 +64,6 @@ impl Next {
 /// The helpers that get the thread and the frame, and answer a [`Next`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Helper {
-    /// A send that its site's inline code does not handle.
-    Send,
     /// A primitive that an instruction names.
     Primitive,
     /// An instruction that the interpreter runs.
@@ -126,10 +125,12 @@ pub struct Helpers {
     pub executors: [usize; EXECUTORS],
     /// `send_primitive(thread, frame, site, primitive)` answers a [`Next`].
     pub send_primitive: usize,
-    /// `unit_send(thread, frame, site)` answers a [`Next`].
-    pub unit_send: usize,
+    /// `send(thread, frame, site)` answers a [`Next`].
+    pub send: usize,
     /// `leave_unit(thread, frame, exit)`.
     pub leave_unit: usize,
+    /// `box_and_leave(thread, frame, exit)`.
+    pub box_and_leave: usize,
     /// `log(thread, object)`, which moves nothing.
     pub log: usize,
     /// `leaf(thread, primitive, word, word)` answers a word, and moves nothing.
@@ -144,24 +145,47 @@ pub struct Helpers {
     pub slot_written: usize,
     /// `element_written(thread, array, index, word)`, which moves nothing.
     pub element_written: usize,
+    /// The guarded accesses.
+    pub accesses: GuardedAccesses,
     /// The table of the layouts of immediate words, by their lowest five bits.
     pub immediate_layouts: usize,
+}
+
+/// Functions that access objects of a guarded vat; they move nothing.
+#[derive(Clone, Copy)]
+pub struct GuardedAccesses {
+    /// `load_slot(thread, object, index, pc)` answers a word, or none.
+    pub load_slot: usize,
+    /// `store_slot(thread, object, index, word, pc)` answers whether that is done.
+    pub store_slot: usize,
+    /// `load_element(thread, array, index, pc)` answers a word, or none.
+    pub load_element: usize,
+    /// `store_element(thread, array, index, word, pc)` answers whether that is done.
+    pub store_element: usize,
 }
 
 /// The addresses of the shared code.
 pub struct Stubs {
     enter: usize,
     helpers: [usize; HELPERS],
+    /// Sends of base code by its accesses: the window is at `rdi`, the site in `rsi`.
+    sends: [usize; 2],
     /// What optimised code calls to execute instructions, in the order of [`Execute`].
     pub executors: [usize; EXECUTORS],
-    /// What optimised code calls to send: the callee's frame is in `rdi`, the site in `rsi`.
-    pub unit_send: usize,
+    /// The same of optimised code.
+    unit_sends: [usize; 2],
     /// Where optimised code jumps to leave: the frame is in `rdi`, the exit's record in `rsi`.
     pub exit: usize,
+    /// The same for exits with raw doubles in the frame.
+    pub boxing_exit: usize,
     /// Logs the object in `rdi`, and keeps all registers.
     pub log: usize,
     /// Calls a primitive's leaf; a function of Rust.
     pub leaf: usize,
+    /// The guarded accesses; functions of Rust.
+    pub accesses: GuardedAccesses,
+    /// The same for base code, which calls them without the thread.
+    pub base_accesses: GuardedAccesses,
     /// The entry of functions without machine code.
     pub cold_entry: usize,
     /// Where a function's entry goes if its frame does not fit, or the thread is to poll.
@@ -194,8 +218,8 @@ impl Stubs {
     fn name(&self, memory: &CodeMemory, end: usize) {
         let mut names: Vec<(usize, String)> = vec![
             (self.enter, "enter".into()),
-            (self.unit_send, "send of optimised code".into()),
             (self.exit, "exit".into()),
+            (self.boxing_exit, "boxing exit".into()),
             (self.log, "log".into()),
             (self.cold_entry, "cold entry".into()),
             (self.slow_entry, "slow entry".into()),
@@ -207,6 +231,11 @@ impl Stubs {
             names.extend(numbered.map(|(index, &each)| (each, format!("{kind} {index}"))));
         };
         add("helper", &self.helpers);
+        add("send", &self.sends);
+        add("send of optimised code", &self.unit_sends);
+        let GuardedAccesses { load_slot, store_slot, load_element, store_element } =
+            self.base_accesses;
+        add("guarded access", &[load_slot, store_slot, load_element, store_element]);
         add("executor", &self.executors);
         add("operator", &self.operators);
         add("comparison", &self.comparisons);
@@ -221,6 +250,16 @@ impl Stubs {
     /// The shared code that calls a helper.
     pub fn of(&self, helper: Helper) -> usize {
         self.helpers[helper as usize]
+    }
+
+    /// The shared code for sends of base code with these accesses.
+    pub fn send(&self, accesses: Accesses) -> usize {
+        self.sends[accesses as usize]
+    }
+
+    /// The shared code for sends of optimised code with these accesses.
+    pub fn unit_send(&self, accesses: Accesses) -> usize {
+        self.unit_sends[accesses as usize]
     }
 
     /// Runs machine code of the activation with this frame, until it returns or the native stack is abandoned.
@@ -256,32 +295,39 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         .map(|operator| stub(ops, address, |ops| doubles::operator(ops, operator)));
     let comparisons = Comparison::ALL
         .map(|comparison| stub(ops, address, |ops| doubles::comparison(ops, comparison)));
-    let mut addresses =
+    let addresses =
         helpers.helpers.map(|helper| stub(ops, address, |ops| call_helper(ops, helper)));
-    let layouts = helpers.immediate_layouts;
-    let send = helpers.helpers[Helper::Send as usize];
-    addresses[Helper::Send as usize] = stub(ops, address, |ops| {
-        send_stub(ops, layouts, [send, helpers.send_primitive], call_helper)
-    });
-    let unit_send = stub(ops, address, |ops| {
-        let slow = [helpers.unit_send, helpers.send_primitive];
-        send_stub(ops, layouts, slow, call_unit_send);
+    let sends = Accesses::ALL
+        .map(|accesses| stub(ops, address, |ops| send_stub(ops, helpers, accesses, call_helper)));
+    let unit_sends = Accesses::ALL.map(|accesses| {
+        stub(ops, address, |ops| send_stub(ops, helpers, accesses, call_unit_send))
     });
     let executors =
         helpers.executors.map(|helper| stub(ops, address, |ops| call_executor(ops, helper)));
     let exit = stub(ops, address, |ops| exit_stub(ops, helpers.leave_unit));
+    let boxing_exit = stub(ops, address, |ops| boxing_exit_stub(ops, helpers.box_and_leave));
     let log = stub(ops, address, |ops| log_stub(ops, helpers.log));
     let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
     let element_written = stub(ops, address, |ops| leaf_stub(ops, helpers.element_written));
+    let base_accesses = GuardedAccesses {
+        load_slot: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.load_slot)),
+        store_slot: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.store_slot)),
+        load_element: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.load_element)),
+        store_element: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.store_element)),
+    };
     finish_stub(ops);
     Stubs {
         enter,
         helpers: addresses,
+        sends,
         executors,
-        unit_send,
+        unit_sends,
         exit,
+        boxing_exit,
         log,
         leaf: helpers.leaf,
+        accesses: helpers.accesses,
+        base_accesses,
         cold_entry,
         slow_entry,
         operators,
@@ -384,10 +430,11 @@ fn slow_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
 /// `call` assembles the calls of the helpers for other sends, and for primitives.
 fn send_stub(
     ops: &mut Assembler,
-    layouts: usize,
-    [send, send_primitive]: [usize; 2],
+    helpers: &Helpers,
+    accesses: Accesses,
     call: impl Fn(&mut Assembler, usize),
 ) {
+    let layouts = helpers.immediate_layouts;
     let (found, slow) = (ops.new_dynamic_label(), ops.new_dynamic_label());
     let primitive = ops.new_dynamic_label();
     dynasm!(ops
@@ -403,7 +450,7 @@ fn send_stub(
         ; jne >several
         ; =>found
     );
-    simple_actions(ops, slow, primitive);
+    simple_actions(ops, accesses, slow, primitive);
     dynasm!(ops
         ; .arch x64
         ; immediate:
@@ -433,13 +480,21 @@ fn send_stub(
         ; jmp =>found
         ; =>slow
     );
-    call(ops, send);
+    call(ops, helpers.send);
     dynasm!(ops ; .arch x64 ; =>primitive);
-    call(ops, send_primitive);
+    call(ops, helpers.send_primitive);
 }
 
 /// Does the action of the entry in `r8` for the receiver in `rax`.
-fn simple_actions(ops: &mut Assembler, slow: DynamicLabel, primitive: DynamicLabel) {
+fn simple_actions(
+    ops: &mut Assembler,
+    accesses: Accesses,
+    slow: DynamicLabel,
+    primitive: DynamicLabel,
+) {
+    let (entry, slot) = (offset::entry(accesses), ops.new_dynamic_label());
+    // A guarded access to a slot is the helper's.
+    let load_slot = if accesses == Accesses::Bare { slot } else { slow };
     dynasm!(ops
         ; .arch x64
         ; mov ecx, [r8 + offset::SIMPLE]
@@ -449,11 +504,11 @@ fn simple_actions(ops: &mut Assembler, slow: DynamicLabel, primitive: DynamicLab
         ; call_r8:
         ; mov [rdi - 8], rsi
         ; mov rsi, r8
-        ; jmp QWORD [rsi + offset::ENTRY]
+        ; jmp QWORD [rsi + entry]
         ; other:
         ; mov rdx, [r8 + offset::OPERAND]
         ; cmp ecx, Simple::LoadSlot as i32
-        ; je >slot
+        ; je =>load_slot
         ; cmp ecx, Simple::AnswerReceiver as i32
         ; je >done
         ; cmp ecx, Simple::LoadClass as i32
@@ -467,7 +522,7 @@ fn simple_actions(ops: &mut Assembler, slow: DynamicLabel, primitive: DynamicLab
         ; mov rax, rdx
         ; done:
         ; ret
-        ; slot:
+        ; =>slot
         ; mov rax, [rax + rdx * 8 + offset::slot(0)]
         ; ret
         ; class:
@@ -597,6 +652,23 @@ fn exit_stub(ops: &mut Assembler, helper: usize) {
         ; innermost:
         ; jmp rdx
         ; slow:
+    );
+    leave(ops, helper);
+}
+
+/// Leaves optimised code by Rust, which makes the words of doubles in the frame first.
+fn boxing_exit_stub(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
+        ; sub DWORD [rsi + ExitRecord::PATIENCE], 1
+    );
+    leave(ops, helper);
+}
+
+/// Calls a helper with the thread, the frame and the exit's record, and abandons the native stack.
+fn leave(ops: &mut Assembler, helper: usize) {
+    dynasm!(ops
+        ; .arch x64
         ; sub rsp, 8
         ; mov rdx, rsi
         ; mov rsi, rdi
@@ -666,6 +738,7 @@ fn leaf_stub(ops: &mut Assembler, helper: usize) {
     dynasm!(ops
         ; .arch x64
         ; sub rsp, 8
+        ; mov r8, rcx
         ; mov rcx, rdx
         ; mov rdx, rsi
         ; mov rsi, rdi

@@ -41,7 +41,7 @@ pub mod stack {
 /// Linked functions, their sites and constants.
 pub mod function {
     pub use crate::model::function::{Constant, Entries, Function, MOST_ENTRIES, Site, feedback};
-    pub use crate::model::native_code::{CALL, NativeCode, TURN, compile_after};
+    pub use crate::model::native_code::{Accesses, CALL, NativeCode, TURN, compile_after};
 }
 
 /// What a lookup finds, and the entries of inline caches.
@@ -156,7 +156,7 @@ pub mod typed {
 /// Accesses to slots and elements, bare and guarded.
 pub mod access {
     pub use crate::concurrency::transactions::access::{
-        Element, Place, Slot, load, store, try_load, try_store,
+        Element, Place, Slot, attempt_load, attempt_store, load, store, try_load, try_store,
     };
 }
 

@@ -387,6 +387,64 @@ impl Body<'_, '_> {
         self.state = None;
     }
 
+    /// Reads or writes an object of a guarded vat. The state before is that of the very instruction, for reports of
+    /// conflicts name it; after a store, earlier states do not hold any more.
+    fn access(&mut self, op: Op, arguments: &[Value]) -> Option<Value> {
+        self.state = None;
+        let state = self.state_before();
+        let block = self.current.expect("a block is being built");
+        let value = self.builder.emit(block, op, arguments, Some(state));
+        if value.is_none() {
+            self.state = None;
+        }
+        value
+    }
+
+    fn load(&mut self, (bare, guarded): (Op, Op), arguments: &[Value]) -> Value {
+        match self.builder.facts.is_guarded() {
+            false => self.emit(bare, arguments),
+            true => self.access(guarded, arguments).expect("a load has a result"),
+        }
+    }
+
+    fn store_with_barrier(&mut self, (bare, guarded): (Op, Op), arguments: &[Value]) {
+        if self.builder.facts.is_guarded() {
+            self.access(guarded, arguments);
+            return;
+        }
+        self.store_bare(bare, arguments);
+    }
+
+    /// Stores into an object, with the write barrier. The stored word is the last argument.
+    pub fn store_bare(&mut self, op: Op, arguments: &[Value]) {
+        self.store(op, arguments);
+        self.barrier(arguments[0], arguments[arguments.len() - 1]);
+    }
+
+    /// Reads a slot that guests can write.
+    pub fn load_slot(&mut self, object: Value, index: u32) -> Value {
+        let index = Place(index);
+        self.load((Op::LoadSlot(index), Op::LoadGuardedSlot(index)), &[object])
+    }
+
+    /// Reads an element. Variables in contexts are no part of transactions.
+    pub fn load_element(&mut self, array: Value, index: Value) -> Value {
+        self.load((Op::LoadElement, Op::LoadGuardedElement), &[array, index])
+    }
+
+    /// Writes a slot that guests can read.
+    pub fn store_slot(&mut self, object: Value, index: u32, value: Value) {
+        let index = Place(index);
+        let ops = (Op::StoreSlot(index), Op::StoreGuardedSlot(index));
+        self.store_with_barrier(ops, &[object, value]);
+    }
+
+    /// Writes an element.
+    pub fn store_element(&mut self, array: Value, index: Value, value: Value) {
+        let ops = (Op::StoreElement, Op::StoreGuardedElement);
+        self.store_with_barrier(ops, &[array, index, value]);
+    }
+
     /// Leaves the unit before the current instruction.
     pub fn exit(&mut self) {
         let state = self.state_before();

@@ -7,7 +7,7 @@ use crate::build::body::{Body, representation};
 use crate::facts::ConstantFact;
 use crate::ir::entities::Value;
 use crate::ir::operations::Op;
-use crate::ir::types::{Layouts, Representation, Type};
+use crate::ir::types::{Layouts, Range, Representation, Type};
 use crate::ir::values::{Bits, Cell, Condition, Place, WordBits};
 use crate::ir::{End, Jump};
 use crate::words;
@@ -47,7 +47,7 @@ impl Body<'_, '_> {
             InitializeSlot => self.initialize_slot(),
             Enclosing => self.enclosing(),
             CheckValue => self.check_value(),
-            StoreElement => self.store_element(),
+            StoreElement => self.initialize_element(),
             Unbox | ConvertExact | MapGet => self.decide(),
             // The activation itself changes, or code goes on in several places.
             ReturnNonlocal | ResumeUnwind | EndProcess | Par | Branch | EndBranch | ParFor
@@ -376,7 +376,7 @@ impl Body<'_, '_> {
 
     fn count_on(&mut self, from: Value, step: Value) {
         let next = self.emit(Op::Add, &[from, step]);
-        let next = self.emit(Op::AssumeSmall, &[next]);
+        let next = self.emit(Op::AssumeWithin(Range::SMALL), &[next]);
         let word = self.emit(Op::TagInteger, &[next]);
         self.set(self.register(Field::A), word);
         self.loop_to(self.target(0));

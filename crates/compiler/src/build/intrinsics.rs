@@ -133,7 +133,7 @@ impl Body<'_, '_> {
                 self.check_divisor(b);
                 let (a, b) = (self.emit(Op::ToDouble, &[a]), self.emit(Op::ToDouble, &[b]));
                 let result = self.emit(Op::FloatDivide, &[a, b]);
-                return Some(self.guard(Op::TagDouble, &[result]));
+                return Some(self.double_word(result));
             }
         };
         Some(self.emit(Op::TagInteger, &[result]))
@@ -168,7 +168,13 @@ impl Body<'_, '_> {
         };
         let (a, b) = (self.raw_double(left), self.raw_double(right));
         let result = self.emit(op, &[a, b]);
-        Some(self.guard(Op::TagDouble, &[result]))
+        Some(self.double_word(result))
+    }
+
+    /// The word of a double, which a guard shows to be immediate.
+    fn double_word(&mut self, raw: Value) -> Value {
+        let immediate = self.guard(Op::GuardImmediate, &[raw]);
+        self.emit(Op::TagDouble, &[immediate])
     }
 
     /// Begins with the case that both operands are immediate doubles: answers where it ends with its value. Results that
@@ -197,11 +203,7 @@ impl Body<'_, '_> {
             self.current.take().map(|block| (block, value))
         } else {
             let value = self.emit(Op::TryTagDouble, &[result]);
-            let none = self.word(words::NO_ANSWER);
-            let is_none = self.emit(Op::Same, &[value, none]);
-            let done = self.builder.unit.add_block();
-            self.end(End::Branch(is_none, Jump::to(slow), Jump::to(done)));
-            Some((done, value))
+            Some((self.unless_none(value, slow), value))
         };
         self.current = Some(others);
         end
@@ -321,15 +323,14 @@ impl Body<'_, '_> {
     fn array_at(&mut self, message: &Message) -> Option<Value> {
         let array = self.array(message, &[layouts::ARRAY, layouts::VALUE_ARRAY])?;
         let index = self.index(array, message.operands[1]);
-        Some(self.emit(Op::LoadElement, &[array, index]))
+        Some(self.load_element(array, index))
     }
 
     fn array_at_put(&mut self, message: &Message) -> Option<Value> {
         let array = self.array(message, &[layouts::ARRAY])?;
         let value = message.operands[2];
         let index = self.index(array, message.operands[1]);
-        self.store(Op::StoreElement, &[array, index, value]);
-        self.barrier(array, value);
+        self.store_element(array, index, value);
         Some(value)
     }
 
@@ -345,7 +346,7 @@ impl Body<'_, '_> {
         }
         let raw = self.raw_double(message.operands[0]);
         let root = self.emit(Op::FloatSquareRoot, &[raw]);
-        Some(self.guard(Op::TagDouble, &[root]))
+        Some(self.double_word(root))
     }
 
     /// Runs a closure's function, if it is known or the site has seen just one.

@@ -15,12 +15,6 @@ use crate::words::{self, layouts};
 const MOST_WORDS: u32 = 24;
 
 impl Body<'_, '_> {
-    /// Stores into a slot, with the write barrier.
-    pub fn store_slot(&mut self, object: Value, index: u32, value: Value) {
-        self.store(Op::StoreSlot(Place(index)), &[object, value]);
-        self.barrier(object, value);
-    }
-
     /// The write barrier after a store, unless the value is known to be no object.
     pub fn barrier(&mut self, object: Value, value: Value) {
         if self.kind(value).may_be_object() {
@@ -137,8 +131,7 @@ impl Body<'_, '_> {
         let context = self.context(self.register(Field::A), index);
         let value = self.operand(Field::C);
         let index = self.integer(i64::from(index));
-        self.store(Op::StoreElement, &[context, index, value]);
-        self.barrier(context, value);
+        self.store_bare(Op::StoreElement, &[context, index, value]);
     }
 
     pub fn initialize_slot(&mut self) {
@@ -157,7 +150,7 @@ impl Body<'_, '_> {
         }
         let refined = self.guard_layouts(object, layouts);
         self.refine(object, refined);
-        self.store_slot(refined, index, value);
+        self.store_bare(Op::StoreSlot(Place(index)), &[refined, value]);
     }
 
     /// The object around the class at the end of a path, if the site has seen few layouts of objects.
@@ -207,7 +200,7 @@ impl Body<'_, '_> {
     }
 
     /// An element of an array literal.
-    pub fn store_element(&mut self) {
+    pub fn initialize_element(&mut self) {
         let (array, value) = (self.operand(Field::A), self.operand(Field::B));
         let refined = self.guard(Op::GuardLayout(Layouts::of(layouts::ARRAY)), &[array]);
         self.refine(array, refined);
@@ -215,7 +208,6 @@ impl Body<'_, '_> {
         let length = self.emit(Op::Length, &[refined]);
         let within = self.emit(Op::Compare(Condition::Less), &[index, length]);
         self.check(Op::Guard, within);
-        self.store(Op::StoreElement, &[refined, index, value]);
-        self.barrier(refined, value);
+        self.store_bare(Op::StoreElement, &[refined, index, value]);
     }
 }

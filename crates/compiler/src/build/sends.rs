@@ -6,7 +6,7 @@ use squall_bytecode::instructions::{Field, Opcode};
 
 use crate::build::body::{Body, representation};
 use crate::facts::{Action, Seen, SiteFacts};
-use crate::ir::entities::{FunctionRef, PrimitiveRef, Value};
+use crate::ir::entities::{Block, FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Representation, Type};
 use crate::ir::values::{Place, Target};
@@ -173,10 +173,7 @@ impl Body<'_, '_> {
     }
 
     /// Goes on where several paths have ended with a value.
-    pub fn continue_after(
-        &mut self,
-        ends: Vec<(crate::ir::entities::Block, Value)>,
-    ) -> Option<Value> {
+    pub fn continue_after(&mut self, ends: Vec<(Block, Value)>) -> Option<Value> {
         let joined = self.builder.join(ends);
         self.current = joined.map(|(block, _)| block);
         self.state = None;
@@ -193,7 +190,10 @@ impl Body<'_, '_> {
     ) -> Option<Value> {
         match action {
             Action::Method(function) => self.call_function(function, message),
-            Action::LoadSlot(index) => Some(self.emit(Op::LoadSlot(Place(index)), &[receiver])),
+            Action::LoadSlot(index) => Some(self.load_slot(receiver, index)),
+            Action::LoadConstantSlot(index) => {
+                Some(self.emit(Op::LoadSlot(Place(index)), &[receiver]))
+            }
             Action::StoreSlot(index) => {
                 let value = message.operands[1];
                 self.store_slot(receiver, index, value);
@@ -254,7 +254,7 @@ impl Body<'_, '_> {
         facts: &SiteFacts,
     ) -> Option<Value> {
         let state = self.state;
-        let [attempt, answered, slow] = [(); 3].map(|()| self.builder.unit.add_block());
+        let [attempt, slow] = [(); 2].map(|()| self.builder.unit.add_block());
         let mut ends = Vec::new();
         if facts.numbers.doubles || facts.numbers.mixed {
             ends.extend(self.doubles_first(primitive, message, slow));
@@ -263,14 +263,21 @@ impl Body<'_, '_> {
         self.end(End::Branch(fits, Jump::to(attempt), Jump::to(slow)));
         self.current = Some(attempt);
         let answer = self.emit(Op::TryLeaf(primitive), &message.operands);
-        let none = self.word(words::NO_ANSWER);
-        let is_none = self.emit(Op::Same, &[answer, none]);
-        self.end(End::Branch(is_none, Jump::to(slow), Jump::to(answered)));
+        let answered = self.unless_none(answer, slow);
         (self.current, self.state) = (Some(slow), state);
         let sent = self.send_generally(message);
         ends.push((answered, answer));
         ends.extend(sent.and_then(|value| Some((self.current?, value))));
         self.continue_after(ends)
+    }
+
+    /// Goes on in the block that this answers, or in `slow` if an attempt has no answer.
+    pub fn unless_none(&mut self, answer: Value, slow: Block) -> Block {
+        let none = self.word(words::NO_ANSWER);
+        let is_none = self.emit(Op::Same, &[answer, none]);
+        let answered = self.builder.unit.add_block();
+        self.end(End::Branch(is_none, Jump::to(slow), Jump::to(answered)));
+        answered
     }
 
     /// Calls a primitive's leaf. Where that has no answer, the unit is left.

@@ -5,6 +5,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`entities`] | typed indices |
+//! | [`dominance`] | which blocks come before others |
+//! | [`doubles`] | which doubles need no box |
 //! | [`types`] | what is known of a value, and how it is coded |
 //! | [`operations`] | **the** table of operations |
 //! | [`values`] | the small values in operations |
@@ -32,8 +34,11 @@
 //! - a value is defined before its uses, on every path (until `residence`, which lets `reload` define values again);
 //! - representations fit the table of operations; jumps fit the parameters of their blocks;
 //! - guards and calls have a state, and a call's state stands in its instruction;
-//! - a value in a state of a tagged register is a word, or a raw value that fits one.
+//! - a value in a state of a tagged register is a word, or a raw value that fits one;
+//! - a double that is tagged needs no box.
 
+pub mod dominance;
+pub mod doubles;
 pub mod entities;
 pub mod operations;
 pub mod parse;

@@ -19,24 +19,29 @@
 //!
 //! `load_part` reads a slot of a class object, which nothing changes.
 //!
-//! `assume` and `assume_small` are guards whose condition the branch to their block has shown; they must not be moved
+//! `assume` and `assume_within` are guards whose condition the branch to their block has shown; they must not be moved
 //! out of there. `leaf` calls a primitive's leaf, which depends on its arguments alone, and leaves if that has no answer;
-//! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `identical` is `same`, but compares boxed numbers and far references by contents,
-//! by the leaf of its primitive.
-//! `retag_double` is `tag_double` of a double that is known to be immediate.
+//! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `identical` is `same`,
+//! but compares boxed numbers and far references by contents, by the leaf of its primitive.
+//!
+//! `guard_immediate` leaves if its double needs a box, and `tag_double` takes only doubles that need none. `box_double` is
+//! the word of any double; only exits have it in their states, and make the box.
+//!
+//! The `…guarded…` operations access what transactions of other strands may change. They leave before the access if
+//! something is in its way. Each stands where it must: what it reads may have changed since the last one.
 //!
 //! A `call` has the callee's window in its operand, and the arguments as arguments. `send` does the same through its
 //! site. `instruction` executes the bytecode at its state's pc by a helper of the baseline tier: the state stands
 //! *before* that bytecode, the helper finds operands in the frame and leaves the result there, too. Its operand is the
 //! first place of the frame that holds nothing afterwards. The `new_…` operations are such instructions with a known
 //! meaning: machine code makes the object if there is room, and the helper otherwise. `new_array_of` has the class and the
-//! length as arguments, and for the helper the same operand as `instruction`. `decide` executes an instruction that branches, and answers
-//! whether it jumped; `load_frame` reads the register that it left in the frame.
+//! length as arguments, and for the helper the same operand as `instruction`. `decide` executes an instruction that
+//! branches, and answers whether it jumped; `load_frame` reads the register that it left in the frame.
 
 use std::fmt;
 
 use crate::ir::entities::{ActivationId, Block, FunctionRef, PrimitiveRef, StateId, Value};
-use crate::ir::types::Layouts;
+use crate::ir::types::{Layouts, Range};
 use crate::ir::values::{Bits, Cell, Condition, Place, Site, Target, Width, WordBits};
 
 /// The effect of an operation; the module's head explains them.
@@ -149,8 +154,8 @@ operations! {
     // Representations.
     "tag_integer" TagInteger i Word Pure;
     "untag_integer" UntagInteger w I64 Pure;
-    "tag_double" TagDouble f Word Guard;
-    "retag_double" RetagDouble f Word Pure;
+    "tag_double" TagDouble f Word Pure;
+    "box_double" BoxDouble f Word Pure;
     "try_tag_double" TryTagDouble f Word Pure;
     "untag_double" UntagDouble w F64 Pure;
     "tag_boolean" TagBoolean b Word Pure;
@@ -168,14 +173,19 @@ operations! {
     "guard_nil" GuardNil w Word Guard;
     "guard_not_nil" GuardNotNil w Word Guard;
     "guard_plain" GuardPlain w Word Guard;
+    "guard_immediate" GuardImmediate f F64 Guard;
     "guard_function" GuardFunction(FunctionRef) w Word Guard;
     "assume" Assume(Layouts) w Word Pure;
-    "assume_small" AssumeSmall i I64 Pure;
+    "assume_within" AssumeWithin(Range) i I64 Pure;
     "guard" Guard b None Guard;
     "guard_not" GuardNot b None Guard;
     "leaf" Leaf(PrimitiveRef) any Word Guard;
     "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
     "poll" Poll n None Guard;
+    "load_guarded_slot" LoadGuardedSlot(Place) w Word Guard;
+    "store_guarded_slot" StoreGuardedSlot(Place) ww None Guard;
+    "load_guarded_element" LoadGuardedElement wi Word Guard;
+    "store_guarded_element" StoreGuardedElement wiw None Guard;
 
     // Integers.
     "add" Add ii I64 Pure;
@@ -259,16 +269,41 @@ impl Op {
         matches!(self, Op::Integer(_) | Op::Float(_) | Op::Boolean(_) | Op::Word(_) | Op::Cell(_))
     }
 
-    /// Whether the operation is right only in its block, though it is pure.
+    /// Whether the operation is right only where it stands, though it is pure or a guard.
     pub fn is_pinned(self) -> bool {
-        matches!(self, Op::Assume(_) | Op::AssumeSmall | Op::Argument(_))
+        let is_pinned =
+            matches!(self, Op::Assume(_) | Op::AssumeWithin(_) | Op::Argument(_) | Op::Poll);
+        is_pinned || self.is_guarded_access()
+    }
+
+    /// Whether the result is its argument, of whose range more is known.
+    pub fn narrows(self) -> bool {
+        matches!(self, Op::AssumeWithin(_))
+    }
+
+    /// Whether it is a guarded access.
+    pub fn is_guarded_access(self) -> bool {
+        matches!(
+            self,
+            Op::LoadGuardedSlot(_)
+                | Op::StoreGuardedSlot(_)
+                | Op::LoadGuardedElement
+                | Op::StoreGuardedElement
+        )
+    }
+
+    /// Whether leaving the unit by it says nothing about the code.
+    pub fn leaves_in_passing(self) -> bool {
+        self == Op::Poll || self.is_guarded_access()
     }
 
     /// Whether it can be removed if nothing uses its result. Leaving the unit never changes what the program does, so
     /// arithmetic that leaves for some results is not missed. Other guards are: the code behind them relies on them.
     pub fn is_removable(self) -> bool {
-        let only_computes =
-            matches!(self, Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::TagDouble);
+        let only_computes = matches!(
+            self,
+            Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall | Op::GuardImmediate
+        );
         let only_reads = matches!(self.effect(), Effect::Pure | Effect::Read);
         // Nobody can tell whether an object was made that nothing has.
         only_reads || only_computes || self.allocates() || matches!(self, Op::LoadFrame(_))
@@ -341,6 +376,18 @@ impl Operand for Layouts {
         text.split('|').try_fold(Layouts::NONE, |all, layout| {
             Some(all.with(u32::from_str_radix(layout, 16).ok()?))
         })
+    }
+}
+
+impl Operand for Range {
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least, self.greatest)
+    }
+
+    fn read(text: &str) -> Option<Range> {
+        let (least, greatest) = text.split_once("..")?;
+        let (least, greatest) = (least.parse().ok()?, greatest.parse().ok()?);
+        (least <= greatest).then(|| Range::new(least, greatest))
     }
 }
 

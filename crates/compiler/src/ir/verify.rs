@@ -1,6 +1,8 @@
 //! Checks the invariants of a unit: those that the head of `ir` lists. Tests run it after each pass, and debug builds
 //! before the lowering.
 
+use crate::ir::dominance::{dominates, dominators};
+use crate::ir::doubles::{is_immediate, with_sources};
 use crate::ir::entities::{Block, Inst, StateId, Value};
 use crate::ir::operations::{Effect, Op, Results};
 use crate::ir::types::Representation;
@@ -14,48 +16,10 @@ pub fn verify(unit: &Unit) -> Result<(), Vec<String>> {
     for &block in &order {
         verifier.block(block);
     }
+    if verifier.errors.is_empty() {
+        verifier.tagged_doubles(&order);
+    }
     if verifier.errors.is_empty() { Ok(()) } else { Err(verifier.errors) }
-}
-
-/// For each block its immediate dominator (Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", 2001).
-/// Blocks that cannot be reached, and the first one, have none.
-pub fn dominators(unit: &Unit, order: &[Block]) -> Vec<Option<Block>> {
-    let mut position = vec![usize::MAX; unit.blocks.len()];
-    for (index, block) in order.iter().enumerate() {
-        position[block.index()] = index;
-    }
-    let predecessors = unit.predecessors();
-    let mut parents: Vec<Option<Block>> = vec![None; unit.blocks.len()];
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &block in &order[1..] {
-            let known = predecessors[block.index()]
-                .iter()
-                .copied()
-                .filter(|each| *each == Unit::ENTRY || parents[each.index()].is_some());
-            let common = known.reduce(|left, right| intersect(&parents, &position, left, right));
-            if parents[block.index()] != common {
-                parents[block.index()] = common;
-                changed = true;
-            }
-        }
-    }
-    parents
-}
-
-fn intersect(
-    parents: &[Option<Block>],
-    position: &[usize],
-    mut left: Block,
-    mut right: Block,
-) -> Block {
-    while left != right {
-        let later =
-            if position[left.index()] > position[right.index()] { &mut left } else { &mut right };
-        *later = parents[later.index()].expect("the first block dominates all");
-    }
-    left
 }
 
 struct Verifier<'u> {
@@ -124,6 +88,22 @@ impl Verifier<'_> {
                     self.error(format!("{text}: {state} does not stand there"));
                 }
                 self.state(state);
+            }
+        }
+    }
+
+    /// Each double that is tagged without a test needs no box, wherever it comes from.
+    fn tagged_doubles(&mut self, order: &[Block]) {
+        let blocks = order.iter().map(|&block| self.unit.block(block));
+        let instructions = blocks.flat_map(|block| &block.instructions);
+        let tags = instructions.map(|&inst| self.unit.inst(inst));
+        let tags = tags.filter(|data| data.op == Op::TagDouble);
+        let tagged: Vec<Value> = tags.map(|data| data.arguments[0]).collect();
+        for (index, _) in with_sources(self.unit, tagged).into_iter().enumerate().filter(|t| t.1) {
+            let value = Value(index as u32);
+            let is_computed = self.unit.definition(value).is_some();
+            if is_computed && !is_immediate(self.unit, value) {
+                self.error(format!("{value} is tagged, but may need a box"));
             }
         }
     }
@@ -198,7 +178,7 @@ impl Verifier<'_> {
                         .get(block.index())
                         .is_some_and(|b| b.parameters.contains(&value))
                 };
-                is_parameter(block) && self.dominates(block, here)
+                is_parameter(block) && dominates(&self.dominators, block, here)
             }
             Definition::Result(inst) => {
                 let before = &self.unit.block(here).instructions[..index];
@@ -215,15 +195,5 @@ impl Verifier<'_> {
         let dominators =
             std::iter::successors(self.dominators[here.index()], |b| self.dominators[b.index()]);
         dominators.into_iter().any(|block| self.unit.block(block).instructions.contains(&inst))
-    }
-
-    fn dominates(&self, block: Block, mut here: Block) -> bool {
-        while here != block {
-            match self.dominators[here.index()] {
-                Some(dominator) => here = dominator,
-                None => return false,
-            }
-        }
-        true
     }
 }

@@ -142,12 +142,7 @@ impl Lowering<'_, '_> {
         let state = self.unit.state(self.unit.inst(inst).state.expect("an allocation has a state"));
         let (activation, pc) = (state.activation, state.pc);
         let slow = &self.residence.of_allocation[&inst];
-        for &(place, value) in &slow.values {
-            self.store_frame(place, value);
-        }
-        for &site in &slow.sites {
-            self.store_site(site);
-        }
+        self.store(&slow.stores);
         let object = self.execute(activation, pc);
         for &(place, value) in &slow.reloads {
             self.reload(place, value);

@@ -4,6 +4,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F64, I8, I16, I32, I64};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData};
 
+use crate::code::Reason;
 use crate::facts::Symbol;
 use crate::ir::entities::Inst;
 use crate::ir::operations::Op;
@@ -72,11 +73,11 @@ impl Lowering<'_, '_> {
 
     fn unary(&mut self, op: Op, value: ir::Value) -> ir::Value {
         match op {
-            Op::AssumeSmall => value,
+            Op::AssumeWithin(_) => value,
             Op::UntagInteger => self.b.ins().sshr_imm_u(value, i64::from(words::TAG_BITS)),
             Op::UntagDouble => self.untag_double(value),
-            Op::RetagDouble => self.double_word(value),
-            Op::TryTagDouble => self.try_double_word(value),
+            Op::TagDouble => self.double_word(value),
+            Op::TryTagDouble => self.try_tag_double(value),
             Op::TagBoolean => {
                 let wide = self.b.ins().uextend(I64, value);
                 let shifted = self.b.ins().ishl_imm_u(wide, i64::from(words::TAG_BITS));
@@ -164,36 +165,64 @@ impl Lowering<'_, '_> {
         self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
     }
 
-    /// The payload of a double's word: its bits, rotated, without the excess.
-    pub fn double_payload(&mut self, value: ir::Value) -> ir::Value {
+    /// The bits of a double, rotated so that the sign comes last, and the same without the excess of all but zeroes.
+    fn rotated(&mut self, value: ir::Value) -> (ir::Value, ir::Value) {
         let bits = self.b.ins().bitcast(I64, MemFlagsData::new(), value);
         let rotated = self.b.ins().rotl_imm_u(bits, 1);
-        let last_zero = words::LAST_ZERO as i64;
-        let has_excess = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, rotated, last_zero);
         let excess = self.b.ins().iconst(I64, words::DOUBLE_EXCESS as i64);
-        let without = self.b.ins().isub(rotated, excess);
-        // A payload that takes the place of a zero's belongs to a double that needs a box.
-        let is_taken = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, without, last_zero);
-        let none = self.b.ins().iconst(I64, -1);
-        let without = self.b.ins().select(is_taken, none, without);
-        self.b.ins().select(has_excess, without, rotated)
+        (rotated, self.b.ins().isub(rotated, excess))
+    }
+
+    /// The word of a double that needs no box.
+    fn double_word(&mut self, value: ir::Value) -> ir::Value {
+        let (rotated, payload) = self.rotated(value);
+        let is_zero = self.is_zero(rotated);
+        let payload = self.b.ins().select(is_zero, rotated, payload);
+        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
+        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
+    }
+
+    fn is_zero(&mut self, rotated: ir::Value) -> ir::Value {
+        let last_zero = words::LAST_ZERO as i64;
+        self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, rotated, last_zero)
+    }
+
+    /// Whether a double that is not zero needs no box. The payloads of zeroes belong to them alone.
+    fn has_room(&mut self, payload: ir::Value) -> ir::Value {
+        let first = words::LAST_ZERO as i64 + 1;
+        let count = (1i64 << (64 - words::TAG_BITS)) - first;
+        let distance = self.b.ins().iadd_imm_s(payload, -first);
+        self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, distance, count)
+    }
+
+    /// The word of a double, and whether it is right: otherwise the double needs a box.
+    pub fn tagged_double(&mut self, value: ir::Value) -> (ir::Value, ir::Value) {
+        let (rotated, payload) = self.rotated(value);
+        let (is_zero, has_room) = (self.is_zero(rotated), self.has_room(payload));
+        let fits = self.b.ins().bor(is_zero, has_room);
+        (self.double_word(value), fits)
+    }
+
+    /// Leaves if a double needs a box. Zeroes are told from such doubles out of the way.
+    pub fn guard_immediate(&mut self, inst: Inst) -> ir::Value {
+        let value = self.argument(inst, 0);
+        let (rotated, payload) = self.rotated(value);
+        let has_room = self.has_room(payload);
+        let (other, next) = (self.cold_block(), self.b.create_block());
+        self.b.ins().brif(has_room, next, &[], other, &[]);
+        self.b.switch_to_block(other);
+        let is_zero = self.is_zero(rotated);
+        self.leave_unless(inst, is_zero, true, Reason::Overflow);
+        self.b.ins().jump(next, &[]);
+        self.b.switch_to_block(next);
+        value
     }
 
     /// The word of a double, if it is immediate.
-    fn try_double_word(&mut self, value: ir::Value) -> ir::Value {
-        let payload = self.double_payload(value);
-        let beyond = self.b.ins().ushr_imm_u(payload, 64 - i64::from(words::TAG_BITS));
-        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
-        let word = self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64);
+    fn try_tag_double(&mut self, value: ir::Value) -> ir::Value {
+        let (word, fits) = self.tagged_double(value);
         let none = self.b.ins().iconst(I64, words::NO_ANSWER as i64);
-        self.b.ins().select(beyond, none, word)
-    }
-
-    /// The word of a double that is known to be immediate.
-    fn double_word(&mut self, value: ir::Value) -> ir::Value {
-        let payload = self.double_payload(value);
-        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
-        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
+        self.b.ins().select(fits, word, none)
     }
 
     fn has_layout(&mut self, inst: Inst, layouts: Layouts) -> ir::Value {

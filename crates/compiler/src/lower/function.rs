@@ -15,9 +15,10 @@ use crate::facts::{Facts, Helper, MachineFacts, Symbol};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
+use crate::ir::values::Place;
 use crate::ir::{End, Jump, Unit};
 use crate::lower::offset;
-use crate::passes::residence::Residence;
+use crate::passes::residence::{Residence, Stores};
 
 /// A function of so many words, with a word as result.
 pub(super) fn signature(convention: CallConv, parameters: usize) -> Signature {
@@ -149,7 +150,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         self.b.switch_to_block(cold);
         match start {
             Start::Function => self.leave_by(Helper::Enter, self.function),
-            Start::Loop(_) => self.leave_by_record(self.exits.len()),
+            Start::Loop(_) => self.leave_by_record(Helper::Exit, self.exits.len()),
         }
     }
 
@@ -163,7 +164,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
     fn beginning(&self, start: Start) -> Option<Exit> {
         let Start::Loop(pc) = start else { return None };
         let function = self.unit.activations[0].function;
-        Some(Exit { function, pc, offset: 0, around: Vec::new(), reason: Reason::Poll })
+        let (around, doubles) = (Vec::new(), Vec::new());
+        Some(Exit { function, pc, offset: 0, around, doubles, reason: Reason::Poll })
     }
 
     /// Jumps to a stub that takes the frame and another argument.
@@ -190,7 +192,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
 
     fn instruction(&mut self, inst: Inst) {
         let data = self.unit.inst(inst);
-        if data.op.is_constant() || data.op.refines() && !is_guard(data.op) {
+        let is_made_elsewhere = data.op.is_constant() || data.op == Op::BoxDouble;
+        if is_made_elsewhere || data.op.refines() && !is_guard(data.op) {
             return;
         }
         let result = match data.op.effect() {
@@ -335,19 +338,60 @@ impl Lowering<'_, '_> {
     /// Stores what the exit's state lacks in the frame, and leaves.
     fn exit_block(&mut self, index: usize, block: ir::Block) {
         self.b.switch_to_block(block);
-        let stores = &self.residence.exits[index];
-        for &(place, value) in &stores.values {
-            self.store_frame(place, value);
-        }
-        for &site in &stores.sites {
-            self.store_site(site);
-        }
-        self.leave_by_record(index);
+        let stores = &self.residence.exits[index].stores;
+        self.store(stores);
+        self.box_doubles(index, &stores.values);
+        self.leave_by_record(Helper::Exit, index);
     }
 
-    fn leave_by_record(&mut self, index: usize) {
+    /// Makes the words of doubles. If one of them needs a box, all are stored raw, and the runtime makes their words.
+    fn box_doubles(&mut self, index: usize, values: &[(Place, Value)]) {
+        let mut doubles = Vec::new();
+        let mut all_fit = None;
+        for (place, double) in self.doubles(values) {
+            let raw = self.get(double);
+            let (word, fits) = self.tagged_double(raw);
+            doubles.push((place, raw, word));
+            all_fit = Some(match all_fit {
+                Some(all) => self.b.ins().band(all, fits),
+                None => fits,
+            });
+        }
+        let Some(all_fit) = all_fit else { return };
+        let (immediate, boxed) = (self.cold_block(), self.cold_block());
+        self.b.ins().brif(all_fit, immediate, &[], boxed, &[]);
+        self.b.switch_to_block(boxed);
+        doubles.iter().for_each(|&(place, raw, _)| self.store_bits(place, raw));
+        self.leave_by_record(Helper::BoxingExit, index);
+        self.b.switch_to_block(immediate);
+        doubles.iter().for_each(|&(place, _, word)| self.store_bits(place, word));
+    }
+
+    /// The doubles of an exit whose words are still to be made, and their places.
+    fn doubles(&self, values: &[(Place, Value)]) -> Vec<(Place, Value)> {
+        let double = |&(place, value): &(Place, Value)| Some((place, self.boxed(value)?));
+        values.iter().filter_map(double).collect()
+    }
+
+    /// The double whose word a value is, if that is still to be made.
+    fn boxed(&self, value: Value) -> Option<Value> {
+        let inst = self.unit.definition(self.unit.root(value));
+        Some(inst.filter(|inst| inst.op == Op::BoxDouble)?.arguments[0])
+    }
+
+    /// Stores in the frame what it must hold when machine code is left.
+    pub fn store(&mut self, stores: &Stores) {
+        for &(place, value) in &stores.values {
+            if self.boxed(value).is_none() {
+                self.store_frame(place, value);
+            }
+        }
+        stores.sites.iter().for_each(|&site| self.store_site(site));
+    }
+
+    fn leave_by_record(&mut self, helper: Helper, index: usize) {
         let record = self.symbol(Symbol::Exit(index as u32));
-        self.leave_by(Helper::Exit, record);
+        self.leave_by(helper, record);
     }
 
     fn describe(&self, index: usize) -> Exit {
@@ -363,11 +407,13 @@ impl Lowering<'_, '_> {
             inner = start;
         }
         around.reverse();
+        let doubles = self.doubles(&self.residence.exits[index].stores.values);
         Exit {
             function: self.unit.activations[activation.index()].function,
             pc: innermost.pc,
             offset: offset(self.unit, activation),
             around,
+            doubles: doubles.into_iter().map(|(place, _)| place.0).collect(),
             reason: self.reasons[index],
         }
     }

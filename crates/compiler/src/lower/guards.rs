@@ -28,8 +28,9 @@ impl Lowering<'_, '_> {
             Op::AddSmall | Op::SubtractSmall | Op::MultiplySmall => {
                 return Some(self.small(inst, op));
             }
-            Op::TagDouble => return Some(self.tag_double(inst)),
+            Op::GuardImmediate => return Some(self.guard_immediate(inst)),
             Op::Leaf(primitive) => return Some(self.leaf(inst, primitive)),
+            _ if op.is_guarded_access() => return self.guarded_access(inst, op),
             _ => self.refine(inst, op),
         }
         None
@@ -54,10 +55,41 @@ impl Lowering<'_, '_> {
         answer
     }
 
+    /// An access that the runtime does, if nothing is in its way.
+    fn guarded_access(&mut self, inst: Inst, op: Op) -> Option<ir::Value> {
+        let data = self.unit.inst(inst);
+        let mut operands: Vec<ir::Value> =
+            data.arguments.iter().map(|&value| self.get(value)).collect();
+        let helper = match op {
+            Op::LoadGuardedSlot(_) => Helper::LoadGuardedSlot,
+            Op::StoreGuardedSlot(_) => Helper::StoreGuardedSlot,
+            Op::LoadGuardedElement => Helper::LoadGuardedElement,
+            _ => Helper::StoreGuardedElement,
+        };
+        if let Op::LoadGuardedSlot(index) | Op::StoreGuardedSlot(index) = op {
+            operands.insert(1, self.b.ins().iconst(I64, i64::from(index.0)));
+        }
+        let state = self.unit.state(data.state.expect("an access has a state"));
+        let function = self.unit.activations[state.activation.index()].function;
+        operands.insert(0, self.thread());
+        operands.push(self.symbol(Symbol::Instruction(function, state.pc)));
+        let helper = self.symbol(Symbol::Helper(helper));
+        let answer = self.call_address(CallConv::SystemV, helper, &operands);
+        if data.result.is_none() {
+            self.leave_unless(inst, answer, true, Reason::Conflict);
+            return None;
+        }
+        let is_none = self.is_word(answer, words::NO_ANSWER);
+        self.leave_unless(inst, is_none, false, Reason::Conflict);
+        Some(answer)
+    }
+
     fn poll(&mut self, inst: Inst) {
         let thread = self.thread();
         let limit = self.b.ins().load(I64, trusted(), thread, self.machine.limit);
-        self.leave_unless(inst, limit, true, Reason::Poll);
+        // One instruction compares the word in memory.
+        let is_set = self.b.ins().icmp_imm_s(IntCC::NotEqual, limit, 0);
+        self.leave_unless(inst, is_set, true, Reason::Poll);
     }
 
     /// A guard on the kind of a word.
@@ -260,6 +292,7 @@ impl Lowering<'_, '_> {
         }
         let definition = self.unit.definition(value)?;
         match definition.op {
+            Op::AssumeWithin(_) => self.tagged(definition.arguments[0]),
             Op::UntagInteger => {
                 let word = definition.arguments[0];
                 Some(self.get(word))
@@ -278,14 +311,5 @@ impl Lowering<'_, '_> {
         let range = |index: usize| self.unit.kind(arguments[index]).range().unwrap_or(Range::ALL);
         let op = if is_sum { Op::Add } else { Op::Subtract };
         kinds::integer_range(op, range(0), range(1)) != Range::ALL
-    }
-
-    fn tag_double(&mut self, inst: Inst) -> ir::Value {
-        let value = self.argument(inst, 0);
-        let payload = self.double_payload(value);
-        let beyond = self.b.ins().ushr_imm_u(payload, 64 - i64::from(words::TAG_BITS));
-        self.leave_unless(inst, beyond, false, Reason::Overflow);
-        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
-        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
     }
 }

@@ -159,7 +159,12 @@ impl Lowering<'_, '_> {
         if self.b.func.dfg.value_type(value) == I8 {
             value = self.as_bits(value);
         }
-        self.b.ins().store(trusted(), value, self.frame, 8 * place.0 as i32);
+        self.store_bits(place, value);
+    }
+
+    /// Stores a register of the machine in the frame.
+    pub fn store_bits(&mut self, place: Place, bits: ir::Value) {
+        self.b.ins().store(trusted(), bits, self.frame, 8 * place.0 as i32);
     }
 
     /// Stores the address of an ordinary site.

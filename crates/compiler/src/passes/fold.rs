@@ -4,6 +4,7 @@
 //! A folded operation gives the same result for all values that its arguments' types allow, and has no effect that the
 //! operation does not have.
 
+use crate::ir::doubles::is_immediate;
 use crate::ir::entities::Value;
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
@@ -32,10 +33,12 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
         Op::TagInteger
         | Op::UntagInteger
         | Op::TagDouble
-        | Op::RetagDouble
         | Op::UntagDouble
         | Op::TagBoolean
         | Op::UntagBoolean => conversion(unit, op, arguments[0]),
+        Op::GuardImmediate => {
+            is_immediate(unit, arguments[0]).then_some(Folded::Value(arguments[0]))
+        }
         Op::Extend | Op::Test | Op::Not | Op::Same | Op::Identical(_) | Op::HasLayout(_) => {
             truth(unit, op, arguments)
         }
@@ -46,8 +49,9 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
             let captured = closure.arguments.get(index.0 as usize).filter(|_| is_new)?;
             Some(Folded::Value(*captured))
         }
-        Op::AssumeSmall => {
-            unit.kind(arguments[0]).is(Type::INTEGER).then_some(Folded::Value(arguments[0]))
+        Op::AssumeWithin(range) => {
+            let holds = unit.kind(arguments[0]).is(Type::integers(range));
+            holds.then_some(Folded::Value(arguments[0]))
         }
         Op::Wrap(_) => {
             let range = unit.kind(arguments[0]).range()?;
@@ -114,24 +118,20 @@ fn conversion(unit: &Unit, op: Op, value: Value) -> Option<Folded> {
     let inverse = match op {
         Op::TagInteger => Op::UntagInteger,
         Op::UntagInteger => Op::TagInteger,
-        Op::TagDouble | Op::RetagDouble => Op::UntagDouble,
+        Op::TagDouble => Op::UntagDouble,
         Op::UntagDouble => Op::TagDouble,
         Op::TagBoolean => Op::UntagBoolean,
         _ => Op::TagBoolean,
     };
     // A refinement of a tagged value is the same word.
     let root = if op.arguments() == "w" { unit.root(value) } else { value };
-    let defined = defined_by(unit, root, inverse).or_else(|| match op {
-        Op::UntagDouble => defined_by(unit, root, Op::RetagDouble),
-        _ => None,
-    });
-    if let Some(inst) = defined {
+    if let Some(inst) = defined_by(unit, root, inverse) {
         return Some(Folded::Value(inst.arguments[0]));
     }
     let folded = match (op, unit.definition(root)?.op) {
         (Op::TagInteger, Op::Integer(value)) => Op::Word(WordBits(words::integer_word(value)?)),
         (Op::UntagInteger, Op::Word(word)) => Op::Integer(words::word_integer(word.0)?),
-        (Op::TagDouble | Op::RetagDouble, Op::Float(bits)) => {
+        (Op::TagDouble, Op::Float(bits)) => {
             Op::Word(WordBits(words::double_word(f64::from_bits(bits.0))?))
         }
         (Op::UntagDouble, Op::Word(word)) => Op::Float(Bits(words::word_double(word.0)?.to_bits())),
@@ -186,7 +186,8 @@ pub fn boxed() -> Type {
 fn identical(unit: &Unit, left: Value, right: Value) -> Option<Folded> {
     let is_boxed = |value| unit.kind(value).may_be(boxed());
     if is_boxed(left) && is_boxed(right) {
-        return same(unit, left, right).filter(|_| unit.root(left) == unit.root(right));
+        let is_one = unit.root(left) == unit.root(right);
+        return is_one.then(|| constant(Op::Boolean(true)));
     }
     same(unit, left, right).or_else(|| Some(Folded::Op(Op::Same, vec![left, right])))
 }

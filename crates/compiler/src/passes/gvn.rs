@@ -6,21 +6,24 @@
 //! known.
 //!
 //! A pure operation may be found across a call only if its result is no object: objects move, and only registers of the
-//! interpreter hold them meanwhile. So operations with a word that may be an object are forgotten at calls and allocations, and are not
-//! known in a block that joins paths unless its dominator leads there directly.
+//! interpreter hold them meanwhile. So operations with a word that may be an object are forgotten at calls and
+//! allocations.
 //!
 //! # Memory
 //!
 //! Memory is divided into regions: for each index of a slot one, the variables of contexts, and the elements of all
 //! other arrays. A region has a version, which a store into it and each call change. A load is equal to another one with
 //! the same object if the region's version is the same. A store makes its word known as a load of the new version, even
-//! of other objects' words nothing more. Where paths join, all versions are new.
+//! of other objects' words nothing more. Where paths join, the versions are those of the dominator, but for regions that a
+//! block between the two stores into. At the head of a loop, and after one, all versions are new: a loop that waits for
+//! another strand's store must see it.
 
 use crate::ir::Unit;
+use crate::ir::dominance::{dominated, dominators};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
-use crate::ir::verify::dominators;
 use crate::passes::hashing::FastMap;
+use crate::passes::ranges::unnarrowed;
 use crate::words::layouts;
 
 /// Merges equal operations.
@@ -28,12 +31,7 @@ pub fn gvn(unit: &mut Unit) {
     let order = unit.reverse_post_order();
     let parents = dominators(unit, &order);
     let predecessors = unit.predecessors();
-    let mut children = vec![Vec::new(); unit.blocks.len()];
-    for &block in &order {
-        if let Some(parent) = parents[block.index()] {
-            children[parent.index()].push(block);
-        }
-    }
+    let children = dominated(&parents, &order);
     let memory = Memory { calls: 0, moves: 0, versions: FastMap::default() };
     let mut pending = vec![Step::Enter(Unit::ENTRY, memory.clone())];
     let mut numbering = Numbering {
@@ -48,9 +46,9 @@ pub fn gvn(unit: &mut Unit) {
             Step::Leave(added) => numbering.forget(added),
             Step::Enter(block, memory) => {
                 numbering.memory = memory;
-                // Where paths join, any of them may have called.
-                if !matches!(predecessors[block.index()][..], [_]) {
-                    numbering.forget_memory();
+                match parents[block.index()] {
+                    Some(parent) => numbering.join(&predecessors, block, parent),
+                    None => numbering.forget_memory(),
                 }
                 let added = numbering.block(block);
                 pending.push(Step::Leave(added));
@@ -109,6 +107,24 @@ struct Numbering<'u> {
     born: FastMap<Value, u32>,
 }
 
+/// The blocks on the paths from a block's dominator to the block; `None` if the block is one of them, as the head of a
+/// loop is.
+fn between(predecessors: &[Vec<Block>], block: Block, dominator: Block) -> Option<Vec<Block>> {
+    let mut found = Vec::new();
+    let mut seen = vec![false; predecessors.len()];
+    let mut pending = predecessors[block.index()].clone();
+    while let Some(next) = pending.pop() {
+        if next == block {
+            return None;
+        }
+        if next != dominator && !std::mem::replace(&mut seen[next.index()], true) {
+            found.push(next);
+            pending.extend(&predecessors[next.index()]);
+        }
+    }
+    Some(found)
+}
+
 impl Numbering<'_> {
     fn fresh(&mut self) -> u32 {
         self.stretches += 1;
@@ -119,6 +135,31 @@ impl Numbering<'_> {
     fn forget_memory(&mut self) {
         let stretch = self.fresh();
         self.memory = Memory { calls: stretch, moves: stretch, versions: FastMap::default() };
+    }
+
+    /// Forgets what a path from the dominator to a block may have changed. The memory is that at the dominator's end.
+    fn join(&mut self, predecessors: &[Vec<Block>], block: Block, dominator: Block) {
+        let Some(between) = between(predecessors, block, dominator) else {
+            return self.forget_memory();
+        };
+        let instructions = between.iter().map(|block| &self.unit.block(*block).instructions);
+        let instructions: Vec<Inst> = instructions.flatten().copied().collect();
+        for inst in instructions {
+            let op = self.unit.inst(inst).op;
+            match op.effect() {
+                Effect::Call => return self.forget_memory(),
+                Effect::Allocate => self.memory.moves = self.fresh(),
+                Effect::Write => {
+                    if let Some(region) = self.region(op, &self.unit.inst(inst).arguments) {
+                        let version = self.fresh();
+                        self.memory.versions.insert(region, version);
+                    }
+                }
+                // There is a loop between.
+                _ if op == Op::Poll => return self.forget_memory(),
+                _ => {}
+            }
+        }
     }
 
     fn forget(&mut self, added: Vec<(Key, Option<Known>)>) {
@@ -164,7 +205,7 @@ impl Numbering<'_> {
                 false
             }
             Effect::Read => true,
-            Effect::Pure | Effect::Guard => !op.is_pinned() && op != Op::Poll,
+            Effect::Pure | Effect::Guard => !op.is_pinned(),
             Effect::Frame => false,
         };
         if !is_numbered {
@@ -196,11 +237,11 @@ impl Numbering<'_> {
         added.push((key, before));
     }
 
-    /// What an instruction is known by. Of the object of a load, the word counts, not what is known of it.
+    /// What an instruction is known by. Of integers and of the object of a load, the bits count, not what is known of them.
     fn key(&self, inst: Inst) -> Key {
         let data = self.unit.inst(inst);
         let mut arguments: Vec<Value> =
-            data.arguments.iter().map(|&value| self.unit.resolve(value)).collect();
+            data.arguments.iter().map(|&value| unnarrowed(self.unit, value)).collect();
         let Some(region) = self.region(data.op, &arguments) else { return (data.op, arguments, 0) };
         arguments[0] = self.unit.root(arguments[0]);
         (data.op, arguments, self.version(region))
@@ -227,7 +268,7 @@ impl Numbering<'_> {
     fn note_store(&mut self, inst: Inst, added: &mut Vec<(Key, Option<Known>)>) {
         let data = self.unit.inst(inst);
         let mut arguments: Vec<Value> =
-            data.arguments.iter().map(|&value| self.unit.resolve(value)).collect();
+            data.arguments.iter().map(|&value| unnarrowed(self.unit, value)).collect();
         let load = match data.op {
             Op::StoreSlot(index) => Op::LoadSlot(index),
             Op::StoreElement => Op::LoadElement,

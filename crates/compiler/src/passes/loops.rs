@@ -5,17 +5,18 @@
 //! nothing in the loop writes its region or calls, and a word that may be an object only if nothing calls or
 //! allocates, because no register of the interpreter holds it meanwhile.
 //!
-//! A load of something that other strands may write is moved out of counted loops only. A loop that waits for another
-//! strand's store must see it.
+//! A load of something that other strands may write is moved out of counted loops only, unless it decides about the end
+//! (`counting`). A loop that waits for another strand's store must see it.
 //!
 //! Moving is speculation: a loop may end before it comes to the instruction. That is safe. A guard that leaves early
 //! changes nothing, and an operation that needs a guard has the same arguments, so that its guard was moved before.
 
 use crate::ir::Unit;
+use crate::ir::dominance::{dominates, dominators};
 use crate::ir::entities::{Block, Inst, StateId, Value};
 use crate::ir::operations::{Effect, Op};
-use crate::ir::verify::dominators;
 use crate::ir::{Definition, End};
+use crate::passes::counting::Counting;
 
 /// Moves invariant instructions out of all loops, inner ones first.
 pub fn loops(unit: &mut Unit) {
@@ -34,6 +35,8 @@ pub fn loops(unit: &mut Unit) {
 
 /// A loop with one entry.
 struct Loop {
+    /// The first block.
+    head: Block,
     /// The block before the loop.
     entry: Block,
     /// The state at its end.
@@ -68,15 +71,15 @@ impl Loop {
                 pending.extend(&predecessors[block.index()]);
             }
         }
-        Some(Loop { entry, leave, ends, body })
+        Some(Loop { head, entry, leave, ends, body })
     }
 
     fn hoist(&self, unit: &mut Unit, order: &[Block], parents: &[Option<Block>]) {
         let inside: Vec<Block> =
             order.iter().copied().filter(|block| self.body[block.index()]).collect();
         let mut written = Written::of(unit, &inside);
-        written.is_counted = self.is_counted(unit, &inside, parents);
         let mut is_inside = self.values_inside(unit, &inside);
+        self.consider(unit, &inside, parents, &mut written, &is_inside);
         for &block in &inside {
             if !self.ends.iter().all(|&end| dominates(parents, block, end)) {
                 continue;
@@ -90,18 +93,31 @@ impl Loop {
         }
     }
 
-    /// Whether each turn compares integers to find out if it is the last.
-    fn is_counted(&self, unit: &Unit, inside: &[Block], parents: &[Option<Block>]) -> bool {
-        inside.iter().any(|&block| {
-            let End::Branch(condition, then, otherwise) = &unit.block(block).end else {
-                return false;
-            };
-            let leaves = [then, otherwise].iter().any(|jump| !self.body[jump.block.index()]);
-            let compares = unit.definition(*condition).map(|inst| inst.op);
-            leaves
-                && matches!(compares, Some(Op::Compare(_)))
-                && self.ends.iter().all(|&end| dominates(parents, block, end))
-        })
+    /// Finds out whether the loop ends whatever other strands do, and which loads they may want it to see.
+    fn consider(
+        &self,
+        unit: &Unit,
+        inside: &[Block],
+        parents: &[Option<Block>],
+        written: &mut Written,
+        is_inside: &[bool],
+    ) {
+        let is_same = |op| written.is_same(op);
+        let counting = Counting {
+            unit,
+            head: self.head,
+            ends: &self.ends,
+            body: &self.body,
+            is_inside,
+            is_same: &is_same,
+        };
+        let in_each_turn =
+            |&block: &Block| self.ends.iter().all(|&end| dominates(parents, block, end));
+        let mut blocks = inside.iter().copied().filter(in_each_turn);
+        if blocks.any(|block| counting.ends_at(block)) {
+            let awaited = counting.awaited(inside);
+            (written.is_counted, written.awaited) = (true, awaited);
+        }
     }
 
     /// For each value whether the loop defines it.
@@ -147,8 +163,10 @@ impl Loop {
 
 /// What a loop does to memory.
 struct Written {
-    /// Whether its end depends on a comparison of integers.
+    /// Whether it ends whatever other strands do.
     is_counted: bool,
+    /// If it does, for each value whether it decides about another end.
+    awaited: Vec<bool>,
     calls: bool,
     /// Whether objects may move in it.
     moves: bool,
@@ -162,6 +180,7 @@ impl Written {
     fn of(unit: &Unit, inside: &[Block]) -> Written {
         let mut written = Written {
             is_counted: false,
+            awaited: Vec::new(),
             calls: false,
             moves: false,
             slots: Vec::new(),
@@ -188,22 +207,18 @@ impl Written {
         if self.moves && moves && !op.refines() && !op.is_constant() {
             return false;
         }
+        let is_awaited = |value: Value| self.awaited[value.index()];
+        let may_read = || self.is_counted && !result.is_some_and(is_awaited);
+        self.is_same(op) && (op.effect() != Effect::Read || may_read())
+    }
+
+    /// Whether an operation on the same arguments gives the same result in each turn, if no other strand writes.
+    fn is_same(&self, op: Op) -> bool {
         match op {
-            Op::Poll => false,
-            Op::LoadSlot(index) => self.is_counted && !self.calls && !self.slots.contains(&index.0),
-            Op::LoadElement => self.is_counted && !self.calls && !self.elements,
+            Op::LoadSlot(index) => !self.calls && !self.slots.contains(&index.0),
+            Op::LoadElement => !self.calls && !self.elements,
             _ if op.is_pinned() => false,
             _ => matches!(op.effect(), Effect::Pure | Effect::Guard),
         }
     }
-}
-
-fn dominates(parents: &[Option<Block>], block: Block, mut other: Block) -> bool {
-    while other != block {
-        match parents[other.index()] {
-            Some(parent) => other = parent,
-            None => return false,
-        }
-    }
-    true
 }

@@ -3,16 +3,21 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`kinds`] | the type of an operation's result; the builder uses it, too |
+//! | [`boxes`] | doubles that only exits need as words are boxed there |
 //! | [`fold`] | what an operation is equal to, if that is simpler; the builder uses it, too |
 //! | [`infer`] | the types of all values, loops included |
 //! | [`simplify`] | folding, branches that are known, parameters and code that nothing needs |
+//! | [`ranges`] | what comparisons show of integers |
 //! | [`representation`] | raw parameters in place of tagged ones |
 //! | [`gvn`] | equal operations become one, by dominance |
 //! | `hashing` | the hash of `gvn`'s table |
 //! | [`liveness`] | the values that are used after a place |
+//! | `counting` | which loops end whatever other strands do; `loops` asks it |
 //! | [`loops`] | what does not change is done before the loop |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
+pub mod boxes;
+mod counting;
 pub mod fold;
 pub mod gvn;
 mod hashing;
@@ -20,6 +25,7 @@ pub mod infer;
 pub mod kinds;
 pub mod liveness;
 pub mod loops;
+pub mod ranges;
 pub mod representation;
 pub mod residence;
 pub mod simplify;

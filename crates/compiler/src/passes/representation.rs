@@ -75,7 +75,7 @@ fn make_raw(unit: &mut Unit, block: Block, parameter: Value, repr: Representatio
     unit.blocks[block.index()].parameters[index] = raw;
     let op = match repr {
         Representation::I64 => Op::TagInteger,
-        Representation::F64 => Op::RetagDouble,
+        Representation::F64 => Op::TagDouble,
         _ => Op::TagBoolean,
     };
     let tagged = unit.make_typed(op, &[raw], None, kind);

@@ -24,6 +24,7 @@
 //! updated by the collector. The others hold it too, but a pointer there is stale.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 use crate::ir::entities::{ActivationId, Block, Inst, StateId, Value};
 use crate::ir::operations::Op;
@@ -36,7 +37,7 @@ use crate::passes::liveness::Liveness;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Residence {
     /// The exits, each with what it stores.
-    pub exits: Vec<ExitStores>,
+    pub exits: Vec<ExitPath>,
     /// The exits of guards, by instruction.
     pub of_guard: HashMap<Inst, usize>,
     /// The exits at the ends of blocks.
@@ -45,26 +46,33 @@ pub struct Residence {
     pub of_allocation: HashMap<Inst, SlowPath>,
 }
 
-/// What surrounds the helper of an allocation.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SlowPath {
-    /// The values that are stored before, and their places.
-    pub values: Vec<(Place, Value)>,
-    /// The sites of the inlined activations, which are stored before.
-    pub sites: Vec<Site>,
-    /// The words that are loaded again afterwards.
-    pub reloads: Vec<(Place, Value)>,
-}
-
-/// What an exit stores before it leaves the unit.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct ExitStores {
-    /// The state in which it leaves.
-    pub state: StateId,
+/// What is stored in the frame before machine code is left.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Stores {
     /// The values, and their places.
     pub values: Vec<(Place, Value)>,
     /// The sites of the inlined activations.
     pub sites: Vec<Site>,
+}
+
+/// What surrounds the helper of an allocation.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SlowPath {
+    /// What is stored before.
+    pub stores: Stores,
+    /// The words that are loaded again afterwards.
+    pub reloads: Vec<(Place, Value)>,
+}
+
+/// An exit of the unit.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ExitPath {
+    /// The state in which it leaves.
+    pub state: StateId,
+    /// What is stored before.
+    pub stores: Stores,
+    /// Whether leaving here says nothing about the code. Such exits are apart, for the others count.
+    pub is_passing: bool,
 }
 
 /// A value that a call or an allocation needs a place for, but that has none.
@@ -150,13 +158,13 @@ impl Demand {
     }
 
     /// The part that the frame does not hold yet.
-    fn missing(&self, contents: &Contents) -> (Vec<(Place, Value)>, Vec<Site>) {
+    fn missing(&self, contents: &Contents) -> Stores {
         let lacks = |place: Place, content: Content| contents.get(&place) != Some(&content);
         let values = self.values.iter().copied();
         let values = values.filter(|&(place, value)| lacks(place, Content::Value(value)));
         let sites = self.sites.iter().copied();
         let sites = sites.filter(|site| lacks(site.place, Content::Site(site.activation, site.pc)));
-        (values.collect(), sites.collect())
+        Stores { values: values.collect(), sites: sites.collect() }
     }
 
     /// What the frame holds after the call that made this demand.
@@ -295,7 +303,7 @@ fn intersect(
 /// Writes the result into the unit.
 struct Inserter {
     residence: Residence,
-    known: HashMap<ExitStores, usize>,
+    known: HashMap<ExitPath, usize>,
     /// For each call the moving values that are used after it.
     survivors: HashMap<Inst, Vec<Value>>,
 }
@@ -328,7 +336,7 @@ impl Inserter {
                 }
                 Some(demand) => {
                     let state = data.state.expect("a demand comes from a state");
-                    let exit = self.exit(state, &demand, &contents);
+                    let exit = self.exit(state, &demand, &contents, data.op.leaves_in_passing());
                     self.residence.of_guard.insert(inst, exit);
                 }
                 None => {}
@@ -338,16 +346,21 @@ impl Inserter {
         }
         unit.blocks[block.index()].instructions = placed;
         if let End::Exit(state) = unit.block(block).end {
-            let exit = self.exit(state, &Demand::of_state(unit, state), &contents);
+            let exit = self.exit(state, &Demand::of_state(unit, state), &contents, false);
             self.residence.of_block.insert(block, exit);
         }
         Ok(())
     }
 
     /// The exit with this state and these stores.
-    fn exit(&mut self, state: StateId, demand: &Demand, contents: &Contents) -> usize {
-        let (values, sites) = demand.missing(contents);
-        let stores = ExitStores { state, values, sites };
+    fn exit(
+        &mut self,
+        state: StateId,
+        demand: &Demand,
+        contents: &Contents,
+        is_passing: bool,
+    ) -> usize {
+        let stores = ExitPath { state, stores: demand.missing(contents), is_passing };
         if let Some(&exit) = self.known.get(&stores) {
             return exit;
         }
@@ -365,10 +378,9 @@ impl Inserter {
         demand: &Demand,
         contents: &Contents,
     ) -> Result<SlowPath, Homeless> {
-        let (values, sites) = demand.missing(contents);
         let mut after = contents.clone();
         demand.after(unit, &mut after);
-        Ok(SlowPath { values, sites, reloads: self.reloads(inst, &after)? })
+        Ok(SlowPath { stores: demand.missing(contents), reloads: self.reloads(inst, &after)? })
     }
 
     /// The words that are used after a call or an allocation, and their places.
@@ -384,7 +396,7 @@ impl Inserter {
 }
 
 fn store_missing(unit: &mut Unit, demand: &Demand, contents: &Contents, placed: &mut Vec<Inst>) {
-    let (values, sites) = demand.missing(contents);
+    let Stores { values, sites } = demand.missing(contents);
     for (place, value) in values {
         placed.push(unit.make(Op::StoreFrame(place), &[value], None, None));
     }
@@ -398,13 +410,12 @@ impl Residence {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (index, exit) in self.exits.iter().enumerate() {
-            text +=
-                &format!("exit {index} = {}{}\n", exit.state, stores(&exit.values, &exit.sites));
+            text += &format!("exit {index} = {}{}\n", exit.state, exit.stores);
         }
         let mut allocations: Vec<_> = self.of_allocation.iter().collect();
         allocations.sort_by_key(|(inst, _)| **inst);
         for (_, slow) in allocations {
-            text += &format!("slow{}", stores(&slow.values, &slow.sites));
+            text += &format!("slow{}", slow.stores);
             slow.reloads.iter().for_each(|(place, value)| text += &format!(" {value}={place}"));
             text += "\n";
         }
@@ -412,8 +423,9 @@ impl Residence {
     }
 }
 
-/// Stores, in the text form.
-fn stores(values: &[(Place, Value)], sites: &[Site]) -> String {
-    let values = values.iter().map(|(place, value)| format!(" {place}={value}"));
-    values.chain(sites.iter().map(|site| format!(" {site}"))).collect()
+impl fmt::Display for Stores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.values.iter().try_for_each(|(place, value)| write!(f, " {place}={value}"))?;
+        self.sites.iter().try_for_each(|site| write!(f, " {site}"))
+    }
 }

@@ -148,9 +148,13 @@ impl Evaluation<'_, '_, '_> {
     fn is_exit(&self, block: Block) -> bool {
         let function = &self.lowered.function;
         let last = function.layout.last_inst(block).expect("a block has an end");
+        if function.dfg.insts[last].opcode() == Opcode::Brif {
+            let targets = function.dfg.insts[last]
+                .branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables);
+            return targets.iter().all(|call| self.is_exit(call.block(&function.dfg.value_lists)));
+        }
         let is_jump = function.dfg.insts[last].opcode() == Opcode::ReturnCallIndirect;
-        let target = || self.constant(function.dfg.inst_args(last)[0]);
-        is_jump && target() == HELPER << KIND_SHIFT | helper_number(Helper::Exit) << 6
+        is_jump && is_exit(self.constant(function.dfg.inst_args(last)[0]))
     }
 
     /// The number that a value is.
@@ -263,6 +267,9 @@ impl Evaluation<'_, '_, '_> {
             let primitive = PrimitiveRef((arguments[1] >> 6 & 0xFFFF) as u32);
             return Ok(self.machine.leaf(primitive, &arguments[2..]));
         }
+        if kind == HELPER && (8..=11).contains(&number) {
+            return Ok(self.access(number, &arguments[1..]));
+        }
         let base = self.index(arguments[0]);
         let site = match kind {
             CODE => self.machine.stack[base - 1],
@@ -284,6 +291,22 @@ impl Evaluation<'_, '_, '_> {
         };
         self.machine.frames.truncate(depth);
         result
+    }
+
+    /// A guarded access; every third one has something in its way.
+    fn access(&mut self, number: u64, arguments: &[u64]) -> u64 {
+        let is_load = [Helper::LoadGuardedSlot, Helper::LoadGuardedElement].map(helper_number);
+        let (object, index) = (self.machine.object(arguments[0]), arguments[1] as usize);
+        let is_blocked = self.machine.chaos > 0 && self.machine.is_full();
+        match is_load.contains(&number) {
+            true if is_blocked => words::NO_ANSWER,
+            true => self.machine.heap[object].words[index],
+            false if is_blocked => 0,
+            false => {
+                self.machine.heap[object].words[index] = arguments[2];
+                1
+            }
+        }
     }
 
     fn execute(&mut self, instruction: Instruction, base: usize, opcode: u64) -> Result<u64, Trap> {
@@ -325,12 +348,18 @@ impl Evaluation<'_, '_, '_> {
 
     /// Jumps to a stub.
     fn leave(&mut self, target: u64, arguments: &[u64]) -> Result<u64, Trap> {
-        let exit = HELPER << KIND_SHIFT | helper_number(Helper::Exit) << 6;
-        assert_eq!(target, exit, "the frame fits");
+        assert!(is_exit(target), "the frame fits");
         self.machine.exits += 1;
         let base = self.index(arguments[0]);
         assert_eq!(arguments[1] >> KIND_SHIFT, EXIT, "no exit");
         let exit = &self.lowered.exits[(arguments[1] >> 6 & 0xFFFF) as usize];
+        if target == address_of(Helper::BoxingExit) {
+            for place in &exit.doubles {
+                let place = base + *place as usize;
+                self.machine.stack[place] =
+                    self.machine.double(f64::from_bits(self.machine.stack[place]));
+            }
+        }
         let innermost = base + exit.offset as usize;
         let chain = self.chain(exit.function, exit.pc, innermost, false);
         assert_eq!(chain.len(), exit.around.len() + 1);
@@ -338,6 +367,14 @@ impl Evaluation<'_, '_, '_> {
         assert_eq!(distances, exit.offset);
         self.machine.resume(&chain)
     }
+}
+
+fn address_of(helper: Helper) -> u64 {
+    HELPER << KIND_SHIFT | helper_number(helper) << 6
+}
+
+fn is_exit(address: u64) -> bool {
+    [Helper::Exit, Helper::BoxingExit].map(address_of).contains(&address)
 }
 
 /// The number of the function with this address.

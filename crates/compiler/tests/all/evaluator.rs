@@ -97,6 +97,17 @@ impl<'m, 'w> Evaluation<'m, 'w> {
         self.values[root.index()]
     }
 
+    /// A value in an exit's state: that of a double may be a box, which is made there.
+    fn get_boxed(&mut self, unit: &Unit, value: Value) -> u64 {
+        match unit.definition(unit.root(value)) {
+            Some(inst) if inst.op == Op::BoxDouble => {
+                let raw = self.get(unit, inst.arguments[0]);
+                self.machine.double(f64::from_bits(raw))
+            }
+            _ => self.get(unit, value),
+        }
+    }
+
     /// Gives a value its bits; checks that they are of its type.
     fn define(&mut self, unit: &Unit, value: Value, bits: u64) {
         let kind = unit.kind(value);
@@ -126,14 +137,19 @@ impl<'m, 'w> Evaluation<'m, 'w> {
 
     fn instruction(&mut self, unit: &Unit, inst: Inst) -> Flow {
         let data = unit.inst(inst);
+        if data.op == Op::BoxDouble {
+            return Flow::Next;
+        }
         let arguments: Vec<u64> =
             data.arguments.iter().map(|&value| self.get(unit, value)).collect();
         let result = match data.op.effect() {
             Effect::Guard => {
-                let upset = self.machine.is_upset();
-                match self.guard(unit, data.op, &arguments) {
-                    Ok(result) if !upset => result,
-                    _ => return Flow::Left(self.leave(unit, inst)),
+                // An access that leaves has done nothing.
+                let is_upset = self.machine.is_upset();
+                let result = if is_upset { Err(()) } else { self.guard(unit, data.op, &arguments) };
+                match result {
+                    Ok(result) => result,
+                    Err(()) => return Flow::Left(self.leave(unit, inst)),
                 }
             }
             Effect::Call => match self.call(unit, inst, &arguments) {
@@ -178,11 +194,15 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::Guard => holds(word != 0),
             Op::GuardNot => holds(word == 0),
             Op::Poll => Ok(None),
+            Op::LoadGuardedSlot(index) => Ok(self.compute(unit, Op::LoadSlot(index), arguments)),
+            Op::StoreGuardedSlot(index) => Ok(self.compute(unit, Op::StoreSlot(index), arguments)),
+            Op::LoadGuardedElement => Ok(self.compute(unit, Op::LoadElement, arguments)),
+            Op::StoreGuardedElement => Ok(self.compute(unit, Op::StoreElement, arguments)),
             Op::Leaf(primitive) => match self.machine.leaf(primitive, arguments) {
                 words::NO_ANSWER => Err(()),
                 answer => Ok(Some(answer)),
             },
-            Op::TagDouble => words::double_word(f64::from_bits(word)).map(Some).ok_or(()),
+            Op::GuardImmediate => holds(words::double_word(f64::from_bits(word)).is_some()),
             _ => {
                 let (left, right) = (word as i64, arguments[1] as i64);
                 fold::compute(op, left, right).map(|value| Some(value as u64)).ok_or(())
@@ -200,12 +220,12 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::Argument(place) => self.machine.stack[self.base + place.0 as usize],
             Op::TagInteger => words::integer_word(first as i64).expect("it fits"),
             Op::UntagInteger => words::word_integer(first).expect("it is one") as u64,
-            Op::RetagDouble => words::double_word(x).expect("it is immediate"),
+            Op::TagDouble => words::double_word(x).expect("it is immediate"),
             Op::TryTagDouble => words::double_word(x).unwrap_or(words::NO_ANSWER),
             Op::UntagDouble => words::word_double(first).expect("it is one").to_bits(),
             Op::TagBoolean => words::boolean_word(first != 0),
             Op::UntagBoolean => u64::from(first == words::TRUE),
-            Op::Extend | Op::AssumeSmall | Op::Assume(_) | Op::BitsOf | Op::FromBits => first,
+            Op::Extend | Op::AssumeWithin(_) | Op::Assume(_) | Op::BitsOf | Op::FromBits => first,
             Op::Test => u64::from(first != 0),
             Op::Not => u64::from(first == 0),
             Op::Wrap(width) => width.wrap(first as i64) as u64,
@@ -290,7 +310,7 @@ impl Evaluation<'_, '_> {
     fn store_state(&mut self, unit: &Unit, state: StateId) {
         for each in unit.chain(state) {
             for &(register, value) in &each.registers {
-                let bits = self.get(unit, value);
+                let bits = self.get_boxed(unit, value);
                 self.store(unit.place(each.activation, register), bits);
             }
         }
@@ -334,11 +354,11 @@ impl Evaluation<'_, '_> {
         }
         let compiled = self.compiled.clone();
         let slow = compiled.0.1.as_ref().map(|residence| &residence.of_allocation[&inst]);
-        for &(place, value) in slow.iter().flat_map(|slow| &slow.values) {
+        for &(place, value) in slow.iter().flat_map(|slow| &slow.stores.values) {
             let bits = self.get(unit, value);
             self.store(place, bits);
         }
-        for &site in slow.iter().flat_map(|slow| &slow.sites) {
+        for &site in slow.iter().flat_map(|slow| &slow.stores.sites) {
             self.store(site.place, site_word(site, unit));
         }
         let object = self.call(unit, inst, arguments)?;
@@ -434,9 +454,9 @@ impl Evaluation<'_, '_> {
         let compiled = self.compiled.clone();
         match (exit, compiled.0.1.as_ref()) {
             (Some(exit), Some(residence)) => {
-                let stores = &residence.exits[exit];
+                let stores = &residence.exits[exit].stores;
                 for &(place, value) in &stores.values {
-                    let bits = self.get(unit, value);
+                    let bits = self.get_boxed(unit, value);
                     self.store(place, bits);
                 }
                 for &site in &stores.sites {

@@ -488,7 +488,11 @@ impl Machine<'_> {
         let selector = self.world.selector(function, site.0).to_owned();
         let layout = self.layout(operands[0]);
         // A program goes on where a real one would have an exception, so that it reaches more code.
-        let action = self.world.actions.get(&(layout, selector)).copied();
+        let layout_of_actions = match layout {
+            words::layouts::BOXED_DOUBLE => words::layouts::DOUBLE,
+            other => other,
+        };
+        let action = self.world.actions.get(&(layout_of_actions, selector)).copied();
         let action = action.unwrap_or(Action::AnswerReceiver);
         self.record(function, instruction.pc as u32, Seen { layout, action }, operands);
         match action {
@@ -575,10 +579,64 @@ impl Machine<'_> {
             ("arraySize:", &[array]) => {
                 Ok((self.heap[self.object(array)].words.len() as u64) << words::TAG_BITS)
             }
-            ("identical:to:", &[left, right]) => Ok(words::boolean_word(left == right)),
-            (_, &[left, right]) => numbers(name, left, right),
+            ("identical:to:", &[left, right]) => {
+                let doubles = [left, right].map(|word| self.double_of(word).map(f64::to_bits));
+                let is_same = left == right || doubles[0].is_some() && doubles[0] == doubles[1];
+                Ok(words::boolean_word(is_same))
+            }
+            (_, &[left, right]) => self.numbers(name, left, right),
             _ => Err(format!("no primitive {name} here")),
         }
+    }
+
+    /// The result of an operator on numbers.
+    fn numbers(&mut self, name: &str, left: u64, right: u64) -> Result<u64, Trap> {
+        use squall_compiler::ir::operations::Op;
+        let outside = || "an integer that needs a box".to_owned();
+        if let (Some(a), Some(b)) = (words::word_integer(left), words::word_integer(right)) {
+            let op = match name {
+                "number:add:" => Op::AddSmall,
+                "number:subtract:" => Op::SubtractSmall,
+                "number:multiply:" => Op::MultiplySmall,
+                "integer:quotient:" => Op::Quotient,
+                "integer:remainder:" => Op::Remainder,
+                "number:modulo:" => Op::Modulo,
+                "integer:and:" => Op::And,
+                "integer:or:" => Op::Or,
+                "integer:xor:" => Op::Xor,
+                _ => return compared(name, a.partial_cmp(&b)),
+            };
+            return fold::compute(op, a, b).and_then(words::integer_word).ok_or_else(outside);
+        }
+        let double = |word| {
+            let integer = words::word_integer(word).map(|value| value as f64);
+            self.double_of(word).or(integer).ok_or("no number")
+        };
+        let (a, b) = (double(left)?, double(right)?);
+        let result = match name {
+            "number:add:" => a + b,
+            "number:subtract:" => a - b,
+            "number:multiply:" => a * b,
+            _ => return compared(name, a.partial_cmp(&b)),
+        };
+        Ok(self.double(result))
+    }
+
+    /// The word of a double, in a box if need be. A box has the halves of its bits as small integers.
+    pub fn double(&mut self, value: f64) -> u64 {
+        words::double_word(value).unwrap_or_else(|| {
+            let bits = value.to_bits();
+            let halves = [bits >> 32, bits & 0xFFFF_FFFF].map(|half| half << words::TAG_BITS);
+            self.allocate(words::layouts::BOXED_DOUBLE, halves.to_vec())
+        })
+    }
+
+    fn double_of(&self, word: u64) -> Option<f64> {
+        if self.layout(word) != words::layouts::BOXED_DOUBLE {
+            return words::word_double(word);
+        }
+        let [high, low] = self.heap[self.object(word)].words[..] else { return None };
+        Some(f64::from_bits(high << (32 - words::TAG_BITS) | low >> words::TAG_BITS))
     }
 
     fn element(&self, array: u64, index: u64) -> Result<usize, Trap> {
@@ -587,39 +645,6 @@ impl Machine<'_> {
         let index = usize::try_from(index - 1).ok().filter(|&index| index < length);
         index.ok_or_else(|| "the index is out of bounds".into())
     }
-}
-
-/// The result of an operator on numbers.
-fn numbers(name: &str, left: u64, right: u64) -> Result<u64, Trap> {
-    use squall_compiler::ir::operations::Op;
-    let outside = || "a number that needs a box".to_owned();
-    if let (Some(a), Some(b)) = (words::word_integer(left), words::word_integer(right)) {
-        let op = match name {
-            "number:add:" => Op::AddSmall,
-            "number:subtract:" => Op::SubtractSmall,
-            "number:multiply:" => Op::MultiplySmall,
-            "integer:quotient:" => Op::Quotient,
-            "integer:remainder:" => Op::Remainder,
-            "number:modulo:" => Op::Modulo,
-            "integer:and:" => Op::And,
-            "integer:or:" => Op::Or,
-            "integer:xor:" => Op::Xor,
-            _ => return compared(name, a.partial_cmp(&b)),
-        };
-        return fold::compute(op, a, b).and_then(words::integer_word).ok_or_else(outside);
-    }
-    let double = |word| {
-        let integer = words::word_integer(word).map(|value| value as f64);
-        words::word_double(word).or(integer).ok_or("no number")
-    };
-    let (a, b) = (double(left)?, double(right)?);
-    let result = match name {
-        "number:add:" => a + b,
-        "number:subtract:" => a - b,
-        "number:multiply:" => a * b,
-        _ => return compared(name, a.partial_cmp(&b)),
-    };
-    words::double_word(result).ok_or_else(outside)
 }
 
 fn compared(name: &str, order: Option<std::cmp::Ordering>) -> Result<u64, Trap> {
@@ -762,6 +787,9 @@ impl Machine<'_> {
     fn describe_in(&self, word: u64, seen: &mut Vec<usize>) -> String {
         if word & words::TAG_MASK != words::TAG_POINTER {
             return squall_compiler::ir::values::WordBits(word).to_string();
+        }
+        if let Some(value) = self.double_of(word) {
+            return format!("{value:?}");
         }
         let index = self.object(word);
         if let Some(number) = seen.iter().position(|each| *each == index) {

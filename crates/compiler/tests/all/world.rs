@@ -25,6 +25,8 @@ pub struct World {
     pub actions: HashMap<(u32, String), Action>,
     pub primitives: Vec<String>,
     pub hot: bool,
+    /// Whether code is compiled with guarded accesses.
+    pub is_guarded: bool,
 }
 
 impl World {
@@ -44,6 +46,7 @@ impl World {
             actions: HashMap::new(),
             primitives: Vec::new(),
             hot: false,
+            is_guarded: false,
         }
     }
 
@@ -107,6 +110,10 @@ impl World {
     /// A line of feedback, as golden files have it.
     pub fn fact(&mut self, line: &str) {
         let words: Vec<&str> = line.split_whitespace().collect();
+        if words[0] == "guarded" {
+            self.is_guarded = true;
+            return;
+        }
         if words[0] == "hot" {
             self.hot = true;
             return;
@@ -211,6 +218,10 @@ impl Facts for World {
         true
     }
 
+    fn is_guarded(&self) -> bool {
+        self.is_guarded
+    }
+
     fn is_hot(&self, _function: FunctionRef) -> bool {
         self.hot
     }
@@ -271,5 +282,10 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::Log => 4,
         Helper::Instruction(_) => 5,
         Helper::Leaf => 6,
+        Helper::BoxingExit => 7,
+        Helper::LoadGuardedSlot => 8,
+        Helper::StoreGuardedSlot => 9,
+        Helper::LoadGuardedElement => 10,
+        Helper::StoreGuardedElement => 11,
     }
 }

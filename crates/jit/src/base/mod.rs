@@ -28,8 +28,9 @@ use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
+use squall_compiler::words::NO_ANSWER;
 use squall_heap::{LayoutId, Word};
-use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::function::{Accesses, Function, Site};
 use squall_runtime::tiers::known;
 
 use crate::assembler::{Assembler, offset};
@@ -50,6 +51,8 @@ pub struct Assembled {
 pub struct Emitter<'a> {
     ops: Assembler,
     function: &'static Function,
+    /// How the code accesses what guests can write.
+    accesses: Accesses,
     stubs: &'a Stubs,
     /// The table for the write barrier.
     unlogged_bits: usize,
@@ -65,19 +68,27 @@ pub struct Emitter<'a> {
 /// Code that comes after all templates.
 type Later = Box<dyn FnOnce(&mut Emitter<'_>)>;
 
+/// What is to be compiled.
+pub struct Request {
+    /// The function.
+    pub function: &'static Function,
+    /// How the code accesses what guests can write.
+    pub accesses: Accesses,
+    /// The table for the write barrier.
+    pub unlogged_bits: usize,
+    /// Where observations go; empty if nobody reads them.
+    pub profile: Profile,
+}
+
 /// Compiles a function for this address. `None` would be a mistake of a template: a label without a place.
-pub fn compile(
-    function: &'static Function,
-    stubs: &Stubs,
-    unlogged_bits: usize,
-    profile: Profile,
-    address: usize,
-) -> Option<Assembled> {
+pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assembled> {
+    let Request { function, accesses, unlogged_bits, profile } = request;
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
+    let later = Vec::new();
     let mut emitter =
-        Emitter { ops, function, stubs, unlogged_bits, labels, later: Vec::new(), places, profile };
+        Emitter { ops, function, accesses, stubs, unlogged_bits, labels, later, places, profile };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -360,6 +371,60 @@ impl Emitter<'_> {
             ; lea ecx, [rax - 1]
             ; test cl, 7
             ; jnz =>other
+        );
+    }
+
+    /// Loads a slot of the object whose word is in `rax` into `rax`, for the instruction at a pc.
+    fn load_slot(&mut self, index: usize, pc: usize, other: DynamicLabel) {
+        match self.accesses {
+            Accesses::Bare => {
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rax + offset::slot(index)]);
+            }
+            Accesses::Guarded => {
+                dynasm!(self.ops ; .arch x64 ; mov esi, index as i32);
+                self.call_load(self.stubs.base_accesses.load_slot, pc, other);
+            }
+        }
+    }
+
+    /// Loads a place of the object whose word is in `rax`, whose index is in `rsi`, by a guarded access. If that is not
+    /// possible, goes elsewhere.
+    fn call_load(&mut self, stub: usize, pc: usize, other: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdi, rax
+            ; mov rdx, QWORD self.code_word(pc)
+            ; call extern stub
+            ; cmp rax, NO_ANSWER as i32
+            ; je =>other
+        );
+    }
+
+    /// Stores the word in `rcx` into a slot of the object whose word is in `rax`, for the instruction at a pc. Destroys all
+    /// but `rbx`.
+    fn store_slot_of(&mut self, index: usize, pc: usize, other: DynamicLabel) {
+        match self.accesses {
+            Accesses::Bare => {
+                dynasm!(self.ops ; .arch x64 ; mov [rax + offset::slot(index)], rcx);
+                self.slot_barrier();
+            }
+            Accesses::Guarded => {
+                dynasm!(self.ops ; .arch x64 ; mov esi, index as i32);
+                self.call_store(self.stubs.base_accesses.store_slot, pc, other);
+            }
+        }
+    }
+
+    /// Stores the word in `rcx` as [`Self::call_load`] loads.
+    fn call_store(&mut self, stub: usize, pc: usize, other: DynamicLabel) {
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdi, rax
+            ; mov rdx, rcx
+            ; mov rcx, QWORD self.code_word(pc)
+            ; call extern stub
+            ; test eax, eax
+            ; jz =>other
         );
     }
 

@@ -8,7 +8,7 @@ use squall_bytecode::decode::Instruction;
 use squall_bytecode::instructions::Opcode;
 use squall_bytecode::module::Site as Description;
 use squall_heap::{LAYOUT_OFFSET, Word};
-use squall_runtime::tiers::function::{Site, feedback};
+use squall_runtime::tiers::function::{Accesses, Site, feedback};
 use squall_runtime::tiers::known;
 use squall_runtime::tiers::lookup::Action;
 use squall_runtime::tiers::operators;
@@ -371,13 +371,29 @@ impl Emitter<'_> {
     fn array_at(&mut self, send: &Send) {
         let other = self.otherwise_send(send);
         self.check_element(send, other);
-        dynasm!(self.ops ; .arch x64 ; mov rax, [rax + rcx + offset::element(0)]);
+        match self.accesses {
+            Accesses::Bare => {
+                dynasm!(self.ops ; .arch x64 ; mov rax, [rax + rcx + offset::element(0)]);
+            }
+            Accesses::Guarded => {
+                dynasm!(self.ops ; .arch x64 ; mov rsi, rcx ; shr rsi, 3);
+                let load = self.stubs.base_accesses.load_element;
+                self.call_load(load, send.site.pc as usize, other);
+            }
+        }
         self.store_result(send.site.destination.into());
     }
 
     fn array_at_put(&mut self, send: &Send) {
         let other = self.otherwise_send(send);
         self.check_element(send, other);
+        if self.accesses == Accesses::Guarded {
+            dynasm!(self.ops ; .arch x64 ; mov rsi, rcx ; shr rsi, 3);
+            self.load_rcx(send.operands[2]);
+            let store = self.stubs.base_accesses.store_element;
+            self.call_store(store, send.site.pc as usize, other);
+            return self.copy(send.site.destination.into(), send.operands[2]);
+        }
         dynasm!(self.ops
             ; .arch x64
             ; mov r8, rcx

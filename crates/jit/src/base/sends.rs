@@ -111,8 +111,9 @@ impl Emitter<'_> {
         let entry = send.site.entry();
         match entry.action {
             Action::Method(function) => self.send_to_method(send, entry, function),
-            Action::LoadSlot(index) | Action::LoadConstantSlot(index) => {
-                self.send_to_slot(send, entry, index as usize);
+            Action::LoadSlot(index) => self.send_to_slot(send, entry, index as usize),
+            Action::LoadConstantSlot(index) => {
+                self.send_to_constant_slot(send, entry, index as usize);
             }
             Action::StoreSlot(index) if send.operands.len() == 2 => {
                 self.store_slot(send, entry, index as usize);
@@ -137,7 +138,7 @@ impl Emitter<'_> {
             ; .arch x64
             ; mov rsi, QWORD std::ptr::from_ref(send.site) as i64
             ; lea rdi, [rbx + place(send.window())]
-            ; call extern self.stubs.of(Helper::Send)
+            ; call extern self.stubs.send(self.accesses)
         );
         self.store_result(send.destination());
     }
@@ -185,12 +186,21 @@ impl Emitter<'_> {
             ; mov rax, QWORD std::ptr::from_ref(site) as i64
             ; lea rdi, [rbx + place(usize::from(site.window))]
             ; mov [rdi - 8], rax
-            ; call QWORD [rsi + offset::ENTRY]
+            ; call QWORD [rsi + offset::entry(self.accesses)]
         );
         self.store_result(usize::from(site.destination));
     }
 
     fn send_to_slot(&mut self, send: &Send, entry: &CacheEntry, index: usize) {
+        let other = self.otherwise_send(send);
+        self.load_rax(send.receiver());
+        self.check_layout(entry.layout, other);
+        self.load_slot(index, send.site.pc as usize, other);
+        self.store_result(send.destination());
+    }
+
+    /// Nothing changes the slot any more.
+    fn send_to_constant_slot(&mut self, send: &Send, entry: &CacheEntry, index: usize) {
         let other = self.otherwise_send(send);
         self.load_rax(send.receiver());
         self.check_layout(entry.layout, other);
@@ -203,12 +213,8 @@ impl Emitter<'_> {
         self.load_rax(send.receiver());
         self.check_layout(entry.layout, other);
         self.load_rcx(send.operands[1]);
-        dynasm!(self.ops
-            ; .arch x64
-            ; mov [rax + offset::slot(index)], rcx
-            ; mov [rbx + place(send.destination())], rcx
-        );
-        self.slot_barrier();
+        self.store_slot_of(index, send.site.pc as usize, other);
+        self.copy(send.destination(), send.operands[1]);
     }
 
     fn answer_receiver(&mut self, send: &Send, entry: &CacheEntry) {

@@ -117,6 +117,8 @@ pub struct Destination {
     pub pc: u32,
     /// The words from the unit's frame to its frame.
     pub offset: u32,
+    /// The places of the unit's frame that have raw doubles if the exit boxes.
+    pub doubles: Vec<u32>,
     /// Why the unit is left.
     pub reason: Reason,
     /// The code of the unit's own function.
@@ -170,10 +172,11 @@ impl ExitRecord {
         returns: Option<Vec<(usize, u32)>>,
     ) {
         self.patience.store(EXIT_PATIENCE, Ordering::Relaxed);
-        if exit.reason == Reason::Poll {
+        if exit.reason.is_passing() {
             self.countdown.store(TURNS_AFTER_POLL, Ordering::Relaxed);
         }
-        let place = Code::of(destination.function).and_then(|code| code.place(exit.pc as usize));
+        let code = Code::of(destination.function, destination.code.accesses);
+        let place = code.and_then(|code| code.place(exit.pc as usize));
         if let (Some(place), Some(returns)) = (place, returns) {
             let level = |(return_address, words): (usize, u32)| Level {
                 return_address,

@@ -16,7 +16,7 @@ use squall_compiler::ir::values::Cell;
 use squall_heap::{LayoutId, Word};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
-use squall_runtime::tiers::function::{Entries, Function, Site, feedback};
+use squall_runtime::tiers::function::{Accesses, Entries, Function, MOST_ENTRIES, Site, feedback};
 use squall_runtime::tiers::known::{self, KnownClass};
 use squall_runtime::tiers::lookup::{self, CacheEntry};
 use squall_runtime::tiers::primitive::{Primitive, Shape};
@@ -32,6 +32,7 @@ use crate::stubs::{Execute, Stubs};
 pub struct RuntimeFacts<'a> {
     vm: &'static Vm,
     stubs: &'a Stubs,
+    accesses: Accesses,
     tables: RefCell<Tables>,
 }
 
@@ -52,8 +53,8 @@ fn number<T>(table: &mut Vec<&'static T>, thing: &'static T) -> u32 {
 }
 
 impl<'a> RuntimeFacts<'a> {
-    pub fn new(vm: &'static Vm, stubs: &'a Stubs) -> RuntimeFacts<'a> {
-        RuntimeFacts { vm, stubs, tables: RefCell::default() }
+    pub fn new(vm: &'static Vm, stubs: &'a Stubs, accesses: Accesses) -> RuntimeFacts<'a> {
+        RuntimeFacts { vm, stubs, accesses, tables: RefCell::default() }
     }
 
     /// The number of a function.
@@ -81,9 +82,8 @@ impl<'a> RuntimeFacts<'a> {
             lookup::Action::Method(function) => {
                 Action::Method(FunctionRef(number(&mut tables.functions, function)))
             }
-            lookup::Action::LoadSlot(index) | lookup::Action::LoadConstantSlot(index) => {
-                Action::LoadSlot(index)
-            }
+            lookup::Action::LoadSlot(index) => Action::LoadSlot(index),
+            lookup::Action::LoadConstantSlot(index) => Action::LoadConstantSlot(index),
             lookup::Action::StoreSlot(index) => Action::StoreSlot(index),
             lookup::Action::LoadClass(index, _) => Action::LoadClass(index),
             lookup::Action::Answer(word) => Action::Answer(word.bits()),
@@ -160,14 +160,18 @@ pub fn site_at(function: &'static Function, pc: u32) -> Option<&'static Site> {
     function.sites.iter().find(|site| site.pc == pc)
 }
 
-/// What was observed in a function, in one number, which changes if more is observed.
-pub fn observed(function: &'static Function) -> u64 {
+/// What was observed in functions, in one number, which changes if more is observed.
+pub fn observed(functions: &[&'static Function], accesses: Accesses) -> u64 {
+    functions.iter().map(|function| observed_in(function, accesses)).sum()
+}
+
+fn observed_in(function: &'static Function, accesses: Accesses) -> u64 {
     let sites = function.sites.iter().map(|site| {
         let count = site.entries().map_or(0, Entries::count) as u64;
         let bits = site.feedback.load(Ordering::Relaxed).count_ones();
         2 * count + u64::from(site.entry().layout != LayoutId::NONE) + u64::from(bits)
     });
-    let ways = Code::of(function).map_or(0, |code| {
+    let ways = Code::of(function, accesses).map_or(0, |code| {
         let ways = code.profile.iter().map(|ways| ways.load(Ordering::Relaxed).count_ones());
         ways.map(u64::from).sum()
     });
@@ -211,7 +215,7 @@ impl Facts for RuntimeFacts<'_> {
 
     fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts {
         // A function without base code was executed by the interpreter, which records nothing.
-        let Some(code) = Code::of(self.of(function)) else {
+        let Some(code) = Code::of(self.of(function), self.accesses) else {
             return BranchFacts { taken: true, fell_through: true, otherwise: false };
         };
         let ways = code.ways(pc as usize);
@@ -256,7 +260,11 @@ impl Facts for RuntimeFacts<'_> {
     }
 
     fn is_hot(&self, function: FunctionRef) -> bool {
-        self.of(function).native.is_hot()
+        self.of(function).native(self.accesses).is_hot()
+    }
+
+    fn is_guarded(&self) -> bool {
+        self.accesses == Accesses::Guarded
     }
 
     fn machine(&self) -> MachineFacts {
@@ -266,7 +274,7 @@ impl Facts for RuntimeFacts<'_> {
             window: offset::WINDOW_OF_OBJECTS,
             // No space has this number: the bits tell, for the nursery, too.
             nursery: u64::from(u32::MAX),
-            entry: offset::ENTRY,
+            entry: offset::entry(self.accesses),
             floor: offset::NATIVE_FLOOR,
         }
     }
@@ -299,10 +307,15 @@ impl Facts for RuntimeFacts<'_> {
             }
             Symbol::Exit(number) => std::ptr::from_ref(self.exit(number as usize)).addr(),
             Symbol::Helper(Helper::Exit) => self.stubs.exit,
+            Symbol::Helper(Helper::BoxingExit) => self.stubs.boxing_exit,
             Symbol::Helper(Helper::Enter) => self.stubs.slow_entry,
-            Symbol::Helper(Helper::Send) => self.stubs.unit_send,
+            Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.accesses),
             Symbol::Helper(Helper::Log) => self.stubs.log,
             Symbol::Helper(Helper::Leaf) => self.stubs.leaf,
+            Symbol::Helper(Helper::LoadGuardedSlot) => self.stubs.accesses.load_slot,
+            Symbol::Helper(Helper::StoreGuardedSlot) => self.stubs.accesses.store_slot,
+            Symbol::Helper(Helper::LoadGuardedElement) => self.stubs.accesses.load_element,
+            Symbol::Helper(Helper::StoreGuardedElement) => self.stubs.accesses.store_element,
             Symbol::Helper(Helper::Instruction(opcode)) => {
                 self.stubs.executors[executor(opcode) as usize]
             }
@@ -317,7 +330,7 @@ impl RuntimeFacts<'_> {
         let observed = site.feedback.load(Ordering::Relaxed);
         SiteFacts {
             seen: Vec::new(),
-            is_megamorphic: site.entries().is_some_and(|entries| entries.count() == Entries::MOST),
+            is_megamorphic: site.entries().is_some_and(|entries| entries.count() == MOST_ENTRIES),
             numbers: numbers(site),
             closure: self.closure(site),
             distrusts: observed & feedback::DISTRUSTED != 0,

@@ -13,6 +13,9 @@
 //! 3. A unit is left where its feedback was wrong, and base code goes on. An exit that is taken often drops its unit: the
 //!    feedback has changed meanwhile, or is distrusted there from then on. Further samples make a better unit. The
 //!    number of units of a function is bounded, so this ends.
+//! 4. If base code gets many samples though there are units, these are left early, but not often enough: a unit of a function
+//!    that is called ten times, and goes on in base code for most of each call. They are made anew if more has been
+//!    observed since.
 
 mod facts;
 
@@ -22,7 +25,7 @@ use std::time::Instant;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_compiler::code::{CompiledCode, Exit, Outer, Reason, Request, Start};
+use squall_compiler::code::{CompiledCode, Exit, Outer, Request, Start};
 use squall_compiler::ir::types::Type;
 use squall_compiler::lower::Backend;
 use squall_heap::Word;
@@ -32,8 +35,8 @@ use squall_runtime::tiers::thread::Vm;
 use squall_runtime::tiers::tracing;
 
 use crate::chaos;
-use crate::code::Code;
 use crate::code::units::{Destination, ExitRecord, Unit};
+use crate::code::{Code, suffix};
 use crate::memory::CodeMemory;
 use crate::stubs::Stubs;
 use facts::RuntimeFacts;
@@ -109,7 +112,7 @@ pub fn optimise(
     (stubs, memory, base): (&Stubs, &CodeMemory, BaseCode<'_>),
 ) -> Option<&'static Unit> {
     let Order { vm, code, start, likely } = order;
-    let facts = RuntimeFacts::new(vm, stubs);
+    let facts = RuntimeFacts::new(vm, stubs, code.accesses);
     let function = facts.function_ref(code.function);
     let request = Request { start, likely, ..Request::function(function) };
     let begun = Instant::now();
@@ -177,12 +180,13 @@ fn install(
     functions.push(code.function);
     // Exits lead to base code.
     functions.iter().for_each(|function| _ = base(function));
-    let relied_on = functions.iter().map(|function| facts::observed(function)).sum();
+    let relied_on = facts::observed(&functions, code.accesses);
     let CompiledCode { bytes, request, exits, .. } = compiled;
     let guesses = !request.likely.is_empty();
     let size = bytes.len();
     let entry = memory.publish(|_| Some(bytes))?;
-    memory.name(entry, size, || format!("{} optimised", place_of(code.function, request.start)));
+    let what = || place_of(code.function, request.start);
+    memory.name(entry, size, || format!("{} optimised{}", what(), suffix(code.accesses)));
     let unit: &'static Unit =
         Box::leak(Box::new(Unit { start: request.start, entry, relied_on, functions, guesses }));
     for (number, exit) in exits.iter().enumerate() {
@@ -190,7 +194,7 @@ fn install(
     }
     code.units.add(unit);
     if unit.start == Start::Function {
-        code.function.native.set_entry(entry as *const ());
+        code.native().set_entry(entry as *const ());
     }
     Some(unit)
 }
@@ -203,14 +207,15 @@ fn complete(
     unit: &'static Unit,
 ) {
     let return_place = |outer: &Outer| {
-        let place = Code::of(facts.of(outer.function))?.return_place(outer.pc as usize)?;
-        Some((place, outer.distance))
+        let caller = Code::of(facts.of(outer.function), code.accesses)?;
+        Some((caller.return_place(outer.pc as usize)?, outer.distance))
     };
     let returns: Option<Vec<(usize, u32)>> = exit.around.iter().map(return_place).collect();
     let destination = Destination {
         function: facts.of(exit.function),
         pc: exit.pc,
         offset: exit.offset,
+        doubles: exit.doubles.clone(),
         reason: exit.reason,
         code,
         unit,
@@ -218,16 +223,20 @@ fn complete(
     record.complete(exit, destination, returns.filter(|_| !chaos::strikes()));
 }
 
+/// Whether more has been observed since a unit was made.
+pub fn is_outdated(code: &Code, unit: &Unit) -> bool {
+    facts::observed(&unit.functions, code.accesses) != unit.relied_on
+}
+
 /// An exit was taken so often that the unit does not pay: drops it, and distrusts what it relied on there, unless more
 /// has been observed since.
 pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy: Policy) {
     let (unit, code) = (destination.unit, destination.code);
-    if destination.reason == Reason::Poll {
+    if destination.reason.is_passing() {
         return record.wait_for_ever();
     }
-    let observed: u64 = unit.functions.iter().map(|function| facts::observed(function)).sum();
     // What was likely at the start says nothing about sites; it is not used again.
-    let is_distrusted = observed == unit.relied_on && !unit.guesses;
+    let is_distrusted = !is_outdated(code, unit) && !unit.guesses;
     if is_distrusted {
         distrust(destination.function, destination.pc);
     }
@@ -241,10 +250,10 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
         format!("dropped {unit}, left at {place}{effect}: {}", destination.reason)
     });
     if unit.start == Start::Function {
-        code.function.native.set_entry(code.entry as *const ());
+        code.native().set_entry(code.entry as *const ());
     }
     if !code.units.is_full() {
-        code.function.native.set_patience(policy.samples);
+        code.native().set_patience(policy.samples);
     }
 }
 

@@ -248,8 +248,8 @@ pub fn run_primitive(
     }
 }
 
-/// Runs a primitive that evaluates no closure, for a strand whose accesses are bare. Answers its value if it just answers
-/// one; otherwise does the action that it answers.
+/// Runs a primitive that evaluates no closure and, in a transaction, has no effect that the transaction cannot undo.
+/// Answers its value if it just answers one; otherwise does the action that it answers.
 #[inline]
 pub fn run_bare_primitive(
     thread: &mut Thread,
@@ -257,7 +257,8 @@ pub fn run_bare_primitive(
     primitive: &'static Primitive,
     window: Window,
 ) -> Option<Word> {
-    debug_assert!(primitive.shape != Shape::Evaluate && thread.transaction.is_none());
+    debug_assert!(primitive.shape != Shape::Evaluate);
+    debug_assert!(primitive.shape != Shape::Effect || thread.transaction.is_none());
     thread.window = window;
     thread.call_site = Some(site);
     match primitive.run(thread, window) {

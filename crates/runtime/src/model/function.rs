@@ -13,9 +13,7 @@
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_bytecode::decode::instructions;
@@ -30,7 +28,7 @@ use squall_heap::{LayoutId, RootAddress, Word};
 
 use crate::model::lookup::CacheEntry;
 use crate::model::module::LoadedModule;
-use crate::model::native_code::NativeCode;
+use crate::model::native_code::{Accesses, NativeCode};
 use crate::model::primitive::Primitive;
 use crate::model::symbols::Symbol;
 use crate::model::types::Type;
@@ -63,8 +61,8 @@ pub struct Function {
     pub shortcut: Option<Shortcut>,
     /// Branches of forks, and rendezvous.
     pub scopes: Scopes,
-    /// How often the function runs, and its machine code.
-    pub native: NativeCode,
+    /// How often the function runs, and its machine code, by [`Accesses`].
+    pub native_codes: [NativeCode; 2],
     pub(crate) frame_maps: OnceLock<FrameMaps>,
     /// Sites of instructions that have none but failed: the calls that report it return there.
     pub(crate) fault_sites: Mutex<HashMap<usize, &'static Site>>,
@@ -145,10 +143,17 @@ impl Function {
         Opcode::of_word(first) == Some(Opcode::Return) && first >> 8 & 0xFF == 0
     }
 
+    /// How often the function runs with such accesses, and its machine code for them.
+    #[inline(always)]
+    pub fn native(&self, accesses: Accesses) -> &NativeCode {
+        &self.native_codes[accesses as usize]
+    }
+
     /// Records that the function has machine code.
-    pub fn set_compiled(&'static self, code: *const (), entry: *const ()) {
-        self.native.install(code, entry);
-        self.sites.iter().for_each(|site| site.is_compiled.store(true, Ordering::Relaxed));
+    pub fn set_compiled(&'static self, accesses: Accesses, code: *const (), entry: *const ()) {
+        self.native(accesses).install(code, entry);
+        let bit = 1 << accesses as u8;
+        self.sites.iter().for_each(|site| _ = site.compiled.fetch_or(bit, Ordering::Relaxed));
     }
 
     /// The site for a call that reports the failure of an instruction.
@@ -233,8 +238,9 @@ pub struct Site {
     pub destination: u16,
     /// Words of the window that the caller fills, with the receiver.
     pub arguments: u8,
-    /// Whether the function that contains the site has machine code, to which a call that returns here returns.
-    is_compiled: AtomicBool,
+    /// Whether the function that contains the site has machine code, to which a call that returns here returns: a bit for
+    /// each kind of accesses.
+    compiled: AtomicU8,
     /// What else was observed, for the optimising compiler: the bits of [`feedback`].
     pub feedback: AtomicU8,
 }
@@ -284,15 +290,15 @@ impl Site {
             window: 0,
             destination: 0,
             arguments: 0,
-            is_compiled: AtomicBool::new(false),
+            compiled: AtomicU8::new(0),
             feedback: AtomicU8::new(0),
         }
     }
 
     /// Whether a call that returns here returns to machine code.
     #[inline(always)]
-    pub fn is_compiled(&self) -> bool {
-        self.is_compiled.load(Ordering::Relaxed)
+    pub fn is_compiled(&self, accesses: Accesses) -> bool {
+        self.compiled.load(Ordering::Relaxed) & 1 << accesses as u8 != 0
     }
 
     /// The site's index in its function's table.
@@ -393,9 +399,6 @@ impl Entries {
         self.count += 1;
         Some(self)
     }
-
-    /// How many there are at most.
-    pub const MOST: usize = MOST_ENTRIES;
 
     /// How many there are.
     pub fn count(&self) -> usize {

@@ -29,7 +29,6 @@ use crate::model::behavior::{Behavior, SlotContent};
 use crate::model::function::{Constant, Function, Shortcut, Site};
 use crate::model::known::KnownClass;
 use crate::model::links;
-use crate::model::native_code::NativeCode;
 use crate::model::primitive::FindPrimitive;
 use crate::model::specialise::specialise;
 use crate::model::symbols::{Symbol, SymbolTable};
@@ -65,8 +64,19 @@ impl LoadedModule {
         find_primitive: FindPrimitive,
     ) -> &'static LoadedModule {
         let bytecode: &'static ModuleText = Box::leak(Box::new(bytecode));
-        Box::leak(Box::new(LoadedModule {
-            symbols: Box::leak(cells(bytecode.string_count())),
+        let symbols = Box::leak(cells(bytecode.string_count()));
+        LoadedModule::new(bytecode, symbols, table, find_primitive).keep()
+    }
+
+    /// A module of which nothing is linked yet.
+    fn new(
+        bytecode: &'static ModuleText,
+        symbols: &'static [OnceLock<Symbol>],
+        table: &'static SymbolTable,
+        find_primitive: FindPrimitive,
+    ) -> LoadedModule {
+        LoadedModule {
+            symbols,
             functions: cells(bytecode.function_count()),
             definitions: cells(bytecode.class_count()),
             bytecode,
@@ -77,25 +87,21 @@ impl LoadedModule {
             is_linked: AtomicBool::new(false),
             is_for_guests: false,
             seen: None,
-        }))
+        }
+    }
+
+    /// The same text with the same symbols, of which nothing is linked yet.
+    fn unlinked(&self) -> LoadedModule {
+        LoadedModule::new(self.bytecode, self.symbols, self.table, self.find_primitive)
+    }
+
+    fn keep(self) -> &'static LoadedModule {
+        Box::leak(Box::new(self))
     }
 
     /// A copy for sandboxes: with the same text, but with definitions and functions of its own.
     pub(crate) fn for_guests(&'static self) -> &'static LoadedModule {
-        let LoadedModule { bytecode, symbols, table, find_primitive, .. } = *self;
-        Box::leak(Box::new(LoadedModule {
-            symbols,
-            functions: cells(bytecode.function_count()),
-            definitions: cells(bytecode.class_count()),
-            bytecode,
-            table,
-            find_primitive,
-            types: OnceLock::new(),
-            exports: OnceLock::new(),
-            is_linked: AtomicBool::new(false),
-            is_for_guests: true,
-            seen: None,
-        }))
+        LoadedModule { is_for_guests: true, ..self.unlinked() }.keep()
     }
 
     /// Whether sandboxes have loaded it, so that its code is not the host's.
@@ -105,21 +111,9 @@ impl LoadedModule {
 
     /// A view of a definition's module, with a variant of the definition.
     fn view(definition: &'static Definition) -> &'static LoadedModule {
-        let LoadedModule { bytecode, symbols, table, find_primitive, is_for_guests, .. } =
-            *definition.module;
-        Box::leak(Box::new(LoadedModule {
-            symbols,
-            functions: cells(bytecode.function_count()),
-            definitions: cells(bytecode.class_count()),
-            bytecode,
-            table,
-            find_primitive,
-            types: OnceLock::new(),
-            exports: OnceLock::new(),
-            is_linked: AtomicBool::new(false),
-            is_for_guests,
-            seen: Some(definition),
-        }))
+        let LoadedModule { is_for_guests, .. } = *definition.module;
+        LoadedModule { is_for_guests, seen: Some(definition), ..definition.module.unlinked() }
+            .keep()
     }
 
     /// The module as it was loaded.
@@ -391,7 +385,7 @@ fn link(module: &'static LoadedModule, id: FunctionId) -> &'static Function {
         index: id.0,
         shortcut,
         scopes,
-        native: NativeCode::default(),
+        native_codes: Default::default(),
         frame_maps: OnceLock::new(),
         fault_sites: Mutex::default(),
     })

@@ -1,11 +1,33 @@
 //! A function's machine code, and the count of its executions that leads to it. The interpreter counts; the tier that
 //! compiles installs code, and machine code calls other functions through the cell with their entry.
 //!
+//! A function has one [`NativeCode`] for each kind of [`Accesses`], as it can run in vats of both kinds at once. Code calls
+//! code with the same accesses only.
+//!
 //! Protocol: any thread may count; a count that is lost does not matter. A cell changes from one address to another at
 //! once, each of which is right at any time, because code is never freed while it can be reached. The *code* cell is
 //! written before the entry, with a release, so that a thread that finds an entry finds the code, too.
 
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+
+/// How code accesses what guests can write: as the vat that it runs in is plain or guarded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Accesses {
+    /// By loads and stores.
+    Bare,
+    /// As transactions of other strands allow, and as part of the strand's own.
+    Guarded,
+}
+
+impl Accesses {
+    /// Both.
+    pub const ALL: [Accesses; 2] = [Accesses::Bare, Accesses::Guarded];
+
+    /// Those in a vat that is guarded, or not.
+    pub fn of(is_guarded: bool) -> Accesses {
+        if is_guarded { Accesses::Guarded } else { Accesses::Bare }
+    }
+}
 
 /// The cells of a function.
 pub struct NativeCode {

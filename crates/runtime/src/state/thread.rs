@@ -16,6 +16,7 @@ use squall_scheduler::{Worker, WorkerId};
 
 use crate::model::function::{Function, Site};
 use crate::model::lookup::CacheEntry;
+use crate::model::native_code::Accesses;
 use crate::model::outcome::Failure;
 use crate::state::affinity::Home;
 use crate::state::items::Item;
@@ -491,6 +492,12 @@ impl Thread {
             running.set_transaction(transaction);
         }
         running.stop()
+    }
+
+    /// How the innermost loop of the tier accesses what guests can write.
+    #[inline(always)]
+    pub fn accesses(&self) -> Accesses {
+        Accesses::of(self.runs_guarded)
     }
 
     /// Makes a strand the one that runs here.

@@ -13,8 +13,8 @@ pub trait Tier: Sync {
 
 /// The tier in which all code can run, as the tiers with machine code use it.
 pub trait Interpreter: Tier {
-    /// Runs the strand of this thread, whose accesses are bare, until it stops, or until it comes to a function that is
-    /// hot: by a call, by a return, or at the turn of a loop. Then [`Thread::stop`] is
+    /// Runs the strand of this thread, with accesses of the kind that [`Thread::runs_guarded`] says, until it stops, or
+    /// until it comes to a function that is hot: by a call, by a return, or at the turn of a loop. Then [`Thread::stop`] is
     /// [`Stop::Hot`](crate::state::thread::Stop::Hot). *GC point.*
     fn run_cold(&self, thread: &mut Thread);
 

@@ -20,7 +20,7 @@
 use std::sync::atomic::{Ordering, fence};
 
 use squall_heap::{Object, Word};
-use squall_transactions::Stripe;
+use squall_transactions::{Reserved, Stripe};
 
 use super::sleepers;
 use crate::model::outcome::Failure;
@@ -155,6 +155,57 @@ pub unsafe fn try_store(
     transaction.is_some_and(write)
 }
 
+/// As [`try_load`], but also for objects that no transaction knows yet, and for what this one has written.
+///
+/// # Safety
+///
+/// The object has the place.
+pub unsafe fn attempt_load(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    pc: usize,
+) -> Option<Word> {
+    // SAFETY: as the caller promises.
+    let value = unsafe { try_load(thread, object, place, pc) };
+    if value.is_some() {
+        return value;
+    }
+    let (hash, transaction) = (object.identity_hash(), thread.transaction.as_deref()?);
+    let written = transaction.writes.find(object, hash, place.index());
+    // SAFETY: as the caller promises.
+    written.or_else(|| unsafe { try_load(thread, object, place, pc) })
+}
+
+/// As [`try_store`], but also outside of transactions, for objects that no transaction knows yet, and for places that
+/// this one has written.
+///
+/// # Safety
+///
+/// The object has the place.
+pub unsafe fn attempt_store(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> bool {
+    // SAFETY: as the caller promises.
+    if unsafe { try_store(thread, object, place, value, pc) } {
+        return true;
+    }
+    let Some(transaction) = thread.transaction.as_deref_mut() else {
+        // SAFETY: as the caller promises.
+        return unsafe { store_at_once(thread, object, place, value, pc) }.is_ok();
+    };
+    let has_room = !transaction.attempt.is_inevitable() && !transaction.writes.is_full();
+    if has_room {
+        let hash = object.identity_hash();
+        transaction.writes.set(object, hash, place.index(), value, (place.stripe(hash), pc));
+    }
+    has_room
+}
+
 /// Reads a place of an object of a guarded vat, for the instruction in the saved state.
 ///
 /// # Safety
@@ -201,27 +252,42 @@ pub unsafe fn store(thread: &mut Thread, object: Object, place: impl Place, valu
         // SAFETY: as the caller promises.
         return unsafe { super::transaction::write(thread, object, place, value) };
     }
+    let (memory, pc) = (memory(thread), thread.state.pc as usize);
+    loop {
+        // SAFETY: as the caller promises.
+        match unsafe { store_at_once(thread, object, place, value, pc) } {
+            Ok(()) => return true,
+            Err(_) if sleepers::wait_for_inevitable(thread, memory) => return false,
+            Err(_) => {}
+        }
+    }
+}
+
+/// Writes a place outside of transactions, unless an inevitable one has reserved it.
+///
+/// # Safety
+///
+/// The object has the place.
+unsafe fn store_at_once(
+    thread: &mut Thread,
+    object: Object,
+    place: impl Place,
+    value: Word,
+    pc: usize,
+) -> Result<(), Reserved> {
     let memory = memory(thread);
     let stripe = place.stripe(object.identity_hash());
-    let strand = thread.strand();
-    memory.set_writer(stripe, thread.state.pc as usize, strand);
+    memory.set_writer(stripe, pc, thread.strand());
     let seat = thread.seat;
     // SAFETY: as the caller promises.
     let put = |thread: &mut Thread| unsafe { place.store(thread, object, value) };
     if seat.if_sole(memory, || memory.space.write_alone(stripe, || put(thread))) {
-        return true;
+        return Ok(());
     }
-    let is_watched = loop {
-        match memory.space.write(stripe, || put(thread)) {
-            Ok(is_watched) => break is_watched,
-            Err(_) if sleepers::wait_for_inevitable(thread, memory) => return false,
-            Err(_) => {}
-        }
-    };
-    if is_watched {
+    if memory.space.write(stripe, || put(thread))? {
         sleepers::wake_changed(thread, memory, &[stripe]);
     }
-    true
+    Ok(())
 }
 
 /// The memory of the guarded vat whose strand runs.
