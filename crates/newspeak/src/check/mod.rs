@@ -65,8 +65,7 @@ struct Checker<'a> {
     places: Vec<Place>,
     /// Whether the current code is an instance initialiser.
     in_initializer: bool,
-    /// The selectors of all messages that something in the text or in the library understands, with their widest
-    /// visibility.
+    /// The selectors of all messages that something in the text understands, with their widest visibility.
     selectors: HashMap<String, Access>,
     /// Whether objects of other texts may appear, which may understand other messages.
     is_open: bool,
@@ -89,7 +88,7 @@ impl<'a> Checker<'a> {
             scopes: Scopes::default(),
             places: Vec::new(),
             in_initializer: false,
-            selectors: sends::all_selectors(ast, library),
+            selectors: sends::own_selectors(ast),
             mentions: scopes::mentions(ast),
             is_open: sends::may_meet_strangers(ast),
             reported: HashSet::new(),

@@ -240,7 +240,7 @@ impl Checker<'_> {
         if !is_name || !selector.starts_with(|first: char| first.is_uppercase()) {
             return None;
         }
-        let classes = self.classes.library.classes().iter();
+        let classes = self.classes.library.classes();
         let names =
             classes.filter(|class| class.access == Access::Public).map(|class| class.name());
         let name = closest(selector, names)?;

@@ -3,12 +3,12 @@
 //! If the receiver's class is known, an unknown message is an error. Otherwise it is a warning, if no class of the text
 //! or of the library understands the message at all and no other class can take part.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::ast::{Access, Ast, Message};
 use crate::diagnostics::{Code, Diagnostic, quoted};
 use crate::entities::{ExpressionId, MessageId};
-use crate::outline::Library;
+use crate::outline::widest;
 
 use super::Checker;
 use super::classes::{ClassRef, Found, Known, Side};
@@ -141,14 +141,27 @@ impl Checker<'_> {
         );
     }
 
+    /// The widest visibility of a selector in the text and the library.
+    fn access_of(&self, selector: &str) -> Option<Access> {
+        let own = self.selectors.get(selector).copied();
+        let known = own.into_iter().chain(self.classes.library.access_of(selector));
+        known.reduce(widest)
+    }
+
+    /// The selectors that the classes of the text and of the library understand, in alphabetical order.
+    fn all_selectors(&self) -> Vec<String> {
+        let library = self.classes.library.selectors().map(|(selector, _)| selector.to_owned());
+        let all: BTreeSet<String> = self.selectors.keys().cloned().chain(library).collect();
+        all.into_iter().collect()
+    }
+
     /// A message to a receiver of which nothing is known.
     fn send_to_unknown(&mut self, selector: &str, message: &Message) {
-        let access = self.selectors.get(selector).copied();
-        if access == Some(Access::Public) || self.classes.library.classes().is_empty() {
+        let access = self.access_of(selector);
+        if access == Some(Access::Public) || self.classes.library.is_empty() {
             return;
         }
-        let mut own: Vec<String> = self.selectors.keys().cloned().collect();
-        own.sort();
+        let own = self.all_selectors();
         if access.is_some() {
             if !self.is_open && self.reported.insert(format!("_ {selector}")) {
                 self.only_hidden(selector, message);
@@ -214,7 +227,7 @@ impl Checker<'_> {
 
     /// `s send: a joinedBy: b`, where `send:` and `joinedBy:` are messages of their own.
     fn two_messages(&self, selector: &str, message: &Message, names: &[String]) -> Option<String> {
-        let is_known = |selector: &str| self.selectors.get(selector) == Some(&Access::Public);
+        let is_known = |selector: &str| self.access_of(selector) == Some(Access::Public);
         let is_own = |selector: &str| names.iter().any(|name| name == selector);
         let cuts = selector.match_indices(':').map(|(index, _)| index + 1);
         let cut = cuts
@@ -301,21 +314,13 @@ fn other_arity<'n>(selector: &str, names: impl Iterator<Item = &'n str>) -> Opti
     })
 }
 
-/// The selectors that the classes of the text and of the library understand, with their widest visibility.
-pub fn all_selectors(ast: &Ast, library: &Library) -> HashMap<String, Access> {
+/// The selectors that the classes of the text understand, with their widest visibility.
+pub fn own_selectors(ast: &Ast) -> HashMap<String, Access> {
     let mut selectors: HashMap<String, Access> = HashMap::new();
     let mut add = |selector: &str, access: Access| {
-        let widest = selectors.entry(selector.to_owned()).or_insert(access);
-        if access == Access::Public || *widest == Access::Private {
-            *widest = access;
-        }
+        let known = selectors.entry(selector.to_owned()).or_insert(access);
+        *known = widest(*known, access);
     };
-    for class in library.classes() {
-        add(&class.factory, Access::Public);
-        for member in class.instance.iter().chain(&class.class_side) {
-            add(&member.selector, member.access);
-        }
-    }
     for (_, class) in ast.nodes.classes.iter() {
         add(&ast[class.factory.selector], Access::Public);
         if let Some(name) = class.name {

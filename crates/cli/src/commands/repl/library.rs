@@ -50,7 +50,7 @@ struct Place {
 }
 
 fn classes(name: &str) -> Vec<Place> {
-    let classes = outline().classes().iter();
+    let classes = outline().classes();
     let classes = classes.filter(|class| class.access == Access::Public && class.name() == name);
     let place = |class: &'static squall_newspeak::outline::ClassOutline| Place {
         module: class.module(),
@@ -126,9 +126,8 @@ pub fn members_for(before: &str) -> Option<BTreeSet<String>> {
             _ => return None,
         },
     };
-    let classes = outline().classes().iter();
-    let class =
-        classes.clone().find(|found| found.name() == class && found.access == Access::Public)?;
+    let mut classes = outline().classes();
+    let class = classes.find(|found| found.name() == class && found.access == Access::Public)?;
     let mut members = BTreeSet::new();
     collect(&class.path, is_class, &mut members);
     if is_class {
