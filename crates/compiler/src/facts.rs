@@ -199,6 +199,8 @@ pub enum Symbol {
     Instruction(FunctionRef, u32),
     /// A primitive.
     Primitive(PrimitiveRef),
+    /// The 256 words of the strings of one character, by code point; nil for one that was not needed yet.
+    Characters,
     /// The record of the unit's exit with this number.
     Exit(u32),
     /// A stub or helper.

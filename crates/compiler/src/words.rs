@@ -39,13 +39,17 @@ pub const LAST_ZERO: u64 = 1;
 pub const LAYOUT: i32 = 4 - 1;
 /// Where a layout is in the first word of an object.
 pub const LAYOUT_SHIFT: u32 = 32;
+/// The distance from a pointer's bits to the object's first word.
+pub const HEADER: i32 = -1;
+/// The bits in the lower half of a text's first word that say: its characters take more than a byte each.
+pub const WIDE: u32 = 0b1100;
 /// The distance from a pointer's bits to the object's class.
 pub const CLASS: i32 = 8 - 1;
 /// The distance from a pointer's bits to the first slot.
 pub const FIRST_SLOT: i32 = 16 - 1;
-/// The distance from a pointer's bits to an array's length.
+/// The distance from a pointer's bits to the length of an array in elements, or of a text in bytes.
 pub const LENGTH: i32 = 16 - 1;
-/// The distance from a pointer's bits to an array's first element.
+/// The distance from a pointer's bits to an array's first element, or a text's first byte.
 pub const FIRST_ELEMENT: i32 = 24 - 1;
 /// The bytes of a word.
 pub const WORD_BYTES: u32 = 8;
@@ -77,6 +81,10 @@ pub mod layouts {
     pub const LARGE_INTEGER: u32 = layout(6, 0, 2);
     /// Doubles that are not immediate.
     pub const BOXED_DOUBLE: u32 = layout(7, 1, 3);
+    /// Strings.
+    pub const STRING: u32 = layout(8, 0, 2);
+    /// Symbols.
+    pub const SYMBOL: u32 = layout(9, 0, 2);
     /// Arrays.
     pub const ARRAY: u32 = layout(10, 0, 1);
     /// Arrays of values, which nothing assigns.

@@ -78,7 +78,8 @@ pub mod links {
 pub mod known {
     pub use crate::model::known::{
         ARRAY, BLOCK, BOXED_DOUBLE, BUCKET, CONTEXT, FALSE, FAR_REFERENCE, HOME, IMMEDIATE_DOUBLE,
-        KnownClass, LARGE_INTEGER, NIL, SMALL_INTEGER, TRUE, VALUE_ARRAY, layout_of,
+        KnownClass, LARGE_INTEGER, NIL, SMALL_INTEGER, STRING, SYMBOL, TRUE, VALUE_ARRAY,
+        layout_of,
     };
 }
 

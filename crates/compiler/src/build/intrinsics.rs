@@ -11,6 +11,7 @@ use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::ir::values::Condition;
 use crate::ir::{End, Jump};
+use crate::passes::kinds;
 use crate::words::{self, layouts};
 
 /// The primitive that compares objects.
@@ -255,6 +256,9 @@ impl Body<'_, '_> {
             "array:at:put:" => self.array_at_put(message),
             "arraySize:" => self.array_size(message),
             "numberSquareRoot:" => self.square_root(message),
+            "stringLength:" => self.text_length(primitive, message),
+            "string:equals:" => self.same_text(primitive, message),
+            "string:charAt:" if !facts.distrusts => self.character_at(primitive, message),
             "blockValue:" | "block:value:" | "block:value:with:" => {
                 return self.evaluate(message, facts);
             }
@@ -347,6 +351,30 @@ impl Body<'_, '_> {
         let raw = self.raw_double(message.operands[0]);
         let root = self.emit(Op::FloatSquareRoot, &[raw]);
         Some(self.double_word(root))
+    }
+
+    /// Whether a receiver is known to be a text.
+    fn is_text(&self, value: Value) -> bool {
+        let texts = Layouts::of(layouts::STRING).with(layouts::SYMBOL);
+        self.kind(value).is(kinds::of_layouts(texts))
+    }
+
+    fn text_length(&mut self, primitive: PrimitiveRef, message: &Message) -> Option<Value> {
+        let text = message.operands[0];
+        self.is_text(text).then(|| self.emit(Op::TextLength(primitive), &[text]))
+    }
+
+    fn same_text(&mut self, primitive: PrimitiveRef, message: &Message) -> Option<Value> {
+        let [left, right] = message.operands[..] else { return None };
+        self.is_text(left).then(|| {
+            let same = self.emit(Op::SameText(primitive), &[left, right]);
+            self.emit(Op::TagBoolean, &[same])
+        })
+    }
+
+    fn character_at(&mut self, primitive: PrimitiveRef, message: &Message) -> Option<Value> {
+        let [text, index] = message.operands[..] else { return None };
+        self.is_text(text).then(|| self.guard(Op::CharacterAt(primitive), &[text, index]))
     }
 
     /// Runs a closure's function, if it is known or the site has seen just one.

@@ -58,13 +58,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { unit: 1200, always: 10, hot: 60, depth: 9 }
+        Limits { unit: 1600, always: 10, hot: 100, depth: 9 }
     }
 }
 
 impl Limits {
     /// Nothing is inlined.
-    pub const NONE: Limits = Limits { unit: 1200, always: 0, hot: 0, depth: 0 };
+    pub const NONE: Limits = Limits { unit: 1600, always: 0, hot: 0, depth: 0 };
 }
 
 /// Builds a unit within these limits.

@@ -22,7 +22,10 @@
 //! `assume` and `assume_within` are guards whose condition the branch to their block has shown; they must not be moved
 //! out of there. `leaf` calls a primitive's leaf, which depends on its arguments alone, and leaves if that has no answer;
 //! `try_leaf` answers `NO_ANSWER` then, and so does `try_tag_double` for doubles that need a box. `identical` is `same`,
-//! but compares boxed numbers and far references by contents, by the leaf of its primitive.
+//! but compares boxed numbers and far references by contents, by the leaf of its primitive. `same_text` compares a text
+//! with any word, `text_length` counts a text's characters, and `character_at` answers the string of the one at an index,
+//! from one: each by the leaf of its primitive where more is needed than a look at the objects. `character_at` leaves if
+//! that has no answer.
 //!
 //! `guard_immediate` leaves if its double needs a box, and `tag_double` takes only doubles that need none. `box_double` is
 //! the word of any double; only exits have it in their states, and make the box.
@@ -181,6 +184,7 @@ operations! {
     "guard_not" GuardNot b None Guard;
     "leaf" Leaf(PrimitiveRef) any Word Guard;
     "try_leaf" TryLeaf(PrimitiveRef) any Word Pure;
+    "character_at" CharacterAt(PrimitiveRef) ww Word Guard;
     "poll" Poll n None Guard;
     "load_guarded_slot" LoadGuardedSlot(Place) w Word Guard;
     "store_guarded_slot" StoreGuardedSlot(Place) ww None Guard;
@@ -220,6 +224,8 @@ operations! {
     "not" Not b Bool Pure;
     "same" Same ww Bool Pure;
     "identical" Identical(PrimitiveRef) ww Bool Pure;
+    "same_text" SameText(PrimitiveRef) ww Bool Pure;
+    "text_length" TextLength(PrimitiveRef) w Word Pure;
     "has_layout" HasLayout(Layouts) w Bool Pure;
 
     // Memory.

@@ -44,6 +44,8 @@ impl Lowering<'_, '_> {
             }
             Op::HasLayout(layouts) => self.has_layout(inst, layouts),
             Op::Identical(primitive) => self.identical(inst, primitive),
+            Op::TextLength(primitive) => self.text_length(inst, primitive),
+            Op::SameText(primitive) => self.same_text(inst, primitive),
             Op::TryLeaf(primitive) => self.try_leaf(inst, primitive),
             Op::ClassOf | Op::LoadPart(_) | Op::LoadCaptured(_) | Op::Length => {
                 self.constant_part(inst)

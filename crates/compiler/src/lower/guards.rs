@@ -30,6 +30,7 @@ impl Lowering<'_, '_> {
             }
             Op::GuardImmediate => return Some(self.guard_immediate(inst)),
             Op::Leaf(primitive) => return Some(self.leaf(inst, primitive)),
+            Op::CharacterAt(primitive) => return Some(self.character_at(inst, primitive)),
             _ if op.is_guarded_access() => return self.guarded_access(inst, op),
             _ => self.refine(inst, op),
         }
@@ -48,7 +49,8 @@ impl Lowering<'_, '_> {
         self.call_address(CallConv::SystemV, helper, &arguments)
     }
 
-    fn leaf(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
+    /// The same, or the unit is left.
+    pub fn leaf(&mut self, inst: Inst, primitive: PrimitiveRef) -> ir::Value {
         let answer = self.try_leaf(inst, primitive);
         let is_none = self.is_word(answer, words::NO_ANSWER);
         self.leave_unless(inst, is_none, false, Reason::Condition);
@@ -117,12 +119,12 @@ impl Lowering<'_, '_> {
         self.b.ins().band_imm_u(word, words::TAG_MASK as i64)
     }
 
-    fn has_tag(&mut self, word: ir::Value, tag: u64) -> ir::Value {
+    pub fn has_tag(&mut self, word: ir::Value, tag: u64) -> ir::Value {
         let given = self.tag(word);
         self.b.ins().icmp_imm_u(IntCC::Equal, given, tag as i64)
     }
 
-    fn is_word(&mut self, word: ir::Value, wanted: u64) -> ir::Value {
+    pub fn is_word(&mut self, word: ir::Value, wanted: u64) -> ir::Value {
         self.b.ins().icmp_imm_s(IntCC::Equal, word, wanted as i64)
     }
 

@@ -6,6 +6,7 @@
 //! | `allocation` | new objects |
 //! | `arithmetic` | constants, conversions, integers, doubles |
 //! | `guards` | guards and tests |
+//! | `texts` | strings and symbols |
 //! | `memory` | slots, elements, the write barrier, the frame |
 //! | `calls` | calls and helpers |
 //!
@@ -18,6 +19,7 @@ mod calls;
 mod function;
 mod guards;
 mod memory;
+mod texts;
 
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;

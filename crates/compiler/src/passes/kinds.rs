@@ -7,7 +7,7 @@ use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
 use crate::words::{self, layouts};
 
-/// The longest array that an object can be.
+/// The longest array or text that an object can be.
 const MOST_ELEMENTS: i64 = 1 << 44;
 
 /// The type of the result for these arguments. For operations whose result is in no way bound by them, `given` is the
@@ -34,7 +34,8 @@ pub fn result_kind(unit: &Unit, op: Op, arguments: &[Value], given: Type) -> Typ
         Op::GuardPlain => kind(0),
         Op::GuardFunction(_) => kind(0).meet(Type::of_layout(layouts::BLOCK)),
         Op::Extend => Type::integers(Range::new(0, 1)),
-        Op::Length => Type::integers(Range::new(0, MOST_ELEMENTS)),
+        Op::Length | Op::TextLength(_) => Type::integers(Range::new(0, MOST_ELEMENTS)),
+        Op::CharacterAt(_) => Type::objects(Layouts::of(layouts::STRING)),
         Op::NewClosure(_) => Type::objects(Layouts::of(layouts::BLOCK)),
         Op::NewContext(_) => Type::objects(Layouts::of(layouts::CONTEXT)),
         Op::NewArray(_) | Op::NewArrayOf(_) => Type::objects(Layouts::of(layouts::ARRAY)),

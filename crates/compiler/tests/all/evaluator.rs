@@ -198,10 +198,12 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::StoreGuardedSlot(index) => Ok(self.compute(unit, Op::StoreSlot(index), arguments)),
             Op::LoadGuardedElement => Ok(self.compute(unit, Op::LoadElement, arguments)),
             Op::StoreGuardedElement => Ok(self.compute(unit, Op::StoreElement, arguments)),
-            Op::Leaf(primitive) => match self.machine.leaf(primitive, arguments) {
-                words::NO_ANSWER => Err(()),
-                answer => Ok(Some(answer)),
-            },
+            Op::Leaf(primitive) | Op::CharacterAt(primitive) => {
+                match self.machine.leaf(primitive, arguments) {
+                    words::NO_ANSWER => Err(()),
+                    answer => Ok(Some(answer)),
+                }
+            }
             Op::GuardImmediate => holds(words::double_word(f64::from_bits(word)).is_some()),
             _ => {
                 let (left, right) = (word as i64, arguments[1] as i64);
@@ -239,7 +241,12 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::FloatSquareRoot => x.sqrt().to_bits(),
             Op::ToDouble => (first as i64 as f64).to_bits(),
             Op::Same | Op::Identical(_) => u64::from(first == second),
-            Op::TryLeaf(primitive) => self.machine.leaf(primitive, arguments),
+            Op::SameText(primitive) => {
+                u64::from(self.machine.leaf(primitive, arguments) == words::TRUE)
+            }
+            Op::TryLeaf(primitive) | Op::TextLength(primitive) => {
+                self.machine.leaf(primitive, arguments)
+            }
             Op::HasLayout(wanted) => {
                 let layout = self.machine.layout(first);
                 u64::from(wanted.list().is_none_or(|list| list.contains(&layout)))

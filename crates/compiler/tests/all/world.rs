@@ -239,6 +239,7 @@ impl Facts for World {
             Symbol::Instruction(function, pc) => {
                 (PLACE, u64::from(function.0) << 16 | u64::from(pc))
             }
+            Symbol::Characters => panic!("the programs have no texts"),
             Symbol::Primitive(primitive) => (PRIMITIVE, u64::from(primitive.0)),
             Symbol::Exit(number) => (EXIT, u64::from(number)),
             Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),

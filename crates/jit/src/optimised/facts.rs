@@ -13,7 +13,7 @@ use squall_compiler::facts::{
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::ir::values::Cell;
-use squall_heap::{LayoutId, Word};
+use squall_heap::{Flag, LayoutId, Word};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Accesses, Entries, Function, MOST_ENTRIES, Site, feedback};
@@ -292,6 +292,7 @@ impl Facts for RuntimeFacts<'_> {
                 };
                 self.vm.known_class_cell(class)
             }
+            Symbol::Characters => self.vm.character_cells(),
             Symbol::Primitive(primitive) => {
                 let primitive: *const Primitive =
                     self.tables.borrow().primitives[primitive.index()];
@@ -387,6 +388,9 @@ const _: () = {
     assert!(words::LAYOUT_SHIFT as usize == 8 * squall_heap::LAYOUT_OFFSET);
     assert!(words::CLASS == offset::CLASS && words::LENGTH == offset::LENGTH);
     assert!(words::FIRST_SLOT == offset::slot(0) && words::FIRST_ELEMENT == offset::element(0));
+    assert!(words::HEADER == squall_heap::HEADER_OFFSET as i32 - words::TAG_POINTER as i32);
+    assert!(words::WIDE == Flag::First as u32 | Flag::Second as u32);
+    assert!(layouts::STRING == known::STRING.bits() && layouts::SYMBOL == known::SYMBOL.bits());
     assert!(layouts::ARRAY == known::ARRAY.bits() && layouts::BLOCK == known::BLOCK.bits());
     assert!(layouts::CONTEXT == known::CONTEXT.bits() && layouts::HOME == known::HOME.bits());
 };

@@ -67,6 +67,7 @@ impl Default for GlobalRoots {
 }
 
 /// One word that many threads may read and the collector updates.
+#[repr(transparent)]
 pub struct RootWord(AtomicU64);
 
 impl Default for RootWord {
@@ -134,6 +135,10 @@ impl GlobalRoots {
     pub(crate) fn character(&self, code_point: u32) -> Option<Word> {
         let word = self.characters.get(code_point as usize)?.get();
         (word != Word::NIL).then_some(word)
+    }
+
+    pub(crate) fn character_cells(&self) -> usize {
+        (&raw const self.characters).addr()
     }
 
     pub(crate) fn set_character(&self, code_point: u32, string: Word) {

@@ -280,6 +280,11 @@ impl Vm {
         self.roots.character(code_point)
     }
 
+    /// The address of 256 words: the one-character strings by code point, nil for those that are not kept yet.
+    pub fn character_cells(&self) -> usize {
+        self.roots.character_cells()
+    }
+
     /// Keeps the one-character string for a code point.
     pub fn set_character(&self, code_point: u32, string: Word) {
         self.roots.set_character(code_point, string);
