@@ -2,7 +2,8 @@
 //!
 //! | folder | a case is | what is compared |
 //! |---|---|---|
-//! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/language/<topic>/*.ns`, `examples/**/*.ns` | a program | see [`language`] |
+//! | `examples/apps/*/tests.ns` | the tests of an application | see [`language`] |
 //! | `tests/attacks/*.ns` | an attack | see [`attacks`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
