@@ -1,5 +1,6 @@
 //! Tests of guest programs whose comments state their behaviour: `tests/language`, `examples`. `main.rs` collects them
-//! as trials; other tests run programs with the functions here.
+//! as trials; other tests run programs with the functions here. Files of the examples with the name `tests.ns` are test
+//! modules, which `squall test` runs, with the options in their `flags:` comment.
 //!
 //! | comment | meaning |
 //! |---|---|
@@ -26,8 +27,34 @@ use crate::process::{Run, compare, is_under_stress};
 
 pub fn trials() -> Vec<Trial> {
     let mut trials = crate::trials_in("tests/language", "ns", run);
-    trials.extend(crate::trials_in("examples", "ns", run));
+    trials.extend(crate::trials_in("examples", "ns", |path| match is_test_module(path) {
+        true => run_tests(path),
+        false => run(path),
+    }));
     trials
+}
+
+/// Whether a file of the examples has the tests of another one.
+fn is_test_module(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "tests.ns")
+}
+
+/// Runs the tests of a module, with the options in its comments. All must pass.
+fn run_tests(path: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let expectations = Expectations::of(&text);
+    if expectations.is_under_stress && expectations.avoids_stress {
+        return Ok(());
+    }
+    let mut words = vec!["test".to_owned()];
+    words.extend(expectations.flags);
+    words.push(crate::shown(path));
+    let run = Run::new(words);
+    let result = run.execute();
+    match result.exit {
+        0 => Ok(()),
+        _ => Err(format!("{}{}\nrepeat with\n  {}", result.output, result.error, run.repetition())),
+    }
 }
 
 fn run(path: &Path) -> Result<(), String> {

@@ -2,7 +2,8 @@
 //!
 //! | folder | a case is | what is compared |
 //! |---|---|---|
-//! | `tests/language/<topic>/*.ns`, `examples/*.ns` | a program | see [`language`] |
+//! | `tests/language/<topic>/*.ns`, `examples/**/*.ns` | a program | see [`language`] |
+//! | `examples/apps/*/tests.ns` | the tests of an application | see [`language`] |
 //! | `tests/attacks/*.ns` | an attack | see [`attacks`] |
 //! | `tests/foreign/*.ns` | a program that calls C | see [`foreign`] |
 //! | `tests/postgres/*.ns` | a program that uses a database | see [`postgres`] |
@@ -13,6 +14,7 @@
 //! | `tests/mistakes/*.txt` | typical mistakes | what `squall check` says: see [`mistakes`] |
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
+//! | `interrupts` | evaluations without end in a REPL on a terminal | whether Ctrl-C ends them and nothing else |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
@@ -34,6 +36,7 @@ mod compile;
 mod documents;
 mod foreign;
 mod hostile;
+mod interrupts;
 mod language;
 mod limits;
 mod mistakes;
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
     trials.extend(documents::trials());
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
+    trials.extend(interrupts::trials());
     trials.extend(limits::trials());
     trials.extend(mistakes::trials());
     trials.extend(native_threads::trials());

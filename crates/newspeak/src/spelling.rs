@@ -9,8 +9,16 @@ pub fn closest<'c>(name: &str, candidates: impl Iterator<Item = &'c str>) -> Opt
         _ => 2,
     };
     let near = candidates.filter(|candidate| *candidate != name && is_comparable(name, candidate));
-    let near = near.map(|candidate| (distance(name, candidate), candidate));
-    near.filter(|(distance, _)| *distance <= most).min().map(|(_, candidate)| candidate)
+    let near =
+        near.map(|candidate| (distance(name, candidate), !is_left_out(name, candidate), candidate));
+    near.filter(|(distance, ..)| *distance <= most).min().map(|(.., candidate)| candidate)
+}
+
+/// Whether a name is another one with letters left out: the most frequent slip, so that `printn` rather means `println`
+/// than `print`.
+fn is_left_out(name: &str, candidate: &str) -> bool {
+    let mut rest = candidate.chars();
+    name.chars().all(|letter| rest.any(|other| other == letter))
 }
 
 /// Words, names of classes and operators are different things, and so are messages with different numbers of arguments.
@@ -85,7 +93,7 @@ pub fn foreign_word(word: &str) -> Option<&'static str> {
         "!=" | "/=" | "=/=" => "inequality is written `<>`, and non-identity `~=`",
         "===" => "equality is written `=`, and identity `==`",
         "+=" | "-=" | "*=" | "++" | "--" => "a variable is assigned by `name:: value`: `x:: x + 1`",
-        "**" | "^^" => "there is no operator for powers: multiply",
+        "**" | "^^" => "powers are written `2 raisedTo: 10`, and of doubles `2.0 pow: 0.5`",
         "toString" | "to_s" | "printString" | "displayString" => {
             "the text of an object is `object asString`"
         }
@@ -114,7 +122,6 @@ pub fn smalltalk_word(word: &str) -> Option<&'static str> {
         "includes:" => "write `contains:`",
         "includesSubstring:" => "write `includes:`",
         "detect:" => "write `detect:ifNone:`",
-        "notEmpty" => "write `isEmpty not`",
         "yourself" => {
             "a cascade answers what its last message answers: keep the receiver in a variable"
         }
@@ -144,6 +151,8 @@ mod tests {
         let closest = |name| closest(name, names.iter().copied());
         assert_eq!(closest("prinln"), Some("println"));
         assert_eq!(closest("pritnln"), Some("println"));
+        assert_eq!(closest("printn"), Some("println"));
+        assert_eq!(closest("prints"), Some("print"));
         assert_eq!(closest("at:putt:"), Some("at:put:"));
         assert_eq!(closest("siez"), Some("size"));
         assert_eq!(closest("weather"), None);

@@ -6,12 +6,14 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use squall_heap::{HeapError, RootHandle, Word};
 use squall_interpreter::Interpreter;
 use squall_jit::{Mixed, Policy};
 use squall_runtime::concurrency::embedding::calls;
+use squall_runtime::concurrency::interruption::{self, Interruptible};
 use squall_runtime::concurrency::promises;
 use squall_runtime::concurrency::sandbox;
 use squall_runtime::concurrency::stalls;
@@ -173,7 +175,12 @@ impl Machine {
 
     /// Runs ready strands until the program ends or no strand can ever run again.
     pub fn run_turns(&mut self) -> Reply<()> {
-        match worker::work(&mut self.thread, |_| false) {
+        self.run_turns_until(|| false)
+    }
+
+    /// The same, but no longer than until this is true, which is asked between strands.
+    pub fn run_turns_until(&mut self, is_over: impl Fn() -> bool) -> Reply<()> {
+        match worker::work(&mut self.thread, |_| is_over()) {
             Finished::Exit(code) => Reply::Exit(code),
             Finished::Done | Finished::Stalled => Reply::Answer(()),
         }
@@ -331,6 +338,17 @@ impl Machine {
 
 /// Questions of the embedder about a machine.
 impl Machine {
+    /// Notes that a work begins which may be interrupted.
+    pub(crate) fn begin(&self, work: &Interruptible) {
+        work.begin(self.vm);
+    }
+
+    /// A function that interrupts this work, for another thread.
+    pub(crate) fn interrupter(&self, work: Arc<Interruptible>) -> impl Fn() + Send + Sync + use<> {
+        let vm = self.vm;
+        move || interruption::interrupt(vm, &work)
+    }
+
     /// A function that describes the present activity of all strands, for another thread. It stops the machine for a
     /// moment, whatever the machine does.
     pub fn observer(&self) -> impl Fn() -> String + Send + use<> {

@@ -7,9 +7,11 @@
 mod input;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use squall_bytecode::module::{Module, Visibility, selector_arity};
 use squall_heap::RootHandle;
+use squall_runtime::concurrency::interruption::Interruptible;
 use squall_runtime::library::bootstrap::BootError;
 
 use crate::compiler::{CompileProblem, compile_newspeak};
@@ -24,6 +26,7 @@ pub struct Session {
     machine: Machine,
     workspace: RootHandle,
     names: Names,
+    evaluation: Arc<Interruptible>,
 }
 
 /// The end of an input's evaluation.
@@ -39,6 +42,8 @@ pub enum Evaluation {
     Invalid(CompileProblem),
     /// The program asked the machine to end with this exit code.
     Exit(i32),
+    /// Another thread has interrupted it: the strands that it has made are ended.
+    Interrupted,
 }
 
 impl Session {
@@ -49,7 +54,12 @@ impl Session {
         let workspace = answer(machine.send(class, "usingPlatform:", &[platform])?)?;
         let selectors = library::module("Workspace").map(|module| public_selectors(&module));
         let names = Names { known: selectors.unwrap_or_default(), variables: BTreeSet::new() };
-        Ok(Session { machine, workspace, names })
+        Ok(Session { machine, workspace, names, evaluation: Arc::default() })
+    }
+
+    /// A function that interrupts the evaluation of an input, for another thread; it does nothing if none is under way.
+    pub fn interrupter(&self) -> impl Fn() + Send + Sync + use<> {
+        self.machine.interrupter(self.evaluation.clone())
     }
 
     /// Evaluates an input with all turns that result from it, and shows its value on the standard output.
@@ -78,6 +88,8 @@ impl Session {
         let handles = self.machine.handles();
         let class = self.machine.class_of_module(module)?;
         let evaluation = self.run(class);
+        // An exit may have come between: then there is no further input.
+        self.evaluation.end();
         self.machine.release(handles);
         self.machine.flush();
         evaluation
@@ -85,15 +97,26 @@ impl Session {
 
     fn run(&mut self, class: RootHandle) -> Result<Evaluation, BootError> {
         let object = answer(self.machine.send(class, "in:", &[self.workspace])?)?;
+        self.machine.begin(&self.evaluation);
         match self.machine.send(self.workspace, "evaluate:", &[object])? {
             Reply::Answer(_) => {}
             Reply::Exit(code) => return Ok(Evaluation::Exit(code)),
             Reply::Stalled => return Ok(Evaluation::Failed),
         }
-        if let Reply::Exit(code) = self.machine.run_turns() {
-            return Ok(Evaluation::Exit(code));
-        }
+        let is_interrupted = loop {
+            if let Reply::Exit(code) =
+                self.machine.run_turns_until(|| self.evaluation.is_interrupted())
+            {
+                return Ok(Evaluation::Exit(code));
+            }
+            if let Some(is_interrupted) = self.evaluation.end() {
+                break is_interrupted;
+            }
+        };
         let outcome = answer(self.machine.send(self.workspace, "takeOutcome", &[])?)?;
+        if is_interrupted {
+            return Ok(Evaluation::Interrupted);
+        }
         Ok(match self.machine.text(outcome).as_deref() {
             Some("failed") => Evaluation::Failed,
             Some("unresolved") => Evaluation::Unresolved,

@@ -2,9 +2,9 @@
 //! work before they have their usual effect. The runtime's signal primitives and the command line call this module.
 //!
 //! One thread takes all signals, so one place decides about them, and a signal handler has nothing to do. If programs
-//! *watch* for a signal, the first one of its kind goes to all watches, which then end for that kind. Otherwise the
-//! signal has its usual effect: the embedder's work is done, for `LAST_WAIT` at most, and the process ends by the
-//! signal's default action.
+//! *watch* for a signal, the first one of its kind goes to all watches, which then end for that kind. Otherwise, for an
+//! interrupt, the embedder may have work to do instead of its end. If not, the signal has its usual effect: the embedder's
+//! last work is done, for `LAST_WAIT` at most, and the process ends by the signal's default action.
 //!
 //! The thread is started at the first watch or the first request for such work; until then the process has no handlers.
 //! A watch is a source for the poller: the thread writes into its pipe.
@@ -98,6 +98,13 @@ pub fn before_the_end(ignored: &[i32], work: impl Fn() + Send + Sync + 'static) 
     handled.filter(|signal| !ignored.contains(signal)).try_for_each(|signal| desk.handle(signal))
 }
 
+/// From now on, an interrupt does this, and does not end the process, unless a program watches for it.
+pub fn instead_of_interrupts(work: impl Fn() + Send + Sync + 'static) -> io::Result<()> {
+    let desk = desk()?;
+    desk.state.lock().at_interrupts = Some(Arc::new(work));
+    desk.handle(SIGINT)
+}
+
 /// The place where signals arrive.
 struct Desk {
     handle: Handle,
@@ -110,6 +117,8 @@ struct State {
     watches: [Vec<Arc<Watch>>; NAMES.len()],
     /// The work before a signal ends the process.
     last_work: Option<Arc<dyn Fn() + Send + Sync>>,
+    /// The work at an interrupt, which then does not end the process.
+    at_interrupts: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
 /// The process's one desk, with its thread.
@@ -154,7 +163,13 @@ impl Desk {
             return watches.iter().for_each(|watch| watch.tell(index));
         }
         let last_work = state.last_work.clone();
+        let at_interrupts = state.at_interrupts.clone();
         drop(state);
+        if signal == SIGINT
+            && let Some(work) = at_interrupts
+        {
+            return work();
+        }
         if let Some(work) = last_work {
             do_in_time(move || work());
         }

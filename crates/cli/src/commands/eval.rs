@@ -18,7 +18,7 @@ pub fn eval(arguments: &Eval) -> Result<Exit, Exit> {
     let mut session = Session::new(machine).map_err(internal)?;
     match session.evaluate("eval", &arguments.expression, show_warnings).map_err(internal)? {
         Evaluation::Done => Ok(Exit::Success),
-        Evaluation::Failed => Ok(Exit::Failure),
+        Evaluation::Failed | Evaluation::Interrupted => Ok(Exit::Failure),
         Evaluation::Unresolved => {
             complain("the value is a promise, and nothing is left that could resolve it");
             Ok(Exit::Failure)

@@ -20,7 +20,8 @@ use library::Part;
 
 const HELP: &str = "\
 Type an expression, several statements, or a class. `name:: value` makes a variable, which stays.
-Nothing is evaluated before brackets, strings and comments are closed; an empty line gives up.
+Nothing is evaluated before brackets, strings and comments are closed; an empty line gives up. Ctrl-C interrupts an
+evaluation.
 
   :doc NAME     the comment of a class or method of the library: `:doc String`, `:doc String at:`, `:doc at:put:`
   :source NAME  its text
@@ -35,11 +36,23 @@ pub fn repl(arguments: &Repl) -> Result<Exit, Exit> {
     session.cut_long_values().map_err(internal)?;
     if stdin().is_terminal() {
         print(concat!("squall ", env!("CARGO_PKG_VERSION"), "; :help for help\n"));
+        interrupt_at_signals(&session);
         converse(&mut session)
     } else {
         read_on(&mut session)
     }
 }
+
+/// From now on, Ctrl-C interrupts the evaluation, and nothing else.
+#[cfg(unix)]
+fn interrupt_at_signals(session: &Session) {
+    // Without a handler, Ctrl-C ends the process.
+    _ = squall_system::signals::instead_of_interrupts(session.interrupter());
+}
+
+/// This system has no such signals.
+#[cfg(not(unix))]
+fn interrupt_at_signals(_: &Session) {}
 
 /// Reads from a terminal.
 fn converse(session: &mut Session) -> Result<Exit, Exit> {
@@ -116,6 +129,7 @@ fn evaluate(session: &mut Session, number: usize, text: &str) -> Result<Option<E
 fn evaluate_input(session: &mut Session, number: usize, text: &str) -> Result<Option<Exit>, Exit> {
     match session.evaluate(&format!("input {number}"), text, show_warnings).map_err(internal)? {
         Evaluation::Done | Evaluation::Failed => {}
+        Evaluation::Interrupted => print_error("interrupted\n"),
         Evaluation::Unresolved => print("a promise that is not resolved yet\n"),
         Evaluation::Invalid(problem) => print_error(&problem.render(colour())),
         Evaluation::Exit(0) => return Ok(Some(Exit::Success)),

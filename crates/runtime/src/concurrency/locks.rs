@@ -85,12 +85,25 @@ fn set_number(thread: &mut Thread, object: Object, slot: usize, value: i64) {
     object.set_slot(&mut thread.mutator, slot, number_word(value));
 }
 
-/// Runs `attempt` on the locked object in the window's first word. If it answers `None`, the strand waits there, with a
-/// number for its waker. The object is unlocked afterwards. *GC point.*
+/// How a strand waits for a lock.
+struct Waiting {
+    wait: Wait,
+    /// A number for its waker.
+    number: Option<i64>,
+    /// The longest time; then the wait answers false.
+    patience: Option<Duration>,
+}
+
+impl Waiting {
+    const ORDINARY: Waiting = Waiting { wait: Wait::Ordinary, number: None, patience: None };
+}
+
+/// Runs `attempt` on the locked object in the window's first word. If it answers `None`, the strand waits there. The
+/// object is unlocked afterwards. *GC point.*
 fn pass_or_wait(
     thread: &mut Thread,
     window: Window,
-    (wait, number): (Wait, Option<i64>),
+    waiting: Waiting,
     attempt: impl Fn(&mut Thread, Object) -> Option<Word>,
 ) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
@@ -100,25 +113,36 @@ fn pass_or_wait(
         waiting::unlock(&mut thread.mutator, object);
         return Ok(Outcome::Return(answer));
     }
-    let ticket = waiting::park_in(thread, object.word(), wait).ticket;
-    let value = number.map_or(Word::NIL, number_word);
+    let strand = thread.strand().object();
+    let timer = waiting.patience.map(|delay| (timers::reserve(thread), delay));
+    let ticket = waiting::park_in(thread, object.word(), waiting.wait).ticket;
+    let value = waiting.number.map_or(Word::NIL, number_word);
     waiting::enqueue(thread, object, WAITERS, waiter, ticket, value);
     waiting::unlock(&mut thread.mutator, object);
+    if let Some(timer) = timer {
+        timers::wake_after(thread, timer, strand, ticket, Word::FALSE);
+    }
     Ok(Outcome::Park)
 }
 
-/// Locks a mutex this many times more. *GC point.*
-pub fn lock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
-    lock_mutex_in(thread, window, times, Wait::Ordinary)
+/// Locks a mutex this many times more, within a time if one is given; answers whether it did. *GC point.*
+pub fn lock_mutex(
+    thread: &mut Thread,
+    window: Window,
+    times: i64,
+    patience: Option<Duration>,
+) -> Result<Outcome, Failure> {
+    let waiting = Waiting { number: Some(times), patience, ..Waiting::ORDINARY };
+    lock_mutex_in(thread, window, times, waiting)
 }
 
 fn lock_mutex_in(
     thread: &mut Thread,
     window: Window,
     times: i64,
-    wait: Wait,
+    waiting: Waiting,
 ) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, (wait, Some(times)), |thread, mutex| {
+    pass_or_wait(thread, window, waiting, |thread, mutex| {
         let me = thread.strand().object.get();
         let depth = number(mutex, NUMBER);
         if depth != 0 && mutex.slot(HOLDER) != me {
@@ -127,14 +151,15 @@ fn lock_mutex_in(
         thread.running().expose();
         mutex.set_slot(&mut thread.mutator, HOLDER, me);
         set_number(thread, mutex, NUMBER, depth + times);
-        Some(Word::NIL)
+        Some(Word::TRUE)
     })
 }
 
 /// Locks a mutex again, this many times, after the strand has given it up to wait for a condition. The strand gets the
 /// mutex even if it is to end: the caller expects to have it. *GC point.*
 pub fn relock_mutex(thread: &mut Thread, window: Window, times: i64) -> Result<Outcome, Failure> {
-    lock_mutex_in(thread, window, times, Wait::Patient)
+    let waiting = Waiting { wait: Wait::Patient, number: Some(times), patience: None };
+    lock_mutex_in(thread, window, times, waiting)
 }
 
 /// Unlocks a mutex this many times; only its holder may.
@@ -160,7 +185,7 @@ pub fn unlock_mutex(thread: &mut Thread, word: Word, times: i64) -> Result<Word,
     }
     waiting::unlock(&mut thread.mutator, mutex);
     if let Some((_, holder)) = next {
-        waiting::wake(thread, holder, Word::NIL);
+        waiting::wake(thread, holder, Word::TRUE);
     }
     Ok(Word::NIL)
 }
@@ -231,12 +256,17 @@ pub fn signal_all(thread: &mut Thread, word: Word) -> Result<Word, Failure> {
 
 /// Waits in a bucket until a strand flushes it. *GC point.*
 pub fn fall_into(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, (Wait::Ordinary, None), |_, _| None)
+    pass_or_wait(thread, window, Waiting::ORDINARY, |_, _| None)
 }
 
-/// Passes a semaphore, or waits until one may. *GC point.*
-pub fn acquire(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
-    pass_or_wait(thread, window, (Wait::Ordinary, None), |thread, semaphore| {
+/// Passes a semaphore, or waits until one may, for a time at most; answers whether it has passed. *GC point.*
+pub fn acquire(
+    thread: &mut Thread,
+    window: Window,
+    patience: Option<Duration>,
+) -> Result<Outcome, Failure> {
+    let waiting = Waiting { patience, ..Waiting::ORDINARY };
+    pass_or_wait(thread, window, waiting, |thread, semaphore| {
         let left = number(semaphore, NUMBER);
         if left == 0 {
             return None;

@@ -9,13 +9,14 @@
 //! | processes of typed code | [`processes`] |
 //! | transactions | [`transactions`] |
 //! | budgets | [`sandbox`] |
-//! | native code | [`foreign`], [`embedding`] |
+//! | native code | [`foreign`], [`embedding`], [`interruption`] |
 //! | the layer as the others see it | [`parts`], [`services`], `root_source` |
 
 pub mod channels;
 pub mod early_actors;
 pub mod embedding;
 pub mod foreign;
+pub mod interruption;
 pub mod isolation;
 pub mod locks;
 pub mod messages;

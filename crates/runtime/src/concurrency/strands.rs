@@ -1,10 +1,13 @@
 //! Operations of strands on each other: wait for the end, end, suspend, resume. The primitives of `lib/Threading.ns`
 //! and `lib/Scheduling.ns` call this module.
 
+use std::time::Duration;
+
 use squall_heap::{Object, Word};
 
 use crate::concurrency::processes::forks;
 use crate::concurrency::sandbox::metering;
+use crate::concurrency::timers;
 use crate::concurrency::waiting::{self, Place};
 use crate::concurrency::worker;
 use crate::execution::unwind;
@@ -17,8 +20,12 @@ use crate::state::thread::{Thread, Window};
 use crate::state::vat::VatRef;
 
 /// Waits for the end of the strand in the window's first word; answers its result, or signals the
-/// exception that ended it. *GC point.*
-pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
+/// exception that ended it. After a time, if one is given, answers false. *GC point.*
+pub fn join(
+    thread: &mut Thread,
+    window: Window,
+    patience: Option<Duration>,
+) -> Result<Outcome, Failure> {
     let waiter = waiting::own_waiter(thread)?;
     let object = window.get(0).as_object();
     let object = object.filter(|object| object.layout() == crate::model::known::STRAND);
@@ -26,9 +33,14 @@ pub fn join(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
     waiting::lock(&mut thread.mutator, object);
     let ending = strand::ending(object);
     if ending == Ending::Live {
+        let joiner = thread.strand().object();
+        let timer = patience.map(|delay| (timers::reserve(thread), delay));
         let ticket = waiting::park(thread, object.word());
         waiting::enqueue(thread, object, slots::JOINERS, waiter, ticket, Word::NIL);
         waiting::unlock(&mut thread.mutator, object);
+        if let Some(timer) = timer {
+            timers::wake_after(thread, timer, joiner, ticket, Word::FALSE);
+        }
         return Ok(Outcome::Park);
     }
     waiting::unlock(&mut thread.mutator, object);

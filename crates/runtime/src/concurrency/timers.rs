@@ -15,7 +15,7 @@
 //! does. Whichever of the two comes first takes the place, and the other is cancelled. As long as such a
 //! strand waits, it is a source of the scheduler's: something may come from outside.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -100,6 +100,14 @@ struct Entry {
 }
 
 impl Table {
+    /// The keys of the messages that are due later.
+    fn messages(&self) -> impl Iterator<Item = TimerKey> {
+        let entries = self.entries.iter().enumerate();
+        let posts =
+            entries.filter(|(_, entry)| matches!(entry.purpose, Some(Purpose::Post { .. })));
+        posts.map(|(place, entry)| TimerKey { place: place as u32, generation: entry.generation })
+    }
+
     fn reserve(&mut self, strand: Option<StrandRef>) -> TimerKey {
         let place = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry::default());
@@ -227,6 +235,23 @@ impl Timers {
         drop(table);
         ids.into_iter().for_each(|id| _ = vm.scheduler.cancel_timer(id));
         (0..sources).for_each(|_| vm.scheduler.end_outside());
+    }
+
+    /// The messages that are due later.
+    pub fn messages(&self) -> HashSet<Wait> {
+        let table = self.inner.lock();
+        table.messages().map(TimerKey::to_wait).collect()
+    }
+
+    /// Drops the messages that are due later, but those that were so already.
+    pub fn drop_messages_since(&self, vm: &Vm, older: &HashSet<Wait>) {
+        let mut table = self.inner.lock();
+        let newer: Vec<TimerKey> =
+            table.messages().filter(|key| !older.contains(&key.to_wait())).collect();
+        let taken: Vec<_> =
+            newer.into_iter().filter_map(|key| Some((key, table.take(key)?))).collect();
+        drop(table);
+        taken.into_iter().for_each(|(key, entry)| release(vm, key, entry));
     }
 
     /// A timer's time has come: an item for it is about to be in a run queue.

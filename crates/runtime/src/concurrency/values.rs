@@ -280,19 +280,20 @@ fn holds_no_value(thread: &mut Thread, behavior: &'static Behavior, object: Obje
 /// The place of the first object in an instance that is not a value.
 fn place_of_no_value(vm: &Vm, behavior: &'static Behavior, object: Object) -> String {
     let class = behavior.name();
-    let name_of = |word: Word| {
-        let behavior = vm.behavior_of_layout(known::layout_of(word));
-        behavior.map_or("an object", |behavior| behavior.name())
+    let held_in = |word: Word| match vm.behavior_of_layout(known::layout_of(word)) {
+        Some(behavior) if behavior.side == Side::Class => {
+            format!("the class {}, whose module is not a value", behavior.name())
+        }
+        Some(behavior) => format!("an instance of {}, which is not a value", behavior.name()),
+        None => "an object that is not a value".to_owned(),
     };
     for (index, slot) in behavior.slots.iter().enumerate() {
         if let Some(name) = slot.content.name()
             && !counts_as_value(vm, object.slot(index))
         {
             let name = vm.modules.symbols.text(name);
-            let held = name_of(object.slot(index));
-            return format!(
-                "the slot `{name}` of {class} holds an instance of {held}, which is not a value"
-            );
+            let held = held_in(object.slot(index));
+            return format!("the slot `{name}` of {class} holds {held}");
         }
     }
     if !counts_as_value(vm, object.class()) {

@@ -134,12 +134,12 @@ fn similar_member(vm: &Vm, receiver: &'static Behavior, selector: &str) -> Optio
     let nearest = |names: &mut dyn Iterator<Item = Symbol>| {
         let near = names.filter_map(|name| {
             let text = vm.modules.symbols.text(name);
-            Some((distance(selector, text)?, text))
+            Some((distance(selector, text)?, !is_left_out(selector, text), text))
         });
         near.min()
     };
     let own = nearest(&mut own.into_iter());
-    let (_, nearest_name) = own.or_else(|| nearest(&mut around.into_iter()))?;
+    let (.., nearest_name) = own.or_else(|| nearest(&mut around.into_iter()))?;
     Some(format!("there is #{nearest_name}"))
 }
 
@@ -157,6 +157,13 @@ fn distance(written: &str, name: &str) -> Option<usize> {
         edits if has_letters && edits <= few => Some(edits),
         _ => begins_alike().then_some(FEW + 1 + written.len().abs_diff(name.len())),
     }
+}
+
+/// Whether a selector is another one with letters left out: the most frequent slip, so that `printn` rather means
+/// `println` than `print`.
+fn is_left_out(written: &str, name: &str) -> bool {
+    let mut rest = name.chars();
+    written.chars().all(|letter| rest.any(|other| other == letter))
 }
 
 #[cfg(test)]

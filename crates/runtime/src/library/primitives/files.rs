@@ -70,6 +70,7 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("readInput:", |thread, window| answer(read_input(thread, window))),
     Primitive::effect("sizeOfFile:", |thread, window| answer(size_of_open(thread, window))),
     Primitive::effect("file:readAt:into:", |thread, window| answer(read(thread, window))),
+    Primitive::effect("file:readAt:most:", |thread, window| answer(read_bytes(thread, window))),
     Primitive::effect("file:write:of:at:", |thread, window| answer(write(thread, window))),
 ];
 
@@ -338,15 +339,8 @@ fn size_of_open(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// Reads as many bytes as the array has elements, or fewer at the end of the file.
 fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let OpenFile { file, path } = open_file(thread, window.get(0))?;
-    let position = size_argument(window.get(1))?;
     let wanted = array::mutable(thread.vm, window.get(2))?.length();
-    let bytes = attempt(thread, &path, || {
-        let mut bytes = zeroes(wanted)?;
-        let count = read_fully(&file, &mut bytes, position as u64)?;
-        bytes.truncate(count);
-        Ok(bytes)
-    })?;
+    let bytes = bytes_at(thread, window, wanted)?;
     // An array keeps its length for life.
     let array = array::mutable(thread.vm, window.get(2))?;
     for (index, &byte) in bytes.iter().enumerate() {
@@ -354,6 +348,28 @@ fn read(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         array.set_element(&mut thread.mutator, index, signed);
     }
     make_size(thread, bytes.len() as u64)
+}
+
+/// At most as many bytes as the window's third word says, in a byte string; fewer at the end of the file. *GC point.*
+fn read_bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let wanted = size_argument(window.get(2))?.min(MOST_AT_ONCE);
+    let bytes = bytes_at(thread, window, wanted)?;
+    make_byte_string(thread, &bytes)
+}
+
+/// So many bytes are read at once, at most.
+const MOST_AT_ONCE: usize = 1 << 24;
+
+/// The bytes of the open file in the window's first word at the position in the second one. *GC point.*
+fn bytes_at(thread: &mut Thread, window: Window, wanted: usize) -> Result<Vec<u8>, Failure> {
+    let OpenFile { file, path } = open_file(thread, window.get(0))?;
+    let position = size_argument(window.get(1))?;
+    attempt(thread, &path, || {
+        let mut bytes = zeroes(wanted)?;
+        let count = read_fully(&file, &mut bytes, position as u64)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    })
 }
 
 fn zeroes(length: usize) -> io::Result<Vec<u8>> {

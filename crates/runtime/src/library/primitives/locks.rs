@@ -1,11 +1,13 @@
 //! Mutexes, conditions and semaphores: the primitives for the objects that the strands of one vat share, in
 //! `lib/Threading.ns`.
 
+use std::time::Duration;
+
 use squall_heap::Word;
 
 use super::answer;
 use super::channels::outcome;
-use super::strands::duration_argument;
+use super::strands::patience;
 use crate::concurrency::locks;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
@@ -26,8 +28,10 @@ pub static PRIMITIVES: &[Primitive] = &[
             count(window.get(0)).and_then(|permits| locks::make(thread, known::SEMAPHORE, permits)),
         )
     }),
-    Primitive::effect("mutex:lock:", |thread, window| {
-        outcome(count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times)))
+    Primitive::effect("mutex:lock:", |thread, window| outcome(lock_mutex(thread, window, None))),
+    Primitive::effect("mutex:lock:within:", |thread, window| {
+        let patience = patience(window.get(2));
+        outcome(patience.and_then(|patience| lock_mutex(thread, window, patience)))
     }),
     Primitive::effect("mutex:relock:", |thread, window| {
         outcome(count(window.get(1)).and_then(|times| locks::relock_mutex(thread, window, times)))
@@ -46,7 +50,13 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::effect("conditionSignalAll:", |thread, window| {
         answer(locks::signal_all(thread, window.get(0)))
     }),
-    Primitive::effect("semaphoreWait:", |thread, window| outcome(locks::acquire(thread, window))),
+    Primitive::effect("semaphoreWait:", |thread, window| {
+        outcome(locks::acquire(thread, window, None))
+    }),
+    Primitive::effect("semaphoreWait:within:", |thread, window| {
+        let patience = patience(window.get(1));
+        outcome(patience.and_then(|patience| locks::acquire(thread, window, patience)))
+    }),
     Primitive::effect("semaphoreSignal:", |thread, window| {
         answer(locks::release(thread, window.get(0)))
     }),
@@ -56,11 +66,15 @@ fn count(word: Word) -> Result<i64, Failure> {
     word.as_small_integer().filter(|number| *number >= 0).ok_or(Failure::argument(word))
 }
 
-/// The third argument is nil for ever, or milliseconds.
+fn lock_mutex(
+    thread: &mut Thread,
+    window: Window,
+    patience: Option<Duration>,
+) -> Result<Outcome, Failure> {
+    count(window.get(1)).and_then(|times| locks::lock_mutex(thread, window, times, patience))
+}
+
 fn await_condition(thread: &mut Thread, window: Window) -> Outcome {
-    let patience = match window.get(2) {
-        Word::NIL => Ok(None),
-        limit => duration_argument(limit).map(Some),
-    };
+    let patience = patience(window.get(2));
     outcome(patience.and_then(|patience| locks::await_condition(thread, window, patience)))
 }

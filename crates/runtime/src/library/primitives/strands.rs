@@ -51,11 +51,21 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(spawn_process(thread, window, window.get(2)))
     }),
     Primitive::effect("failStrand:", |thread, window| unwind::fail_strand(thread, window.get(0))),
-    Primitive::effect("strandJoin:", |thread, window| outcome(strands::join(thread, window))),
+    Primitive::effect("strandJoin:", |thread, window| outcome(strands::join(thread, window, None))),
+    Primitive::effect("strandJoin:within:", |thread, window| {
+        let patience = patience(window.get(1));
+        outcome(patience.and_then(|patience| strands::join(thread, window, patience)))
+    }),
     Primitive::effect("strandHasEnded:", |_, window| {
         answer(
             strand_object(window.get(0))
                 .map(|strand| Word::from_bool(strand::ending(strand) != Ending::Live)),
+        )
+    }),
+    Primitive::effect("strandHasFailed:", |_, window| {
+        answer(
+            strand_object(window.get(0))
+                .map(|strand| Word::from_bool(strand::ending(strand) == Ending::Failed)),
         )
     }),
     Primitive::effect("strandTerminate:", |thread, window| {
@@ -197,7 +207,7 @@ fn priority_argument(word: Word) -> Result<u8, Failure> {
 
 /// Starts a process: in a vat of its own, a strand that makes an instance of the class in the window,
 /// with the elements of the array as arguments, and sends it `run`; on this native thread, if that is not
-/// nil. *GC point.*
+/// nil. Answers the strand. *GC point.*
 fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Word, Failure> {
     let home = home_argument(thread, place)?;
     let class = window.get(0);
@@ -223,12 +233,13 @@ fn spawn_process(thread: &mut Thread, window: Window, place: Word) -> Result<Wor
     let strand = make_strand(thread, messages::PROCESS, vat, Model::Exclusive, size)?;
     strand.affinity.bind(home);
     strand.set_origin(stack_traces::call_of_library(thread));
+    let object = strand.object.get();
     match gift {
         Gift::Early(key) => early_actors::hold(thread, key, Held::Strand(strand.hand_on())),
         _ => waiting::make_ready(thread, strand, Place::Last),
     }
     thread.made_work();
-    Ok(Word::NIL)
+    Ok(object)
 }
 
 /// Makes the arguments in the thread's message fit for another vat: that is answered, if one had to be
@@ -305,6 +316,14 @@ pub fn duration_argument(word: Word) -> Result<Duration, Failure> {
         return Err(Failure::argument(word));
     }
     Ok(Duration::from_secs_f64((milliseconds / 1000.0).clamp(0.0, CENTURY)))
+}
+
+/// The longest time of a wait: a number of milliseconds, or nil for ever.
+pub fn patience(word: Word) -> Result<Option<Duration>, Failure> {
+    match word {
+        Word::NIL => Ok(None),
+        limit => duration_argument(limit).map(Some),
+    }
 }
 
 /// Parks the strand for a time.
