@@ -74,6 +74,8 @@ pub struct SiteFacts {
     pub seen: Vec<Seen>,
     /// Whether there were more layouts than the site remembers.
     pub is_megamorphic: bool,
+    /// Whether the site sends `==`. A flag of layouts says which classes redefine that.
+    pub is_identity: bool,
     /// The operands of an operator, beyond small integers.
     pub numbers: Numbers,
     /// The function of the closures that the site evaluated, if it was one.

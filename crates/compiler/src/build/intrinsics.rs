@@ -274,7 +274,8 @@ impl Body<'_, '_> {
         Some(self.emit(Op::TagBoolean, &[same]))
     }
 
-    /// The answer to `==`, if all receivers so far have compared so. A flag of layouts says which classes redefine it.
+    /// The answer to `==`, if all receivers so far have compared so. Other messages, such as `=`, run the same primitive
+    /// for some classes, but others redefine them without a flag in their layouts.
     pub fn identity(&mut self, message: &Message, facts: &SiteFacts) -> Option<Value> {
         let mut primitives = facts.seen.iter().map(|each| match each.action {
             Action::Primitive(primitive)
@@ -285,7 +286,8 @@ impl Body<'_, '_> {
             _ => None,
         });
         let primitive = primitives.next()??;
-        if facts.distrusts || !primitives.all(|each| each == Some(primitive)) {
+        if !facts.is_identity || facts.distrusts || !primitives.all(|each| each == Some(primitive))
+        {
             return None;
         }
         let receiver = message.operands[0];

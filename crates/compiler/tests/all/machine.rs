@@ -536,7 +536,13 @@ impl Machine<'_> {
             }
             false => None,
         };
+        // In these programs, only `==` runs this primitive.
+        let is_identity = match seen.action {
+            Action::Primitive(primitive) => self.world.primitive(primitive) == "identical:to:",
+            _ => false,
+        };
         let site = self.world.sites.entry((function, pc)).or_default();
+        site.is_identity |= is_identity;
         if !site.seen.contains(&seen) {
             site.seen.push(seen);
         }

@@ -102,12 +102,8 @@ impl<'a> RuntimeFacts<'a> {
 
     /// Operators and accesses to elements, which base code does without a lookup for these receivers.
     fn inline_receivers(&self, function: &Function, site: &Site) -> Vec<LayoutId> {
-        let Some(module::Site::Send { selector, .. }) = function.bytecode().sites.get(site.index())
-        else {
-            return Vec::new();
-        };
         let observed = site.feedback.load(Ordering::Relaxed);
-        match function.module.bytecode.string(*selector) {
+        match selector(function, site) {
             "+" | "-" | "*" | "//" | "/" | "%" | "&" | "<" | "<=" | ">" | ">=" | "=" | "<>"
             | "~=" => {
                 let doubles = feedback::DOUBLES | feedback::MIXED;
@@ -123,6 +119,14 @@ impl<'a> RuntimeFacts<'a> {
             "at:" | "at:put:" if observed & feedback::ARRAY != 0 => vec![known::ARRAY],
             _ => Vec::new(),
         }
+    }
+}
+
+/// The selector that a site sends; empty for other sites.
+fn selector<'f>(function: &'f Function, site: &Site) -> &'f str {
+    match function.bytecode().sites.get(site.index()) {
+        Some(module::Site::Send { selector, .. }) => function.module.bytecode.string(*selector),
+        _ => "",
     }
 }
 
@@ -210,7 +214,8 @@ impl Facts for RuntimeFacts<'_> {
                 seen.push(self.seen(entry));
             }
         }
-        SiteFacts { seen, ..self.observed_at(site) }
+        let is_identity = selector(function, site) == "==";
+        SiteFacts { seen, is_identity, ..self.observed_at(site) }
     }
 
     fn branch(&self, function: FunctionRef, pc: u32) -> BranchFacts {
@@ -332,6 +337,7 @@ impl RuntimeFacts<'_> {
         SiteFacts {
             seen: Vec::new(),
             is_megamorphic: site.entries().is_some_and(|entries| entries.count() == MOST_ENTRIES),
+            is_identity: false,
             numbers: numbers(site),
             closure: self.closure(site),
             distrusts: observed & feedback::DISTRUSTED != 0,
