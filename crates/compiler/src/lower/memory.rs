@@ -120,7 +120,8 @@ impl Lowering<'_, '_> {
         self.b.switch_to_block(done);
     }
 
-    fn skip_unless(&mut self, condition: ir::Value, done: ir::Block) {
+    /// Goes on if the condition is true, otherwise at another block.
+    pub fn skip_unless(&mut self, condition: ir::Value, done: ir::Block) {
         let next = self.b.create_block();
         self.b.ins().brif(condition, next, &[], done, &[]);
         self.b.switch_to_block(next);

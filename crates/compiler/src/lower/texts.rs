@@ -1,5 +1,5 @@
-//! Strings and symbols: comparison, length, and access to characters. Most texts have a byte for each character; those that are
-//! compared mostly differ in length or in the first byte. The rest is left to the leaves of primitives.
+//! Strings and symbols: comparison, length, and access to characters. Most texts have a byte for each character; those
+//! that are compared mostly differ in length or in the first byte. The rest is left to the leaves of primitives.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I8, I32, I64};
@@ -60,14 +60,14 @@ impl Lowering<'_, '_> {
         let (slow, done) = (self.cold_block(), self.b.create_block());
         let result = self.b.append_block_param(done, I64);
         let is_narrow = self.is_narrow(text);
-        self.or_go_to(is_narrow, slow);
+        self.skip_unless(is_narrow, slow);
         let is_integer = self.has_tag(index, words::TAG_INTEGER);
-        self.or_go_to(is_integer, slow);
+        self.skip_unless(is_integer, slow);
         let position = self.b.ins().sshr_imm_u(index, i64::from(words::TAG_BITS));
         let position = self.b.ins().iadd_imm_s(position, -1);
         let length = self.length_in_bytes(text);
         let is_within = self.b.ins().icmp(IntCC::UnsignedLessThan, position, length);
-        self.or_go_to(is_within, slow);
+        self.skip_unless(is_within, slow);
         let place = self.b.ins().iadd(text, position);
         let byte = self.byte(place);
         let byte = self.b.ins().uextend(I64, byte);
@@ -92,12 +92,6 @@ impl Lowering<'_, '_> {
             true => self.b.ins().brif(condition, done, &result, next, &[]),
             false => self.b.ins().brif(condition, next, &[], done, &result),
         };
-        self.b.switch_to_block(next);
-    }
-
-    fn or_go_to(&mut self, condition: ir::Value, otherwise: ir::Block) {
-        let next = self.b.create_block();
-        self.b.ins().brif(condition, next, &[], otherwise, &[]);
         self.b.switch_to_block(next);
     }
 

@@ -274,7 +274,6 @@ impl Mention {
     }
 }
 
-/// Whether a text begins with a class declaration rather than an expression.
 /// The remedy for a name of the library. In a file it is a slot, `add private X = platform kernel X.`; an input has no
 /// slots, and writes the initial value.
 fn without_slot(hint: String) -> Option<String> {
@@ -286,6 +285,7 @@ fn without_slot(hint: String) -> Option<String> {
     value.starts_with("platform ").then(|| format!("write `{value}`"))
 }
 
+/// Whether a text begins with a class declaration rather than an expression.
 fn is_class(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let first = words.next();
