@@ -45,6 +45,7 @@ use squall_bytecode::entities::Register;
 
 use crate::ir::entities::FunctionRef;
 use crate::ir::types::Type;
+use crate::ir::{Origin, Remark};
 
 /// What to compile.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +83,8 @@ pub struct CompiledCode {
     pub exits: Vec<Exit>,
     /// The functions whose code is part of the unit beside its own.
     pub inlined: Vec<FunctionRef>,
+    /// The calls and messages that are not part of the unit, and why.
+    pub remarks: Vec<Remark>,
     /// Facts that the code relies on without a check.
     pub assumptions: Vec<Assumption>,
 }
@@ -110,6 +113,8 @@ pub struct Exit {
     pub doubles: Vec<u32>,
     /// Why the unit is left.
     pub reason: Reason,
+    /// The instruction whose guard failed. It comes after the one to go on with, or is that.
+    pub cause: Origin,
 }
 
 /// An activation of a unit with another one inside.

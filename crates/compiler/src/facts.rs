@@ -184,6 +184,8 @@ pub struct MachineFacts {
     pub nursery: u64,
     /// Offset of the entry for machine code in a function.
     pub entry: i32,
+    /// Offset in a function of the number of words that it takes, with the receiver, as 32 bits.
+    pub arguments: i32,
     /// Offset of the address in the thread that the native stack must not pass.
     pub floor: i32,
 }

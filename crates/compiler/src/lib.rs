@@ -63,6 +63,8 @@ pub struct Pass {
 /// The passes before `residence`, in their order.
 pub const PASSES: &[Pass] = &[
     Pass { name: "simplify", run: passes::simplify::simplify },
+    Pass { name: "threading", run: passes::threading::threading },
+    Pass { name: "simplify", run: passes::simplify::simplify },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "representation", run: passes::representation::representation },
     Pass { name: "gvn", run: passes::gvn::gvn },

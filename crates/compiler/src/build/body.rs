@@ -23,7 +23,7 @@ use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Representation, Type};
 use crate::ir::values::Place;
-use crate::ir::{End, Jump, Stands, State};
+use crate::ir::{End, Jump, Origin, Stands, State};
 
 /// An activation being built.
 pub(super) struct Body<'b, 'f> {
@@ -35,6 +35,8 @@ pub(super) struct Body<'b, 'f> {
     graph: FlowGraph,
     /// For each block of the graph how many edges lead there from blocks that can be reached.
     incoming: Vec<usize>,
+    /// For each block of the graph that begins a loop the registers that its turns may change.
+    carried: Vec<Option<RegisterSet>>,
     /// For each block of the graph its entry, once something jumps there.
     entries: Vec<Option<Entry>>,
     start: usize,
@@ -80,6 +82,7 @@ impl<'b, 'f> Body<'b, 'f> {
             function,
             maps,
             incoming: vec![0; graph.blocks.len()],
+            carried: vec![None; graph.blocks.len()],
             entries: graph.blocks.iter().map(|_| None).collect(),
             start: 0,
             in_loop: loops(&graph),
@@ -169,6 +172,7 @@ impl<'b, 'f> Body<'b, 'f> {
             }
         }
         self.incoming[self.start] += 1;
+        self.carried = carried(&self.graph, &order);
         let state = self.state;
         self.go_to(self.start);
         for (index, block) in order.into_iter().enumerate() {
@@ -201,6 +205,7 @@ impl<'b, 'f> Body<'b, 'f> {
                 return;
             }
             self.instruction = self.graph.instructions[index];
+            self.builder.unit.origin = Some(self.origin());
             self.step();
         }
         if let (Some(next), true) = (self.graph.blocks[block].next, self.current.is_some()) {
@@ -232,6 +237,11 @@ impl<'b, 'f> Body<'b, 'f> {
         }
         order.reverse();
         order
+    }
+
+    /// The current instruction.
+    pub fn origin(&self) -> Origin {
+        Origin { function: self.function_ref, pc: self.instruction.pc as u32 }
     }
 
     /// Ends the current block with a jump to a block of the graph.
@@ -279,8 +289,9 @@ impl<'b, 'f> Body<'b, 'f> {
         Jump { block, arguments }
     }
 
-    /// Where paths meet, live registers are parameters. Parameters of loops can be anything, as the builder has not
-    /// seen the values from the loop's end.
+    /// Where paths meet, live registers are parameters: at the head of a loop that is entered in one place, just those
+    /// that its turns may change. Parameters of loops can be anything, as the builder has not seen the values from the
+    /// loop's end.
     fn make_entry(&mut self, target: usize) -> Entry {
         let block = self.builder.unit.add_block();
         let pc = self.graph.instructions[self.graph.blocks[target].first].pc;
@@ -288,7 +299,9 @@ impl<'b, 'f> Body<'b, 'f> {
         let mut registers = vec![None; self.registers.len()];
         let mut parameters = Vec::new();
         for register in live.iter() {
-            if self.incoming[target] == 1 {
+            let is_same = self.incoming[target] == 1
+                || self.carried[target].is_some_and(|carried| !carried.contains(register));
+            if is_same {
                 registers[register.index()] = self.registers[register.index()];
                 continue;
             }
@@ -517,6 +530,48 @@ pub(super) fn representation(kind: RegisterType) -> Representation {
         kind if kind.is_tagged() => Representation::Word,
         _ => Representation::I64,
     }
+}
+
+/// For each block that begins a loop, and is entered in just one place beside the loop's ends, the registers that the
+/// loop's instructions write. The order is that in which blocks are built.
+fn carried(graph: &FlowGraph, order: &[usize]) -> Vec<Option<RegisterSet>> {
+    let mut position = vec![usize::MAX; graph.blocks.len()];
+    order.iter().enumerate().for_each(|(index, &block)| position[block] = index);
+    let mut predecessors = vec![Vec::new(); graph.blocks.len()];
+    for &block in order {
+        let data = &graph.blocks[block];
+        data.targets.iter().chain(&data.next).for_each(|&next| predecessors[next].push(block));
+    }
+    let carried_by = |head: usize| {
+        let (ends, entries): (Vec<usize>, Vec<usize>) =
+            predecessors[head].iter().partition(|&&from| position[from] >= position[head]);
+        let is_start = usize::from(order[0] == head);
+        let is_plain = !ends.is_empty() && entries.len() + is_start == 1;
+        is_plain.then(|| written_in_loop(graph, &predecessors, head, ends))
+    };
+    (0..graph.blocks.len()).map(carried_by).collect()
+}
+
+/// The registers that are written on the ways from a loop's head to its ends.
+fn written_in_loop(
+    graph: &FlowGraph,
+    predecessors: &[Vec<usize>],
+    head: usize,
+    mut ends: Vec<usize>,
+) -> RegisterSet {
+    let mut is_inside = vec![false; graph.blocks.len()];
+    is_inside[head] = true;
+    while let Some(block) = ends.pop() {
+        if !std::mem::replace(&mut is_inside[block], true) {
+            ends.extend(&predecessors[block]);
+        }
+    }
+    let blocks = graph.blocks.iter().zip(&is_inside).filter(|(_, is_inside)| **is_inside);
+    let instructions = blocks.flat_map(|(block, _)| &graph.instructions[block.first..block.end]);
+    instructions.fold(RegisterSet::EMPTY, |written, instruction| {
+        let effects = instruction.effects();
+        written | effects.defined() | effects.destroyed()
+    })
 }
 
 /// For each block whether a jump backwards spans it.

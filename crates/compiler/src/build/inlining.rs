@@ -10,6 +10,7 @@ use squall_bytecode::instructions::Opcode;
 use crate::build::body::Body;
 use crate::build::sends::Message;
 use crate::ir::entities::{FunctionRef, Value};
+use crate::ir::{Remark, Why};
 
 /// How often a function may be among its own callers in the unit.
 const MOST_RECURSION: usize = 2;
@@ -18,24 +19,37 @@ const MOST_RECURSION: usize = 2;
 const MOST_WORDS: u32 = 1024;
 
 impl Body<'_, '_> {
-    /// Whether a call of a function is replaced by its code.
-    pub fn should_inline(&self, function: FunctionRef, window: Register) -> bool {
+    /// Why a call of a function is not replaced by its code; none if it is.
+    pub fn obstacle(&self, function: FunctionRef, window: Register) -> Option<Why> {
         let builder = &self.builder;
         let limits = builder.limits;
         let code = builder.facts.function(function);
-        if code.is_imported() || builder.chain.len() > limits.depth || !code.regions.is_empty() {
-            return false;
+        if code.is_imported() || !code.regions.is_empty() {
+            return Some(Why::Shape(function));
+        }
+        if builder.chain.len() > limits.depth {
+            return Some(Why::Depth(function));
         }
         let recursion = builder.chain.iter().filter(|each| **each == function).count();
         let words = self.place(window).0 + code.registers.len() as u32;
-        if recursion >= MOST_RECURSION || words > MOST_WORDS {
-            return false;
+        if recursion >= MOST_RECURSION {
+            return Some(Why::Recursion(function));
         }
         let pays = self.is_in_loop() || builder.facts.is_hot(function);
         let most = if pays { limits.hot.max(limits.always) } else { limits.always };
         let most = most.min(builder.left);
         let count = instructions(&code.code).take(most + 1).count();
-        count <= most && instructions(&code.code).all(|each| is_plain(each.opcode))
+        if count > most || words > MOST_WORDS {
+            return Some(Why::Size(function));
+        }
+        let is_plain = instructions(&code.code).all(|each| is_plain(each.opcode));
+        (!is_plain).then_some(Why::Shape(function))
+    }
+
+    /// Notes why the current instruction's call is not part of the unit.
+    pub fn remark(&mut self, why: Why) {
+        let origin = self.origin();
+        self.builder.unit.remarks.push(Remark { origin, why });
     }
 
     /// Builds a function's code in place of a call of it.
@@ -49,6 +63,7 @@ impl Body<'_, '_> {
         body.start_inlined(block, &message.operands, state);
         body.run();
         let returns = body.returns;
+        self.builder.unit.origin = Some(self.origin());
         self.continue_after(returns)
     }
 }

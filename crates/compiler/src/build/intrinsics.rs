@@ -3,14 +3,15 @@
 //! Numbers: small integers and immediate doubles are computed here, as the interpreter does without a send; all other
 //! operands and results leave the unit. A site whose feedback shows such operands sends.
 
+use squall_bytecode::instructions::Opcode;
+
 use crate::build::body::Body;
 use crate::build::sends::{Intrinsic, Message};
 use crate::facts::{Action, SiteFacts};
 use crate::ir::entities::{Block, FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
-use crate::ir::values::Condition;
-use crate::ir::{End, Jump};
+use crate::ir::values::{Condition, Place};
 use crate::passes::kinds;
 use crate::words::{self, layouts};
 
@@ -212,12 +213,7 @@ impl Body<'_, '_> {
 
     /// The raw double of a word; goes to another block unless it is an immediate double.
     fn double_or(&mut self, value: Value, others: Block) -> Value {
-        let double = Layouts::of(layouts::DOUBLE);
-        let fits = self.emit(Op::HasLayout(double), &[value]);
-        let next = self.builder.unit.add_block();
-        self.end(End::Branch(fits, Jump::to(next), Jump::to(others)));
-        self.current = Some(next);
-        let refined = self.emit(Op::Assume(double), &[value]);
+        let refined = self.unless_layout(value, Layouts::of(layouts::DOUBLE), others);
         self.emit(Op::UntagDouble, &[refined])
     }
 
@@ -317,9 +313,9 @@ impl Body<'_, '_> {
 
     /// The index of an element, counting from zero, which a guard shows to be in the array.
     fn index(&mut self, array: Value, index: Value) -> Value {
-        let raw = self.raw_integer(index);
+        let index = self.raw_integer(index);
         let one = self.integer(1);
-        let index = self.emit(Op::Subtract, &[raw, one]);
+        let index = self.emit(Op::Subtract, &[index, one]);
         let length = self.emit(Op::Length, &[array]);
         let within = self.emit(Op::Compare(Condition::UnsignedLess), &[index, length]);
         self.check(Op::Guard, within);
@@ -382,8 +378,9 @@ impl Body<'_, '_> {
     /// Runs a closure's function, if it is known or the site has seen just one.
     fn evaluate(&mut self, message: &Message, facts: &SiteFacts) -> Intrinsic {
         let closure = message.operands[0];
-        let Some(function) = self.function_of(closure).or(facts.closure) else {
-            return Intrinsic::Unknown;
+        let likely = facts.closure.filter(|_| !facts.distrusts);
+        let Some(function) = self.function_of(closure).or(likely) else {
+            return self.evaluate_any(message);
         };
         if self.builder.facts.function(function).arguments() != message.operands.len() {
             return Intrinsic::Unknown;
@@ -392,6 +389,30 @@ impl Body<'_, '_> {
         let closure = self.guard(Op::GuardLayout(block), &[closure]);
         let refined = self.guard(Op::GuardFunction(function), &[closure]);
         match self.call_function(function, &message.with_receiver(refined)) {
+            Some(value) => Intrinsic::Value(value),
+            None => Intrinsic::Ended,
+        }
+    }
+
+    /// Runs the function of a closure, whatever it is, if it takes these arguments.
+    fn evaluate_any(&mut self, message: &Message) -> Intrinsic {
+        if self.instruction.opcode == Opcode::Primitive {
+            return Intrinsic::Unknown;
+        }
+        let closure = message.operands[0];
+        let closure = self.guard(Op::GuardLayout(Layouts::of(layouts::BLOCK)), &[closure]);
+        let count = Place(message.operands.len() as u32);
+        let fits = self.emit(Op::TakesArguments(count), &[closure]);
+        let (slow, state) = (self.builder.unit.add_block(), self.state);
+        self.go_on_if(fits, slow);
+        let op = Op::CallClosure(self.place(message.window));
+        let message = message.with_receiver(closure);
+        let answer = self.send_by(op, &message);
+        let mut ends: Vec<(Block, Value)> = self.current.zip(answer).into_iter().collect();
+        (self.current, self.state) = (Some(slow), state);
+        let sent = self.send_generally(&message);
+        ends.extend(self.current.zip(sent));
+        match self.continue_after(ends) {
             Some(value) => Intrinsic::Value(value),
             None => Intrinsic::Ended,
         }

@@ -9,8 +9,8 @@ use crate::facts::{Action, Seen, SiteFacts};
 use crate::ir::entities::{Block, FunctionRef, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Representation, Type};
-use crate::ir::values::{Place, Target};
-use crate::ir::{End, Jump};
+use crate::ir::values::{Condition, Place, Target};
+use crate::ir::{End, Jump, Why};
 use crate::words::{self, layouts};
 
 /// A message, or a call.
@@ -82,7 +82,13 @@ impl Body<'_, '_> {
         }
         let receiver = message.operands[0];
         let seen = self.possible(receiver, facts);
+        if seen.is_empty() && !facts.is_megamorphic && !facts.distrusts {
+            // The site has not seen what is known to come here now.
+            self.exit();
+            return None;
+        }
         if !self.can_switch(receiver, seen.len(), facts) {
+            self.remark(if facts.distrusts { Why::Distrusted } else { Why::Megamorphic });
             return self.send_carefully(message, &seen, facts);
         }
         self.switch(receiver, &seen, |body, each, refined| {
@@ -127,7 +133,8 @@ impl Body<'_, '_> {
                 let constant = self.word(word);
                 let same = self.emit(Op::Same, &[value, constant]);
                 self.check(Op::Guard, same);
-                constant
+                // Not the constant: the frame has the value that was there, which earlier states name.
+                self.emit(Op::Assume(wanted), &[value])
             }
             _ => self.guard(Op::GuardLayout(wanted), &[value]),
         }
@@ -210,10 +217,14 @@ impl Body<'_, '_> {
                 Intrinsic::Ended => None,
                 Intrinsic::Unknown => match self.leaf(primitive, message, facts) {
                     Some(value) => Some(value),
-                    None => self.send_carefully(message, &facts.seen, facts),
+                    None => {
+                        self.remark(Why::Primitive(primitive));
+                        self.send_carefully(message, &facts.seen, facts)
+                    }
                 },
             },
             Action::SlotIndex(_) | Action::Enclosing(_) | Action::Other => {
+                self.remark(Why::Action);
                 self.send_generally(message)
             }
         }
@@ -232,6 +243,9 @@ impl Body<'_, '_> {
             }
             _ => None,
         };
+        if let Some(value) = self.element_or_send(message, seen) {
+            return value;
+        }
         let primitive = seen.iter().find_map(leaf_of);
         let same = seen.iter().filter(|each| leaf_of(each).is_some_and(|p| Some(p) == primitive));
         let layouts = same.fold(Layouts::NONE, |all, each| all.with(each.layout));
@@ -271,6 +285,53 @@ impl Body<'_, '_> {
         self.continue_after(ends)
     }
 
+    /// Reads or writes an element where the receiver is an array with that element, and sends otherwise. None if the
+    /// site does not access elements.
+    fn element_or_send(&mut self, message: &Message, seen: &[Seen]) -> Option<Option<Value>> {
+        let writes = match seen.first()?.action {
+            Action::Primitive(primitive) => match self.builder.facts.primitive(primitive) {
+                "array:at:" => false,
+                "array:at:put:" => true,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let state = self.state;
+        let slow = self.builder.unit.add_block();
+        let array = self.unless_layout(message.operands[0], Layouts::of(layouts::ARRAY), slow);
+        let index = self.unless_layout(message.operands[1], Layouts::of(layouts::INTEGER), slow);
+        let (index, one) = (self.emit(Op::UntagInteger, &[index]), self.integer(1));
+        let index = self.emit(Op::Subtract, &[index, one]);
+        let length = self.emit(Op::Length, &[array]);
+        let within = self.emit(Op::Compare(Condition::UnsignedLess), &[index, length]);
+        self.go_on_if(within, slow);
+        let value = if writes {
+            self.store_element(array, index, message.operands[2]);
+            message.operands[2]
+        } else {
+            self.load_element(array, index)
+        };
+        let mut ends = vec![(self.current.expect("an access goes on"), value)];
+        (self.current, self.state) = (Some(slow), state);
+        let sent = self.send_generally(message);
+        ends.extend(sent.and_then(|value| Some((self.current?, value))));
+        Some(self.continue_after(ends))
+    }
+
+    /// Goes on in a new block if a condition holds, and in `otherwise` if not.
+    pub fn go_on_if(&mut self, condition: Value, otherwise: Block) {
+        let next = self.builder.unit.add_block();
+        self.end(End::Branch(condition, Jump::to(next), Jump::to(otherwise)));
+        self.current = Some(next);
+    }
+
+    /// A value that has one of these layouts where this goes on; all others go on in `otherwise`.
+    pub fn unless_layout(&mut self, value: Value, wanted: Layouts, otherwise: Block) -> Value {
+        let fits = self.emit(Op::HasLayout(wanted), &[value]);
+        self.go_on_if(fits, otherwise);
+        self.emit(Op::Assume(wanted), &[value])
+    }
+
     /// Goes on in the block that this answers, or in `slow` if an attempt has no answer.
     pub fn unless_none(&mut self, answer: Value, slow: Block) -> Block {
         let none = self.word(words::NO_ANSWER);
@@ -294,9 +355,13 @@ impl Body<'_, '_> {
 
     /// Sends through the runtime, which finds the method.
     pub fn send_generally(&mut self, message: &Message) -> Option<Value> {
+        self.send_by(Op::Send(self.place(message.window)), message)
+    }
+
+    /// A call by this operation, at the site of the current instruction.
+    pub fn send_by(&mut self, op: Op, message: &Message) -> Option<Value> {
         let state = self.state_in();
         let block = self.current.expect("a block is being built");
-        let op = Op::Send(self.place(message.window));
         let repr = Some(Representation::Word);
         let result = self.builder.emit_raw(block, op, &message.operands, Some(state), repr);
         self.state = None;
@@ -317,8 +382,9 @@ impl Body<'_, '_> {
 
     /// Runs a function: inlined if that pays, or by a call.
     pub fn call_function(&mut self, function: FunctionRef, message: &Message) -> Option<Value> {
-        if self.should_inline(function, message.window) {
-            return self.inline(function, message);
+        match self.obstacle(function, message.window) {
+            None => return self.inline(function, message),
+            Some(why) => self.remark(why),
         }
         let state = self.state_in();
         let block = self.current.expect("a block is being built");

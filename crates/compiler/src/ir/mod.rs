@@ -49,7 +49,7 @@ pub mod verify;
 
 use squall_bytecode::entities::Register;
 
-use entities::{ActivationId, Block, FunctionRef, Inst, StateId, Value};
+use entities::{ActivationId, Block, FunctionRef, Inst, PrimitiveRef, StateId, Value};
 use operations::{Op, Results};
 use types::{Representation, Type};
 use values::Place;
@@ -67,6 +67,49 @@ pub struct Unit {
     pub values: Vec<ValueData>,
     /// The states.
     pub states: Vec<State>,
+    /// The calls that are none of the unit's own code.
+    pub remarks: Vec<Remark>,
+    /// The instruction of bytecode that instructions are made for now.
+    pub origin: Option<Origin>,
+}
+
+/// An instruction of bytecode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Origin {
+    /// Its function.
+    pub function: FunctionRef,
+    /// Its place there.
+    pub pc: u32,
+}
+
+/// Why a call or a message is not part of the unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// The call or the message.
+    pub origin: Origin,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a call or a message is not part of the unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A message whose receivers have too many layouts.
+    Megamorphic,
+    /// A message at a site that has misled units.
+    Distrusted,
+    /// A message that runs a primitive without machine code.
+    Primitive(PrimitiveRef),
+    /// A message whose action the compiler does not know.
+    Action,
+    /// A call of a function with regions, or that waits for its strand.
+    Shape(FunctionRef),
+    /// A call of a function that is too large for this place.
+    Size(FunctionRef),
+    /// A call of a function that is among its own callers too often.
+    Recursion(FunctionRef),
+    /// A call where the chain of inlined activations is too long.
+    Depth(FunctionRef),
 }
 
 /// An activation of the unit.
@@ -158,6 +201,8 @@ pub struct InstData {
     pub state: Option<StateId>,
     /// The result.
     pub result: Option<Value>,
+    /// The instruction of bytecode that it was made for, which may come after that of the state.
+    pub origin: Option<Origin>,
 }
 
 /// A value.
@@ -243,7 +288,8 @@ impl Unit {
         let inst = Inst(self.instructions.len() as u32);
         let result =
             result.map(|(repr, kind)| self.add_value(Definition::Result(inst), repr, kind));
-        self.instructions.push(InstData { op, arguments: arguments.to_vec(), state, result });
+        let (arguments, origin) = (arguments.to_vec(), self.origin);
+        self.instructions.push(InstData { op, arguments, state, result, origin });
         inst
     }
 

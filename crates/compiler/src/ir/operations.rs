@@ -227,6 +227,7 @@ operations! {
     "same_text" SameText(PrimitiveRef) ww Bool Pure;
     "text_length" TextLength(PrimitiveRef) w Word Pure;
     "has_layout" HasLayout(Layouts) w Bool Pure;
+    "takes_arguments" TakesArguments(Place) w Bool Pure;
 
     // Memory.
     "load_slot" LoadSlot(Place) w Word Read;
@@ -242,6 +243,7 @@ operations! {
     // Calls.
     "call" Call(Target) any Any Call;
     "send" Send(Place) any Any Call;
+    "call_closure" CallClosure(Place) any Any Call;
     "instruction" Instruction(Place) n Any Call;
     "decide" Decide n Bool Call;
 

@@ -178,7 +178,7 @@ impl Parser {
                 None => arguments.push(self.value(word)?),
             }
         }
-        self.unit.instructions.push(InstData { op, arguments, state, result });
+        self.unit.instructions.push(InstData { op, arguments, state, result, origin: None });
         self.unit.blocks[block.index()].instructions.push(inst);
         Ok(())
     }

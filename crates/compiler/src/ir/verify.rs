@@ -82,7 +82,7 @@ impl Verifier<'_> {
             None if data.op.needs_state() => self.error(format!("{text} has no state")),
             None => {}
             Some(state) => {
-                let is_call = matches!(data.op, Op::Call(_) | Op::Send(_));
+                let is_call = matches!(data.op, Op::Call(_) | Op::Send(_) | Op::CallClosure(_));
                 let stands = if is_call { Stands::In } else { Stands::Before };
                 if data.op.effect() != Effect::Frame && self.unit.state(state).stands != stands {
                     self.error(format!("{text}: {state} does not stand there"));

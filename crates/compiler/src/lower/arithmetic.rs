@@ -43,6 +43,7 @@ impl Lowering<'_, '_> {
                 self.b.ins().icmp(IntCC::Equal, left, right)
             }
             Op::HasLayout(layouts) => self.has_layout(inst, layouts),
+            Op::TakesArguments(count) => self.takes_arguments(inst, count.0),
             Op::Identical(primitive) => self.identical(inst, primitive),
             Op::TextLength(primitive) => self.text_length(inst, primitive),
             Op::SameText(primitive) => self.same_text(inst, primitive),

@@ -1,17 +1,19 @@
 //! Calls of functions and of the runtime's helpers. `residence` has stored what the frame must hold; what is left is the
 //! site and the call itself.
 
-use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{self, InstBuilder};
 use cranelift_codegen::isa::CallConv;
 
 use crate::facts::{Helper, Symbol};
-use crate::ir::entities::{ActivationId, Inst};
+use crate::ir::entities::{ActivationId, FunctionRef, Inst};
 use crate::ir::operations::Op;
 use crate::ir::types::Representation;
 use crate::ir::values::Place;
 use crate::lower::function::{Lowering, trusted};
 use crate::lower::offset;
+use crate::words;
 
 impl Lowering<'_, '_> {
     /// A call; answers its result.
@@ -22,12 +24,13 @@ impl Lowering<'_, '_> {
         let function = self.unit.activations[activation.index()].function;
         let bits = match data.op {
             Op::Call(target) => {
-                let site = self.symbol(Symbol::Site(function, pc));
-                let frame = self.window(target.window);
-                self.b.ins().store(trusted(), site, frame, -8);
                 let callee = self.symbol(Symbol::Function(target.function));
-                let entry = self.b.ins().load(I64, trusted(), callee, self.machine.entry);
-                self.call_address(CallConv::Tail, entry, &[frame, callee])
+                self.call_function((function, pc), target.window, callee)
+            }
+            Op::CallClosure(window) => {
+                let closure = self.argument(inst, 0);
+                let callee = self.function_of_closure(closure);
+                self.call_function((function, pc), window, callee)
             }
             Op::Send(window) => {
                 let site = self.symbol(Symbol::Site(function, pc));
@@ -42,6 +45,34 @@ impl Lowering<'_, '_> {
             _ => self.unit.representation(result),
         };
         Some(self.of_bits(bits, repr))
+    }
+
+    /// Enters a function by its entry, from the site of an instruction.
+    fn call_function(
+        &mut self,
+        (caller, pc): (FunctionRef, u32),
+        window: Place,
+        callee: ir::Value,
+    ) -> ir::Value {
+        let site = self.symbol(Symbol::Site(caller, pc));
+        let frame = self.window(window);
+        self.b.ins().store(trusted(), site, frame, -8);
+        let entry = self.b.ins().load(I64, trusted(), callee, self.machine.entry);
+        self.call_address(CallConv::Tail, entry, &[frame, callee])
+    }
+
+    /// Whether the function of a closure takes so many words, with the closure itself.
+    pub fn takes_arguments(&mut self, inst: Inst, count: u32) -> ir::Value {
+        let closure = self.argument(inst, 0);
+        let function = self.function_of_closure(closure);
+        let flags = trusted().with_readonly();
+        let given = self.b.ins().load(I32, flags, function, self.machine.arguments);
+        self.b.ins().icmp_imm_u(IntCC::Equal, given, i64::from(count))
+    }
+
+    /// The address of a closure's function.
+    pub fn function_of_closure(&mut self, closure: ir::Value) -> ir::Value {
+        self.b.ins().load(I64, trusted().with_readonly(), closure, words::FIRST_ELEMENT)
     }
 
     /// Has the runtime execute an instruction; answers what that defines.

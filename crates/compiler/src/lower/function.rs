@@ -16,7 +16,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
 use crate::ir::values::Place;
-use crate::ir::{End, Jump, Unit};
+use crate::ir::{End, Jump, Origin, Unit};
 use crate::lower::offset;
 use crate::passes::residence::{Residence, Stores};
 
@@ -35,6 +35,16 @@ enum Location {
     Variable(Variable),
 }
 
+/// What an exit's record says: guards with the same state have one path to leave by, and each its record.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Record {
+    /// The exit's number in `residence`; none for the beginning of a loop's unit.
+    path: Option<usize>,
+    reason: Reason,
+    /// What the guard was made for.
+    origin: Option<Origin>,
+}
+
 /// A unit being lowered.
 pub(super) struct Lowering<'u, 'b> {
     pub unit: &'u Unit,
@@ -49,8 +59,11 @@ pub(super) struct Lowering<'u, 'b> {
     locations: HashMap<Value, Location>,
     /// For raw integers whose words were computed with them: the words.
     pub tagged_forms: HashMap<Value, ir::Value>,
-    exits: Vec<Option<ir::Block>>,
-    reasons: Vec<Reason>,
+    /// The blocks of the exits, by their numbers in `residence`. They take the address of a record.
+    paths: Vec<Option<ir::Block>>,
+    records: Vec<Record>,
+    /// The blocks that leave by the records.
+    ways_out: HashMap<Record, ir::Block>,
     signatures: HashMap<(CallConv, usize), SigRef>,
 }
 
@@ -76,8 +89,9 @@ impl<'u, 'b> Lowering<'u, 'b> {
             blocks: HashMap::new(),
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
-            exits: vec![None; residence.exits.len()],
-            reasons: vec![Reason::Cold; residence.exits.len()],
+            paths: vec![None; residence.exits.len()],
+            records: Vec::new(),
+            ways_out: HashMap::new(),
             signatures: HashMap::new(),
         }
     }
@@ -90,15 +104,14 @@ impl<'u, 'b> Lowering<'u, 'b> {
         for &block in &order {
             self.block(block);
         }
-        for index in 0..self.exits.len() {
-            if let Some(block) = self.exits[index] {
-                self.exit_block(index, block);
+        (0..self.records.len()).for_each(|number| self.leave_by_record(number));
+        for path in 0..self.paths.len() {
+            if let Some(block) = self.paths[path] {
+                self.exit_block(path, block);
             }
         }
         self.b.seal_all_blocks();
-        let mut exits: Vec<Exit> =
-            (0..self.exits.len()).map(|index| self.describe(index)).collect();
-        exits.extend(self.beginning(start));
+        let exits = self.records.iter().map(|record| self.describe(record, start)).collect();
         self.b.finalize(target);
         exits
     }
@@ -150,7 +163,11 @@ impl<'u, 'b> Lowering<'u, 'b> {
         self.b.switch_to_block(cold);
         match start {
             Start::Function => self.leave_by(Helper::Enter, self.function),
-            Start::Loop(_) => self.leave_by_record(Helper::Exit, self.exits.len()),
+            Start::Loop(_) => {
+                self.records.push(Record { path: None, reason: Reason::Poll, origin: None });
+                let record = self.record(self.records.len() - 1);
+                self.leave_by(Helper::Exit, record);
+            }
         }
     }
 
@@ -158,14 +175,6 @@ impl<'u, 'b> Lowering<'u, 'b> {
         let next = self.b.create_block();
         self.b.ins().brif(condition, cold, &[], next, &[]);
         self.b.switch_to_block(next);
-    }
-
-    /// The exit of a loop's unit to where it begins, with nothing executed; the last of the unit's exits.
-    fn beginning(&self, start: Start) -> Option<Exit> {
-        let Start::Loop(pc) = start else { return None };
-        let function = self.unit.activations[0].function;
-        let (around, doubles) = (Vec::new(), Vec::new());
-        Some(Exit { function, pc, offset: 0, around, doubles, reason: Reason::Poll })
     }
 
     /// Jumps to a stub that takes the frame and another argument.
@@ -230,8 +239,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
                 self.b.ins().return_(&[word]);
             }
             End::Exit(_) => {
-                let exit = self.residence.of_block[&block];
-                let target = self.exit(exit, Reason::Cold);
+                let path = self.residence.of_block[&block];
+                let target = self.way_out(path, Reason::Cold, None);
                 self.b.ins().jump(target, &[]);
             }
         }
@@ -315,20 +324,43 @@ impl Lowering<'_, '_> {
 
 /// Exits.
 impl Lowering<'_, '_> {
-    /// The block of an exit.
-    fn exit(&mut self, index: usize, reason: Reason) -> ir::Block {
-        if let Some(block) = self.exits[index] {
+    /// The block that leaves by a record.
+    fn way_out(&mut self, path: usize, reason: Reason, origin: Option<Origin>) -> ir::Block {
+        let record = Record { path: Some(path), reason, origin };
+        if let Some(&block) = self.ways_out.get(&record) {
             return block;
         }
         let block = self.cold_block();
-        self.exits[index] = Some(block);
-        self.reasons[index] = reason;
+        self.ways_out.insert(record, block);
+        self.records.push(record);
+        if self.paths[path].is_none() {
+            let stores = self.cold_block();
+            self.b.append_block_param(stores, I64);
+            self.paths[path] = Some(stores);
+        }
         block
+    }
+
+    /// The address of the record with this number.
+    fn record(&mut self, number: usize) -> ir::Value {
+        self.symbol(Symbol::Exit(number as u32))
+    }
+
+    /// Gives a path to leave by the address of a record.
+    fn leave_by_record(&mut self, number: usize) {
+        let record = self.records[number];
+        let path = record.path.and_then(|path| self.paths[path]);
+        if let (Some(&way_out), Some(path)) = (self.ways_out.get(&record), path) {
+            self.b.switch_to_block(way_out);
+            let address = self.record(number);
+            self.b.ins().jump(path, &[BlockArg::Value(address)]);
+        }
     }
 
     /// Goes on if a condition has this truth, and leaves by a guard's exit otherwise.
     pub fn leave_unless(&mut self, inst: Inst, condition: ir::Value, wanted: bool, reason: Reason) {
-        let exit = self.exit(self.residence.of_guard[&inst], reason);
+        let origin = self.unit.inst(inst).origin;
+        let exit = self.way_out(self.residence.of_guard[&inst], reason, origin);
         let next = self.b.create_block();
         let (then, otherwise) = if wanted { (next, exit) } else { (exit, next) };
         self.b.ins().brif(condition, then, &[], otherwise, &[]);
@@ -336,16 +368,17 @@ impl Lowering<'_, '_> {
     }
 
     /// Stores what the exit's state lacks in the frame, and leaves.
-    fn exit_block(&mut self, index: usize, block: ir::Block) {
+    fn exit_block(&mut self, path: usize, block: ir::Block) {
         self.b.switch_to_block(block);
-        let stores = &self.residence.exits[index].stores;
+        let record = self.b.block_params(block)[0];
+        let stores = &self.residence.exits[path].stores;
         self.store(stores);
-        self.box_doubles(index, &stores.values);
-        self.leave_by_record(Helper::Exit, index);
+        self.box_doubles(record, &stores.values);
+        self.leave_by(Helper::Exit, record);
     }
 
     /// Makes the words of doubles. If one of them needs a box, all are stored raw, and the runtime makes their words.
-    fn box_doubles(&mut self, index: usize, values: &[(Place, Value)]) {
+    fn box_doubles(&mut self, record: ir::Value, values: &[(Place, Value)]) {
         let mut doubles = Vec::new();
         let mut all_fit = None;
         for (place, double) in self.doubles(values) {
@@ -362,7 +395,7 @@ impl Lowering<'_, '_> {
         self.b.ins().brif(all_fit, immediate, &[], boxed, &[]);
         self.b.switch_to_block(boxed);
         doubles.iter().for_each(|&(place, raw, _)| self.store_bits(place, raw));
-        self.leave_by_record(Helper::BoxingExit, index);
+        self.leave_by(Helper::BoxingExit, record);
         self.b.switch_to_block(immediate);
         doubles.iter().for_each(|&(place, _, word)| self.store_bits(place, word));
     }
@@ -389,13 +422,24 @@ impl Lowering<'_, '_> {
         stores.sites.iter().for_each(|&site| self.store_site(site));
     }
 
-    fn leave_by_record(&mut self, helper: Helper, index: usize) {
-        let record = self.symbol(Symbol::Exit(index as u32));
-        self.leave_by(helper, record);
+    fn describe(&self, record: &Record, start: Start) -> Exit {
+        match (record.path, start) {
+            (Some(path), _) => self.describe_path(path, record),
+            (None, Start::Loop(pc)) => self.beginning(pc),
+            (None, Start::Function) => unreachable!("such a unit has no exit before its start"),
+        }
     }
 
-    fn describe(&self, index: usize) -> Exit {
-        let state = self.residence.exits[index].state;
+    /// The exit of a loop's unit to where it begins, with nothing executed.
+    fn beginning(&self, pc: u32) -> Exit {
+        let function = self.unit.activations[0].function;
+        let (around, doubles) = (Vec::new(), Vec::new());
+        let cause = Origin { function, pc };
+        Exit { function, pc, offset: 0, around, doubles, reason: Reason::Poll, cause }
+    }
+
+    fn describe_path(&self, path: usize, record: &Record) -> Exit {
+        let state = self.residence.exits[path].state;
         let innermost = self.unit.state(state);
         let activation = innermost.activation;
         let mut inner = offset(self.unit, activation);
@@ -407,14 +451,16 @@ impl Lowering<'_, '_> {
             inner = start;
         }
         around.reverse();
-        let doubles = self.doubles(&self.residence.exits[index].stores.values);
+        let doubles = self.doubles(&self.residence.exits[path].stores.values);
+        let function = self.unit.activations[activation.index()].function;
         Exit {
-            function: self.unit.activations[activation.index()].function,
+            function,
             pc: innermost.pc,
             offset: offset(self.unit, activation),
             around,
             doubles: doubles.into_iter().map(|(place, _)| place.0).collect(),
-            reason: self.reasons[index],
+            reason: record.reason,
+            cause: record.origin.unwrap_or(Origin { function, pc: innermost.pc }),
         }
     }
 }

@@ -180,7 +180,7 @@ impl Lowering<'_, '_> {
 
     /// A closure's first element is the address of its function.
     fn guard_function(&mut self, inst: Inst, word: ir::Value, function: FunctionRef) {
-        let given = self.b.ins().load(I64, trusted().with_readonly(), word, words::FIRST_ELEMENT);
+        let given = self.function_of_closure(word);
         let wanted = self.symbol(Symbol::Function(function));
         let same = self.b.ins().icmp(IntCC::Equal, given, wanted);
         self.leave_unless(inst, same, true, Reason::Kind);

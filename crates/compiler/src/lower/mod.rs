@@ -72,6 +72,7 @@ impl Backend {
             extent: unit.extent(),
             exits,
             inlined: unit.activations[1..].iter().map(|each| each.function).collect(),
+            remarks: unit.remarks.clone(),
             assumptions: Vec::new(),
         })
     }

@@ -14,6 +14,7 @@
 //! | [`liveness`] | the values that are used after a place |
 //! | `counting` | which loops end whatever other strands do; `loops` asks it |
 //! | [`loops`] | what does not change is done before the loop |
+//! | [`threading`] | paths that know where they go when they meet do not meet |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
 pub mod boxes;
@@ -29,3 +30,4 @@ pub mod ranges;
 pub mod representation;
 pub mod residence;
 pub mod simplify;
+pub mod threading;

@@ -137,7 +137,9 @@ impl Demand {
         let mut demand = Demand::of_state(unit, state);
         match inst.op {
             Op::Call(target) => demand.add_window(unit, target.window, &inst.arguments),
-            Op::Send(window) => demand.add_window(unit, window, &inst.arguments),
+            Op::Send(window) | Op::CallClosure(window) => {
+                demand.add_window(unit, window, &inst.arguments)
+            }
             Op::Instruction(destroyed) | Op::NewArrayOf(destroyed) => {
                 demand.destroys = Some(destroyed)
             }

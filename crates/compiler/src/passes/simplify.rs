@@ -64,7 +64,7 @@ fn fold_instruction(unit: &mut Unit, inst: Inst, kept: &mut Vec<Inst>) -> bool {
             Some(Folded::Op(op, arguments)) => {
                 let data = &mut unit.instructions[inst.index()];
                 let state = data.state.filter(|_| op.needs_state());
-                *data = InstData { op, arguments, state, result };
+                *data = InstData { op, arguments, state, result, origin: data.origin };
                 if let Some(result) = result {
                     let given = unit.kind(result);
                     let kind = kinds::result_kind(unit, op, &unit.inst(inst).arguments, given);

@@ -145,16 +145,32 @@ impl Evaluation<'_, '_, '_> {
         self.go(blocks[usize::from(condition == 0)])
     }
 
+    /// Whether a block does nothing but to leave by a record.
     fn is_exit(&self, block: Block) -> bool {
+        let next = self.successors(block);
+        let is_way_out = self.lowered.function.layout.block_insts(block).count() == 2;
+        match next[..] {
+            [path] if is_way_out => self.leaves(path),
+            _ => self.leaves(block),
+        }
+    }
+
+    /// Whether a block stores and leaves.
+    fn leaves(&self, block: Block) -> bool {
         let function = &self.lowered.function;
         let last = function.layout.last_inst(block).expect("a block has an end");
         if function.dfg.insts[last].opcode() == Opcode::Brif {
-            let targets = function.dfg.insts[last]
-                .branch_destination(&function.dfg.jump_tables, &function.dfg.exception_tables);
-            return targets.iter().all(|call| self.is_exit(call.block(&function.dfg.value_lists)));
+            return self.successors(block).into_iter().all(|next| self.leaves(next));
         }
         let is_jump = function.dfg.insts[last].opcode() == Opcode::ReturnCallIndirect;
         is_jump && is_exit(self.constant(function.dfg.inst_args(last)[0]))
+    }
+
+    fn successors(&self, block: Block) -> Vec<Block> {
+        let dfg = &self.lowered.function.dfg;
+        let last = self.lowered.function.layout.last_inst(block).expect("a block has an end");
+        let next = dfg.insts[last].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        next.iter().map(|call| call.block(&dfg.value_lists)).collect()
     }
 
     /// The number that a value is.
@@ -188,6 +204,10 @@ impl Evaluation<'_, '_, '_> {
             },
             (CELL, _) => words::NIL,
             (THREAD, _) => (FRAME << KIND_SHIFT) | (8 * STACK_WORDS as u64),
+            (FUNCTION, 4) => {
+                let function = self.machine.world.function(FunctionRef((offset >> 6) as u32));
+                function.arguments() as u64
+            }
             (FUNCTION, _) => CODE << KIND_SHIFT | offset,
             (0, 4) => u64::from(self.object(address, 4).0),
             (0, _) => self.load_word(address),

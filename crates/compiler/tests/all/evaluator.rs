@@ -251,6 +251,12 @@ impl<'m, 'w> Evaluation<'m, 'w> {
                 let layout = self.machine.layout(first);
                 u64::from(wanted.list().is_none_or(|list| list.contains(&layout)))
             }
+            Op::TakesArguments(count) => {
+                let closure = &self.machine.heap[self.machine.object(first)];
+                let function = (closure.words[0] >> words::TAG_BITS) as usize;
+                let given = self.machine.world.module.functions[function].arguments();
+                u64::from(given == count.0 as usize)
+            }
             Op::LoadSlot(index) | Op::LoadPart(index) => {
                 self.machine.heap[self.machine.object(first)].words[index.0 as usize]
             }
@@ -378,7 +384,7 @@ impl Evaluation<'_, '_> {
     fn store_window(&mut self, op: Op, arguments: &[u64]) {
         let window = match op {
             Op::Call(target) => target.window,
-            Op::Send(window) => window,
+            Op::Send(window) | Op::CallClosure(window) => window,
             _ => return,
         };
         for (index, &bits) in arguments.iter().enumerate() {
@@ -393,7 +399,7 @@ impl Evaluation<'_, '_> {
                 let base = self.base + target.window.0 as usize;
                 self.machine.call(target.function.0, base)
             }
-            Op::Send(_) => self.machine.send_from_window(arguments),
+            Op::Send(_) | Op::CallClosure(_) => self.machine.send_from_window(arguments),
             Op::Decide => self.machine.execute_here().map(u64::from),
             _ => {
                 self.machine.execute_here()?;

@@ -121,6 +121,8 @@ pub struct Destination {
     pub doubles: Vec<u32>,
     /// Why the unit is left.
     pub reason: Reason,
+    /// The function and the instruction whose guard failed.
+    pub cause: (&'static Function, u32),
     /// The code of the unit's own function.
     pub code: &'static Code,
     /// The unit.

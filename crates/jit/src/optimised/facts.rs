@@ -280,6 +280,7 @@ impl Facts for RuntimeFacts<'_> {
             // No space has this number: the bits tell, for the nursery, too.
             nursery: u64::from(u32::MAX),
             entry: offset::entry(self.accesses),
+            arguments: offset::ARGUMENTS,
             floor: offset::NATIVE_FLOOR,
         }
     }

@@ -26,7 +26,9 @@ use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
 use squall_compiler::code::{CompiledCode, Exit, Outer, Request, Start};
+use squall_compiler::facts::Facts;
 use squall_compiler::ir::types::Type;
+use squall_compiler::ir::{Remark, Why};
 use squall_compiler::lower::Backend;
 use squall_heap::Word;
 use squall_runtime::tiers::function::{Function, feedback};
@@ -71,9 +73,6 @@ impl Policy {
         (range / 2 + share).max(1) as u32
     }
 }
-
-/// At most this many sites after an exit are distrusted.
-const MOST_DISTRUSTED: usize = 6;
 
 /// The optimising compiler, with what it uses again for each unit.
 pub struct Optimiser {
@@ -120,19 +119,40 @@ pub fn optimise(
     let what = || place_of(code.function, start);
     match compiled {
         Ok(compiled) => {
-            let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
             let time = begun.elapsed().as_micros();
-            let unit = install(&facts, code, compiled, memory, base);
             tracing::optimised(vm, || {
-                format!("optimised {}, {size} bytes, {inlined} inlined, {time} us", what())
+                let (size, inlined) = (compiled.bytes.len(), compiled.inlined.len());
+                let remarks = compiled.remarks.iter().map(|remark| described(&facts, remark));
+                let remarks: String = remarks.collect();
+                format!("optimised {}, {size} bytes, {inlined} inlined, {time} us{remarks}", what())
             });
-            unit
+            install(&facts, code, compiled, memory, base)
         }
         Err(error) => {
             tracing::optimised(vm, || format!("{} {error}", what()));
             None
         }
     }
+}
+
+/// A line about a call that is not part of a unit.
+fn described(facts: &RuntimeFacts<'_>, remark: &Remark) -> String {
+    let caller = facts.of(remark.origin.function);
+    let what = match remark.why {
+        Why::Megamorphic => "sends: its receivers have too many classes".into(),
+        Why::Distrusted => "sends: other receivers or arguments than observed came often".into(),
+        Why::Action => "sends: what its message does is not compiled".into(),
+        Why::Primitive(primitive) => {
+            format!("sends: {} has no machine code", facts.primitive(primitive))
+        }
+        Why::Shape(callee) => format!("calls {}: it cannot be inlined", facts.of(callee).name()),
+        Why::Size(callee) => format!("calls {}: it is too large here", facts.of(callee).name()),
+        Why::Recursion(callee) => format!("calls {}: it is recursive", facts.of(callee).name()),
+        Why::Depth(callee) => {
+            format!("calls {}: too many functions are inlined around it", facts.of(callee).name())
+        }
+    };
+    format!("\njit:   {} {what}", line_of(caller, remark.origin.pc))
 }
 
 /// A function, and the line where a unit of it starts.
@@ -217,6 +237,7 @@ fn complete(
         offset: exit.offset,
         doubles: exit.doubles.clone(),
         reason: exit.reason,
+        cause: (facts.of(exit.cause.function), exit.cause.pc),
         code,
         unit,
     };
@@ -237,14 +258,15 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
     }
     // What was likely at the start says nothing about sites; it is not used again.
     let is_distrusted = !is_outdated(code, unit) && !unit.guesses;
+    let (function, pc) = destination.cause;
     if is_distrusted {
-        distrust(destination.function, destination.pc);
+        distrust(function, pc);
     }
     if !code.units.remove(unit) {
         return;
     }
     tracing::optimised(vm, || {
-        let place = line_of(destination.function, destination.pc);
+        let place = line_of(function, pc);
         let effect = if is_distrusted { ", which is distrusted" } else { "" };
         let unit = place_of(code.function, unit.start);
         format!("dropped {unit}, left at {place}{effect}: {}", destination.reason)
@@ -257,21 +279,10 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
     }
 }
 
-/// Distrusts the sites of the instructions that one state is good for, of which base code does not record everything.
+/// Distrusts the site of an instruction, if base code does not record all that it executes there.
 fn distrust(function: &'static Function, pc: u32) {
-    let code = &function.bytecode().code;
-    let mut rest = instructions(code).skip_while(|instruction| instruction.pc < pc as usize);
-    let mut sites = 0;
-    for instruction in rest.by_ref() {
-        let site = facts::site_at(function, instruction.pc as u32);
-        if let Some(site) = site.filter(|site| facts::may_mislead(site)) {
-            site.feedback.fetch_or(feedback::DISTRUSTED, Ordering::Relaxed);
-            sites += 1;
-        }
-        let ends = matches!(instruction.opcode, Opcode::Return | Opcode::Jump | Opcode::Loop);
-        if ends || sites == MOST_DISTRUSTED {
-            return;
-        }
+    if let Some(site) = facts::site_at(function, pc).filter(|site| facts::may_mislead(site)) {
+        site.feedback.fetch_or(feedback::DISTRUSTED, Ordering::Relaxed);
     }
 }
 
