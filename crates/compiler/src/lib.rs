@@ -35,7 +35,12 @@ pub fn compile(
     request: &Request,
 ) -> Result<CompiledCode, CompileError> {
     let mut unit = build::build(facts, request)?;
-    let residence = optimise(&mut unit)?;
+    let residence = optimise(&mut unit);
+    if residence.is_err() {
+        // Code that is inlined may use what no register has.
+        unit = build::build_with(facts, request, build::Limits::NONE)?;
+    }
+    let residence = residence.or_else(|_| optimise(&mut unit))?;
     backend.lower(&unit, &residence, facts, request)
 }
 

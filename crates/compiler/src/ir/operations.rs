@@ -45,7 +45,7 @@ use std::fmt;
 
 use crate::ir::entities::{ActivationId, Block, FunctionRef, PrimitiveRef, StateId, Value};
 use crate::ir::types::{Layouts, Range};
-use crate::ir::values::{Bits, Cell, Condition, Place, Site, Target, Width, WordBits};
+use crate::ir::values::{Bits, Cell, Condition, Place, Site, Source, Target, Width, WordBits};
 
 /// The effect of an operation; the module's head explains them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -258,7 +258,7 @@ operations! {
     "store_frame" StoreFrame(Place) any None Frame;
     "store_site" StoreSite(Site) n None Frame;
     "load_frame" LoadFrame(Place) n Any Frame;
-    "reload" Reload(Place) any None Frame;
+    "reload" Reload(Source) any None Frame;
 }
 
 impl Op {
@@ -370,7 +370,9 @@ macro_rules! plain_operands {
     };
 }
 
-plain_operands!(i64, u32, bool, Bits, WordBits, Cell, Place, Target, Site, Width, Condition);
+plain_operands!(
+    i64, u32, bool, Bits, WordBits, Cell, Place, Source, Target, Site, Width, Condition
+);
 
 impl Operand for Layouts {
     fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -59,6 +59,15 @@ pub struct Site {
     pub place: Place,
 }
 
+/// Where a word is loaded from again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Source {
+    /// The place that has it, or a closure that has captured it.
+    pub place: Place,
+    /// Its index among what the closure has captured.
+    pub captured: Option<u32>,
+}
+
 /// How two numbers are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "named as in mathematics; `Unsigned…` compares bits")]
@@ -154,6 +163,25 @@ impl FromStr for Place {
 
     fn from_str(text: &str) -> Result<Place, ()> {
         text.parse().map(Place).map_err(|_| ())
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        self.captured.map_or(Ok(()), |index| write!(f, "[{index}]"))
+    }
+}
+
+impl FromStr for Source {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Source, ()> {
+        let Some((place, index)) = text.trim_end_matches(']').split_once('[') else {
+            return Ok(Source { place: text.parse()?, captured: None });
+        };
+        let captured = Some(index.parse().map_err(|_| ())?);
+        Ok(Source { place: place.parse()?, captured })
     }
 }
 

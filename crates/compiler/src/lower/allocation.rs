@@ -144,8 +144,8 @@ impl Lowering<'_, '_> {
         let slow = &self.residence.of_allocation[&inst];
         self.store(&slow.stores);
         let object = self.execute(activation, pc);
-        for &(place, value) in &slow.reloads {
-            self.reload(place, value);
+        for &(source, value) in &slow.reloads {
+            self.reload(source, value);
         }
         object
     }

@@ -9,7 +9,7 @@ use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Representation, Type};
-use crate::ir::values::{Place, Site};
+use crate::ir::values::{Place, Site, Source};
 use crate::lower::function::{Lowering, machine_type, trusted};
 use crate::words;
 
@@ -56,8 +56,8 @@ impl Lowering<'_, '_> {
                 let result = data.result.expect("a load has a result");
                 Some(self.load_frame(place, self.unit.representation(result)))
             }
-            Op::Reload(place) => {
-                self.reload(place, data.arguments[0]);
+            Op::Reload(source) => {
+                self.reload(source, data.arguments[0]);
                 None
             }
             op => unreachable!("{op} has no lowering"),
@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
             Op::LoadPart(index) => slot(index),
             Op::ClassOf => words::CLASS,
             // The first element is the function.
-            Op::LoadCaptured(index) => words::FIRST_ELEMENT + 8 + 8 * index.0 as i32,
+            Op::LoadCaptured(index) => captured(index.0),
             _ => words::LENGTH,
         };
         self.b.ins().load(I64, trusted(), object, offset)
@@ -149,9 +149,12 @@ impl Lowering<'_, '_> {
     }
 
     /// Gives a value the word that the collector has left in the frame.
-    pub fn reload(&mut self, place: Place, value: Value) {
+    pub fn reload(&mut self, source: Source, value: Value) {
         let value = self.unit.root(value);
-        let word = self.load_frame(place, Representation::Word);
+        let mut word = self.load_frame(source.place, Representation::Word);
+        if let Some(index) = source.captured {
+            word = self.b.ins().load(I64, trusted(), word, captured(index));
+        }
         self.define(value, word);
     }
 
@@ -178,4 +181,10 @@ impl Lowering<'_, '_> {
 
 fn slot(index: Place) -> i32 {
     words::FIRST_SLOT + 8 * index.0 as i32
+}
+
+/// The offset of what a closure has captured.
+fn captured(index: u32) -> i32 {
+    // The first element is the function.
+    words::FIRST_ELEMENT + 8 + 8 * index as i32
 }

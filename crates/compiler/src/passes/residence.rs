@@ -29,7 +29,7 @@ use std::fmt;
 use crate::ir::entities::{ActivationId, Block, Inst, StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::Representation;
-use crate::ir::values::{Place, Site};
+use crate::ir::values::{Place, Site, Source};
 use crate::ir::{End, InstData, Unit};
 use crate::passes::liveness::Liveness;
 
@@ -61,7 +61,7 @@ pub struct SlowPath {
     /// What is stored before.
     pub stores: Stores,
     /// The words that are loaded again afterwards.
-    pub reloads: Vec<(Place, Value)>,
+    pub reloads: Vec<(Source, Value)>,
 }
 
 /// An exit of the unit.
@@ -85,13 +85,29 @@ pub fn residence(unit: &mut Unit) -> Result<Residence, Homeless> {
     let order = unit.reverse_post_order();
     let contents = Flow::new(unit, &order).solve();
     let survivors = Liveness::compute(unit, &order).across_calls(unit, &order);
+    let captured = captured(unit, &order);
     let mut inserter =
-        Inserter { residence: Residence::default(), known: HashMap::new(), survivors };
+        Inserter { residence: Residence::default(), known: HashMap::new(), survivors, captured };
     for &block in &order {
         let contents = contents[block.index()].clone().unwrap_or_default();
         inserter.block(unit, block, contents)?;
     }
     Ok(inserter.residence)
+}
+
+/// For each word that closures of the unit capture, the closures and its index there.
+fn captured(unit: &Unit, order: &[Block]) -> HashMap<Value, Vec<(Value, u32)>> {
+    let mut captured: HashMap<Value, Vec<(Value, u32)>> = HashMap::new();
+    let instructions = order.iter().flat_map(|&block| &unit.block(block).instructions);
+    for inst in instructions.map(|&inst| unit.inst(inst)) {
+        if let (Op::NewClosure(_), Some(closure)) = (inst.op, inst.result) {
+            for (index, &value) in inst.arguments.iter().enumerate() {
+                let holders = captured.entry(unit.root(value)).or_default();
+                holders.push((unit.root(closure), index as u32));
+            }
+        }
+    }
+    captured
 }
 
 /// What a place holds.
@@ -308,6 +324,8 @@ struct Inserter {
     known: HashMap<ExitPath, usize>,
     /// For each call the moving values that are used after it.
     survivors: HashMap<Inst, Vec<Value>>,
+    /// For each word that closures capture, the closures and its index there.
+    captured: HashMap<Value, Vec<(Value, u32)>>,
 }
 
 impl Inserter {
@@ -331,8 +349,8 @@ impl Inserter {
                     store_missing(unit, &demand, &contents, &mut placed);
                     placed.push(inst);
                     step(unit, &data, &mut contents);
-                    for (place, value) in self.reloads(inst, &contents)? {
-                        placed.push(unit.make(Op::Reload(place), &[value], None, None));
+                    for (source, value) in self.reloads(inst, &contents)? {
+                        placed.push(unit.make(Op::Reload(source), &[value], None, None));
                     }
                     continue;
                 }
@@ -385,15 +403,28 @@ impl Inserter {
         Ok(SlowPath { stores: demand.missing(contents), reloads: self.reloads(inst, &after)? })
     }
 
-    /// The words that are used after a call or an allocation, and their places.
-    fn reloads(&self, inst: Inst, contents: &Contents) -> Result<Vec<(Place, Value)>, Homeless> {
+    /// The words that are used after a call or an allocation, and where they are.
+    fn reloads(&self, inst: Inst, contents: &Contents) -> Result<Vec<(Source, Value)>, Homeless> {
         let survivors = self.survivors.get(&inst).into_iter().flatten();
-        let places = survivors.map(|&value| {
+        let sources = survivors
+            .map(|&value| Ok((self.source(value, contents).ok_or(Homeless(value))?, value)));
+        sources.collect()
+    }
+
+    /// Where a word is: in a place, or in a closure that is in a place. Code of the closure that is inlined may use what
+    /// no register but the closure's has.
+    fn source(&self, value: Value, contents: &Contents) -> Option<Source> {
+        let place_of = |value: Value| {
             let is_there = |(_, content): &(&Place, &Content)| **content == Content::Value(value);
-            let (&place, _) = contents.iter().find(is_there).ok_or(Homeless(value))?;
-            Ok((place, value))
-        });
-        places.collect()
+            contents.iter().find(is_there).map(|(&place, _)| place)
+        };
+        if let Some(place) = place_of(value) {
+            return Some(Source { place, captured: None });
+        }
+        let mut holders = self.captured.get(&value)?.iter();
+        holders.find_map(|&(closure, index)| {
+            Some(Source { place: place_of(closure)?, captured: Some(index) })
+        })
     }
 }
 
@@ -418,7 +449,7 @@ impl Residence {
         allocations.sort_by_key(|(inst, _)| **inst);
         for (_, slow) in allocations {
             text += &format!("slow{}", slow.stores);
-            slow.reloads.iter().for_each(|(place, value)| text += &format!(" {value}={place}"));
+            slow.reloads.iter().for_each(|(source, value)| text += &format!(" {value}={source}"));
             text += "\n";
         }
         text

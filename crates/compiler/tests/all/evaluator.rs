@@ -9,7 +9,7 @@ use std::rc::Rc;
 use squall_compiler::ir::entities::{Block, Inst, StateId, Value};
 use squall_compiler::ir::operations::{Effect, Op};
 use squall_compiler::ir::types::{Representation, Type};
-use squall_compiler::ir::values::{Place, Site};
+use squall_compiler::ir::values::{Place, Site, Source};
 use squall_compiler::ir::{End, Jump, Stands, Unit};
 use squall_compiler::passes::fold;
 use squall_compiler::passes::residence::Residence;
@@ -280,16 +280,21 @@ impl<'m, 'w> Evaluation<'m, 'w> {
         })
     }
 
+    fn reload(&mut self, unit: &Unit, source: Source, value: Value) {
+        let mut word = self.load(source.place);
+        if let Some(index) = source.captured {
+            word = self.machine.heap[self.machine.object(word)].words[index as usize + 1];
+        }
+        self.values[unit.root(value).index()] = word;
+    }
+
     fn frame(&mut self, unit: &Unit, inst: Inst, arguments: &[u64]) -> Option<u64> {
         let data = unit.inst(inst);
         match data.op {
             Op::StoreFrame(place) => self.store(place, arguments[0]),
             Op::StoreSite(site) => self.store(site.place, site_word(site, unit)),
             Op::LoadFrame(place) => return Some(self.load(place)),
-            Op::Reload(place) => {
-                let root = unit.root(data.arguments[0]);
-                self.values[root.index()] = self.load(place);
-            }
+            Op::Reload(source) => self.reload(unit, source, data.arguments[0]),
             op => panic!("{op} is no operation on the frame"),
         }
         None
@@ -375,8 +380,8 @@ impl Evaluation<'_, '_> {
             self.store(site.place, site_word(site, unit));
         }
         let object = self.call(unit, inst, arguments)?;
-        for &(place, value) in slow.iter().flat_map(|slow| &slow.reloads) {
-            self.values[unit.root(value).index()] = self.load(place);
+        for &(source, value) in slow.iter().flat_map(|slow| &slow.reloads) {
+            self.reload(unit, source, value);
         }
         Ok(object)
     }
