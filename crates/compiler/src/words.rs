@@ -12,8 +12,10 @@ pub const TAG_MASK: u64 = 0b111;
 pub const TAG_INTEGER: u64 = 0b000;
 /// The tag of pointers to objects.
 pub const TAG_POINTER: u64 = 0b001;
-/// The tag of immediate doubles.
-pub const TAG_DOUBLE: u64 = 0b010;
+/// The two lowest bits of immediate doubles, which have two tags.
+pub const TAG_DOUBLE: u64 = 0b10;
+/// Selects the two lowest bits.
+pub const DOUBLE_MASK: u64 = 0b11;
 
 /// The undefined object.
 pub const NIL: u64 = 0b0_0011;
@@ -30,10 +32,8 @@ pub const LEAST_INTEGER: i64 = -(1 << 60);
 /// The greatest small integer.
 pub const GREATEST_INTEGER: i64 = (1 << 60) - 1;
 
-/// The part of a double's exponent that an immediate double omits, as [`double_word`] subtracts it.
-pub const DOUBLE_EXCESS: u64 = 896 << 53;
-/// Rotated doubles up to this one are the two zeroes, which have no excess.
-pub const LAST_ZERO: u64 = 1;
+/// What is added to a double whose sign was rotated to the lowest bit, so that its highest bits are the tag.
+pub const DOUBLE_OFFSET: u64 = 512_u64.wrapping_sub(896) << 53;
 
 /// The distance from a pointer's bits to the object's layout, 32 bits.
 pub const LAYOUT: i32 = 4 - 1;
@@ -111,23 +111,20 @@ pub fn word_integer(word: u64) -> Option<i64> {
 
 /// The word of an immediate double, if it is one.
 pub fn double_word(value: f64) -> Option<u64> {
-    let rotated = value.to_bits().rotate_left(1);
-    if rotated <= LAST_ZERO {
-        return Some(rotated << TAG_BITS | TAG_DOUBLE);
-    }
-    let payload = rotated.wrapping_sub(DOUBLE_EXCESS);
-    let fits = LAST_ZERO < payload && payload >> (64 - TAG_BITS) == 0;
-    fits.then_some(payload << TAG_BITS | TAG_DOUBLE)
+    let moved = value.to_bits().rotate_left(1).wrapping_add(DOUBLE_OFFSET);
+    let word = moved.rotate_left(TAG_BITS);
+    is_double(word).then_some(word)
+}
+
+/// Whether a word is an immediate double.
+pub fn is_double(word: u64) -> bool {
+    word & DOUBLE_MASK == TAG_DOUBLE
 }
 
 /// The value of an immediate double's word.
 pub fn word_double(word: u64) -> Option<f64> {
-    if word & TAG_MASK != TAG_DOUBLE {
-        return None;
-    }
-    let payload = word >> TAG_BITS;
-    let excess = if payload > LAST_ZERO { DOUBLE_EXCESS } else { 0 };
-    Some(f64::from_bits((payload + excess).rotate_right(1)))
+    let moved = word.rotate_right(TAG_BITS);
+    is_double(word).then(|| f64::from_bits(moved.wrapping_sub(DOUBLE_OFFSET).rotate_right(1)))
 }
 
 /// The word of a Boolean.
@@ -145,11 +142,11 @@ mod tests {
             assert_eq!(integer_word(value).and_then(word_integer), Some(value));
         }
         assert_eq!(integer_word(GREATEST_INTEGER + 1), None);
-        for value in [0.0, -0.0, 1.5, -2.25, 1e30] {
+        for value in [0.0, -0.0, 1.5, -2.25, 1e30, 1e-300, 1e300, f64::INFINITY, f64::NAN] {
             let word = double_word(value).and_then(word_double).map(f64::to_bits);
             assert_eq!(word, Some(value.to_bits()));
         }
-        assert_eq!(double_word(f64::INFINITY), None);
-        assert_eq!(double_word(1e300), None);
+        assert_eq!(double_word(1e100), None);
+        assert_eq!(double_word(1e-100), None);
     }
 }

@@ -2,15 +2,12 @@
 //! word of the result, or [`Word::UNSET`] if these operands are to be handled otherwise. The templates of operators call
 //! it when the operands are not both small integers.
 //!
-//! The encoding is that of `squall_heap`'s words: the bits rotated left by one, less the excess of the exponent.
+//! `squall_heap`'s words describe the encoding.
 
 use dynasmrt::{DynasmApi, DynasmLabelApi, dynasm};
-use squall_heap::{TAG_DOUBLE, Word};
+use squall_heap::{DOUBLE_MASK, DOUBLE_OFFSET, TAG_DOUBLE, Word};
 
 use crate::assembler::Assembler;
-
-/// See `squall_heap`'s words: the part of the exponent that an immediate double omits.
-const EXCESS: i64 = (896_u64 << 53) as i64;
 
 /// An operator of doubles with a double as result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +75,7 @@ pub fn operator(ops: &mut Assembler, operator: Operator) {
 fn load_operands(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
-        ; mov r10, QWORD EXCESS
+        ; mov r10, QWORD DOUBLE_OFFSET as i64
         ; mov edx, eax
         ; or edx, ecx
         ; test dl, 7
@@ -87,13 +84,11 @@ fn load_operands(ops: &mut Assembler) {
         ; mov edx, eax
         ; and edx, 7
         ; jz >left_integer
+        ; and edx, DOUBLE_MASK as i32
         ; cmp edx, TAG_DOUBLE as i32
         ; jne >other
-        ; shr rax, 3
-        ; cmp rax, 1
-        ; jbe >left_zero
-        ; add rax, r10
-        ; left_zero:
+        ; ror rax, 3
+        ; sub rax, r10
         ; ror rax, 1
         ; movq xmm0, rax
         // The right operand.
@@ -101,13 +96,11 @@ fn load_operands(ops: &mut Assembler) {
         ; mov edx, ecx
         ; and edx, 7
         ; jz >right_integer
+        ; and edx, DOUBLE_MASK as i32
         ; cmp edx, TAG_DOUBLE as i32
         ; jne >other
-        ; shr rcx, 3
-        ; cmp rcx, 1
-        ; jbe >right_zero
-        ; add rcx, r10
-        ; right_zero:
+        ; ror rcx, 3
+        ; sub rcx, r10
         ; ror rcx, 1
         ; movq xmm1, rcx
         ; compute:
@@ -135,16 +128,12 @@ fn answer_double(ops: &mut Assembler) {
         ; .arch x64
         ; movq rax, xmm0
         ; rol rax, 1
-        ; cmp rax, 1
-        ; jbe >fits
-        ; sub rax, r10
-        ; cmp rax, 1
-        ; jbe >other
-        ; mov rdx, rax
-        ; shr rdx, 61
-        ; jnz >other
-        ; fits:
-        ; lea rax, [rax * 8 + TAG_DOUBLE as i32]
+        ; add rax, r10
+        ; rol rax, 3
+        ; mov edx, eax
+        ; and edx, DOUBLE_MASK as i32
+        ; cmp edx, TAG_DOUBLE as i32
+        ; jne >other
         ; ret
         ; other:
         ; mov eax, Word::UNSET.bits() as i32
@@ -156,40 +145,37 @@ fn answer_double(ops: &mut Assembler) {
 pub fn comparison(ops: &mut Assembler, comparison: Comparison) {
     dynasm!(ops
         ; .arch x64
-        ; mov r10, QWORD EXCESS
+        ; mov r10, QWORD DOUBLE_OFFSET as i64
         ; mov edx, eax
-        ; and edx, 7
+        ; and edx, DOUBLE_MASK as i32
         ; cmp edx, TAG_DOUBLE as i32
         ; jne >other
         ; mov edx, ecx
-        ; and edx, 7
+        ; and edx, DOUBLE_MASK as i32
         ; cmp edx, TAG_DOUBLE as i32
         ; jne >other
-        ; shr rax, 3
-        ; cmp rax, 1
-        ; jbe >left_zero
-        ; add rax, r10
-        ; left_zero:
+        ; ror rax, 3
+        ; sub rax, r10
         ; ror rax, 1
         ; movq xmm0, rax
-        ; shr rcx, 3
-        ; cmp rcx, 1
-        ; jbe >right_zero
-        ; add rcx, r10
-        ; right_zero:
+        ; ror rcx, 3
+        ; sub rcx, r10
         ; ror rcx, 1
         ; movq xmm1, rcx
         ; xor edx, edx
-        ; ucomisd xmm0, xmm1
     );
-    // An immediate double is not NaN, so the flags order them as numbers.
+    // NaN sets the flags of "below" and "equal", so "less" asks whether the right operand is above.
     match comparison {
-        Comparison::Less => dynasm!(ops ; .arch x64 ; setb dl),
-        Comparison::LessOrEqual => dynasm!(ops ; .arch x64 ; setbe dl),
-        Comparison::Greater => dynasm!(ops ; .arch x64 ; seta dl),
-        Comparison::GreaterOrEqual => dynasm!(ops ; .arch x64 ; setae dl),
-        Comparison::Equal => dynasm!(ops ; .arch x64 ; sete dl),
-        Comparison::NotEqual => dynasm!(ops ; .arch x64 ; setne dl),
+        Comparison::Less => dynasm!(ops ; .arch x64 ; ucomisd xmm1, xmm0 ; seta dl),
+        Comparison::LessOrEqual => dynasm!(ops ; .arch x64 ; ucomisd xmm1, xmm0 ; setae dl),
+        Comparison::Greater => dynasm!(ops ; .arch x64 ; ucomisd xmm0, xmm1 ; seta dl),
+        Comparison::GreaterOrEqual => dynasm!(ops ; .arch x64 ; ucomisd xmm0, xmm1 ; setae dl),
+        Comparison::Equal => {
+            dynasm!(ops ; .arch x64 ; ucomisd xmm0, xmm1 ; setnp al ; sete dl ; and dl, al)
+        }
+        Comparison::NotEqual => {
+            dynasm!(ops ; .arch x64 ; ucomisd xmm0, xmm1 ; setp al ; setne dl ; or dl, al)
+        }
     }
     // True comes after false in the table of specials.
     const _: () = assert!(Word::TRUE.bits() == Word::FALSE.bits() + 8);

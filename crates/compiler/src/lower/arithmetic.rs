@@ -156,68 +156,33 @@ impl Lowering<'_, '_> {
         self.b.ins().select(wrong, moved, remainder)
     }
 
-    /// The double of an immediate word: its bits are rotated back, and all but zeroes get their excess.
+    /// The double of an immediate word.
     fn untag_double(&mut self, word: ir::Value) -> ir::Value {
-        let payload = self.b.ins().ushr_imm_u(word, i64::from(words::TAG_BITS));
-        let last_zero = words::LAST_ZERO as i64;
-        let has_excess = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, payload, last_zero);
-        let excess = self.b.ins().iconst(I64, words::DOUBLE_EXCESS as i64);
-        let with_excess = self.b.ins().iadd(payload, excess);
-        let rotated = self.b.ins().select(has_excess, with_excess, payload);
+        let moved = self.b.ins().rotr_imm_u(word, i64::from(words::TAG_BITS));
+        let rotated = self.b.ins().iadd_imm_s(moved, words::DOUBLE_OFFSET.wrapping_neg() as i64);
         let bits = self.b.ins().rotr_imm_u(rotated, 1);
         self.b.ins().bitcast(F64, MemFlagsData::new(), bits)
     }
 
-    /// The bits of a double, rotated so that the sign comes last, and the same without the excess of all but zeroes.
-    fn rotated(&mut self, value: ir::Value) -> (ir::Value, ir::Value) {
-        let bits = self.b.ins().bitcast(I64, MemFlagsData::new(), value);
-        let rotated = self.b.ins().rotl_imm_u(bits, 1);
-        let excess = self.b.ins().iconst(I64, words::DOUBLE_EXCESS as i64);
-        (rotated, self.b.ins().isub(rotated, excess))
-    }
-
     /// The word of a double that needs no box.
     fn double_word(&mut self, value: ir::Value) -> ir::Value {
-        let (rotated, payload) = self.rotated(value);
-        let is_zero = self.is_zero(rotated);
-        let payload = self.b.ins().select(is_zero, rotated, payload);
-        let shifted = self.b.ins().ishl_imm_u(payload, i64::from(words::TAG_BITS));
-        self.b.ins().bor_imm_u(shifted, words::TAG_DOUBLE as i64)
-    }
-
-    fn is_zero(&mut self, rotated: ir::Value) -> ir::Value {
-        let last_zero = words::LAST_ZERO as i64;
-        self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, rotated, last_zero)
-    }
-
-    /// Whether a double that is not zero needs no box. The payloads of zeroes belong to them alone.
-    fn has_room(&mut self, payload: ir::Value) -> ir::Value {
-        let first = words::LAST_ZERO as i64 + 1;
-        let count = (1i64 << (64 - words::TAG_BITS)) - first;
-        let distance = self.b.ins().iadd_imm_s(payload, -first);
-        self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, distance, count)
+        let bits = self.b.ins().bitcast(I64, MemFlagsData::new(), value);
+        let rotated = self.b.ins().rotl_imm_u(bits, 1);
+        let moved = self.b.ins().iadd_imm_s(rotated, words::DOUBLE_OFFSET as i64);
+        self.b.ins().rotl_imm_u(moved, i64::from(words::TAG_BITS))
     }
 
     /// The word of a double, and whether it is right: otherwise the double needs a box.
     pub fn tagged_double(&mut self, value: ir::Value) -> (ir::Value, ir::Value) {
-        let (rotated, payload) = self.rotated(value);
-        let (is_zero, has_room) = (self.is_zero(rotated), self.has_room(payload));
-        let fits = self.b.ins().bor(is_zero, has_room);
-        (self.double_word(value), fits)
+        let word = self.double_word(value);
+        (word, self.is_double(word))
     }
 
-    /// Leaves if a double needs a box. Zeroes are told from such doubles out of the way.
+    /// Leaves if a double needs a box.
     pub fn guard_immediate(&mut self, inst: Inst) -> ir::Value {
         let value = self.argument(inst, 0);
-        let (rotated, payload) = self.rotated(value);
-        let has_room = self.has_room(payload);
-        let (other, next) = (self.cold_block(), self.b.create_block());
-        self.b.ins().brif(has_room, next, &[], other, &[]);
-        self.b.switch_to_block(other);
-        let is_zero = self.is_zero(rotated);
-        self.leave_unless(inst, is_zero, true, Reason::Overflow);
-        self.b.ins().jump(next, &[]);
-        self.b.switch_to_block(next);
+        let (_, fits) = self.tagged_double(value);
+        self.leave_unless(inst, fits, true, Reason::Overflow);
         value
     }
 

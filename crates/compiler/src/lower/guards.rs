@@ -99,7 +99,7 @@ impl Lowering<'_, '_> {
         let word = self.argument(inst, 0);
         let (condition, wanted) = match op {
             Op::GuardInteger => (self.tag(word), false),
-            Op::GuardDouble => (self.has_tag(word, words::TAG_DOUBLE), true),
+            Op::GuardDouble => (self.is_double(word), true),
             Op::GuardBoolean => {
                 let distance = self.b.ins().iadd_imm_s(word, -(words::FALSE as i64));
                 let mask = !((words::TRUE - words::FALSE) as i64);
@@ -122,6 +122,12 @@ impl Lowering<'_, '_> {
     pub fn has_tag(&mut self, word: ir::Value, tag: u64) -> ir::Value {
         let given = self.tag(word);
         self.b.ins().icmp_imm_u(IntCC::Equal, given, tag as i64)
+    }
+
+    /// Whether a word is an immediate double.
+    pub fn is_double(&mut self, word: ir::Value) -> ir::Value {
+        let tag = self.b.ins().band_imm_u(word, words::DOUBLE_MASK as i64);
+        self.b.ins().icmp_imm_u(IntCC::Equal, tag, words::TAG_DOUBLE as i64)
     }
 
     pub fn is_word(&mut self, word: ir::Value, wanted: u64) -> ir::Value {
@@ -195,7 +201,7 @@ impl Lowering<'_, '_> {
     pub fn has_immediate_layout(&mut self, word: ir::Value, layout: u32) -> Option<ir::Value> {
         Some(match layout {
             layouts::INTEGER => self.has_tag(word, words::TAG_INTEGER),
-            layouts::DOUBLE => self.has_tag(word, words::TAG_DOUBLE),
+            layouts::DOUBLE => self.is_double(word),
             layouts::NIL => self.is_word(word, words::NIL),
             layouts::TRUE => self.is_word(word, words::TRUE),
             layouts::FALSE => self.is_word(word, words::FALSE),

@@ -83,7 +83,7 @@ pub fn word_kind(word: u64) -> Type {
         (words::NIL, _) => Type::NIL,
         (words::TRUE, _) => Type::TRUE,
         (words::FALSE, _) => Type::FALSE,
-        _ if word & words::TAG_MASK == words::TAG_DOUBLE => Type::DOUBLE,
+        _ if words::is_double(word) => Type::DOUBLE,
         _ => Type::ANY,
     }
 }

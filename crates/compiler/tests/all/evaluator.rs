@@ -176,7 +176,7 @@ impl<'m, 'w> Evaluation<'m, 'w> {
         let _ = unit;
         match op {
             Op::GuardInteger => holds(word & words::TAG_MASK == words::TAG_INTEGER),
-            Op::GuardDouble => holds(word & words::TAG_MASK == words::TAG_DOUBLE),
+            Op::GuardDouble => holds(words::is_double(word)),
             Op::GuardBoolean => holds(word == words::TRUE || word == words::FALSE),
             Op::GuardLayout(wanted) => {
                 let layout = self.machine.layout(word);

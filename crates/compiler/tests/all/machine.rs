@@ -123,7 +123,7 @@ impl<'w> Machine<'w> {
     pub fn layout(&self, word: u64) -> u32 {
         match word & words::TAG_MASK {
             words::TAG_INTEGER => layouts::INTEGER,
-            words::TAG_DOUBLE => layouts::DOUBLE,
+            _ if words::is_double(word) => layouts::DOUBLE,
             words::TAG_POINTER => self.heap[self.object(word)].layout,
             _ => match word {
                 words::NIL => layouts::NIL,
@@ -528,7 +528,11 @@ impl Machine<'_> {
         if !self.records {
             return;
         }
-        let kinds: Vec<u64> = operands.iter().map(|word| word & words::TAG_MASK).collect();
+        let kind = |word: u64| match words::is_double(word) {
+            true => words::TAG_DOUBLE,
+            false => word & words::TAG_MASK,
+        };
+        let kinds: Vec<u64> = operands.iter().map(|word| kind(*word)).collect();
         let closure = match self.world.layout_is_block(seen.layout) {
             true => {
                 let closure = self.object(operands[0]);

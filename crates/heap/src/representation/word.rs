@@ -8,7 +8,7 @@
 //!  ┌─────────────────────────────────────────┬─────┐
 //!  │ signed value                            │ 000 │  small integer
 //!  │ address of an object (8-aligned)        │ 001 │  pointer
-//!  │ exponent (8) │ fraction (52) │ sign (1) │ 010 │  immediate double
+//!  │ exponent (8) │ fraction (52) │ sign (1) │ x10 │  immediate double
 //!  │ index                                   │ 011 │  special: nil, false, true, …
 //!  └─────────────────────────────────────────┴─────┘
 //! ```
@@ -17,12 +17,15 @@
 //! untagging. A pointer is its object's address plus one, which address arithmetic folds into its
 //! displacement: the slot at offset 16 is at word + 15.
 //!
-//! An immediate double is rotated left by one bit, so that the sign is lowest, and has the excess of
-//! its exponent removed: 256 of the 2048 exponents are representable, those of magnitudes from 2⁻¹²⁷
-//! to just below 2¹²⁹ (the encoding of Spur; Miranda, Béra, Boix and Ingalls, "Two Decades of
-//! Smalltalk VM Development", VMIL 2018). Both zeroes keep the payloads 0 and 1, which is why 2⁻¹²⁷
-//! itself is the one magnitude of that range that needs a box. Infinities, NaNs and the very large
-//! and small live in boxes.
+//! An immediate double has no tag added: its bits are rotated and moved so that the three highest bits of its exponent
+//! become the tag (Melançon, Serrano and Feeley, "Float Self-Tagging", OOPSLA 2025). Two of the eight tags are doubles:
+//!
+//! | tag | exponent | magnitudes |
+//! |---|---|---|
+//! | 010 | 896 to 1151 | from 2⁻¹²⁷ to just below 2¹²⁹ |
+//! | 110 | 0 to 127, 1920 to 2047 | zero, those below 2⁻⁸⁹⁵, those from 2⁸⁹⁷ on, infinity, NaN |
+//!
+//! The others live in boxes.
 //!
 //! Invariant: two words with equal bits denote the same guest value. Equal guest values have equal bits, except boxed
 //! ones.
@@ -45,8 +48,10 @@ pub const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 pub const TAG_SMALL_INTEGER: u64 = 0b000;
 /// The tag of pointers to objects.
 pub const TAG_POINTER: u64 = 0b001;
-/// The tag of immediate doubles.
-pub const TAG_DOUBLE: u64 = 0b010;
+/// The two lowest bits of immediate doubles, which have two tags.
+pub const TAG_DOUBLE: u64 = 0b10;
+/// Selects the two lowest bits.
+pub const DOUBLE_MASK: u64 = 0b11;
 /// The tag of nil, the booleans and internal sentinels.
 pub const TAG_SPECIAL: u64 = 0b011;
 
@@ -55,13 +60,9 @@ pub const SMALL_INTEGER_MIN: i64 = -(1 << 60);
 /// The greatest small integer, 2⁶⁰ − 1.
 pub const SMALL_INTEGER_MAX: i64 = (1 << 60) - 1;
 
-/// The part of the exponent that the rotated bits of an immediate double omit: its excess, above the fraction and the
-/// sign.
-const DOUBLE_EXCESS: u64 = 896 << 53;
-/// Payloads up to this one are the two zeroes, which have no excess.
-const LAST_ZERO_PAYLOAD: u64 = 1;
-/// The first payload that does not fit.
-const PAYLOAD_END: u64 = 1 << (64 - TAG_BITS);
+/// What is added to a double whose sign was rotated to the lowest bit: exponents from 896 on then begin with 010, and
+/// those from 0 on with 1101.
+pub const DOUBLE_OFFSET: u64 = 512_u64.wrapping_sub(896) << 53;
 
 const _: () = assert!(SMALL_INTEGER_MAX as u64 == (u64::MAX >> 1) >> TAG_BITS);
 const _: () = assert!(size_of::<Word>() == 8 && size_of::<Option<Object>>() == 8);
@@ -186,23 +187,15 @@ impl Word {
     /// The immediate double `value`, or `None` if it needs a box.
     #[inline(always)]
     pub const fn from_double(value: f64) -> Option<Word> {
-        let rotated = value.to_bits().rotate_left(1);
-        if rotated <= LAST_ZERO_PAYLOAD {
-            return Some(Word(rotated << TAG_BITS | TAG_DOUBLE));
-        }
-        // Smaller exponents wrap around to payloads that are too large, like larger exponents.
-        let payload = rotated.wrapping_sub(DOUBLE_EXCESS);
-        if LAST_ZERO_PAYLOAD < payload && payload < PAYLOAD_END {
-            Some(Word(payload << TAG_BITS | TAG_DOUBLE))
-        } else {
-            None
-        }
+        let moved = value.to_bits().rotate_left(1).wrapping_add(DOUBLE_OFFSET);
+        let word = Word(moved.rotate_left(TAG_BITS));
+        if word.is_double() { Some(word) } else { None }
     }
 
     /// Whether this is an immediate double.
     #[inline(always)]
     pub const fn is_double(self) -> bool {
-        self.tag() == TAG_DOUBLE
+        self.0 & DOUBLE_MASK == TAG_DOUBLE
     }
 
     /// The value of an immediate double.
@@ -215,9 +208,8 @@ impl Word {
     #[inline(always)]
     pub const fn double_unchecked(self) -> f64 {
         debug_assert!(self.is_double());
-        let payload = self.0 >> TAG_BITS;
-        let excess = if payload > LAST_ZERO_PAYLOAD { DOUBLE_EXCESS } else { 0 };
-        f64::from_bits((payload + excess).rotate_right(1))
+        let moved = self.0.rotate_right(TAG_BITS);
+        f64::from_bits(moved.wrapping_sub(DOUBLE_OFFSET).rotate_right(1))
     }
 }
 
@@ -286,9 +278,9 @@ impl fmt::Debug for Word {
             Word::FALSE => f.write_str("false"),
             Word::TRUE => f.write_str("true"),
             Word::UNSET => f.write_str("unset"),
+            word if word.is_double() => write!(f, "{:?}", word.double_unchecked()),
             word => match word.tag() {
                 TAG_SMALL_INTEGER => write!(f, "{}", word.small_integer_unchecked()),
-                TAG_DOUBLE => write!(f, "{:?}", word.double_unchecked()),
                 TAG_POINTER => write!(f, "@{:x}", word.0 - TAG_POINTER),
                 _ => write!(f, "?{:x}", word.0),
             },
@@ -368,29 +360,35 @@ mod tests {
     /// The doubles at the edges of what is immediate, and the usual suspects.
     #[test]
     fn doubles_are_immediate_between_their_edges() {
-        let least_with_fraction = f64::from_bits((896 << 52) + 1);
-        let greatest = f64::from_bits((1152 << 52) - 1);
+        // The double with this exponent and this fraction.
+        let double = |exponent: u64, fraction: u64| f64::from_bits(exponent << 52 | fraction);
+        let last = (1 << 52) - 1;
         for (value, is_immediate) in [
             (0.0, true),
-            (-0.0, true),
             (1.0, true),
-            (-1.5, true),
+            (1.5, true),
             (0.1, true),
             (1e38, true),
             (1e-38, true),
-            (2f64.powi(-127), false),
-            (least_with_fraction, true),
-            (2f64.powi(-126), true),
-            (greatest, true),
-            (2f64.powi(128), true),
-            (2f64.powi(129), false),
             (1e39, false),
             (1e-39, false),
-            (f64::MIN_POSITIVE, false),
-            (f64::MAX, false),
-            (f64::INFINITY, false),
-            (f64::NAN, false),
-            (f64::from_bits(1), false),
+            (1e200, false),
+            (1e-200, false),
+            (1e300, true),
+            (1e-300, true),
+            (f64::MIN_POSITIVE, true),
+            (f64::MAX, true),
+            (f64::INFINITY, true),
+            (f64::NAN, true),
+            (double(0, 1), true),
+            (double(127, last), true),
+            (double(128, 0), false),
+            (double(895, last), false),
+            (double(896, 0), true),
+            (double(1151, last), true),
+            (double(1152, 0), false),
+            (double(1919, last), false),
+            (double(1920, 0), true),
         ] {
             assert_eq!(Word::from_double(value).is_some(), is_immediate, "{value:e}");
             assert_eq!(Word::from_double(-value).is_some(), is_immediate, "-{value:e}");

@@ -346,7 +346,7 @@ impl Emitter<'_> {
             known::IMMEDIATE_DOUBLE => dynasm!(self.ops
                 ; .arch x64
                 ; mov ecx, eax
-                ; and ecx, 7
+                ; and ecx, squall_heap::DOUBLE_MASK as i32
                 ; cmp ecx, squall_heap::TAG_DOUBLE as i32
                 ; jne =>other
             ),
