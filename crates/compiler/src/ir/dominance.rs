@@ -65,3 +65,32 @@ pub fn dominates(parents: &[Option<Block>], block: Block, mut other: Block) -> b
     }
     true
 }
+
+/// For each block whether it is in the loop with this head, which these blocks jump back to.
+pub fn loop_body(predecessors: &[Vec<Block>], head: Block, ends: &[Block]) -> Vec<bool> {
+    let mut body = vec![false; predecessors.len()];
+    body[head.index()] = true;
+    let mut pending = ends.to_vec();
+    while let Some(block) = pending.pop() {
+        if !std::mem::replace(&mut body[block.index()], true) {
+            pending.extend(&predecessors[block.index()]);
+        }
+    }
+    body
+}
+
+/// For each block in how many loops it is.
+pub fn loop_depths(unit: &Unit, order: &[Block]) -> Vec<u32> {
+    let parents = dominators(unit, order);
+    let predecessors = unit.predecessors();
+    let mut depths = vec![0; unit.blocks.len()];
+    for &head in order {
+        let back = |&&block: &&Block| dominates(&parents, head, block);
+        let ends: Vec<Block> = predecessors[head.index()].iter().filter(back).copied().collect();
+        if !ends.is_empty() {
+            let body = loop_body(&predecessors, head, &ends);
+            depths.iter_mut().zip(body).for_each(|(depth, inside)| *depth += u32::from(inside));
+        }
+    }
+    depths
+}

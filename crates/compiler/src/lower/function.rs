@@ -1,17 +1,22 @@
 //! The frame of the lowering: blocks, values, ends and exits.
+//!
+//! Of a branch's two targets, the first one is that which leaves a loop or the unit. Cranelift follows the other one first,
+//! and moves nothing out of a loop any more once it has seen a block outside of it
+//! (`elaborate.rs` of `cranelift-codegen`: `start_block` pops the loop).
 
 use std::collections::{HashMap, HashSet};
 
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::types::{F64, I8, I64};
 use cranelift_codegen::ir::{
-    self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature,
+    self, AbiParam, BlockArg, InstBuilder, InstructionData, MemFlagsData, SigRef, Signature,
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 use crate::code::{Exit, Outer, Reason, Start};
 use crate::facts::{Facts, Helper, MachineFacts, Symbol};
+use crate::ir::dominance::loop_depths;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
@@ -56,6 +61,8 @@ pub(super) struct Lowering<'u, 'b> {
     /// The function of the unit, as the caller has given it.
     function: ir::Value,
     blocks: HashMap<Block, ir::Block>,
+    /// For each block in how many loops it is.
+    depths: Vec<u32>,
     locations: HashMap<Value, Location>,
     /// For raw integers whose words were computed with them: the words.
     pub tagged_forms: HashMap<Value, ir::Value>,
@@ -87,6 +94,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
             frame,
             function,
             blocks: HashMap::new(),
+            depths: Vec::new(),
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
             paths: vec![None; residence.exits.len()],
@@ -99,6 +107,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
     /// Lowers all blocks, then the exits.
     pub fn run(mut self, target: TargetFrontendConfig, start: Start) -> Vec<Exit> {
         let order = self.unit.reverse_post_order();
+        self.depths = loop_depths(self.unit, &order);
         let has_calls = self.declare(&order);
         self.prologue(start, has_calls);
         for &block in &order {
@@ -228,9 +237,14 @@ impl<'u, 'b> Lowering<'u, 'b> {
                 self.b.ins().jump(self.blocks[&jump.block], &arguments);
             }
             End::Branch(condition, then, otherwise) => {
-                let condition = self.get(*condition);
-                let (first, second) = (self.arguments(then), self.arguments(otherwise));
-                let (then, otherwise) = (self.blocks[&then.block], self.blocks[&otherwise.block]);
+                let mut condition = self.get(*condition);
+                let (mut first, mut second) = (then, otherwise);
+                if self.depths[then.block.index()] > self.depths[otherwise.block.index()] {
+                    condition = self.complement(condition);
+                    (first, second) = (second, first);
+                }
+                let (then, otherwise) = (self.blocks[&first.block], self.blocks[&second.block]);
+                let (first, second) = (self.arguments(first), self.arguments(second));
                 self.b.ins().brif(condition, then, &first, otherwise, &second);
             }
             End::Return(value) => {
@@ -362,9 +376,24 @@ impl Lowering<'_, '_> {
         let origin = self.unit.inst(inst).origin;
         let exit = self.way_out(self.residence.of_guard[&inst], reason, origin);
         let next = self.b.create_block();
-        let (then, otherwise) = if wanted { (next, exit) } else { (exit, next) };
-        self.b.ins().brif(condition, then, &[], otherwise, &[]);
+        let fails = if wanted { self.complement(condition) } else { condition };
+        self.b.ins().brif(fails, exit, &[], next, &[]);
         self.b.switch_to_block(next);
+    }
+
+    /// The contrary of a condition.
+    fn complement(&mut self, condition: ir::Value) -> ir::Value {
+        let dfg = &self.b.func.dfg;
+        let definition = dfg.value_def(condition).inst().map(|inst| dfg.insts[inst]);
+        match definition {
+            Some(InstructionData::IntCompare { cond, args: [left, right], .. }) => {
+                self.b.ins().icmp(cond.complement(), left, right)
+            }
+            Some(InstructionData::FloatCompare { cond, args: [left, right], .. }) => {
+                self.b.ins().fcmp(cond.complement(), left, right)
+            }
+            _ => self.b.ins().icmp_imm_u(IntCC::Equal, condition, 0),
+        }
     }
 
     /// Stores what the exit's state lacks in the frame, and leaves.

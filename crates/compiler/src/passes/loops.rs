@@ -12,7 +12,7 @@
 //! changes nothing, and an operation that needs a guard has the same arguments, so that its guard was moved before.
 
 use crate::ir::Unit;
-use crate::ir::dominance::{dominates, dominators};
+use crate::ir::dominance::{dominates, dominators, loop_body};
 use crate::ir::entities::{Block, Inst, StateId, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::{Definition, End};
@@ -63,14 +63,7 @@ impl Loop {
             return None;
         }
         let leave = unit.block(entry).leave?;
-        let mut body = vec![false; unit.blocks.len()];
-        body[head.index()] = true;
-        let mut pending = ends.clone();
-        while let Some(block) = pending.pop() {
-            if !std::mem::replace(&mut body[block.index()], true) {
-                pending.extend(&predecessors[block.index()]);
-            }
-        }
+        let body = loop_body(predecessors, head, &ends);
         Some(Loop { head, entry, leave, ends, body })
     }
 

@@ -427,6 +427,7 @@ fn compute(function: &Function, inst: Inst, data: &InstructionData, arguments: &
     let (x, y) = (first as i64, second as i64);
     let (f, g) = (f64::from_bits(first), f64::from_bits(second));
     let overflowing = |(value, overflows): (i64, bool)| vec![value as u64, u64::from(overflows)];
+    #[allow(clippy::neg_cmp_op_on_partial_ord, reason = "NaN fulfils these conditions")]
     let result = match (data.opcode(), data) {
         (_, InstructionData::UnaryImm { imm, .. }) => imm.bits() as u64,
         (_, InstructionData::UnaryIeee64 { imm, .. }) => imm.bits(),
@@ -441,6 +442,10 @@ fn compute(function: &Function, inst: Inst, data: &InstructionData, arguments: &
             FloatCC::LessThanOrEqual => f <= g,
             FloatCC::GreaterThan => f > g,
             FloatCC::GreaterThanOrEqual => f >= g,
+            FloatCC::UnorderedOrGreaterThanOrEqual => !(f < g),
+            FloatCC::UnorderedOrGreaterThan => !(f <= g),
+            FloatCC::UnorderedOrLessThanOrEqual => !(f > g),
+            FloatCC::UnorderedOrLessThan => !(f >= g),
             other => panic!("no {other} here"),
         }),
         (Opcode::GetPinnedReg, _) => THREAD << KIND_SHIFT,
