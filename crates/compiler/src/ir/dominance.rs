@@ -79,18 +79,14 @@ pub fn loop_body(predecessors: &[Vec<Block>], head: Block, ends: &[Block]) -> Ve
     body
 }
 
-/// For each block in how many loops it is.
-pub fn loop_depths(unit: &Unit, order: &[Block]) -> Vec<u32> {
+/// All loops: their heads, and the blocks that jump back there.
+pub fn loops(unit: &Unit, order: &[Block]) -> Vec<(Block, Vec<Block>)> {
     let parents = dominators(unit, order);
     let predecessors = unit.predecessors();
-    let mut depths = vec![0; unit.blocks.len()];
-    for &head in order {
+    let ends = |&head: &Block| {
         let back = |&&block: &&Block| dominates(&parents, head, block);
         let ends: Vec<Block> = predecessors[head.index()].iter().filter(back).copied().collect();
-        if !ends.is_empty() {
-            let body = loop_body(&predecessors, head, &ends);
-            depths.iter_mut().zip(body).for_each(|(depth, inside)| *depth += u32::from(inside));
-        }
-    }
-    depths
+        (!ends.is_empty()).then_some((head, ends))
+    };
+    order.iter().filter_map(ends).collect()
 }

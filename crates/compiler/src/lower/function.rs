@@ -1,27 +1,23 @@
 //! The frame of the lowering: blocks, values, ends and exits.
-//!
-//! Of a branch's two targets, the first one is that which leaves a loop or the unit. Cranelift follows the other one first,
-//! and moves nothing out of a loop any more once it has seen a block outside of it
-//! (`elaborate.rs` of `cranelift-codegen`: `start_block` pops the loop).
 
 use std::collections::{HashMap, HashSet};
 
-use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{F64, I8, I64};
 use cranelift_codegen::ir::{
-    self, AbiParam, BlockArg, InstBuilder, InstructionData, MemFlagsData, SigRef, Signature,
+    self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature,
 };
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, Variable};
 
 use crate::code::{Exit, Outer, Reason, Start};
 use crate::facts::{Facts, Helper, MachineFacts, Symbol};
-use crate::ir::dominance::loop_depths;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::operations::{Effect, Op};
 use crate::ir::types::Representation;
 use crate::ir::values::Place;
 use crate::ir::{End, Jump, Origin, Unit};
+use crate::lower::branches::{depths, tests_for_branches};
 use crate::lower::offset;
 use crate::passes::residence::{Residence, Stores};
 
@@ -60,9 +56,13 @@ pub(super) struct Lowering<'u, 'b> {
     pub frame: ir::Value,
     /// The function of the unit, as the caller has given it.
     function: ir::Value,
-    blocks: HashMap<Block, ir::Block>,
-    /// For each block in how many loops it is.
-    depths: Vec<u32>,
+    pub blocks: HashMap<Block, ir::Block>,
+    /// The block that is being lowered.
+    pub current: Block,
+    /// For each block in how many loops without calls it is.
+    pub depths: Vec<u32>,
+    /// The tests of layouts that are made by branches.
+    pub tests: HashSet<Inst>,
     locations: HashMap<Value, Location>,
     /// For raw integers whose words were computed with them: the words.
     pub tagged_forms: HashMap<Value, ir::Value>,
@@ -94,7 +94,9 @@ impl<'u, 'b> Lowering<'u, 'b> {
             frame,
             function,
             blocks: HashMap::new(),
+            current: Unit::ENTRY,
             depths: Vec::new(),
+            tests: HashSet::new(),
             locations: HashMap::new(),
             tagged_forms: HashMap::new(),
             paths: vec![None; residence.exits.len()],
@@ -107,7 +109,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
     /// Lowers all blocks, then the exits.
     pub fn run(mut self, target: TargetFrontendConfig, start: Start) -> Vec<Exit> {
         let order = self.unit.reverse_post_order();
-        self.depths = loop_depths(self.unit, &order);
+        self.depths = depths(self.unit, &order);
+        self.tests = tests_for_branches(self.unit, &order);
         let has_calls = self.declare(&order);
         self.prologue(start, has_calls);
         for &block in &order {
@@ -195,6 +198,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
 
     fn block(&mut self, block: Block) {
         let lowered = self.blocks[&block];
+        self.current = block;
         self.b.switch_to_block(lowered);
         let data = self.unit.block(block);
         for &parameter in &data.parameters {
@@ -210,7 +214,8 @@ impl<'u, 'b> Lowering<'u, 'b> {
 
     fn instruction(&mut self, inst: Inst) {
         let data = self.unit.inst(inst);
-        let is_made_elsewhere = data.op.is_constant() || data.op == Op::BoxDouble;
+        let is_made_elsewhere =
+            data.op.is_constant() || data.op == Op::BoxDouble || self.tests.contains(&inst);
         if is_made_elsewhere || data.op.refines() && !is_guard(data.op) {
             return;
         }
@@ -237,15 +242,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
                 self.b.ins().jump(self.blocks[&jump.block], &arguments);
             }
             End::Branch(condition, then, otherwise) => {
-                let mut condition = self.get(*condition);
-                let (mut first, mut second) = (then, otherwise);
-                if self.depths[then.block.index()] > self.depths[otherwise.block.index()] {
-                    condition = self.complement(condition);
-                    (first, second) = (second, first);
-                }
-                let (then, otherwise) = (self.blocks[&first.block], self.blocks[&second.block]);
-                let (first, second) = (self.arguments(first), self.arguments(second));
-                self.b.ins().brif(condition, then, &first, otherwise, &second);
+                self.branch(*condition, then, otherwise);
             }
             End::Return(value) => {
                 let value = self.get(*value);
@@ -260,7 +257,7 @@ impl<'u, 'b> Lowering<'u, 'b> {
         }
     }
 
-    fn arguments(&mut self, jump: &Jump) -> Vec<BlockArg> {
+    pub fn arguments(&mut self, jump: &Jump) -> Vec<BlockArg> {
         jump.arguments.iter().map(|&value| BlockArg::Value(self.get(value))).collect()
     }
 }
@@ -375,25 +372,7 @@ impl Lowering<'_, '_> {
     pub fn leave_unless(&mut self, inst: Inst, condition: ir::Value, wanted: bool, reason: Reason) {
         let origin = self.unit.inst(inst).origin;
         let exit = self.way_out(self.residence.of_guard[&inst], reason, origin);
-        let next = self.b.create_block();
-        let fails = if wanted { self.complement(condition) } else { condition };
-        self.b.ins().brif(fails, exit, &[], next, &[]);
-        self.b.switch_to_block(next);
-    }
-
-    /// The contrary of a condition.
-    fn complement(&mut self, condition: ir::Value) -> ir::Value {
-        let dfg = &self.b.func.dfg;
-        let definition = dfg.value_def(condition).inst().map(|inst| dfg.insts[inst]);
-        match definition {
-            Some(InstructionData::IntCompare { cond, args: [left, right], .. }) => {
-                self.b.ins().icmp(cond.complement(), left, right)
-            }
-            Some(InstructionData::FloatCompare { cond, args: [left, right], .. }) => {
-                self.b.ins().fcmp(cond.complement(), left, right)
-            }
-            _ => self.b.ins().icmp_imm_u(IntCC::Equal, condition, 0),
-        }
+        self.go_on_if(condition, wanted, exit);
     }
 
     /// Stores what the exit's state lacks in the frame, and leaves.

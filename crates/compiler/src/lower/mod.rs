@@ -3,6 +3,7 @@
 //! | module | what it lowers |
 //! |---|---|
 //! | `function` | blocks, values, ends, exits |
+//! | `branches` | branches, and tests of layouts that become branches |
 //! | `allocation` | new objects |
 //! | `arithmetic` | constants, conversions, integers, doubles |
 //! | `guards` | guards and tests |
@@ -15,6 +16,7 @@
 
 mod allocation;
 mod arithmetic;
+mod branches;
 mod calls;
 mod function;
 mod guards;
