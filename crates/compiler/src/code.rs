@@ -143,6 +143,8 @@ pub enum Reason {
     Condition,
     /// Another strand was in the way of an access.
     Conflict,
+    /// The kind of a slot has widened since the code was made.
+    Slot,
 }
 
 impl Reason {
@@ -161,6 +163,7 @@ impl fmt::Display for Reason {
             Reason::Poll => "a request to the thread",
             Reason::Condition => "a condition that does not hold",
             Reason::Conflict => "a conflict with another strand",
+            Reason::Slot => "a slot that has held something else",
         })
     }
 }

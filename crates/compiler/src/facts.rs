@@ -51,6 +51,10 @@ pub trait Facts {
     /// The same for classes whose instances are arrays of any length.
     fn array_layout(&self, class: u32) -> Option<u32>;
 
+    /// What the objects of a layout have held in a slot so far: [`NIL_ALONE`](crate::words::NIL_ALONE), the bits of a
+    /// layout, or [`ANYTHING`](crate::words::ANYTHING). It may widen at any time, but never narrows.
+    fn slot_kind(&self, layout: u32, slot: u32) -> u32;
+
     /// Whether instances with this layout are checked at the end of their initializer.
     fn is_checked(&self, layout: u32) -> bool;
 
@@ -203,6 +207,8 @@ pub enum Symbol {
     Instruction(FunctionRef, u32),
     /// A primitive.
     Primitive(PrimitiveRef),
+    /// The 32 bits of the kind of a layout's slot.
+    SlotKind(u32, u32),
     /// The 256 words of the strings of one character, by code point; nil for one that was not needed yet.
     Characters,
     /// The record of the unit's exit with this number.
@@ -227,6 +233,8 @@ pub enum Helper {
     Instruction(u8),
     /// Calls a primitive's leaf: `(thread, primitive, word, word)`, in the System V convention; keeps objects where they are.
     Leaf,
+    /// Widens a slot's kind: `(thread, address of the kind, word)`, in the System V convention; keeps objects where they are.
+    Admit,
     /// Loads a slot by a guarded access: `(thread, object, index, instruction)`, as a leaf; `NO_ANSWER` if the interpreter
     /// must do it.
     LoadGuardedSlot,

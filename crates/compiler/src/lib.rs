@@ -71,6 +71,8 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "threading", run: passes::threading::threading },
     Pass { name: "simplify", run: passes::simplify::simplify },
     Pass { name: "gvn", run: passes::gvn::gvn },
+    Pass { name: "entries", run: passes::entries::entries },
+    Pass { name: "simplify", run: passes::simplify::simplify },
     Pass { name: "representation", run: passes::representation::representation },
     Pass { name: "gvn", run: passes::gvn::gvn },
     Pass { name: "loops", run: passes::loops::loops },

@@ -24,6 +24,11 @@ pub const FALSE: u64 = 0b0_1011;
 /// The true object.
 pub const TRUE: u64 = 0b1_0011;
 
+/// The kind of a slot that has held nothing but nil.
+pub const NIL_ALONE: u32 = 0;
+/// The kind of a slot that may hold any word.
+pub const ANYTHING: u32 = u32::MAX;
+
 /// What the leaf of a primitive answers if it has no answer; no guest value has this word.
 pub const NO_ANSWER: u64 = 0b1_1011;
 

@@ -19,7 +19,7 @@ use squall_bytecode::entities::FunctionId;
 use squall_bytecode::instructions::Field;
 use squall_compiler::code::Start;
 use squall_compiler::words::NO_ANSWER;
-use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word};
+use squall_heap::{LayoutId, TAG_MASK, TAG_POINTER, Word, slot_kinds};
 use squall_runtime::tiers::access::{self, Element, Slot};
 use squall_runtime::tiers::block;
 use squall_runtime::tiers::calls;
@@ -85,6 +85,7 @@ pub fn table() -> Helpers {
         slow_entry: slow_entry as *const () as usize,
         leave_chunk: leave_chunk as *const () as usize,
         slot_written: slot_written as *const () as usize,
+        admit: admit as *const () as usize,
         element_written: element_written as *const () as usize,
         accesses: GuardedAccesses {
             load_slot: load_slot as *const () as usize,
@@ -833,6 +834,11 @@ pub unsafe extern "C" fn slot_written(thread: &mut Thread, object: Word, value: 
     // SAFETY: machine code has stored into the object.
     let object = unsafe { object.object_unchecked() };
     thread.mutator.slot_written(object, value);
+}
+
+/// Widens the kind of a slot so that it admits a word.
+pub extern "C" fn admit(_thread: &mut Thread, kind: &'static AtomicU32, value: Word) {
+    slot_kinds::admit(kind, value);
 }
 
 /// The rest of the barrier after a store into an element.

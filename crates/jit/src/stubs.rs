@@ -143,6 +143,8 @@ pub struct Helpers {
     pub leave_chunk: usize,
     /// `slot_written(thread, object, word)`, which moves nothing.
     pub slot_written: usize,
+    /// `admit(thread, kind, word)`, which moves nothing.
+    pub admit: usize,
     /// `element_written(thread, array, index, word)`, which moves nothing.
     pub element_written: usize,
     /// The guarded accesses.
@@ -196,6 +198,10 @@ pub struct Stubs {
     pub comparisons: [usize; 6],
     /// The rest of a barrier: the object is in `rdi`, the stored word in `rsi`.
     pub slot_written: usize,
+    /// Widens a slot's kind: `admit(thread, kind, word)`.
+    pub admit: usize,
+    /// The same for base code: the kind's address is in `rdi`, the word in `rsi`.
+    pub admit_in_base: usize,
     /// The rest of a barrier: the array is in `rdi`, the index in `rsi`, the stored word in `rdx`.
     pub element_written: usize,
 }
@@ -224,6 +230,7 @@ impl Stubs {
             (self.cold_entry, "cold entry".into()),
             (self.slow_entry, "slow entry".into()),
             (self.slot_written, "slot written".into()),
+            (self.admit_in_base, "admit".into()),
             (self.element_written, "element written".into()),
         ];
         let mut add = |kind: &str, addresses: &[usize]| {
@@ -308,6 +315,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     let boxing_exit = stub(ops, address, |ops| boxing_exit_stub(ops, helpers.box_and_leave));
     let log = stub(ops, address, |ops| log_stub(ops, helpers.log));
     let slot_written = stub(ops, address, |ops| leaf_stub(ops, helpers.slot_written));
+    let admit_in_base = stub(ops, address, |ops| leaf_stub(ops, helpers.admit));
     let element_written = stub(ops, address, |ops| leaf_stub(ops, helpers.element_written));
     let base_accesses = GuardedAccesses {
         load_slot: stub(ops, address, |ops| leaf_stub(ops, helpers.accesses.load_slot)),
@@ -333,6 +341,8 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
         operators,
         comparisons,
         slot_written,
+        admit: helpers.admit,
+        admit_in_base,
         element_written,
     }
 }

@@ -22,8 +22,9 @@ use crate::code::{CompileError, Request, Start};
 use crate::ir::entities::{ActivationId, Block, FunctionRef, StateId, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Representation, Type};
-use crate::ir::values::Place;
+use crate::ir::values::{Place, SlotKind};
 use crate::ir::{End, Jump, Origin, Stands, State};
+use crate::words;
 
 /// An activation being built.
 pub(super) struct Body<'b, 'f> {
@@ -393,6 +394,13 @@ impl Body<'_, '_> {
         self.builder.emit(block, op, &[condition], Some(state));
     }
 
+    /// Adds a guard that has no argument.
+    fn check_without_arguments(&mut self, op: Op) {
+        let state = self.state_before();
+        let block = self.current.expect("a block is being built");
+        self.builder.emit(block, op, &[], Some(state));
+    }
+
     /// Adds a store or a barrier, after which earlier states do not hold any more.
     pub fn store(&mut self, op: Op, arguments: &[Value]) {
         let block = self.current.expect("a block is being built");
@@ -436,8 +444,45 @@ impl Body<'_, '_> {
 
     /// Reads a slot that guests can write.
     pub fn load_slot(&mut self, object: Value, index: u32) -> Value {
-        let index = Place(index);
-        self.load((Op::LoadSlot(index), Op::LoadGuardedSlot(index)), &[object])
+        if self.builder.facts.is_guarded() {
+            return self
+                .load((Op::LoadSlot(Place(index)), Op::LoadGuardedSlot(Place(index))), &[object]);
+        }
+        self.load_constant_slot(object, index)
+    }
+
+    /// Reads a slot that only strands of this vat can write now, or that nothing writes any more.
+    pub fn load_constant_slot(&mut self, object: Value, index: u32) -> Value {
+        let kind = self.slot_kind(object, index);
+        if let Some(kind) = kind {
+            self.check_without_arguments(Op::GuardSlotKind(kind));
+        }
+        let word = self.emit(Op::LoadSlot(Place(index)), &[object]);
+        kind.map_or(word, |kind| self.emit(Op::AssumeKept(kind), &[word]))
+    }
+
+    /// What a slot of an object has held, if that was objects of one layout.
+    fn slot_kind(&self, object: Value, slot: u32) -> Option<SlotKind> {
+        let known = self.kind(object);
+        let [layout] = known.layouts()? else { return None };
+        let kind = self.builder.facts.slot_kind(*layout, slot);
+        let is_one = kind != words::NIL_ALONE && kind != words::ANYTHING;
+        is_one.then_some(SlotKind { layout: *layout, slot, kind })
+    }
+
+    /// Widens what a slot of an object may hold, if that does not admit the word that is stored there next.
+    fn admit(&mut self, object: Value, slot: u32, word: Value) {
+        let known = self.kind(object);
+        // Without any layout, the comparison before has left the unit, whatever the object is.
+        debug_assert!(known == Type::NONE || known.layouts().is_some(), "the layout was compared");
+        for &layout in known.layouts().unwrap_or_default() {
+            let kind = self.builder.facts.slot_kind(layout, slot);
+            let kind = SlotKind { layout, slot, kind };
+            if kind.kind != words::ANYTHING {
+                let block = self.current.expect("a block is being built");
+                self.builder.emit(block, Op::Admit(kind), &[word], None);
+            }
+        }
     }
 
     /// Reads an element. Variables in contexts are no part of transactions.
@@ -447,9 +492,18 @@ impl Body<'_, '_> {
 
     /// Writes a slot that guests can read.
     pub fn store_slot(&mut self, object: Value, index: u32, value: Value) {
+        if !self.builder.facts.is_guarded() {
+            return self.initialize(object, index, value);
+        }
         let index = Place(index);
         let ops = (Op::StoreSlot(index), Op::StoreGuardedSlot(index));
         self.store_with_barrier(ops, &[object, value]);
+    }
+
+    /// Writes a slot of an object that no other strand has.
+    pub fn initialize(&mut self, object: Value, index: u32, value: Value) {
+        self.admit(object, index, value);
+        self.store_bare(Op::StoreSlot(Place(index)), &[object, value]);
     }
 
     /// Writes an element.

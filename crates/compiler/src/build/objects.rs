@@ -150,7 +150,7 @@ impl Body<'_, '_> {
         }
         let refined = self.guard_layouts(object, layouts);
         self.refine(object, refined);
-        self.store_bare(Op::StoreSlot(Place(index)), &[refined, value]);
+        self.initialize(refined, index, value);
     }
 
     /// The object around the class at the end of a path, if the site has seen few layouts of objects.

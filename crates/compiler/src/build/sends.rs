@@ -11,6 +11,7 @@ use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Representation, Type};
 use crate::ir::values::{Condition, Place, Target};
 use crate::ir::{End, Jump, Why};
+use crate::passes::kinds;
 use crate::words::{self, layouts};
 
 /// A message, or a call.
@@ -155,6 +156,8 @@ impl Body<'_, '_> {
         let state = self.state_before();
         let registers = self.registers.clone();
         let mut ends = Vec::new();
+        let all = seen.iter().fold(Layouts::NONE, |all, each| all.with(each.layout));
+        let is_last_known = self.kind(receiver).is(kinds::of_layouts(all));
         for (index, &each) in seen.iter().enumerate() {
             let wanted = Layouts::of(each.layout);
             let mut others = None;
@@ -164,6 +167,8 @@ impl Body<'_, '_> {
                 self.end(End::Branch(fits, Jump::to(arm), Jump::to(other)));
                 others = Some(other);
                 self.current = Some(arm);
+                self.emit(Op::Assume(wanted), &[receiver])
+            } else if is_last_known {
                 self.emit(Op::Assume(wanted), &[receiver])
             } else {
                 self.guard_layouts(receiver, wanted)
@@ -198,9 +203,7 @@ impl Body<'_, '_> {
         match action {
             Action::Method(function) => self.call_function(function, message),
             Action::LoadSlot(index) => Some(self.load_slot(receiver, index)),
-            Action::LoadConstantSlot(index) => {
-                Some(self.emit(Op::LoadSlot(Place(index)), &[receiver]))
-            }
+            Action::LoadConstantSlot(index) => Some(self.load_constant_slot(receiver, index)),
             Action::StoreSlot(index) => {
                 let value = message.operands[1];
                 self.store_slot(receiver, index, value);

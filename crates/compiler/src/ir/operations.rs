@@ -27,6 +27,11 @@
 //! from one: each by the leaf of its primitive where more is needed than a look at the objects. `character_at` leaves if
 //! that has no answer.
 //!
+//! `guard_slot_kind` leaves if the kind of a slot is no longer what it was: what all objects of a layout have held there. It
+//! holds until a call, or until an `admit`, which widens the kind of a slot so that it admits a word: that comes before each
+//! store of a word that the kind may not admit. `assume_kept` is a word from such a slot, with what the kind says of it: it
+//! stands where the guard holds.
+//!
 //! `guard_immediate` leaves if its double needs a box, and `tag_double` takes only doubles that need none. `box_double` is
 //! the word of any double; only exits have it in their states, and make the box.
 //!
@@ -45,7 +50,9 @@ use std::fmt;
 
 use crate::ir::entities::{ActivationId, Block, FunctionRef, PrimitiveRef, StateId, Value};
 use crate::ir::types::{Layouts, Range};
-use crate::ir::values::{Bits, Cell, Condition, Place, Site, Source, Target, Width, WordBits};
+use crate::ir::values::{
+    Bits, Cell, Condition, Place, Site, SlotKind, Source, Target, Width, WordBits,
+};
 
 /// The effect of an operation; the module's head explains them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -178,7 +185,9 @@ operations! {
     "guard_plain" GuardPlain w Word Guard;
     "guard_immediate" GuardImmediate f F64 Guard;
     "guard_function" GuardFunction(FunctionRef) w Word Guard;
+    "guard_slot_kind" GuardSlotKind(SlotKind) n None Guard;
     "assume" Assume(Layouts) w Word Pure;
+    "assume_kept" AssumeKept(SlotKind) w Word Pure;
     "assume_within" AssumeWithin(Range) i I64 Pure;
     "guard" Guard b None Guard;
     "guard_not" GuardNot b None Guard;
@@ -239,6 +248,7 @@ operations! {
     "load_captured" LoadCaptured(Place) w Word Pure;
     "store_element" StoreElement wiw None Write;
     "barrier" Barrier ww None Write;
+    "admit" Admit(SlotKind) w None Write;
 
     // Calls.
     "call" Call(Target) any Any Call;
@@ -340,6 +350,7 @@ impl Op {
                 | Op::GuardPlain
                 | Op::GuardFunction(_)
                 | Op::Assume(_)
+                | Op::AssumeKept(_)
         )
     }
 
@@ -371,7 +382,7 @@ macro_rules! plain_operands {
 }
 
 plain_operands!(
-    i64, u32, bool, Bits, WordBits, Cell, Place, Source, Target, Site, Width, Condition
+    i64, u32, bool, Bits, WordBits, Cell, Place, SlotKind, Source, Target, Site, Width, Condition
 );
 
 impl Operand for Layouts {

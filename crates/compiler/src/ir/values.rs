@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::ir::entities::{ActivationId, FunctionRef};
 use crate::ir::operations::Operand;
+use crate::ir::types::Layouts;
 use crate::words;
 
 /// A number that counts words: a place in the frame, from the unit's first register on; or a slot, an element, a
@@ -37,6 +38,25 @@ impl Cell {
     pub const OBJECT_CLASS: Cell = Cell::Known(1);
     /// The class of array literals.
     pub const ARRAY_CLASS: Cell = Cell::Known(2);
+}
+
+/// What a slot of a layout's objects has held so far: nil, and objects of one layout.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SlotKind {
+    /// The bits of the layout.
+    pub layout: u32,
+    /// The slot.
+    pub slot: u32,
+    /// The bits of the layout of the objects; [`words::NIL_ALONE`](crate::words::NIL_ALONE) if there were none.
+    pub kind: u32,
+}
+
+impl SlotKind {
+    /// The layouts of the words that the slot has held.
+    pub fn layouts(self) -> Layouts {
+        let nil = Layouts::of(words::layouts::NIL);
+        if self.kind == words::NIL_ALONE { nil } else { nil.with(self.kind) }
+    }
 }
 
 /// A direct call: the callee, and where its frame begins.
@@ -289,6 +309,24 @@ impl FromStr for Site {
         let (activation, pc) = site.split_once(':').ok_or(())?;
         let activation = ActivationId::read(activation).ok_or(())?;
         Ok(Site { activation, pc: pc.parse().map_err(|_| ())?, place: place.parse()? })
+    }
+}
+
+impl fmt::Display for SlotKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}.{}={:x}", self.layout, self.slot, self.kind)
+    }
+}
+
+impl FromStr for SlotKind {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<SlotKind, ()> {
+        let (place, kind) = text.split_once('=').ok_or(())?;
+        let (layout, slot) = place.split_once('.').ok_or(())?;
+        let hexadecimal = |text| u32::from_str_radix(text, 16).map_err(|_| ());
+        let slot = slot.parse().map_err(|_| ())?;
+        Ok(SlotKind { layout: hexadecimal(layout)?, slot, kind: hexadecimal(kind)? })
     }
 }
 

@@ -8,9 +8,10 @@ use crate::code::Reason;
 use crate::facts::Symbol;
 use crate::ir::entities::Inst;
 use crate::ir::operations::Op;
-use crate::ir::types::Layouts;
+use crate::ir::types::{Layouts, Type};
 use crate::ir::values::{Condition, Width};
 use crate::lower::function::{Lowering, trusted};
+use crate::passes::kinds;
 use crate::words;
 
 impl Lowering<'_, '_> {
@@ -194,6 +195,9 @@ impl Lowering<'_, '_> {
     }
 
     fn has_layout(&mut self, inst: Inst, layouts: Layouts) -> ir::Value {
+        if let Some(fits) = self.differs_from_nil(inst, layouts) {
+            return fits;
+        }
         let word = self.argument(inst, 0);
         let kind = self.unit.kind(self.unit.inst(inst).arguments[0]);
         let list = layouts.list().expect("a test names its layouts");
@@ -206,10 +210,21 @@ impl Lowering<'_, '_> {
             }
         }
         if !objects.is_empty() {
-            let test = self.is_object_of(word, &objects, !kind.is(crate::ir::types::Type::OBJECT));
+            let test = self.is_object_of(word, &objects, !kind.is(Type::OBJECT));
             result = Some(self.either(result, test));
         }
         result.expect("a test names a layout")
+    }
+
+    /// The test of a layout that all words of the argument's type have but nil.
+    pub fn differs_from_nil(&mut self, test: Inst, layouts: Layouts) -> Option<ir::Value> {
+        let kind = self.unit.kind(self.unit.inst(test).arguments[0]);
+        let (wanted, others) = (kinds::of_layouts(layouts), kind.without_nil());
+        if others == Type::NONE || wanted.may_be(Type::NIL) || !others.is(wanted) {
+            return None;
+        }
+        let word = self.argument(test, 0);
+        Some(self.b.ins().icmp_imm_s(IntCC::NotEqual, word, words::NIL as i64))
     }
 
     fn either(&mut self, left: Option<ir::Value>, right: ir::Value) -> ir::Value {

@@ -116,6 +116,9 @@ impl Lowering<'_, '_> {
         otherwise: &Target,
     ) {
         let word = self.argument(test, 0);
+        if let Some(fits) = self.differs_from_nil(test, layouts) {
+            return self.branch_to(fits, then, otherwise);
+        }
         let mut tests = Vec::new();
         let mut objects = Vec::new();
         for &layout in layouts.list().expect("a test names its layouts") {

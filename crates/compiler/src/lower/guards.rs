@@ -11,6 +11,7 @@ use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{FunctionRef, Inst, PrimitiveRef, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Layouts, Range, Type};
+use crate::ir::values::SlotKind;
 use crate::lower::function::{Lowering, trusted};
 use crate::passes::{fold, kinds};
 use crate::words::{self, layouts};
@@ -29,6 +30,7 @@ impl Lowering<'_, '_> {
                 return Some(self.small(inst, op));
             }
             Op::GuardImmediate => return Some(self.guard_immediate(inst)),
+            Op::GuardSlotKind(kind) => self.guard_slot_kind(inst, kind),
             Op::Leaf(primitive) => return Some(self.leaf(inst, primitive)),
             Op::CharacterAt(primitive) => return Some(self.character_at(inst, primitive)),
             _ if op.is_guarded_access() => return self.guarded_access(inst, op),
@@ -94,6 +96,14 @@ impl Lowering<'_, '_> {
         self.leave_unless(inst, is_set, true, Reason::Poll);
     }
 
+    /// One instruction compares the kind in memory.
+    fn guard_slot_kind(&mut self, inst: Inst, kind: SlotKind) {
+        let address = self.symbol(Symbol::SlotKind(kind.layout, kind.slot));
+        let given = self.b.ins().load(I32, trusted(), address, 0);
+        let is_same = self.b.ins().icmp_imm_u(IntCC::Equal, given, i64::from(kind.kind));
+        self.leave_unless(inst, is_same, true, Reason::Slot);
+    }
+
     /// A guard on the kind of a word.
     fn refine(&mut self, inst: Inst, op: Op) {
         let word = self.argument(inst, 0);
@@ -136,6 +146,10 @@ impl Lowering<'_, '_> {
 
     fn guard_layout(&mut self, inst: Inst, word: ir::Value, layouts: Layouts) {
         let kind = self.unit.kind(self.unit.inst(inst).arguments[0]);
+        if kind.without_nil().is(kinds::of_layouts(layouts)) {
+            let is_nil = self.is_word(word, words::NIL);
+            return self.leave_unless(inst, is_nil, false, Reason::Kind);
+        }
         if !kind.is(Type::OBJECT) {
             let is_pointer = self.has_tag(word, words::TAG_POINTER);
             self.leave_unless(inst, is_pointer, true, Reason::Kind);

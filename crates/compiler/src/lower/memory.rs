@@ -1,7 +1,7 @@
 //! Slots, elements, the write barrier, and the frame.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::{I8, I64};
+use cranelift_codegen::ir::types::{I8, I32, I64};
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature};
 use cranelift_codegen::isa::CallConv;
 
@@ -9,7 +9,7 @@ use crate::facts::{Helper, Symbol};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::operations::Op;
 use crate::ir::types::{Representation, Type};
-use crate::ir::values::{Place, Site, Source};
+use crate::ir::values::{Place, Site, SlotKind, Source};
 use crate::lower::function::{Lowering, machine_type, trusted};
 use crate::words;
 
@@ -42,6 +42,10 @@ impl Lowering<'_, '_> {
             }
             Op::Barrier => {
                 self.barrier(inst);
+                None
+            }
+            Op::Admit(kind) => {
+                self.admit(inst, kind);
                 None
             }
             Op::StoreFrame(place) => {
@@ -87,6 +91,46 @@ impl Lowering<'_, '_> {
         let index = self.get(index);
         let distance = self.b.ins().ishl_imm_u(index, 3);
         (self.b.ins().iadd(array, distance), words::FIRST_ELEMENT)
+    }
+
+    /// Widens the kind of a slot, unless it admits the word.
+    fn admit(&mut self, inst: Inst, kind: SlotKind) {
+        let word = self.argument(inst, 0);
+        let (slow, done) = (self.cold_block(), self.b.create_block());
+        if !self.unit.kind(self.unit.inst(inst).arguments[0]).is(Type::OBJECT) {
+            let is_nil = self.is_word(word, words::NIL);
+            self.go_on_if(is_nil, false, done);
+            if kind.kind != words::NIL_ALONE {
+                let is_pointer = self.has_tag(word, words::TAG_POINTER);
+                self.go_on_if(is_pointer, true, slow);
+            }
+        }
+        if kind.kind == words::NIL_ALONE {
+            self.b.ins().jump(slow, &[]);
+        } else {
+            let fits = self.is_object_of(word, &[kind.kind], false);
+            self.b.ins().brif(fits, done, &[], slow, &[]);
+        }
+        self.b.switch_to_block(slow);
+        self.widen(kind, word);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    /// Has the runtime widen a kind, unless that admits anything.
+    fn widen(&mut self, kind: SlotKind, word: ir::Value) {
+        let address = self.symbol(Symbol::SlotKind(kind.layout, kind.slot));
+        let given = self.b.ins().load(I32, trusted(), address, 0);
+        let anything = i64::from(words::ANYTHING);
+        let may_widen = self.b.ins().icmp_imm_u(IntCC::NotEqual, given, anything);
+        let (slow, done) = (self.cold_block(), self.cold_block());
+        self.b.ins().brif(may_widen, slow, &[], done, &[]);
+        self.b.switch_to_block(slow);
+        let helper = self.symbol(Symbol::Helper(Helper::Admit));
+        let thread = self.thread();
+        self.call_address(CallConv::SystemV, helper, &[thread, address, word]);
+        self.b.ins().jump(done, &[]);
+        self.b.switch_to_block(done);
     }
 
     /// Logs an object into which a pointer was stored, if it is old and not logged yet.

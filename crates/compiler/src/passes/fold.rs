@@ -36,6 +36,10 @@ pub fn fold(unit: &Unit, op: Op, arguments: &[Value]) -> Option<Folded> {
         | Op::UntagDouble
         | Op::TagBoolean
         | Op::UntagBoolean => conversion(unit, op, arguments[0]),
+        Op::Admit(slot) => {
+            let fits = unit.kind(arguments[0]).is(kinds::of_layouts(slot.layouts()));
+            fits.then_some(Folded::Nothing)
+        }
         Op::GuardImmediate => {
             is_immediate(unit, arguments[0]).then_some(Folded::Value(arguments[0]))
         }

@@ -77,6 +77,7 @@ enum Region {
     Slot(u32),
     Context,
     Elements,
+    Kinds,
 }
 
 #[derive(Clone, Copy)]
@@ -243,7 +244,9 @@ impl Numbering<'_> {
         let mut arguments: Vec<Value> =
             data.arguments.iter().map(|&value| unnarrowed(self.unit, value)).collect();
         let Some(region) = self.region(data.op, &arguments) else { return (data.op, arguments, 0) };
-        arguments[0] = self.unit.root(arguments[0]);
+        if let Some(object) = arguments.first_mut() {
+            *object = self.unit.root(*object);
+        }
         (data.op, arguments, self.version(region))
     }
 
@@ -255,6 +258,7 @@ impl Numbering<'_> {
     fn region(&self, op: Op, arguments: &[Value]) -> Option<Region> {
         match op {
             Op::LoadSlot(index) | Op::StoreSlot(index) => Some(Region::Slot(index.0)),
+            Op::GuardSlotKind(_) | Op::Admit(_) => Some(Region::Kinds),
             Op::LoadElement | Op::StoreElement => {
                 let kind = self.unit.kind(arguments[0]);
                 let is_context = kind.layouts() == Some(&[layouts::CONTEXT]);
@@ -272,6 +276,11 @@ impl Numbering<'_> {
         let load = match data.op {
             Op::StoreSlot(index) => Op::LoadSlot(index),
             Op::StoreElement => Op::LoadElement,
+            Op::Admit(_) => {
+                let version = self.fresh();
+                self.memory.versions.insert(Region::Kinds, version);
+                return;
+            }
             _ => return,
         };
         let Some(region) = self.region(load, &arguments) else { return };

@@ -29,6 +29,7 @@ pub fn result_kind(unit: &Unit, op: Op, arguments: &[Value], given: Type) -> Typ
         Op::GuardBoolean => kind(0).meet(Type::BOOLEAN),
         Op::GuardLayout(layouts) => kind(0).meet(Type::objects(layouts)),
         Op::Assume(layouts) => kind(0).meet(of_layouts(layouts)),
+        Op::AssumeKept(slot) => kind(0).meet(of_layouts(slot.layouts())),
         Op::GuardNil => kind(0).meet(Type::NIL),
         Op::GuardNotNil => kind(0).without_nil(),
         Op::GuardPlain => kind(0),

@@ -167,6 +167,8 @@ struct Written {
     slots: Vec<u32>,
     /// Whether it stores elements.
     elements: bool,
+    /// Whether kinds of slots may widen.
+    kinds: bool,
 }
 
 impl Written {
@@ -178,12 +180,14 @@ impl Written {
             moves: false,
             slots: Vec::new(),
             elements: false,
+            kinds: false,
         };
         for &block in inside {
             for &inst in &unit.block(block).instructions {
                 match unit.inst(inst).op {
                     Op::StoreSlot(index) => written.slots.push(index.0),
                     Op::StoreElement => written.elements = true,
+                    Op::Admit(_) => written.kinds = true,
                     op => {
                         written.calls |= op.effect() == Effect::Call;
                         written.moves |= op.may_collect();
@@ -210,6 +214,7 @@ impl Written {
         match op {
             Op::LoadSlot(index) => !self.calls && !self.slots.contains(&index.0),
             Op::LoadElement => !self.calls && !self.elements,
+            Op::GuardSlotKind(_) | Op::AssumeKept(_) => !self.calls && !self.kinds,
             _ if op.is_pinned() => false,
             _ => matches!(op.effect(), Effect::Pure | Effect::Guard),
         }

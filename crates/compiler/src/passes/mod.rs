@@ -13,12 +13,14 @@
 //! | `hashing` | the hash of `gvn`'s table |
 //! | [`liveness`] | the values that are used after a place |
 //! | `counting` | which loops end whatever other strands do; `loops` asks it |
+//! | [`entries`] | loops test their variables once, before |
 //! | [`loops`] | what does not change is done before the loop |
 //! | [`threading`] | paths that know where they go when they meet do not meet |
 //! | [`residence`] | what is stored into the frame, and loaded again, at calls and exits |
 
 pub mod boxes;
 mod counting;
+pub mod entries;
 pub mod fold;
 pub mod gvn;
 mod hashing;

@@ -20,7 +20,8 @@ use squall_compiler::words::{self, layouts};
 
 use crate::machine::{EPOCH_SHIFT, Frame, Machine, OBJECT_SHIFT, STACK_WORDS, Trap};
 use crate::world::{
-    CELL, EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE, helper_number,
+    CELL, EXIT, FUNCTION, HELPER, INSTRUCTION, KIND_SHIFT, PLACE, PRIMITIVE, SITE, SLOT_KIND,
+    helper_number,
 };
 
 /// A lowered unit with its tables.
@@ -209,6 +210,10 @@ impl Evaluation<'_, '_, '_> {
                 function.arguments() as u64
             }
             (FUNCTION, _) => CODE << KIND_SHIFT | offset,
+            (SLOT_KIND, 4) => {
+                let (layout, slot) = ((offset >> 16) as u32, (offset >> 6 & 0x3FF) as u32);
+                u64::from(self.machine.world.slot_kind(layout, slot))
+            }
             (0, 4) => u64::from(self.object(address, 4).0),
             (0, _) => self.load_word(address),
             _ => panic!("nothing to load at {address:x}"),
@@ -268,7 +273,12 @@ impl Evaluation<'_, '_, '_> {
                 words[0] = u64::from(place_of_function(bits)) << words::TAG_BITS;
             }
             (true, _) => words[(offset as usize - 24) / 8] = bits,
-            (false, _) => words[(offset as usize - 16) / 8] = bits,
+            (false, _) => {
+                let slot = (offset as usize - 16) / 8;
+                let given = self.machine.layout(bits);
+                assert!(self.machine.world.admits(layout, slot as u32, given), "the slot's kind");
+                self.machine.heap[index].words[slot] = bits;
+            }
         }
     }
 }
@@ -286,6 +296,13 @@ impl Evaluation<'_, '_, '_> {
             assert_eq!(arguments[1] >> KIND_SHIFT, PRIMITIVE);
             let primitive = PrimitiveRef((arguments[1] >> 6 & 0xFFFF) as u32);
             return Ok(self.machine.leaf(primitive, &arguments[2..]));
+        }
+        if (kind, number) == (HELPER, helper_number(Helper::Admit)) {
+            let place = arguments[1] >> 6;
+            let (layout, slot) = ((place >> 10) as u32, (place & 0x3FF) as u32);
+            let given = self.machine.layout(arguments[2]);
+            self.machine.world.admit(layout, slot, given);
+            return Ok(0);
         }
         if kind == HELPER && (8..=11).contains(&number) {
             return Ok(self.access(number, &arguments[1..]));
@@ -323,7 +340,11 @@ impl Evaluation<'_, '_, '_> {
             true => self.machine.heap[object].words[index],
             false if is_blocked => 0,
             false => {
-                self.machine.heap[object].words[index] = arguments[2];
+                if number == helper_number(Helper::StoreGuardedSlot) {
+                    self.machine.store_slot(object, index, arguments[2]);
+                } else {
+                    self.machine.heap[object].words[index] = arguments[2];
+                }
                 1
             }
         }

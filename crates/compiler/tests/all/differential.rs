@@ -97,19 +97,33 @@ fn world_of(seed: u64) -> World {
 }
 
 /// How many sets of arguments there are. Feedback comes from the first; the others make guards fail.
-const INPUTS: usize = 4;
+const INPUTS: usize = 5;
 
 /// Runs function 0 on fresh objects; answers how it ends, and what has become of the objects.
 fn run(machine: &mut Machine<'_>, input: usize) -> String {
     let integer = |value| words::integer_word(value).expect("it is small");
     let double = words::double_word(2.5).expect("it is immediate");
-    let pair = machine.allocate(PAIR, vec![integer(3), double]);
-    let triple = machine.allocate(TRIPLE, vec![integer(1), pair, integer(7)]);
+    let pair = machine.allocate(PAIR, vec![words::NIL; 2]);
+    let triple = machine.allocate(TRIPLE, vec![words::NIL; 3]);
+    let (first, second) = (machine.object(pair), machine.object(triple));
+    let contents = match machine.world.has_objects {
+        true if input == 2 => [pair, triple, double, pair, pair],
+        // The slots' kinds are as before, but what is loaded from one goes to the other.
+        true if input == 4 => [words::NIL, triple, triple, words::NIL, pair],
+        true => [triple, words::NIL, words::NIL, pair, words::NIL],
+        false => [integer(3), double, integer(1), pair, integer(7)],
+    };
+    for (slot, &word) in contents.iter().enumerate() {
+        match slot {
+            0..2 => machine.store_slot(first, slot, word),
+            _ => machine.store_slot(second, slot - 2, word),
+        }
+    }
     let array = machine.allocate(words::layouts::ARRAY, vec![pair, triple, integer(5)]);
     let holder = machine.allocate(words::layouts::ARRAY, vec![pair, triple, array]);
     machine.roots.push(vec![(0, holder)]);
     let arguments = match input {
-        0 => [pair, triple, array, integer(6)],
+        0 | 4 => [pair, triple, array, integer(6)],
         1 => [triple, double, pair, double],
         2 => [array, words::NIL, triple, pair],
         _ => [words::GREATEST_INTEGER, words::LEAST_INTEGER, 1, 1].map(integer),
@@ -124,11 +138,14 @@ fn run(machine: &mut Machine<'_>, input: usize) -> String {
 fn check(seed: u64) {
     let mut world = world_of(seed);
     world.is_guarded = seed % 2 == 1;
+    world.has_objects = seed % 4 < 2;
     let mut expected = vec![run(&mut Machine::new(&mut world, true), 0)];
+    world.recorded_kinds = world.slot_kinds.clone();
     expected.extend((1..INPUTS).map(|input| run(&mut Machine::new(&mut world, false), input)));
     let mut backend = Backend::new().expect("this machine has a backend");
     for limits in [Limits::NONE, Limits::default()] {
         world.hot = limits != Limits::NONE;
+        world.slot_kinds = world.recorded_kinds.clone();
         let functions = 0..FUNCTIONS;
         let units: Vec<Vec<Code>> = functions
             .map(|function| {
@@ -139,6 +156,7 @@ fn check(seed: u64) {
         for stage in 0..units[0].len() {
             let units: Vec<Code> = units.iter().map(|stages| stages[stage].clone()).collect();
             for (input, chaos) in (0..INPUTS).flat_map(|input| CHAOS.map(|chaos| (input, chaos))) {
+                world.slot_kinds = world.recorded_kinds.clone();
                 let mut machine = Machine::new(&mut world, false);
                 machine.chaos = chaos;
                 machine.units = units.iter().cloned().map(Some).collect();
@@ -178,6 +196,7 @@ fn check_loops(
     for stage in 0..stages.first().map_or(0, Vec::len) {
         for (input, chaos) in (0..INPUTS).flat_map(|input| CHAOS.map(|chaos| (input, chaos))) {
             let codes = stages.iter().map(|stages| stages[stage].clone());
+            world.slot_kinds = world.recorded_kinds.clone();
             let mut machine = Machine::new(world, false);
             machine.chaos = chaos;
             machine.loops = heads.iter().copied().zip(codes).collect();

@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use squall_compiler::facts::Facts;
 use squall_compiler::ir::entities::{Block, Inst, StateId, Value};
 use squall_compiler::ir::operations::{Effect, Op};
 use squall_compiler::ir::types::{Representation, Type};
@@ -195,7 +196,11 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::GuardNot => holds(word == 0),
             Op::Poll => Ok(None),
             Op::LoadGuardedSlot(index) => Ok(self.compute(unit, Op::LoadSlot(index), arguments)),
-            Op::StoreGuardedSlot(index) => Ok(self.compute(unit, Op::StoreSlot(index), arguments)),
+            Op::StoreGuardedSlot(index) => {
+                let object = self.machine.object(arguments[0]);
+                self.machine.store_slot(object, index.0 as usize, arguments[1]);
+                Ok(None)
+            }
             Op::LoadGuardedElement => Ok(self.compute(unit, Op::LoadElement, arguments)),
             Op::StoreGuardedElement => Ok(self.compute(unit, Op::StoreElement, arguments)),
             Op::Leaf(primitive) | Op::CharacterAt(primitive) => {
@@ -203,6 +208,9 @@ impl<'m, 'w> Evaluation<'m, 'w> {
                     words::NO_ANSWER => Err(()),
                     answer => Ok(Some(answer)),
                 }
+            }
+            Op::GuardSlotKind(kind) => {
+                holds(self.machine.world.slot_kind(kind.layout, kind.slot) == kind.kind)
             }
             Op::GuardImmediate => holds(words::double_word(f64::from_bits(word)).is_some()),
             _ => {
@@ -227,6 +235,11 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::UntagDouble => words::word_double(first).expect("it is one").to_bits(),
             Op::TagBoolean => words::boolean_word(first != 0),
             Op::UntagBoolean => u64::from(first == words::TRUE),
+            Op::AssumeKept(slot) => {
+                let given = self.machine.layout(first);
+                assert!(given == slot.kind || given == layouts::NIL, "a slot held something else");
+                first
+            }
             Op::Extend | Op::AssumeWithin(_) | Op::Assume(_) | Op::BitsOf | Op::FromBits => first,
             Op::Test => u64::from(first != 0),
             Op::Not => u64::from(first == 0),
@@ -267,7 +280,15 @@ impl<'m, 'w> Evaluation<'m, 'w> {
             Op::LoadElement => self.machine.heap[self.machine.object(first)].words[second as usize],
             Op::StoreSlot(index) => {
                 let object = self.machine.object(first);
+                let (layout, given) =
+                    (self.machine.heap[object].layout, self.machine.layout(second));
+                assert!(self.machine.world.admits(layout, index.0, given), "the slot's kind");
                 self.machine.heap[object].words[index.0 as usize] = second;
+                return None;
+            }
+            Op::Admit(kind) => {
+                let given = self.machine.layout(first);
+                self.machine.world.admit(kind.layout, kind.slot, given);
                 return None;
             }
             Op::StoreElement => {

@@ -171,8 +171,8 @@ impl Function {
         }
         match self.random.below(22) {
             0..5 => self.operator(),
-            5..8 => self.slot(),
-            8..10 => self.element(),
+            5..9 => self.slot(),
+            9..10 => self.element(),
             10..12 if self.depth < 3 => self.condition(),
             12..14 if self.depth < 2 => self.counted_loop(),
             14..16 => self.call(),
@@ -285,18 +285,26 @@ impl Function {
         self.line(format_args!("send1 r{to}, r{left}, r{right}, r{WINDOW}, \"{operator}\""));
     }
 
-    /// Accesses to slots, some of them to the same one: what is known of memory must hold.
+    /// Accesses to slots, some of them to the same one: what is known of memory must hold. Slots have objects more often
+    /// than numbers, so that some only ever have objects.
     fn slot(&mut self) {
         let (object, other) = (self.random.below(3), self.random.below(3));
         let name = self.random.pick(&["x", "y"]);
         self.load(object, name);
         if self.random.below(2) == 0 {
-            let (to, value) = (self.variable(), self.operand());
+            let is_object = self.random.below(4) != 0;
+            let value = if is_object { self.random.below(3) } else { self.operand() };
+            let to = self.variable();
             self.line(format_args!("send1 r{to}, r{other}, r{value}, r{WINDOW}, \"{name}:\""));
             self.load(object, name);
         }
         let name = self.random.pick(&["x", "y", "self", "double"]);
         self.load(other, name);
+        if self.random.below(3) == 0 {
+            let node = self.variable();
+            self.line(format_args!("send0 r{node}, r{other}, r{WINDOW}, \"{name}\""));
+            self.line(format_args!("send0 r{node}, r{node}, r{WINDOW}, \"{name}\""));
+        }
     }
 
     fn load(&mut self, object: u64, name: &str) {

@@ -104,6 +104,14 @@ impl<'w> Machine<'w> {
         self.pointer(self.heap.len() - 1)
     }
 
+    /// Stores into an object's slot, whose kind widens.
+    pub fn store_slot(&mut self, object: usize, slot: usize, word: u64) {
+        let layout = self.heap[object].layout;
+        let given = self.layout(word);
+        self.world.admit(layout, slot as u32, given);
+        self.heap[object].words[slot] = word;
+    }
+
     /// The address of the object that is made next.
     pub fn next_object(&self) -> u64 {
         self.pointer(self.heap.len()) - words::TAG_POINTER
@@ -515,7 +523,7 @@ impl Machine<'_> {
             }
             Action::StoreSlot(index) => {
                 let object = self.object(operands[0]);
-                self.heap[object].words[index as usize] = operands[1];
+                self.store_slot(object, index as usize, operands[1]);
                 Ok(operands[1])
             }
             Action::AnswerReceiver => Ok(operands[0]),

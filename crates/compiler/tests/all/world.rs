@@ -15,6 +15,8 @@ use squall_compiler::facts::{
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::words;
 
+use crate::evaluator::{PAIR, TRIPLE};
+
 /// A module and what is known of its execution.
 pub struct World {
     pub module: Module,
@@ -24,6 +26,12 @@ pub struct World {
     /// What a receiver of a layout does for a selector.
     pub actions: HashMap<(u32, String), Action>,
     pub primitives: Vec<String>,
+    /// What the slots of layouts have held, where that is not nil alone.
+    pub slot_kinds: HashMap<(u32, u32), u32>,
+    /// The same when the feedback was recorded.
+    pub recorded_kinds: HashMap<(u32, u32), u32>,
+    /// Whether slots have objects at first, not numbers.
+    pub has_objects: bool,
     pub hot: bool,
     /// Whether code is compiled with guarded accesses.
     pub is_guarded: bool,
@@ -45,9 +53,29 @@ impl World {
             branches: HashMap::new(),
             actions: HashMap::new(),
             primitives: Vec::new(),
+            slot_kinds: HashMap::new(),
+            recorded_kinds: HashMap::new(),
+            has_objects: false,
             hot: false,
             is_guarded: false,
         }
+    }
+
+    /// Widens the kind of a slot so that it admits a word of a layout.
+    pub fn admit(&mut self, layout: u32, slot: u32, word: u32) {
+        let kind = self.slot_kinds.entry((layout, slot)).or_insert(words::NIL_ALONE);
+        *kind = match word {
+            words::layouts::NIL => *kind,
+            _ if *kind == word => word,
+            _ if *kind == words::NIL_ALONE && word & 7 == 0 && word >> 14 > 5 => word,
+            _ => words::ANYTHING,
+        };
+    }
+
+    /// Whether a slot may hold a word of a layout.
+    pub fn admits(&self, layout: u32, slot: u32, word: u32) -> bool {
+        let kind = self.slot_kind(layout, slot);
+        kind == words::ANYTHING || kind == word || word == words::layouts::NIL
     }
 
     /// The number of a primitive.
@@ -214,6 +242,13 @@ impl Facts for World {
         None
     }
 
+    fn slot_kind(&self, layout: u32, slot: u32) -> u32 {
+        if ![INSTANCE, PAIR, TRIPLE].contains(&layout) {
+            return words::ANYTHING;
+        }
+        self.slot_kinds.get(&(layout, slot)).copied().unwrap_or(words::NIL_ALONE)
+    }
+
     fn is_checked(&self, _layout: u32) -> bool {
         true
     }
@@ -249,6 +284,9 @@ impl Facts for World {
             }
             Symbol::Characters => panic!("the programs have no texts"),
             Symbol::Primitive(primitive) => (PRIMITIVE, u64::from(primitive.0)),
+            Symbol::SlotKind(layout, slot) => {
+                (SLOT_KIND, u64::from(layout) << 10 | u64::from(slot))
+            }
             Symbol::Exit(number) => (EXIT, u64::from(number)),
             Symbol::Helper(Helper::Instruction(opcode)) => (INSTRUCTION, u64::from(opcode)),
             Symbol::Helper(helper) => (HELPER, helper_number(helper)),
@@ -282,6 +320,9 @@ pub const INSTRUCTION: u64 = 7;
 /// See [`FUNCTION`].
 pub const PRIMITIVE: u64 = 12;
 
+/// See [`FUNCTION`].
+pub const SLOT_KIND: u64 = 14;
+
 /// The number of a helper in its address.
 pub fn helper_number(helper: Helper) -> u64 {
     match helper {
@@ -296,5 +337,6 @@ pub fn helper_number(helper: Helper) -> u64 {
         Helper::StoreGuardedSlot => 9,
         Helper::LoadGuardedElement => 10,
         Helper::StoreGuardedElement => 11,
+        Helper::Admit => 12,
     }
 }

@@ -7,7 +7,9 @@
 
 use super::Mutator;
 use crate::collector;
-use crate::representation::{CLASS_OFFSET, Object, Word, offset_of_element, offset_of_slot};
+use crate::representation::{
+    CLASS_OFFSET, Object, Word, offset_of_element, offset_of_slot, slot_kinds,
+};
 use std::sync::atomic::Ordering;
 
 /// The number of slots of large arrays that a mutator remembers one by one between two collections. After that it logs
@@ -33,8 +35,10 @@ impl Object {
     /// Stores into the slot `index`. Panics if the object has none.
     #[inline(always)]
     pub fn set_slot(self, mutator: &mut Mutator, index: usize, value: Word) {
+        let offset = self.slot_offset(index);
+        slot_kinds::note(self, index, value);
         // SAFETY: the offset is that of a slot.
-        unsafe { self.store(self.slot_offset(index), value) };
+        unsafe { self.store(offset, value) };
         mutator.object_written(self, value);
     }
 
@@ -46,6 +50,7 @@ impl Object {
     #[inline(always)]
     pub unsafe fn set_slot_unchecked(self, mutator: &mut Mutator, index: usize, value: Word) {
         debug_assert!(self.has_slot(index));
+        slot_kinds::note(self, index, value);
         // SAFETY: the offset is that of a slot.
         unsafe { self.store(offset_of_slot(index), value) };
         mutator.object_written(self, value);
@@ -63,8 +68,10 @@ impl Object {
         current: Word,
         new: Word,
     ) -> Result<(), Word> {
+        let offset = self.slot_offset(index);
+        slot_kinds::note(self, index, new);
         // SAFETY: the offset is that of a slot.
-        unsafe { self.exchange(self.slot_offset(index), current, new) }?;
+        unsafe { self.exchange(offset, current, new) }?;
         mutator.object_written(self, new);
         Ok(())
     }
@@ -83,6 +90,7 @@ impl Object {
         new: Word,
     ) -> Result<(), Word> {
         debug_assert!(self.has_slot(index));
+        slot_kinds::note(self, index, new);
         // SAFETY: the offset is that of a slot.
         unsafe { self.exchange(offset_of_slot(index), current, new) }?;
         mutator.object_written(self, new);

@@ -5,11 +5,13 @@
 //! | `word` | tagged 64-bit values: small integers, doubles, specials, pointers |
 //! | `layout` | the 32 bits in an object's header that say how to read the rest |
 //! | `object` | objects in memory, and the accesses to them |
+//! | `slot_kinds` | what the slots of a layout's objects have held so far |
 //!
 //! Nothing here allocates or knows the collector. Stores that need the write barrier are in `crate::mutator`.
 
 mod layout;
 mod object;
+pub mod slot_kinds;
 mod word;
 
 pub use layout::{Format, LayoutId};

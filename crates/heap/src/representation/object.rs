@@ -30,7 +30,7 @@
 //!
 //! Stores into objects that may be old need a mutator, for the write barrier: they are in `mutator/barrier.rs`.
 
-use super::{Format, LayoutId, TAG_POINTER, Word};
+use super::{Format, LayoutId, TAG_POINTER, Word, slot_kinds};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -286,8 +286,10 @@ impl Object {
     /// has no such slot.
     #[inline(always)]
     pub fn initialize_slot(self, index: usize, value: Word) {
+        let offset = self.slot_offset(index);
+        slot_kinds::note(self, index, value);
         // SAFETY: the offset is that of a slot.
-        unsafe { self.initialize(self.slot_offset(index), value.bits()) };
+        unsafe { self.initialize(offset, value.bits()) };
     }
 
     /// Stores into the slot `index` of an object allocated since the last GC point: no barrier.
@@ -298,6 +300,7 @@ impl Object {
     #[inline(always)]
     pub unsafe fn initialize_slot_unchecked(self, index: usize, value: Word) {
         debug_assert!(self.has_slot(index));
+        slot_kinds::note(self, index, value);
         // SAFETY: the offset is that of a slot.
         unsafe { self.initialize(offset_of_slot(index), value.bits()) };
     }

@@ -24,12 +24,14 @@ mod sends;
 mod typed;
 mod values;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_bytecode::decode::{Instruction, instructions};
 use squall_bytecode::instructions::Field;
 use squall_bytecode::register_set::RegisterSet;
 use squall_compiler::words::NO_ANSWER;
-use squall_heap::{LayoutId, Word};
+use squall_heap::{LayoutId, Word, slot_kinds};
 use squall_runtime::tiers::function::{Accesses, Function, Site};
 use squall_runtime::tiers::known;
 
@@ -402,9 +404,10 @@ impl Emitter<'_> {
 
     /// Stores the word in `rcx` into a slot of the object whose word is in `rax`, for the instruction at a pc. Destroys all
     /// but `rbx`.
-    fn store_slot_of(&mut self, index: usize, pc: usize, other: DynamicLabel) {
+    fn store_slot_of(&mut self, layout: LayoutId, index: usize, pc: usize, other: DynamicLabel) {
         match self.accesses {
             Accesses::Bare => {
+                self.admit(layout, index);
                 dynasm!(self.ops ; .arch x64 ; mov [rax + offset::slot(index)], rcx);
                 self.slot_barrier();
             }
@@ -413,6 +416,34 @@ impl Emitter<'_> {
                 self.call_store(self.stubs.base_accesses.store_slot, pc, other);
             }
         }
+    }
+
+    /// Widens the kind of a layout's slot so that it admits the word in `rcx`. Keeps `rax` and `rcx`.
+    fn admit(&mut self, layout: LayoutId, index: usize) {
+        let kind = slot_kinds::cell(layout, index);
+        let is_open = |kind: &&AtomicU32| kind.load(Ordering::Relaxed) != slot_kinds::ANYTHING;
+        let Some(kind) = kind.filter(is_open) else { return };
+        let (may_widen, done) = (self.label(), self.label());
+        dynasm!(self.ops
+            ; .arch x64
+            ; mov rdi, QWORD kind.as_ptr() as i64
+            ; cmp DWORD [rdi], slot_kinds::ANYTHING as i32
+            ; jne =>may_widen
+            ; =>done
+        );
+        self.later(move |emitter| {
+            emitter.bind(may_widen);
+            dynasm!(emitter.ops
+                ; .arch x64
+                ; mov rsi, rcx
+                ; push rax
+                ; push rcx
+                ; call extern emitter.stubs.admit_in_base
+                ; pop rcx
+                ; pop rax
+                ; jmp =>done
+            );
+        });
     }
 
     /// Stores the word in `rcx` as [`Self::call_load`] loads.

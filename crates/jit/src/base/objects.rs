@@ -80,8 +80,9 @@ impl Emitter<'_> {
         dynasm!(self.ops
             ; .arch x64
             ; mov rcx, [rbx + place(register(instruction, Field::B))]
-            ; mov [rax + offset::slot(index as usize)], rcx
         );
+        self.admit(entry.layout, index as usize);
+        dynasm!(self.ops ; .arch x64 ; mov [rax + offset::slot(index as usize)], rcx);
         self.slot_barrier();
         true
     }

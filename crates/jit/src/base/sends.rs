@@ -213,7 +213,7 @@ impl Emitter<'_> {
         self.load_rax(send.receiver());
         self.check_layout(entry.layout, other);
         self.load_rcx(send.operands[1]);
-        self.store_slot_of(index, send.site.pc as usize, other);
+        self.store_slot_of(entry.layout, index, send.site.pc as usize, other);
         self.copy(send.destination(), send.operands[1]);
     }
 

@@ -13,7 +13,7 @@ use squall_compiler::facts::{
 };
 use squall_compiler::ir::entities::{FunctionRef, PrimitiveRef};
 use squall_compiler::ir::values::Cell;
-use squall_heap::{Flag, LayoutId, Word};
+use squall_heap::{Flag, LayoutId, Word, slot_kinds};
 use squall_runtime::tiers::calls;
 use squall_runtime::tiers::classes;
 use squall_runtime::tiers::function::{Accesses, Entries, Function, MOST_ENTRIES, Site, feedback};
@@ -260,6 +260,11 @@ impl Facts for RuntimeFacts<'_> {
         classes::array_layout(self.vm, LayoutId::from_bits(class)).map(LayoutId::bits)
     }
 
+    fn slot_kind(&self, layout: u32, slot: u32) -> u32 {
+        let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
+        cell.map_or(slot_kinds::ANYTHING, |cell| cell.load(Ordering::Relaxed))
+    }
+
     fn is_checked(&self, layout: u32) -> bool {
         values::is_checked(self.vm, LayoutId::from_bits(layout))
     }
@@ -304,6 +309,10 @@ impl Facts for RuntimeFacts<'_> {
                     self.tables.borrow().primitives[primitive.index()];
                 primitive.addr()
             }
+            Symbol::SlotKind(layout, slot) => {
+                let cell = slot_kinds::cell(LayoutId::from_bits(layout), slot as usize);
+                cell.expect("its kind was asked for").as_ptr().addr()
+            }
             Symbol::Function(function) => std::ptr::from_ref(self.of(function)).addr(),
             Symbol::Site(function, pc) => {
                 let site = site_at(self.of(function), pc).expect("a call has a site");
@@ -319,6 +328,7 @@ impl Facts for RuntimeFacts<'_> {
             Symbol::Helper(Helper::Send) => self.stubs.unit_send(self.accesses),
             Symbol::Helper(Helper::Log) => self.stubs.log,
             Symbol::Helper(Helper::Leaf) => self.stubs.leaf,
+            Symbol::Helper(Helper::Admit) => self.stubs.admit,
             Symbol::Helper(Helper::LoadGuardedSlot) => self.stubs.accesses.load_slot,
             Symbol::Helper(Helper::StoreGuardedSlot) => self.stubs.accesses.store_slot,
             Symbol::Helper(Helper::LoadGuardedElement) => self.stubs.accesses.load_element,
@@ -391,6 +401,7 @@ const _: () = {
     use squall_compiler::words::{self, layouts};
     assert!(words::TAG_MASK == squall_heap::TAG_MASK);
     assert!(words::TAG_POINTER == squall_heap::TAG_POINTER);
+    assert!(words::NIL_ALONE == slot_kinds::NIL_ALONE && words::ANYTHING == slot_kinds::ANYTHING);
     assert!(words::TAG_DOUBLE == squall_heap::TAG_DOUBLE);
     assert!(words::DOUBLE_MASK == squall_heap::DOUBLE_MASK);
     assert!(words::DOUBLE_OFFSET == squall_heap::DOUBLE_OFFSET);

@@ -25,7 +25,7 @@ use std::time::Instant;
 use squall_bytecode::decode::instructions;
 use squall_bytecode::entities::Register;
 use squall_bytecode::instructions::{Field, Opcode};
-use squall_compiler::code::{CompiledCode, Exit, Outer, Request, Start};
+use squall_compiler::code::{CompiledCode, Exit, Outer, Reason, Request, Start};
 use squall_compiler::facts::Facts;
 use squall_compiler::ir::types::Type;
 use squall_compiler::ir::{Remark, Why};
@@ -257,7 +257,8 @@ pub fn drop_unit(vm: &Vm, destination: &Destination, record: &ExitRecord, policy
         return record.wait_for_ever();
     }
     // What was likely at the start says nothing about sites; it is not used again.
-    let is_distrusted = !is_outdated(code, unit) && !unit.guesses;
+    let is_misled = destination.reason != Reason::Slot && !unit.guesses;
+    let is_distrusted = is_misled && !is_outdated(code, unit);
     let (function, pc) = destination.cause;
     if is_distrusted {
         distrust(function, pc);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use parking_lot::Mutex;
-use squall_heap::LayoutId;
+use squall_heap::{Format, LayoutId, slot_kinds};
 
 use crate::model::behavior::{Behavior, BehaviorFault};
 use crate::model::known::{FIRST_FREE_NUMBER, KnownClass};
@@ -80,6 +80,9 @@ impl BehaviorTable {
         let behavior = Behavior::instance_side(definition, superclass, mixins, number)?;
         let behavior: &'static Behavior = Box::leak(Box::new(behavior));
         made.register(&self.layouts, behavior.layout, behavior);
+        if behavior.layout.format() == Format::Slots {
+            slot_kinds::register(behavior.layout);
+        }
         if let Some(boxed) = definition.known().and_then(KnownClass::boxed_layout) {
             made.register(&self.layouts, boxed, behavior);
         }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word};
+use squall_heap::{CollectionKind, Mutator, Object, RootAddress, WORD_BYTES, Word, slot_kinds};
 
 use crate::model::function::Site;
 use crate::model::known::{self, KnownClass};
@@ -697,6 +697,10 @@ pub(crate) fn make_counted(
     size: usize,
     sandbox: Option<SandboxRef>,
 ) -> Result<Claimed, Failure> {
+    if model == Model::Parallel {
+        // Strands that run in parallel have no order between one's store into a slot and the other's load.
+        slot_kinds::give_up();
+    }
     let class = thread.vm.known_class(KnownClass::Object);
     let object = allocated(thread.mutator.allocate_slots(known::STRAND, class))?;
     if thread.free_strands[size].is_empty() {
