@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn kinds_only_widen() {
-        let layout = LayoutId::new(Format::Slots, 2, false, LayoutId::MAX_NUMBER).expect("it is valid");
+        let layout =
+            LayoutId::new(Format::Slots, 2, false, LayoutId::MAX_NUMBER).expect("it is valid");
         assert!(cell(layout, 0).is_none(), "it is not registered");
         register(layout);
         let [first, second] = [0, 1].map(|index| cell(layout, index).expect("it has two slots"));
@@ -126,7 +127,8 @@ mod tests {
 
     #[test]
     fn what_differs_from_the_layout_is_anything() {
-        let layout = LayoutId::new(Format::Slots, 1, false, LayoutId::MAX_NUMBER - 1).expect("it is valid");
+        let layout =
+            LayoutId::new(Format::Slots, 1, false, LayoutId::MAX_NUMBER - 1).expect("it is valid");
         let kind = AtomicU32::new(layout.bits());
         admit(&kind, Word::NIL);
         assert_eq!(kind.load(Ordering::Relaxed), layout.bits());
