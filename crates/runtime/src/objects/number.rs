@@ -46,6 +46,14 @@ impl Number {
         }
     }
 
+    /// How many bytes its digits take, beside the word.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Number::Large(value) => value.bits() as usize / 8,
+            _ => 0,
+        }
+    }
+
     /// The value as a double, rounded to nearest.
     pub fn to_double(&self) -> f64 {
         match self {

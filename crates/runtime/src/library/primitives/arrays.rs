@@ -26,12 +26,16 @@ pub static PRIMITIVES: &[Primitive] = &[
         |_, array, _| size(array),
         |_, window| Failure::argument(window.get(0)).into(),
     ),
-    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
-    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
+    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window)))
+    .by_bytes(),
+    Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window)))
+    .by_bytes(),
     Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
         answer(copy_into(thread, window))
-    }),
-    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
+    })
+    .by_bytes(),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window)))
+    .by_bytes(),
 ];
 
 fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {

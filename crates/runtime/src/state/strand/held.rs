@@ -36,6 +36,7 @@ use crate::state::stack::{CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::state::thread::{State, Stop};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::Shared;
+use crate::state::work::Work;
 use crate::state::vat::{Vat, VatRef};
 
 /// A cell of a strand that belongs to the party with the right to the strand.
@@ -367,6 +368,26 @@ impl Held {
     #[inline(always)]
     pub fn take_shared(&self) -> Option<Arc<Shared>> {
         self.strand.shared.0.take()
+    }
+
+    /// Leaves a work with the strand, under a number.
+    pub fn put_work(&self, number: i64, work: Box<dyn Work>) {
+        let mut works = self.strand.works.0.take().unwrap_or_default();
+        works.put(number, work);
+        self.strand.works.0.set(Some(works));
+    }
+
+    /// Takes a work that was left with the strand.
+    pub fn take_work(&self, number: i64) -> Option<Box<dyn Work>> {
+        let mut works = self.strand.works.0.take()?;
+        let work = works.take(number);
+        self.strand.works.0.set(Some(works));
+        work
+    }
+
+    /// Drops the works that were left with the strand.
+    pub fn drop_works(&self) {
+        self.strand.works.0.set(None);
     }
 
     /// Notes when it parks, in the scheduler's ticks.
