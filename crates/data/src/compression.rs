@@ -7,7 +7,7 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 
 use crate::Problem;
-use crate::pace::spend;
+use crate::pace::{hold, spend};
 
 /// Whether there is a format of this name.
 pub fn is_known(format: &str) -> bool {
@@ -36,6 +36,8 @@ pub async fn compressed(format: &str, bytes: &[u8], level: u32) -> Option<Vec<u8
         }
         "zstd" => {
             let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level as i32).ok()?;
+            // Otherwise the tables of high levels are as large as for the largest inputs: hundreds of megabytes.
+            encoder.set_pledged_src_size(Some(bytes.len() as u64)).ok()?;
             write(&mut encoder, bytes, level).await.and_then(|()| encoder.finish())
         }
         _ => return None,
@@ -46,8 +48,13 @@ pub async fn compressed(format: &str, bytes: &[u8], level: u32) -> Option<Vec<u8
 /// So many bytes are compressed, or read, at a time.
 const CHUNK: usize = 2 << 10;
 
+/// What an encoder or decoder takes at least, in bytes.
+const SMALLEST_TABLES: usize = 256 << 10;
+
 /// Feeds an encoder. A byte takes one to ten units, by the level.
 async fn write(encoder: &mut impl Write, bytes: &[u8], level: u32) -> std::io::Result<()> {
+    // The result, and tables that grow with the input up to a size that depends on the level.
+    hold(bytes.len() + SMALLEST_TABLES + (8 * bytes.len()).min((1 << 20) << level.min(9)));
     for chunk in bytes.chunks(CHUNK) {
         encoder.write_all(chunk)?;
         spend(chunk.len() * (level as usize + 1)).await;
@@ -56,7 +63,11 @@ async fn write(encoder: &mut impl Write, bytes: &[u8], level: u32) -> std::io::R
 }
 
 /// The bytes of a compressed form, at most `limit`; none if there is no such format.
-pub async fn decompressed(format: &str, bytes: &[u8], limit: usize) -> Option<Result<Vec<u8>, Problem>> {
+pub async fn decompressed(
+    format: &str,
+    bytes: &[u8],
+    limit: usize,
+) -> Option<Result<Vec<u8>, Problem>> {
     let mut reader: Box<dyn Read + Send + '_> = match format {
         "gzip" => Box::new(MultiGzDecoder::new(bytes)),
         "zlib" => Box::new(ZlibDecoder::new(bytes)),
@@ -80,6 +91,7 @@ pub async fn decompressed(format: &str, bytes: &[u8], limit: usize) -> Option<Re
                     let message = format!("there are more than {limit} bytes");
                     return Some(Err(Problem::unlocated(message)));
                 }
+                hold(2 * read.capacity() + SMALLEST_TABLES);
                 spend(size).await;
             }
         }

@@ -153,8 +153,7 @@ fn bits(digits: usize) -> u64 {
 
 fn multiplied<'a>(left: &'a BigUint, right: &'a BigUint) -> Work<'a, BigUint> {
     Box::pin(async move {
-        let (left, right) =
-            if left.bits() < right.bits() { (right, left) } else { (left, right) };
+        let (left, right) = if left.bits() < right.bits() { (right, left) } else { (left, right) };
         let (long, short) = (size(left), size(right));
         spend(long / DIGITS_IN_UNIT + 1).await;
         if long.saturating_mul(short) <= SMALL || short == 1 {

@@ -6,6 +6,8 @@
 //!
 //! A *unit* of work is about as much as a call in a program: ten nanoseconds.
 //!
+//! A computation also tells what it [holds](hold), since a stopped one keeps its memory.
+//!
 //! Invariants: a computation owns all that it works on, and waits for nothing but `spend`.
 
 use std::cell::Cell;
@@ -19,6 +21,13 @@ const ENDLESS: i64 = i64::MAX;
 thread_local! {
     /// How much is left of the piece that runs on this native thread.
     static LEFT: Cell<i64> = const { Cell::new(ENDLESS) };
+    /// How many bytes the computation that runs on this native thread holds.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The computation now holds about so many bytes, beside what it was given.
+pub fn hold(bytes: usize) {
+    HELD.set(bytes);
 }
 
 /// Counts units of work; at the end of a piece, stops until the next one.
@@ -55,21 +64,30 @@ pub fn counted<T>(work: impl Future<Output = T>) -> (T, usize) {
 }
 
 /// A computation that is done piece by piece.
-pub struct Pieces<T>(Pin<Box<dyn Future<Output = T> + Send>>);
+pub struct Pieces<T> {
+    rest: Pin<Box<dyn Future<Output = T> + Send>>,
+    held: usize,
+}
 
 impl<T> Pieces<T> {
     /// The pieces of this work. None is done yet.
     pub fn of(work: impl Future<Output = T> + Send + 'static) -> Pieces<T> {
-        Pieces(Box::pin(work))
+        Pieces { rest: Box::pin(work), held: 0 }
+    }
+
+    /// How many bytes the computation held when its last piece ended.
+    pub fn held(&self) -> usize {
+        self.held
     }
 
     /// Does the next piece, of about so many units. Answers the result if that was the last piece, and how many units the
     /// piece took.
     pub fn step(&mut self, units: usize) -> (Option<T>, usize) {
         let whole = i64::try_from(units).unwrap_or(ENDLESS);
-        let outer = LEFT.replace(whole);
-        let polled = self.0.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        let spent = whole.saturating_sub(LEFT.replace(outer));
+        let outer = (LEFT.replace(whole), HELD.replace(self.held));
+        let polled = self.rest.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let spent = whole.saturating_sub(LEFT.replace(outer.0));
+        self.held = HELD.replace(outer.1);
         let result = match polled {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
@@ -97,6 +115,21 @@ mod tests {
         assert_eq!(pieces.step(4), (None, 4));
         assert_eq!(pieces.step(4), (None, 4));
         assert_eq!(pieces.step(4), (Some(45), 2));
+    }
+
+    #[test]
+    fn a_stopped_computation_tells_what_it_holds() {
+        let mut pieces = Pieces::of(async {
+            hold(100);
+            spend(10).await;
+            hold(300);
+            spend(10).await;
+        });
+        pieces.step(10);
+        let inner = Pieces::of(async { hold(7) }).step(10);
+        assert_eq!((pieces.held(), inner), (100, (Some(()), 0)));
+        pieces.step(10);
+        assert_eq!(pieces.held(), 300);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 use csv::{ReaderBuilder, WriterBuilder};
 
 use crate::Problem;
-use crate::pace::spend;
+use crate::pace::{hold, spend};
 
 /// The fields of rows, one behind the other.
 #[derive(Default, Debug)]
@@ -40,6 +40,11 @@ impl Rows {
         &self.text[start..self.ends[field]]
     }
 
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + (self.ends.capacity() + self.rows.capacity()) * size_of::<usize>()
+    }
+
     fn push(&mut self, record: &csv::StringRecord) {
         for field in record {
             self.text.push_str(field);
@@ -67,6 +72,7 @@ pub async fn read(text: &str, delimiter: u8) -> Result<Rows, Problem> {
             return Ok(rows);
         }
         rows.push(&record);
+        hold(rows.bytes());
         spend(record.as_slice().len() / 4 + record.len() + 4).await;
     }
 }
@@ -98,9 +104,13 @@ pub async fn written(rows: &[Vec<String>], delimiter: u8) -> Option<String> {
         .delimiter(delimiter)
         .terminator(terminator)
         .from_writer(vec![]);
+    let mut written = 0;
     for row in rows {
         writer.write_record(row).ok()?;
-        spend(row.iter().map(|field| field.len() / 4 + 2).sum()).await;
+        let size: usize = row.iter().map(String::len).sum();
+        written += size + row.len();
+        hold(written);
+        spend(size / 4 + 2 * row.len()).await;
     }
     String::from_utf8(writer.into_inner().ok()?).ok()
 }

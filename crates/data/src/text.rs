@@ -6,7 +6,7 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::pace::spend;
+use crate::pace::{hold, spend};
 
 /// So many characters are a step of a loop over characters.
 const STEP: usize = 2048;
@@ -40,6 +40,7 @@ async fn by_chunks(text: &str, is_by_words: bool, change: fn(&str) -> String) ->
         let (chunk, others) = rest.split_at(end);
         changed.push_str(&change(chunk));
         rest = others;
+        hold(changed.capacity());
         spend(chunk.len() / IN_UNIT).await;
     }
     changed
@@ -58,6 +59,7 @@ async fn collected(text: &str, mut characters: impl Iterator<Item = char>) -> St
         if collected.len() == before {
             return collected;
         }
+        hold(collected.capacity());
         spend(STEP / IN_UNIT).await;
     }
 }
@@ -80,6 +82,7 @@ pub async fn replaced(text: &str, part: &str, by: &str) -> Option<String> {
     for (at, _) in text.match_indices(part) {
         replaced.push_str(&text[end..at]);
         replaced.push_str(by);
+        hold(replaced.capacity());
         spend((at + part.len() - end + by.len()) / IN_UNIT + 1).await;
         end = at + part.len();
         if replaced.len() > LONGEST {
@@ -97,6 +100,7 @@ pub async fn lines(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     while let Some(end) = text[start..].find(['\n', '\r']).map(|length| start + length) {
         lines.push(start..end);
+        hold(lines.capacity() * size_of::<Range<usize>>());
         spend((end - start) / IN_UNIT + 1).await;
         start = end + if text[end..].starts_with("\r\n") { 2 } else { 1 };
     }
@@ -120,6 +124,7 @@ async fn ranges<'t>(text: &'t str, parts: impl Iterator<Item = &'t str>) -> Vec<
     let (mut ranges, mut end) = (Vec::new(), 0);
     for part in parts {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        hold(ranges.capacity() * size_of::<Range<usize>>());
         spend((start + part.len() - end) + 1).await;
         end = start + part.len();
         ranges.push(start..end);
@@ -148,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_line_end_at_the_end_begins_no_line() {
-        let lines = |text| at_once(lines(text)).into_iter().map(|line| &text[line]).collect::<Vec<_>>();
+        let lines =
+            |text| at_once(lines(text)).into_iter().map(|line| &text[line]).collect::<Vec<_>>();
         assert_eq!(lines("a\r\nb\n\rc\n"), ["a", "b", "", "c"]);
         assert!(lines("").is_empty());
         assert_eq!(lines("\n"), [""]);

@@ -8,7 +8,7 @@
 //!
 //! - [`compute`]: a computation on plain data (`squall_data::pace`), whose result is made into an object at the end;
 //! - [`compute_beside`]: the same, if a piece may take long. It runs outside, so the vat's other strands go on meanwhile,
-//!   and there are no more of such pieces at a time than cores;
+//!   and sandboxes do no more of such pieces at a time than there are cores;
 //! - [`start`]: a [`Work`] that makes or reads objects. They are in the subject of the right that it gets.
 
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ pub const PIECE: usize = 5_000;
 /// Computations on so many bytes are done at once.
 pub const SMALL: usize = 4 << 10;
 
-/// Computes something of plain data of this size, and makes an object of the result. *GC point.*
+/// Computes something of plain data of this size, in bytes, and makes an object of the result. *GC point.*
 pub fn compute<T: 'static>(
     thread: &mut Thread,
     size: usize,
@@ -51,8 +51,8 @@ pub fn compute<T: 'static>(
     match result {
         Some(result) => conclude(thread, result).into(),
         None => {
-            let conclude = Some(conclude);
-            start(thread, Box::new(Computation { pieces, conclude, is_beside: false }), Word::NIL)
+            let rest = Computation { pieces, conclude: Some(conclude), size, is_beside: false };
+            start(thread, Box::new(rest), Word::NIL)
         }
     }
 }
@@ -68,7 +68,7 @@ pub fn compute_beside<T: 'static>(
         return compute(thread, size, work, conclude);
     }
     let (pieces, conclude) = (Pieces::of(work), Some(conclude));
-    start(thread, Box::new(Computation { pieces, conclude, is_beside: true }), Word::NIL)
+    start(thread, Box::new(Computation { pieces, conclude, size, is_beside: true }), Word::NIL)
 }
 
 /// Has the strand go on with a work, with these objects. *GC point.*
@@ -85,7 +85,8 @@ pub fn start(thread: &mut Thread, work: Box<dyn Work>, subject: Word) -> Outcome
     let kernel = thread.vm.roots.kernel.get();
     thread.message.clear();
     thread.message.extend([kernel, right]);
-    thread.running().put_work(number, work);
+    let held = thread.running().with_works(|works| works.add(number, work));
+    thread.mutator.charge(held);
     Outcome::Call(method)
 }
 
@@ -95,12 +96,20 @@ fn step(thread: &mut Thread, window: Window) -> Outcome {
         Ok(number) => number,
         Err(failure) => return failure.into(),
     };
-    let Some(mut work) = thread.running().take_work(number) else {
+    let Some(mut work) = thread.running().with_works(|works| works.take(number)) else {
         return Failure::argument(window.get(0)).into();
     };
     let outcome = match work.step(thread, window) {
-        Ok(Step::Done(word)) => return Outcome::Return(word),
-        Err(failure) => return failure.into(),
+        Ok(Step::Done(word)) => {
+            thread.running().with_works(|works| works.remove(number));
+            return Outcome::Return(word);
+        }
+        // The strand may be anywhere by now.
+        Err(failure) if failure.is_elsewhere() => failure.into(),
+        Err(failure) => {
+            thread.running().with_works(|works| works.remove(number));
+            return failure.into();
+        }
         Ok(Step::Then(next)) => {
             work = next;
             Outcome::Return(window.get(0))
@@ -108,17 +117,19 @@ fn step(thread: &mut Thread, window: Window) -> Outcome {
         Ok(Step::More) => Outcome::Return(window.get(0)),
         Ok(Step::Wait) => Outcome::Yield(window.get(0)),
     };
-    thread.running().put_work(number, work);
+    let grown = thread.running().with_works(|works| works.put_back(number, work));
+    thread.mutator.charge(grown);
     outcome
 }
 
-/// The rest of a work: a computation, and making an object of its result.
+/// The rest of a work: a computation on so many bytes, and making an object of its result.
 pub fn computation<T: 'static>(
+    size: usize,
     work: impl Future<Output = T> + Send + 'static,
     conclude: impl FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send + 'static,
 ) -> Box<dyn Work> {
     let (pieces, conclude) = (Pieces::of(work), Some(conclude));
-    Box::new(Computation { pieces, conclude, is_beside: false })
+    Box::new(Computation { pieces, conclude, size, is_beside: false })
 }
 
 /// A computation on plain data.
@@ -126,6 +137,8 @@ struct Computation<T, C> {
     pieces: Pieces<T>,
     /// Makes the object; taken when it is used.
     conclude: Option<C>,
+    /// How many bytes it works on.
+    size: usize,
     /// Whether pieces run outside.
     is_beside: bool,
 }
@@ -137,6 +150,7 @@ where
     fn step(&mut self, thread: &mut Thread, _: Window) -> Result<Step, Failure> {
         let (result, units) = match self.is_beside {
             false => self.pieces.step(PIECE),
+            true if thread.sandbox.is_none() => worker::outside(thread, || self.pieces.step(PIECE)),
             true => match Seat::take() {
                 Some(_seat) => worker::outside(thread, || self.pieces.step(PIECE)),
                 None => return Ok(Step::Wait),
@@ -151,9 +165,13 @@ where
             }
         }
     }
+
+    fn bytes(&self) -> usize {
+        self.size.saturating_add(self.pieces.held())
+    }
 }
 
-/// The place of a long piece on a core. Without a limit, a hundred sandboxes with one long piece each would leave little
+/// The place of a long piece of a sandbox on a core. Without a limit, a hundred sandboxes with one long piece each would leave little
 /// time to the native threads that run all other strands.
 struct Seat;
 

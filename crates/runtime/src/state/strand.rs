@@ -437,6 +437,13 @@ impl StrandRef {
         (unsafe { &*self.stack.as_ptr() }.words() * WORD_BYTES) as u64
     }
 
+    /// The native bytes that its unfinished works hold. Only while it stands.
+    pub(crate) fn work_bytes(self) -> u64 {
+        // SAFETY: while all mutators stand, no thread changes them.
+        let works = unsafe { &*self.works.as_ptr() };
+        works.as_ref().map_or(0, |works| works.bytes() as u64)
+    }
+
     /// Parks the strand, whose state is saved, and whose right the caller gives up.
     #[inline]
     fn park(self, wait: Wait) -> Parked {

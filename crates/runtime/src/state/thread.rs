@@ -339,7 +339,6 @@ impl Thread {
     fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
-        let number = worker.id();
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
         // messages and other roots whenever a GC point is reached. The new mutator reaches none
         // before the thread is in its place.
@@ -379,8 +378,8 @@ impl Thread {
                 window: Window::NONE,
                 vm,
                 mutator,
+                number: worker.id(),
                 worker,
-                number,
                 home,
                 strand: None,
                 running: None,
@@ -559,8 +558,16 @@ impl Thread {
     /// A primitive has passed over so many bytes.
     #[inline]
     pub fn charge_bytes(&mut self, bytes: usize) {
-        /// As many bytes as are copied in the time of a call.
+        /// As many bytes as are looked at, one by one, in the time of a call.
         const IN_UNIT: usize = 16;
+        self.charge(bytes / IN_UNIT);
+    }
+
+    /// A primitive has copied or filled so many bytes.
+    #[inline]
+    pub fn charge_copy(&mut self, bytes: usize) {
+        /// As many bytes as are copied in the time of a call.
+        const IN_UNIT: usize = 256;
         self.charge(bytes / IN_UNIT);
     }
 

@@ -163,12 +163,11 @@ fn decompressed(thread: &mut Thread, window: Window) -> Outcome {
         Err(failure) => return failure.into(),
     };
     // Few bytes can stand for many.
+    let size = bytes.len().max(work::SMALL + 1);
     let work = async move { compression::decompressed(&format, &bytes, limit).await };
-    work::compute(thread, usize::MAX, work, |thread, result| {
-        match result.expect("the format is known") {
-            Ok(bytes) => make_byte_string(thread, &bytes),
-            Err(problem) => Err(problems::in_bytes(thread, &problem)),
-        }
+    work::compute(thread, size, work, |thread, result| match result.expect("the format is known") {
+        Ok(bytes) => make_byte_string(thread, &bytes),
+        Err(problem) => Err(problems::in_bytes(thread, &problem)),
     })
 }
 

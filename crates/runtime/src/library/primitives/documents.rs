@@ -48,23 +48,24 @@ fn csv_rows(thread: &mut Thread, window: Window) -> Outcome {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
+    let size = text.len();
     let reading = Pieces::of(async move {
         let rows = tables::read(&text, delimiter).await;
         rows.map_err(|problem| (text, problem))
     });
-    trees::make(thread, Word::NIL, Table::Reading(reading))
+    trees::make(thread, Word::NIL, Table::Reading { reading, size })
 }
 
 /// A table that is being read, and its rows then.
 enum Table {
-    Reading(Pieces<Result<Rows, (String, Problem)>>),
+    Reading { reading: Pieces<Result<Rows, (String, Problem)>>, size: usize },
     Read { rows: Rows, row: usize, field: usize },
 }
 
 impl Parts for Table {
     fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
         match self {
-            Table::Reading(reading) => {
+            Table::Reading { reading, .. } => {
                 let (result, units) = reading.step(units);
                 objects.thread.charge(units);
                 match result {
@@ -80,6 +81,13 @@ impl Parts for Table {
                 Ok(true)
             }
             Table::Read { rows, row, field } => fields(objects, units / 4, rows, (row, field)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Table::Reading { reading, size } => size + reading.held(),
+            Table::Read { rows, .. } => rows.bytes(),
         }
     }
 }
@@ -118,7 +126,7 @@ fn csv_text(thread: &mut Thread, window: Window) -> Outcome {
     match delimiter(window) {
         Ok(delimiter) if array::of(window.get(0)).is_some() => {
             let rows = window.get(0);
-            work::start(thread, Box::new(Gathering { rows: Vec::new(), delimiter }), rows)
+            work::start(thread, Box::new(Gathering { rows: Vec::new(), bytes: 0, delimiter }), rows)
         }
         Ok(_) => Failure::argument(window.get(0)).into(),
         Err(failure) => failure.into(),
@@ -128,6 +136,8 @@ fn csv_text(thread: &mut Thread, window: Window) -> Outcome {
 /// The rows of a table that is to be written, whose array is the subject.
 struct Gathering {
     rows: Vec<Vec<String>>,
+    /// What the rows take.
+    bytes: usize,
     delimiter: u8,
 }
 
@@ -145,10 +155,16 @@ impl Work for Gathering {
             }
             let row = csv_row(thread, window, self.rows.len())?;
             gathered += 1 + row.len();
+            let fields = row.iter().map(|field| field.capacity() + size_of::<String>());
+            self.bytes += size_of::<Vec<String>>() + fields.sum::<usize>();
             self.rows.push(row);
         }
         thread.charge(gathered * 5);
         Ok(Step::More)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -157,7 +173,7 @@ impl Gathering {
     fn written(&mut self) -> Box<dyn Work> {
         let (rows, delimiter) = (std::mem::take(&mut self.rows), self.delimiter);
         let writing = async move { tables::written(&rows, delimiter).await };
-        work::computation(writing, |thread, text| {
+        work::computation(self.bytes, writing, |thread, text| {
             make_string(thread, &text.ok_or(Failure::argument(Word::NIL))?)
         })
     }
@@ -258,6 +274,10 @@ impl Parts for Flat {
             }
         }
         Ok(self.0.len() > 0)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.0.as_slice())
     }
 }
 

@@ -24,18 +24,16 @@ pub static PRIMITIVES: &[Primitive] = &[
     })
     .by_bytes(),
     Primitive::ordinary("httpChunkSize:", |thread, window| answer(chunk_size(thread, window)))
-    .by_bytes(),
-    Primitive::ordinary("httpIsField:value:", is_field)
-    .by_bytes(),
+        .by_bytes(),
+    Primitive::ordinary("httpIsField:value:", is_field).by_bytes(),
     Primitive::ordinary("httpDate:", |thread, window| answer(date(thread, window))),
     Primitive::ordinary("httpDecoded:", |thread, window| answer(decoded(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("httpEncoded:", |thread, window| answer(encoded(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("httpParameters:", |thread, window| answer(parameters(thread, window)))
-    .by_bytes(),
-    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
+    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window))).by_bytes(),
 ];
 
 /// More fields than this, no head has.

@@ -42,13 +42,13 @@ fn parse(thread: &mut Thread, window: Window) -> Outcome {
     if let Err(failure) = trees::check_dictionary(thread, window.get(1)) {
         return failure.into();
     }
-    let parts = Arc::default();
+    let (size, parts) = (text.len(), Arc::default());
     let mut recorder = Recorder(Arc::clone(&parts));
     let reading = Pieces::of(async move {
         let read = json::read(&text, &mut recorder).await;
         read.map_err(|stopped| (text, stopped))
     });
-    trees::make(thread, window.get(1), Document { reading, parts })
+    trees::make(thread, window.get(1), Document { reading, parts, size })
 }
 
 /// A part of a text.
@@ -127,6 +127,8 @@ struct Document {
     reading: Pieces<Result<(), Mistake>>,
     /// The parts of the present piece.
     parts: Arc<Mutex<Vec<Part>>>,
+    /// The size of the text.
+    size: usize,
 }
 
 impl Parts for Document {
@@ -134,9 +136,7 @@ impl Parts for Document {
         let (result, units) = self.reading.step(units);
         objects.thread.charge(units);
         let parts = std::mem::take(&mut *self.parts.lock());
-        for part in parts {
-            build(objects, part)?;
-        }
+        parts.into_iter().try_for_each(|part| build(objects, part))?;
         match result {
             None => Ok(true),
             Some(Ok(())) => Ok(false),
@@ -144,6 +144,10 @@ impl Parts for Document {
                 Err(problems::in_text(objects.thread, &text, &problem))
             }
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.size
     }
 }
 
@@ -248,6 +252,10 @@ impl Work for Printer {
         let step = self.go_on(thread, desk);
         thread.mutator.truncate_roots(depth);
         step
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.capacity()
     }
 }
 

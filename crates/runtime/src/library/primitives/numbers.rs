@@ -12,6 +12,7 @@ use squall_heap::Word;
 use super::arithmetic::{self, Computed, Fault};
 use super::{answer, decimal};
 use crate::library::work;
+use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::number::{Number, make_double, make_integer, make_number};
@@ -58,32 +59,46 @@ pub static PRIMITIVES: &[Primitive] = &[
             make_double(thread, left.to_double().powf(right.to_double()))
         }))
     }),
-    Primitive::with_leaf("number:equals:", |_, left, right| equality(left, right, true), no_number).by_bytes(),
+    Primitive::with_leaf(
+        "number:equals:",
+        |_, left, right| short_equality(left, right, true),
+        |_, window| answer(equality(window, true)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:differs:",
-        |_, left, right| equality(left, right, false),
-        no_number,
-    ),
+        |_, left, right| short_equality(left, right, false),
+        |_, window| answer(equality(window, false)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:lessThan:",
-        |_, left, right| comparison(left, right, |l, r| l < r, |l, r| l < r, Ordering::is_lt),
-        no_numbers,
-    ),
+        |_, left, right| short_comparison(left, right, |l, r| l < r, |l, r| l < r, Ordering::is_lt),
+        |_, window| answer(comparison(window, Ordering::is_lt)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:greaterThan:",
-        |_, left, right| comparison(left, right, |l, r| l > r, |l, r| l > r, Ordering::is_gt),
-        no_numbers,
-    ),
+        |_, left, right| short_comparison(left, right, |l, r| l > r, |l, r| l > r, Ordering::is_gt),
+        |_, window| answer(comparison(window, Ordering::is_gt)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:atMost:",
-        |_, left, right| comparison(left, right, |l, r| l <= r, |l, r| l <= r, Ordering::is_le),
-        no_numbers,
-    ),
+        |_, left, right| {
+            short_comparison(left, right, |l, r| l <= r, |l, r| l <= r, Ordering::is_le)
+        },
+        |_, window| answer(comparison(window, Ordering::is_le)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:atLeast:",
-        |_, left, right| comparison(left, right, |l, r| l >= r, |l, r| l >= r, Ordering::is_ge),
-        no_numbers,
-    ),
+        |_, left, right| {
+            short_comparison(left, right, |l, r| l >= r, |l, r| l >= r, Ordering::is_ge)
+        },
+        |_, window| answer(comparison(window, Ordering::is_ge)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberSquareRoot:",
         |_, number, _| Word::from_double(immediate_double(number)?.sqrt()),
@@ -260,9 +275,7 @@ fn compute_long(
     operation: Long,
 ) -> Outcome {
     match operands(window) {
-        Ok((Number::Large(left), Number::Large(right)))
-            if !integers::are_small(&left, &right) =>
-        {
+        Ok((Number::Large(left), Number::Large(right))) if !integers::are_small(&left, &right) => {
             let is_product = matches!(operation, Long::Product);
             if is_product && left.bits() + right.bits() > arithmetic::MAX_INTEGER_BITS + 1 {
                 return Failure::out_of_memory().into();
@@ -332,16 +345,6 @@ fn from_string(thread: &mut Thread, window: Window) -> Outcome {
     }
 }
 
-/// The receiver is no number.
-fn no_number(_: &mut Thread, window: Window) -> Outcome {
-    Failure::argument(window.get(0)).into()
-}
-
-/// One of the operands is no number.
-fn no_numbers(_: &mut Thread, window: Window) -> Outcome {
-    answer(operands(window).map(|_| Word::NIL))
-}
-
 /// An operation on two small integers, if it has a small result.
 #[inline(always)]
 fn small_integers(
@@ -377,25 +380,55 @@ fn divide(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_double(thread, arithmetic::divide(&left, &right))
 }
 
-/// Whether the operands are equal, or whether they differ, as the primitive asks; only numbers equal numbers. None if the
-/// first word is no number.
+/// Whether the operands are equal, or whether they differ, as the primitive asks; none if an integer is long, or
+/// the first word is no number.
 #[inline(always)]
-fn equality(left: Word, right: Word, expected: bool) -> Option<Word> {
+fn short_equality(left: Word, right: Word, expected: bool) -> Option<Word> {
     let equal = if left.both_small_integers(right) {
         left == right
     } else if left.is_double() && right.is_double() {
         left.double_unchecked() == right.double_unchecked()
     } else {
-        let left = Number::of(left)?;
-        Number::of(right)
-            .is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal))
+        return other_short_equality(left, right, expected);
     };
     Some(Word::from_bool(equal == expected))
 }
 
-/// A comparison; none unless both words are numbers.
+/// The same for words of different kinds; only numbers equal numbers.
+#[inline(never)]
+fn other_short_equality(left: Word, right: Word, expected: bool) -> Option<Word> {
+    let left = short_number(left)?;
+    let equal = match short_number(right) {
+        Some(right) => arithmetic::compare(&left, &right) == Some(Ordering::Equal),
+        None if is_long(right) => return None,
+        None => false,
+    };
+    Some(Word::from_bool(equal == expected))
+}
+
+/// Whether a word is an integer that takes longer than a call to read: leaves do not count their work.
+fn is_long(word: Word) -> bool {
+    const LONG: usize = 512;
+    known::layout_of(word) == known::LARGE_INTEGER && word.object().length() > LONG
+}
+
+/// The number in a word, unless it is a long integer.
+fn short_number(word: Word) -> Option<Number> {
+    if is_long(word) { None } else { Number::of(word) }
+}
+
+/// The same for all numbers.
+fn equality(window: Window, expected: bool) -> Result<Word, Failure> {
+    let left = operand(window, 0)?;
+    let right = Number::of(window.get(1));
+    let equal =
+        right.is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal));
+    Ok(Word::from_bool(equal == expected))
+}
+
+/// A comparison; none unless both words are numbers, and no long integers.
 #[inline(always)]
-fn comparison(
+fn short_comparison(
     left: Word,
     right: Word,
     integers: impl FnOnce(i64, i64) -> bool,
@@ -407,10 +440,16 @@ fn comparison(
     } else if left.is_double() && right.is_double() {
         doubles(left.double_unchecked(), right.double_unchecked())
     } else {
-        let (left, right) = (Number::of(left)?, Number::of(right)?);
+        let (left, right) = (short_number(left)?, short_number(right)?);
         arithmetic::compare(&left, &right).is_some_and(general)
     };
     Some(Word::from_bool(result))
+}
+
+/// A comparison of any numbers.
+fn comparison(window: Window, holds: fn(Ordering) -> bool) -> Result<Word, Failure> {
+    let (left, right) = operands(window)?;
+    Ok(Word::from_bool(arithmetic::compare(&left, &right).is_some_and(holds)))
 }
 
 /// A function from doubles to doubles.

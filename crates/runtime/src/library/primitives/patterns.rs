@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use squall_data::patterns::{self, Groups};
+use squall_data::Problem;
+use squall_data::patterns::{self, Groups, Pattern};
 use squall_heap::Word;
 
 use super::{answer, problems};
@@ -25,15 +26,32 @@ pub static PRIMITIVES: &[Primitive] = &[
 ];
 
 /// The compiled form of the pattern in the first argument. *GC point.*
-fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<patterns::Regex>, Failure> {
+fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<Pattern>, Failure> {
     let pattern = text_argument(window.get(0))?;
     if pattern.len() > LONGEST_PATTERN {
         return Err(Failure::argument(window.get(0)));
     }
     match thread.mutator.native(|| patterns::compiled(&pattern)) {
-        Ok(regex) => Ok(regex),
+        Ok((compiled, units)) => {
+            thread.charge(units);
+            Ok(compiled)
+        }
         Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
     }
+}
+
+/// The pattern in the first argument, and the text in the second one. *GC point.*
+fn pattern_and_text(
+    thread: &mut Thread,
+    window: Window,
+) -> Result<(Arc<Pattern>, String), Failure> {
+    let pattern = compiled(thread, window)?;
+    let text = text_argument(window.get(1))?;
+    if !pattern.fits(&text) {
+        let problem = Problem::unlocated("the pattern is too large for so long a text".to_owned());
+        return Err(problems::in_text(thread, "", &problem));
+    }
+    Ok((pattern, text))
 }
 
 /// The most bytes of a pattern: it is compiled in one piece.
@@ -41,8 +59,8 @@ const LONGEST_PATTERN: usize = 64 << 10;
 
 /// An array of the groups' names, nil for those without one. *GC point.*
 fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let regex = compiled(thread, window)?;
-    let names: Vec<Option<&str>> = regex.capture_names().collect();
+    let pattern = compiled(thread, window)?;
+    let names: Vec<Option<&str>> = pattern.group_names().collect();
     array::make_of(thread, names.len(), |thread, index| match names[index] {
         Some(name) => make_string(thread, name),
         None => Ok(Word::NIL),
@@ -51,17 +69,16 @@ fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 
 /// The first match from an index on: an array of the groups' starts and ends, or nil. *GC point.*
 fn first(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = compiled(thread, window).and_then(|regex| {
-        let text = text_argument(window.get(1))?;
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
         let from = size_argument(window.get(2))?.checked_sub(1);
-        Ok((regex, text, from.ok_or(Failure::index(window.get(1), window.get(2)))?))
+        Ok((pattern, text, from.ok_or(Failure::index(window.get(1), window.get(2)))?))
     });
-    let (regex, text, from) = match arguments {
+    let (pattern, text, from) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
     let size = text.len();
-    let work = async move { patterns::first(&regex, &text, from).await };
+    let work = async move { patterns::first(&pattern, &text, from).await };
     work::compute_beside(thread, size, work, |thread, found| match found {
         Some(groups) => make_groups(thread, &groups),
         None => Ok(Word::NIL),
@@ -70,15 +87,14 @@ fn first(thread: &mut Thread, window: Window) -> Outcome {
 
 /// An array of all matches, each as for the first one. *GC point.*
 fn all(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = compiled(thread, window).and_then(|regex| {
-        Ok((regex, text_argument(window.get(1))?, size_argument(window.get(2))?))
-    });
-    let (regex, text, most) = match arguments {
+    let arguments = pattern_and_text(thread, window)
+        .and_then(|(pattern, text)| Ok((pattern, text, size_argument(window.get(2))?)));
+    let (pattern, text, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
     let size = text.len();
-    let work = async move { patterns::all(&regex, &text, most).await };
+    let work = async move { patterns::all(&pattern, &text, most).await };
     work::compute_beside(thread, size, work, |thread, matches| {
         array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
     })
@@ -97,16 +113,15 @@ fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
 
 /// *GC point.*
 fn replaced(thread: &mut Thread, window: Window) -> Outcome {
-    let arguments = compiled(thread, window).and_then(|regex| {
-        let (text, template) = (text_argument(window.get(1))?, text_argument(window.get(2))?);
-        Ok((regex, text, template, size_argument(window.get(3))?))
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
+        Ok((pattern, text, text_argument(window.get(2))?, size_argument(window.get(3))?))
     });
-    let (regex, text, template, most) = match arguments {
+    let (pattern, text, template, most) = match arguments {
         Ok(arguments) => arguments,
         Err(failure) => return failure.into(),
     };
     let size = text.len() + template.len();
-    let work = async move { patterns::replaced(&regex, &text, &template, most).await };
+    let work = async move { patterns::replaced(&pattern, &text, &template, most).await };
     work::compute_beside(thread, size, work, |thread, replaced| match replaced {
         Some(replaced) => make_string(thread, &replaced),
         None => Err(Failure::out_of_memory()),

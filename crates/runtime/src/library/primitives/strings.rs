@@ -41,12 +41,10 @@ pub static PRIMITIVES: &[Primitive] = &[
         |_, string, index| code_point_at(string, index).ok().map(|point| size_word(point as usize)),
         |_, window| answer(code_point_at(window.get(0), window.get(1)).map(|_| Word::NIL)),
     ),
-    Primitive::ordinary("string:from:to:", |thread, window| answer(substring(thread, window)))
-    .by_bytes(),
+    Primitive::ordinary("string:from:to:", |thread, window| answer(substring(thread, window))),
     Primitive::ordinary("string:concatenate:", |thread, window| {
         answer(concatenate(thread, window))
-    })
-    .by_bytes(),
+    }),
     // Machine code counts on an answer of this leaf, so comparing long texts counts as one call.
     Primitive::with_leaf("string:equals:", |_, left, right| equals(left, right), no_string),
     Primitive::with_leaf(
@@ -56,9 +54,8 @@ pub static PRIMITIVES: &[Primitive] = &[
     )
     .by_bytes(),
     Primitive::ordinary("string:indexOf:startingAt:", |thread, window| {
-        answer(index_of(&thread.mutator, window))
-    })
-    .by_bytes(),
+        answer(index_of(thread, window))
+    }),
     Primitive::with_leaf(
         "stringHash:",
         |_, string, _| hash(short(string)?),
@@ -66,11 +63,11 @@ pub static PRIMITIVES: &[Primitive] = &[
     )
     .by_bytes(),
     Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("stringFromCodepoint:", |thread, window| {
         answer(
             code_point_argument(window.get(0))
@@ -78,9 +75,9 @@ pub static PRIMITIVES: &[Primitive] = &[
         )
     }),
     Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
     Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window)))
-    .by_bytes(),
+        .by_bytes(),
 ];
 
 /// The bytes of the text in UTF-8, a code point for each. *GC point.*
@@ -266,12 +263,14 @@ fn compare(left: Word, right: Word) -> Result<Word, Failure> {
     Ok(Word::from_small_integer_unchecked(order))
 }
 
-fn index_of(mutator: &Mutator, window: Window) -> Result<Word, Failure> {
+fn index_of(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (whole, part) = (text(window, 0)?, text(window, 1)?);
     let Some(start) = array::index_argument(window.get(2))?.checked_sub(1) else {
         return Err(Failure::index(window.get(0), window.get(2)));
     };
-    let found = if start > whole.len() { None } else { find(mutator, whole, part, start) };
+    let found = if start > whole.len() { None } else { find(&thread.mutator, whole, part, start) };
+    let end = found.unwrap_or(whole.len());
+    thread.charge_bytes((end.saturating_sub(start) + part.len()) * whole.width() as usize);
     Ok(size_word(found.map_or(0, |position| position + 1)))
 }
 

@@ -31,8 +31,10 @@ pub static PRIMITIVES: &[Primitive] = &[
         changed(thread, window, |text| async move { text::lowercase(&text).await })
     })
     .in_pieces(),
-    Primitive::ordinary("stringTrimmed:", |thread, window| answer(trimmed(thread, window, str::trim)))
-        .by_bytes(),
+    Primitive::ordinary("stringTrimmed:", |thread, window| {
+        answer(trimmed(thread, window, str::trim))
+    })
+    .by_bytes(),
     Primitive::ordinary("stringTrimmedLeft:", |thread, window| {
         answer(trimmed(thread, window, str::trim_start))
     })
@@ -208,6 +210,14 @@ impl Parts for Splitting {
             return Ok(true);
         }
         objects.end_list().map(|()| false)
+    }
+
+    fn bytes(&self) -> usize {
+        let ranges = match &self.ranges {
+            Split::InProgress(pieces) => pieces.held(),
+            Split::Done(ranges) => size_of_val(ranges.as_slice()),
+        };
+        self.text.len() + ranges
     }
 }
 

@@ -25,6 +25,9 @@ use crate::state::work::{Step, Work};
 pub trait Parts: Send {
     /// Passes some parts on, up to about so many units of work; answers whether there are more. *GC point.*
     fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure>;
+
+    /// How many bytes of native memory it holds, about.
+    fn bytes(&self) -> usize;
 }
 
 /// Makes the object for a document. The dictionaries are of a class, or there are none. *GC point.*
@@ -36,7 +39,7 @@ pub fn make(thread: &mut Thread, class: Word, parts: impl Parts + 'static) -> Ou
         Err(failure) => failure.into(),
         Ok(desk) => {
             let desk = thread.mutator.push_root(desk);
-            match making.go_on(thread, desk) {
+            match making.begin(thread, desk) {
                 Ok(Some(made)) => Outcome::Return(made),
                 Ok(None) => {
                     let desk = thread.mutator.get(desk);
@@ -66,20 +69,24 @@ const FIRST_ROOM: usize = 16;
 
 /// *GC point.*
 fn make_desk(thread: &mut Thread, class: RootHandle) -> Result<Word, Failure> {
-    let array_class = thread.vm.known_class(KnownClass::Array);
-    let mutator = &mut thread.mutator;
-    let array = mutator.allocate_array(known::ARRAY, array_class, desk::SIZE, Word::NIL);
-    let desk = mutator.push_root(allocated(array)?.word());
-    let class = mutator.get(class);
-    mutator.get(desk).object().set_element(mutator, desk::CLASS, class);
+    let desk = make_array(thread, desk::SIZE)?;
+    let desk = thread.mutator.push_root(desk);
+    let class = thread.mutator.get(class);
+    thread.mutator.get(desk).object().set_element(&mut thread.mutator, desk::CLASS, class);
     for (place, size) in [(desk::NAMES, SHARED_NAMES), (desk::VALUES, FIRST_ROOM)] {
-        let array = mutator.allocate_array(known::ARRAY, array_class, size, Word::NIL);
-        let array = allocated(array)?.word();
-        let owner = mutator.get(desk).object();
+        let array = make_array(thread, size)?;
+        let owner = thread.mutator.get(desk).object();
         // No other strand knows these arrays.
-        owner.set_element(mutator, place, array);
+        owner.set_element(&mut thread.mutator, place, array);
     }
-    Ok(mutator.get(desk))
+    Ok(thread.mutator.get(desk))
+}
+
+/// An array of nil. *GC point.*
+fn make_array(thread: &mut Thread, length: usize) -> Result<Word, Failure> {
+    let class = thread.vm.known_class(KnownClass::Array);
+    let array = thread.mutator.allocate_array(known::ARRAY, class, length, Word::NIL);
+    allocated(array).map(Object::word)
 }
 
 /// A document whose object is being made.
@@ -102,6 +109,15 @@ struct Notes {
 }
 
 impl<P: Parts> Making<P> {
+    /// Makes the first objects: all of them, if there are few. *GC point.*
+    fn begin(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Option<Word>, Failure> {
+        // Some parts come from a reading that has to be finished before.
+        match self.go_on(thread, desk)? {
+            None => self.go_on(thread, desk),
+            made => Ok(made),
+        }
+    }
+
     /// Makes the next objects; answers the whole if it is finished. *GC point.*
     fn go_on(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Option<Word>, Failure> {
         let mut objects = Objects { thread, notes: &mut self.notes, desk };
@@ -118,6 +134,13 @@ impl<P: Parts> Work for Making<P> {
         let made = self.go_on(thread, desk);
         thread.mutator.truncate_roots(depth);
         Ok(made?.map_or(Step::More, Step::Done))
+    }
+
+    fn bytes(&self) -> usize {
+        /// A name, its number, and its place in a table.
+        const NAME: usize = 64;
+        let Notes { numbers, members, starts, .. } = &self.notes;
+        self.parts.bytes() + numbers.len() * NAME + 4 * members.capacity() + 16 * starts.capacity()
     }
 }
 
@@ -140,11 +163,12 @@ impl Objects<'_> {
     }
 
     /// Puts a finished value on the stack. *GC point.*
-    pub fn push(&mut self, made: Result<Word, Failure>) -> Result<(), Failure> {
+    pub fn add_value(&mut self, made: Result<Word, Failure>) -> Result<(), Failure> {
         let value = made?;
         let depth = self.thread.mutator.root_depth();
         let value = self.thread.mutator.push_root(value);
-        let has_room = if self.notes.count == self.values().length() { self.grow() } else { Ok(()) };
+        let has_room =
+            if self.notes.count == self.values().length() { self.widen() } else { Ok(()) };
         let value = self.thread.mutator.get(value);
         self.thread.mutator.truncate_roots(depth);
         has_room?;
@@ -156,7 +180,7 @@ impl Objects<'_> {
     }
 
     /// Doubles the stack. *GC point.*
-    fn grow(&mut self) -> Result<(), Failure> {
+    fn widen(&mut self) -> Result<(), Failure> {
         let count = self.notes.count;
         let stack = self.copy_of(0..count, 2 * count)?;
         let desk = self.thread.mutator.get(self.desk).object();
@@ -171,7 +195,7 @@ impl Objects<'_> {
         length: usize,
     ) -> Result<Word, Failure> {
         let class = self.thread.vm.known_class(KnownClass::Array);
-        self.thread.charge_bytes(length * squall_heap::WORD_BYTES);
+        self.thread.charge_copy(length * squall_heap::WORD_BYTES);
         let mutator = &mut self.thread.mutator;
         let array = allocated(mutator.allocate_array(known::ARRAY, class, length, Word::NIL))?;
         let depth = mutator.root_depth();
@@ -238,31 +262,31 @@ impl Builder for Objects<'_> {
     type Failure = Failure;
 
     fn null(&mut self) -> Result<(), Failure> {
-        self.push(Ok(Word::NIL))
+        self.add_value(Ok(Word::NIL))
     }
 
     fn boolean(&mut self, value: bool) -> Result<(), Failure> {
-        self.push(Ok(Word::from_bool(value)))
+        self.add_value(Ok(Word::from_bool(value)))
     }
 
     fn integer(&mut self, value: i64) -> Result<(), Failure> {
         let made = make_integer(self.thread, value);
-        self.push(made)
+        self.add_value(made)
     }
 
     fn large(&mut self, value: BigInt) -> Result<(), Failure> {
         let made = make_big(self.thread, value);
-        self.push(made)
+        self.add_value(made)
     }
 
     fn double(&mut self, value: f64) -> Result<(), Failure> {
         let made = make_double(self.thread, value);
-        self.push(made)
+        self.add_value(made)
     }
 
     fn text(&mut self, value: &str) -> Result<(), Failure> {
         let made = make_string(self.thread, value);
-        self.push(made)
+        self.add_value(made)
     }
 
     fn key(&mut self, name: &str) -> Result<(), Failure> {
@@ -273,7 +297,7 @@ impl Builder for Objects<'_> {
         };
         self.notes.members.push(number);
         let made = self.name(number, name);
-        self.push(made)
+        self.add_value(made)
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
@@ -285,7 +309,7 @@ impl Builder for Objects<'_> {
         let (start, _) = self.notes.starts.pop().expect("each end has a beginning");
         let list = self.copy_of(start..self.notes.count, self.notes.count - start);
         self.notes.count = start;
-        self.push(list)
+        self.add_value(list)
     }
 
     fn end_object(&mut self) -> Result<(), Failure> {
@@ -297,7 +321,7 @@ impl Builder for Objects<'_> {
         self.notes.count = start;
         let class = self.on_desk(desk::CLASS);
         let object = make_instance(self.thread, class, pairs);
-        self.push(object)
+        self.add_value(object)
     }
 }
 
@@ -318,48 +342,4 @@ fn make_instance(thread: &mut Thread, class: Word, first: Word) -> Result<Word, 
     let made = allocated(scope.allocate_slots(behavior.layout, class))?;
     made.initialize_slot(0, scope.get(first));
     Ok(made.word())
-}
-
-/// A list of parts that are made one after the other by their numbers.
-pub struct List<F> {
-    /// How many there are.
-    pub count: usize,
-    /// How many units of work one is.
-    pub units: usize,
-    /// How many have been made.
-    pub made: usize,
-    /// Makes one.
-    pub part: F,
-}
-
-impl<F> List<F> {
-    /// The parts with the numbers from 0 to below `count`.
-    pub fn of(count: usize, units: usize, part: F) -> List<F>
-    where
-        F: FnMut(&mut Objects<'_>, usize) -> Result<(), Failure> + Send,
-    {
-        List { count, units, made: 0, part }
-    }
-}
-
-impl<F> Parts for List<F>
-where
-    F: FnMut(&mut Objects<'_>, usize) -> Result<(), Failure> + Send,
-{
-    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
-        if self.made == 0 {
-            objects.begin()?;
-        }
-        let end = self.count.min(self.made + (units / self.units).max(1));
-        objects.thread.charge((end - self.made) * self.units);
-        while self.made < end {
-            (self.part)(objects, self.made)?;
-            self.made += 1;
-        }
-        if end < self.count {
-            return Ok(true);
-        }
-        objects.end_list()?;
-        Ok(false)
-    }
 }

@@ -36,8 +36,8 @@ use crate::state::stack::{CHUNK_HEADER, CHUNK_RESULT, Stack};
 use crate::state::thread::{State, Stop};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::Shared;
-use crate::state::work::Work;
 use crate::state::vat::{Vat, VatRef};
+use crate::state::work::Works;
 
 /// A cell of a strand that belongs to the party with the right to the strand.
 pub(super) struct Owned<T>(Cell<T>);
@@ -370,19 +370,12 @@ impl Held {
         self.strand.shared.0.take()
     }
 
-    /// Leaves a work with the strand, under a number.
-    pub fn put_work(&self, number: i64, work: Box<dyn Work>) {
+    /// Does something with the unfinished works of the strand.
+    pub fn with_works<R>(&self, action: impl FnOnce(&mut Works) -> R) -> R {
         let mut works = self.strand.works.0.take().unwrap_or_default();
-        works.put(number, work);
+        let result = action(&mut works);
         self.strand.works.0.set(Some(works));
-    }
-
-    /// Takes a work that was left with the strand.
-    pub fn take_work(&self, number: i64) -> Option<Box<dyn Work>> {
-        let mut works = self.strand.works.0.take()?;
-        let work = works.take(number);
-        self.strand.works.0.set(Some(works));
-        work
+        result
     }
 
     /// Drops the works that were left with the strand.
