@@ -33,7 +33,10 @@ async fn by_chunks(text: &str, is_by_words: bool, change: fn(&str) -> String) ->
     let mut changed = String::with_capacity(text.len());
     let mut rest = text;
     while !rest.is_empty() {
-        let mut end = rest.floor_char_boundary(STEP);
+        let mut end = STEP.min(rest.len());
+        while !rest.is_char_boundary(end) {
+            end -= 1;
+        }
         if is_by_words {
             end += rest[end..].find(' ').map_or(rest.len() - end, |space| space + 1);
         }
