@@ -1,8 +1,9 @@
-//! Bytes as text: base64, base32 and hexadecimal digits.
+//! Bytes as text: base64, base32 and hexadecimal digits, in [pieces](crate::pace).
 
 use data_encoding::{BASE32, BASE64, BASE64URL_NOPAD, Encoding, HEXLOWER, HEXLOWER_PERMISSIVE};
 
 use crate::Problem;
+use crate::pace::spend;
 
 /// The encoding of a name, for writing and for reading.
 fn of_name(name: &str) -> Option<(Encoding, Encoding)> {
@@ -15,16 +16,57 @@ fn of_name(name: &str) -> Option<(Encoding, Encoding)> {
     })
 }
 
+/// Whether there is an encoding of this name.
+pub fn is_known(name: &str) -> bool {
+    of_name(name).is_some()
+}
+
+/// So many bytes, or characters, are taken at a time: a multiple of the groups of all encodings.
+const CHUNK: usize = 15 * 8 * 256;
+
 /// The text of bytes; none if there is no such encoding.
-pub fn encoded(name: &str, bytes: &[u8]) -> Option<String> {
-    of_name(name).map(|(writing, _)| writing.encode(bytes))
+pub async fn encoded(name: &str, bytes: &[u8]) -> Option<String> {
+    let (writing, _) = of_name(name)?;
+    let mut text = String::with_capacity(writing.encode_len(bytes.len()));
+    for chunk in bytes.chunks(CHUNK) {
+        writing.encode_append(chunk, &mut text);
+        spend(chunk.len() / 8).await;
+    }
+    Some(text)
 }
 
 /// The bytes of a text; none if there is no such encoding.
-pub fn decoded(name: &str, text: &str) -> Option<Result<Vec<u8>, Problem>> {
+pub async fn decoded(name: &str, text: &str) -> Option<Result<Vec<u8>, Problem>> {
     let (_, reading) = of_name(name)?;
     let padded = text.trim_end_matches('=');
     let text = if name == "base64url" { padded } else { text };
-    let decoded = reading.decode(text.as_bytes());
-    Some(decoded.map_err(|error| Problem::at(error.position, format!("this is not {name}"))))
+    let mut bytes = Vec::with_capacity(text.len());
+    for (index, chunk) in text.as_bytes().chunks(CHUNK).enumerate() {
+        match reading.decode(chunk) {
+            Ok(decoded) => bytes.extend_from_slice(&decoded),
+            Err(error) => {
+                let at = index * CHUNK + error.position;
+                return Some(Err(Problem::at(at, format!("this is not {name}"))));
+            }
+        }
+        spend(chunk.len() / 8).await;
+    }
+    Some(Ok(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::at_once;
+
+    #[test]
+    fn long_texts_are_read_as_they_were_written() {
+        let bytes: Vec<u8> = (0..3 * CHUNK + 7).map(|index| (index * 31) as u8).collect();
+        for name in ["base64", "base64url", "base32", "hex"] {
+            let text = at_once(encoded(name, &bytes)).unwrap();
+            assert_eq!(at_once(decoded(name, &text)).unwrap().unwrap(), bytes, "{name}");
+            let wrong = format!("{}!{}", &text[..CHUNK + 5], &text[CHUNK + 6..]);
+            assert_eq!(at_once(decoded(name, &wrong)).unwrap().unwrap_err().at, CHUNK + 5);
+        }
+    }
 }

@@ -8,6 +8,7 @@ use jiter::{Jiter, JiterError, Peek};
 use num_bigint::BigInt;
 
 use crate::Problem;
+use crate::pace::spend;
 
 /// Lists and objects may lie in each other this deep.
 pub const DEEPEST: usize = 10_000;
@@ -47,15 +48,18 @@ pub enum Stopped<F> {
     Builder(F),
 }
 
-/// Reads a text that is one value.
-pub fn read<B: Builder>(text: &str, builder: &mut B) -> Result<(), Stopped<B::Failure>> {
+/// How many parts of a text are read at a time.
+const STEP: usize = 64;
+
+/// Reads a text that is one value, in [pieces](crate::pace).
+pub async fn read<B: Builder>(text: &str, builder: &mut B) -> Result<(), Stopped<B::Failure>> {
     let mut reader = Reader {
         text: text.as_bytes(),
         jiter: Jiter::new(text.as_bytes()),
         open: Vec::new(),
         builder,
     };
-    reader.run()
+    reader.run().await
 }
 
 /// What is open.
@@ -73,10 +77,18 @@ struct Reader<'t, 'b, B: Builder> {
 }
 
 impl<'t, B: Builder> Reader<'t, '_, B> {
-    fn run(&mut self) -> Result<(), Stopped<B::Failure>> {
+    async fn run(&mut self) -> Result<(), Stopped<B::Failure>> {
         let peek = self.jiter.peek();
         let mut next = Some(self.checked(peek)?);
+        let (mut count, mut start) = (0, 0);
         loop {
+            count += 1;
+            if count % STEP == 0 {
+                let end = self.jiter.current_index();
+                // A part takes some 50 ns, and a byte of it one or two.
+                spend(5 * STEP + (end - start) / 8).await;
+                start = end;
+            }
             if let Some(peek) = next {
                 next = self.value(peek)?;
                 if next.is_some() {

@@ -17,7 +17,9 @@
 //! | [`random`] | numbers from a seed, and bytes that nobody can foresee |
 //! | [`links`] | addresses of the web |
 //! | [`identifiers`] | UUIDs |
-//! | [`text`] | lines, normal forms, characters as users see them |
+//! | [`text`] | case, replacement, lines, normal forms, characters as users see them |
+//! | [`integers`] | products, quotients and text of large integers |
+//! | [`pace`] | work in pieces, which all of the functions above that may take long are |
 
 #![forbid(unsafe_code)]
 
@@ -26,8 +28,10 @@ pub mod compression;
 pub mod digests;
 pub mod encodings;
 pub mod identifiers;
+pub mod integers;
 pub mod json;
 pub mod links;
+pub mod pace;
 pub mod patterns;
 pub mod random;
 pub mod tables;

@@ -1,58 +1,170 @@
 //! Regular expressions: matching takes time in proportion to the pattern's size times the text's. Places are numbers of
 //! code points, from 0.
 //!
+//! Each search for a match is one [piece](crate::pace) of work, which does not stop in between.
+//!
 //! Compiled patterns are kept in a table for the whole process, so that a program's object for a pattern is just its
 //! text.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use regex::Regex;
+use regex::Regex;
+use regex::{Captures, RegexBuilder};
 
 use crate::Problem;
+use crate::pace::{hold, spend};
 
-/// So many patterns are kept; then the table is emptied.
-const KEPT: usize = 500;
+/// Compiled patterns take so many bytes; then the table is emptied.
+const MOST_KEPT: usize = 64 << 20;
 
-static COMPILED: Mutex<Option<HashMap<String, Arc<Regex>>>> = Mutex::new(None);
+static COMPILED: Mutex<Table> = Mutex::new(Table { patterns: None, bytes: 0 });
+
+/// The compiled patterns.
+struct Table {
+    patterns: Option<HashMap<String, Arc<Pattern>>>,
+    /// What they take at most.
+    bytes: usize,
+}
+
+/// The compiled form of a pattern.
+pub struct Pattern {
+    regex: Regex,
+    /// How many bytes its program takes at most.
+    size: usize,
+    /// How much more than for a short pattern a byte of the text may take.
+    weight: usize,
+}
+
+/// The largest programs of patterns, in bytes, and their weights. Larger patterns are refused.
+const SIZES: [(usize, usize); 4] = [(64 << 10, 1), (256 << 10, 4), (1 << 20, 16), (10 << 20, 64)];
+
+/// A search in more bytes than this, divided by the weight, is refused, since nothing interrupts it.
+const LONGEST_SEARCH: usize = 1 << 28;
+
+impl Pattern {
+    fn of(pattern: &str) -> Result<Pattern, regex::Error> {
+        for (size, weight) in &SIZES[..SIZES.len() - 1] {
+            match RegexBuilder::new(pattern).size_limit(*size).build() {
+                Err(regex::Error::CompiledTooBig(_)) => {}
+                built => {
+                    return built.map(|regex| Pattern { regex, size: *size, weight: *weight });
+                }
+            }
+        }
+        let (size, weight) = SIZES[SIZES.len() - 1];
+        let built = RegexBuilder::new(pattern).size_limit(size).build();
+        built.map(|regex| Pattern { regex, size, weight })
+    }
+
+    /// The names of the groups, in order; none for those without one.
+    pub fn group_names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.regex.capture_names()
+    }
+
+    /// Whether a text is short enough to be searched.
+    pub fn fits(&self, text: &str) -> bool {
+        text.len() <= LONGEST_SEARCH / self.weight
+    }
+
+    /// How much work a search is that looks at so many bytes.
+    fn units(&self, bytes: usize) -> usize {
+        bytes / 4 * self.weight + self.regex.as_str().len() + 20
+    }
+}
 
 /// The start and end of each group of a match; none for a group that has no part in it. The first group is the match.
 pub type Groups = Vec<Option<(usize, usize)>>;
 
-/// The compiled form of a pattern.
-pub fn compiled(pattern: &str) -> Result<Arc<Regex>, Problem> {
+/// The compiled form of a pattern, and how much work that was.
+pub fn compiled(pattern: &str) -> Result<(Arc<Pattern>, usize), Problem> {
     let table = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = table().as_ref().and_then(|table| table.get(pattern)) {
-        return Ok(known.clone());
+    if let Some(known) = table().patterns.as_ref().and_then(|table| table.get(pattern)) {
+        return Ok((known.clone(), 0));
     }
-    let regex = Regex::new(pattern).map_err(|error| Problem::unlocated(error.to_string()))?;
-    let regex = Arc::new(regex);
+    let compiled = Pattern::of(pattern).map_err(|error| Problem::unlocated(error.to_string()))?;
+    let bytes = compiled.size + pattern.len();
+    let compiled = Arc::new(compiled);
     let mut table = table();
-    let table = table.get_or_insert_default();
-    if table.len() == KEPT {
-        table.clear();
+    table.bytes += bytes;
+    if table.bytes > MOST_KEPT {
+        (table.patterns, table.bytes) = (None, bytes);
     }
-    table.insert(pattern.to_owned(), regex.clone());
-    Ok(regex)
+    table.patterns.get_or_insert_default().insert(pattern.to_owned(), compiled.clone());
+    Ok((compiled, bytes / BYTES_IN_UNIT))
 }
 
+/// How many bytes of a program are made in a unit of work.
+const BYTES_IN_UNIT: usize = 8;
+
 /// The first match that begins at `from` or behind.
-pub fn first(regex: &Regex, text: &str, from: usize) -> Option<Groups> {
+pub async fn first(pattern: &Pattern, text: &str, from: usize) -> Option<Groups> {
     let start = match text.is_ascii() {
         true if from <= text.len() => from,
         true => return None,
         false => byte_of(text, from)?,
     };
-    let captures = regex.captures_at(text, start)?;
+    let captures = next(pattern, text, start, start).await?;
     let mut groups = groups(&captures);
     to_code_points(text, groups.iter_mut().flatten());
     Some(groups)
 }
 
+/// The first match that begins at `start` or behind; work is counted from `seen` on.
+async fn next<'t>(
+    pattern: &Pattern,
+    text: &'t str,
+    start: usize,
+    seen: usize,
+) -> Option<Captures<'t>> {
+    let captures = pattern.regex.captures_at(text, start);
+    let end = captures.as_ref().and_then(|found| found.get(0)).map_or(text.len(), |all| all.end());
+    spend(pattern.units(end.saturating_sub(seen))).await;
+    captures
+}
+
+/// Calls `found` with all matches that do not overlap, from left to right, at most `limit`, until it answers no.
+async fn each<'t>(
+    pattern: &Pattern,
+    text: &'t str,
+    limit: usize,
+    mut found: impl FnMut(&Captures<'t>) -> bool,
+) {
+    let (mut start, mut last) = (0, None);
+    for _ in 0..limit {
+        let captures = match next(pattern, text, start, start).await {
+            // An empty match directly behind the last one is none.
+            Some(captures) if is_empty_at(&captures, last) => {
+                let Some(step) = text[start..].chars().next().map(char::len_utf8) else { return };
+                start += step;
+                next(pattern, text, start, start).await
+            }
+            captures => captures,
+        };
+        let Some(captures) = captures else { return };
+        let end = captures.get(0).map_or(start, |whole| whole.end());
+        if !found(&captures) {
+            return;
+        }
+        (start, last) = (end, Some(end));
+    }
+}
+
+fn is_empty_at(captures: &Captures<'_>, place: Option<usize>) -> bool {
+    captures.get(0).is_some_and(|whole| whole.is_empty() && Some(whole.end()) == place)
+}
+
 /// All matches that do not overlap, from left to right, at most `limit`.
-pub fn all(regex: &Regex, text: &str, limit: usize) -> Vec<Groups> {
-    let matches = regex.captures_iter(text).take(limit);
-    let mut matches: Vec<Groups> = matches.map(|captures| groups(&captures)).collect();
+pub async fn all(pattern: &Pattern, text: &str, limit: usize) -> Vec<Groups> {
+    let mut matches: Vec<Groups> = Vec::new();
+    let keep = |captures: &Captures<'_>| {
+        matches.push(groups(captures));
+        // The groups of all matches are as many.
+        let groups = captures.len() * size_of::<Option<(usize, usize)>>();
+        hold(matches.len() * (size_of::<Groups>() + groups));
+        true
+    };
+    each(pattern, text, limit, keep).await;
     to_code_points(text, matches.iter_mut().flatten().flatten());
     matches
 }
@@ -62,16 +174,24 @@ const LONGEST: usize = 1 << 31;
 
 /// The text with at most `limit` matches replaced by a template, in which `$1` and `${name}` stand for groups; none if it
 /// would be too long.
-pub fn replaced(regex: &Regex, text: &str, template: &str, limit: usize) -> Option<String> {
+pub async fn replaced(
+    pattern: &Pattern,
+    text: &str,
+    template: &str,
+    limit: usize,
+) -> Option<String> {
     let (mut replaced, mut end) = (String::new(), 0);
-    for captures in regex.captures_iter(text).take(limit) {
-        let whole = captures.get(0)?;
+    let replace = |captures: &Captures<'_>| {
+        let Some(whole) = captures.get(0) else { return false };
         replaced.push_str(&text[end..whole.start()]);
         captures.expand(template, &mut replaced);
         end = whole.end();
-        if replaced.len() > LONGEST {
-            return None;
-        }
+        hold(replaced.capacity());
+        replaced.len() <= LONGEST
+    };
+    each(pattern, text, limit, replace).await;
+    if replaced.len() > LONGEST {
+        return None;
     }
     replaced.push_str(&text[end..]);
     Some(replaced)
@@ -111,12 +231,39 @@ fn to_code_points<'a>(text: &str, ranges: impl Iterator<Item = &'a mut (usize, u
 mod tests {
     use super::*;
 
+    use crate::pace::at_once;
+
     #[test]
     fn places_are_code_points() {
-        let regex = compiled("(?P<last>ü)|(b+)").unwrap();
-        assert_eq!(first(&regex, "éabbü", 0), Some(vec![Some((2, 4)), None, Some((2, 4))]));
-        assert_eq!(first(&regex, "éabbü", 4), Some(vec![Some((4, 5)), Some((4, 5)), None]));
-        assert_eq!(first(&regex, "éabbü", 6), None);
-        assert_eq!(all(&regex, "übü", 9).len(), 3);
+        let (pattern, _) = compiled("(?P<last>ü)|(b+)").unwrap();
+        let first = |text, from| at_once(first(&pattern, text, from));
+        assert_eq!(first("éabbü", 0), Some(vec![Some((2, 4)), None, Some((2, 4))]));
+        assert_eq!(first("éabbü", 4), Some(vec![Some((4, 5)), Some((4, 5)), None]));
+        assert_eq!(first("éabbü", 6), None);
+        assert_eq!(at_once(all(&pattern, "übü", 9)).len(), 3);
+    }
+
+    #[test]
+    fn matches_are_those_of_the_library() {
+        for pattern in ["a*", "", "b|", "é*", "(?m)^", "$", r"\b", "ab|b*", "a{0,2}"] {
+            let (compiled, _) = compiled(pattern).unwrap();
+            for text in ["", "baac", "éaaé", "ab\nab", "aaaa b éé"] {
+                let expected: Vec<_> =
+                    compiled.regex.find_iter(text).map(|found| found.range()).collect();
+                let mut found = Vec::new();
+                at_once(each(&compiled, text, 99, |captures| {
+                    found.extend(captures.get(0).map(|whole| whole.range()));
+                    true
+                }));
+                assert_eq!(found, expected, "{pattern} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn large_patterns_weigh_more() {
+        let weight = |pattern: &str| compiled(pattern).unwrap().0.weight;
+        assert_eq!((weight("a+b"), weight(r"\w{20}") > 1), (1, true));
+        assert!(compiled(r"\w{9999}").is_err());
     }
 }

@@ -1,29 +1,84 @@
-//! CSV (RFC 4180).
+//! CSV (RFC 4180), in [pieces](crate::pace).
+
+use std::ops::Range;
 
 use csv::{ReaderBuilder, WriterBuilder};
 
 use crate::Problem;
+use crate::pace::{hold, spend};
+
+/// The fields of rows, one behind the other.
+#[derive(Default, Debug)]
+pub struct Rows {
+    text: String,
+    /// Where each field ends in the text.
+    ends: Vec<usize>,
+    /// How many fields there are up to the end of each row.
+    rows: Vec<usize>,
+}
+
+impl Rows {
+    /// How many rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The numbers of the fields of a row.
+    pub fn row(&self, row: usize) -> Range<usize> {
+        let start = row.checked_sub(1).map_or(0, |before| self.rows[before]);
+        start..self.rows[row]
+    }
+
+    /// The field with this number.
+    pub fn field(&self, field: usize) -> &str {
+        let start = field.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[field]]
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + (self.ends.capacity() + self.rows.capacity()) * size_of::<usize>()
+    }
+
+    fn push(&mut self, record: &csv::StringRecord) {
+        for field in record {
+            self.text.push_str(field);
+            self.ends.push(self.text.len());
+        }
+        self.rows.push(self.ends.len());
+    }
+}
 
 /// The rows of a text, which may differ in length. Quotes that are not closed are a problem.
-pub fn read(text: &str, delimiter: u8) -> Result<Vec<Vec<String>>, Problem> {
-    check_quotes(text, delimiter)?;
+pub async fn read(text: &str, delimiter: u8) -> Result<Rows, Problem> {
+    check_quotes(text, delimiter).await?;
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
         .from_reader(text.as_bytes());
-    let rows = reader.records().map(|record| {
-        let record = record.map_err(|error| {
+    let (mut rows, mut record) = (Rows::default(), csv::StringRecord::new());
+    loop {
+        let found = reader.read_record(&mut record).map_err(|error| {
             let at = error.position().map_or(0, |position| position.byte() as usize);
             Problem::at(at, error.to_string())
-        })?;
-        Ok(record.iter().map(str::to_owned).collect())
-    });
-    rows.collect()
+        });
+        if !found? {
+            return Ok(rows);
+        }
+        rows.push(&record);
+        hold(rows.bytes());
+        spend(record.as_slice().len() / 4 + record.len() + 4).await;
+    }
 }
 
 /// The reader takes the end of the text for the end of an open quotation.
-fn check_quotes(text: &str, delimiter: u8) -> Result<(), Problem> {
+async fn check_quotes(text: &str, delimiter: u8) -> Result<(), Problem> {
     let (mut open, mut is_start) = (None, true);
     for (at, byte) in text.bytes().enumerate() {
         match (open, byte) {
@@ -34,20 +89,28 @@ fn check_quotes(text: &str, delimiter: u8) -> Result<(), Problem> {
             (None, _) => {}
         }
         is_start = open.is_none() && (byte == delimiter || byte == b'\n' || byte == b'\r');
+        if at % 4096 == 4095 {
+            spend(500).await;
+        }
     }
     open.map_or(Ok(()), |at| Err(Problem::at(at, "this quotation has no end")))
 }
 
 /// The text of rows, with quotes where they are necessary; lines end with CR LF.
-pub fn written(rows: &[Vec<String>], delimiter: u8) -> Option<String> {
+pub async fn written(rows: &[Vec<String>], delimiter: u8) -> Option<String> {
     let terminator = csv::Terminator::CRLF;
     let mut writer = WriterBuilder::new()
         .flexible(true)
         .delimiter(delimiter)
         .terminator(terminator)
         .from_writer(vec![]);
+    let mut written = 0;
     for row in rows {
         writer.write_record(row).ok()?;
+        let size: usize = row.iter().map(String::len).sum();
+        written += size + row.len();
+        hold(written);
+        spend(size / 4 + 2 * row.len()).await;
     }
     String::from_utf8(writer.into_inner().ok()?).ok()
 }
@@ -55,13 +118,20 @@ pub fn written(rows: &[Vec<String>], delimiter: u8) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::at_once;
     use proptest::prelude::*;
+
+    fn fields(text: &str) -> Result<Vec<Vec<String>>, Problem> {
+        let rows = at_once(read(text, b','))?;
+        let row = |row| rows.row(row).map(|field| rows.field(field).to_owned()).collect();
+        Ok((0..rows.len()).map(row).collect())
+    }
 
     #[test]
     fn an_open_quotation_is_located() {
-        assert_eq!(read("a,\"b\nc", b',').unwrap_err().at, 2);
-        assert_eq!(read("a,\"b\"\"c\"\n", b',').unwrap(), [["a", "b\"c"]]);
-        assert_eq!(read("a\"b,c", b',').unwrap(), [["a\"b", "c"]]);
+        assert_eq!(fields("a,\"b\nc").unwrap_err().at, 2);
+        assert_eq!(fields("a,\"b\"\"c\"\n").unwrap(), [["a", "b\"c"]]);
+        assert_eq!(fields("a\"b,c").unwrap(), [["a\"b", "c"]]);
     }
 
     proptest! {
@@ -69,8 +139,8 @@ mod tests {
         fn rows_are_read_as_they_were_written(
             rows in prop::collection::vec(prop::collection::vec("[a\",;\n\r é]{0,6}", 2..4), 0..6),
         ) {
-            let text = written(&rows, b',').unwrap();
-            prop_assert_eq!(read(&text, b',').unwrap(), rows);
+            let text = at_once(written(&rows, b',')).unwrap();
+            prop_assert_eq!(fields(&text).unwrap(), rows);
         }
     }
 }

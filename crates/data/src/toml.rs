@@ -29,10 +29,11 @@ mod tree {
 
     use super::{Problem, Value};
     use crate::json::{Builder, Stopped, read as read_json};
+    use crate::pace::at_once;
 
     pub fn read(json: &str) -> Result<Value, Problem> {
         let mut tree = Tree::default();
-        match read_json(json, &mut tree) {
+        match at_once(read_json(json, &mut tree)) {
             Ok(()) => Ok(tree.values.pop().expect("a text is one value")),
             Err(Stopped::Problem(problem) | Stopped::Builder(problem)) => Err(problem),
         }

@@ -7,8 +7,10 @@
 //! | [`bootstrap`] | the classes and objects that exist before the kernel runs |
 //! | [`layers`] | making a VM: primitives, roots and services are registered with the layers below |
 //! | [`parts`] | what the primitives keep for the whole VM |
+//! | [`work`] | long primitives, done in pieces |
 
 pub mod bootstrap;
 pub mod layers;
 pub mod parts;
 pub mod primitives;
+pub mod work;

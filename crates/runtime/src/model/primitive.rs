@@ -15,6 +15,20 @@ pub struct Primitive {
     pub(crate) leaf: Code,
     /// The form that lets tiers do its work instead of calling `run`.
     pub shape: Shape,
+    /// How much work it is.
+    pub cost: Cost,
+}
+
+/// How much work a primitive is, and how that is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cost {
+    /// As much as a call, whatever the arguments are; or it is so much less common than calls that it does not matter.
+    Call,
+    /// A pass over the arguments, at least a thousand million bytes in a second. It is counted for each call, by the size
+    /// of the arguments; the size of new objects is counted when they are made.
+    Bytes,
+    /// More. It is done in [pieces](crate::library::work), which are counted.
+    Pieces,
 }
 
 /// The address of a native function. Only [`crate::state::primitive_code`] makes and calls it.

@@ -46,6 +46,14 @@ impl Number {
         }
     }
 
+    /// How many bytes its digits take, beside the word.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Number::Large(value) => value.bits() as usize / 8,
+            _ => 0,
+        }
+    }
+
     /// The value as a double, rounded to nearest.
     pub fn to_double(&self) -> f64 {
         match self {
@@ -112,6 +120,7 @@ pub fn make_big(thread: &mut Thread, value: BigInt) -> Result<Word, Failure> {
 
 fn make_large(thread: &mut Thread, value: &BigInt) -> Result<Word, Failure> {
     let bytes = value.to_signed_bytes_le();
+    thread.charge_copy(bytes.len());
     let class = thread.vm.known_class(KnownClass::Integer);
     let object = thread.mutator.allocate_bytes(known::LARGE_INTEGER, class, bytes.len());
     let object = allocated(object)?;

@@ -13,6 +13,7 @@
 //! | settling | – | the promise | no vat |
 //! | reading | – | the channel | no vat |
 //! | address | the port | the host's name and an address | no vat |
+//! | work | its own | the objects that the work needs | no vat, but a strand |
 //!
 //! Rights are values: the objects of the library that hold them may be values, too.
 
@@ -55,6 +56,8 @@ pub enum Kind {
     Reading,
     /// An address of a host, as the system has resolved it.
     Address,
+    /// Going on with the long work of a primitive.
+    Work,
 }
 
 impl Kind {
@@ -126,6 +129,11 @@ pub fn number(thread: &Thread, word: Word, kind: Kind) -> Result<i64, Failure> {
 pub fn subject(thread: &Thread, word: Word, kind: Kind) -> Result<Word, Failure> {
     let usable = word.as_object().filter(|_| is_usable(thread, word, kind));
     usable.map(|right| right.slot(slots::SUBJECT)).ok_or(Failure::argument(word))
+}
+
+/// Replaces the subject of a right to a work.
+pub fn set_subject(thread: &mut Thread, right: Object, subject: Word) {
+    right.set_slot(&mut thread.mutator, slots::SUBJECT, subject);
 }
 
 /// The subject of a right, for reports.

@@ -286,6 +286,7 @@ impl NewString {
     ) -> Result<NewString, Failure> {
         let class = thread.vm.known_class(KnownClass::String);
         let size = length.saturating_mul(width as usize);
+        thread.charge_copy(size);
         let object = allocated(thread.mutator.allocate_bytes(known::STRING, class, size))?;
         mark_width(object, width);
         Ok(NewString { object, width, filled: 0 })
@@ -364,6 +365,7 @@ fn make(
     width: Width,
 ) -> Result<Word, Failure> {
     let class = thread.vm.known_class(class);
+    thread.charge_copy(bytes.len());
     let object = allocated(thread.mutator.allocate_bytes(layout, class, bytes.len()))?;
     object.write_bytes(0, bytes);
     mark_width(object, width);

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | the whole | [`vm`], [`roots`], [`ended`], [`tracing`] |
 //! | a native thread | [`thread`], [`limit`], [`affinity`], [`items`] |
-//! | a strand and its stack | [`strand`], [`stack`], [`anchor`] |
+//! | a strand, its stack, its long work | [`strand`], [`stack`], [`anchor`], [`work`] |
 //! | a vat, its transactions, its sandbox | [`vat`], [`transactions`], [`sandbox`] |
 //! | what other layers register | [`tier`], [`services`], [`primitive_code`] |
 //! | synchronisation | [`fences`], [`events`] |
@@ -33,3 +33,4 @@ pub mod tracing;
 pub mod transactions;
 pub mod vat;
 pub mod vm;
+pub mod work;

@@ -1,10 +1,10 @@
 //! The code of primitives: functions of a thread and a window. The tables of primitives make it and tiers call it
 //! through this module; the model stores the address only, so the type is right by construction.
 
-use squall_heap::Word;
+use squall_heap::{Format, WORD_BYTES, Word};
 
 use crate::model::outcome::Outcome;
-use crate::model::primitive::{Code, Primitive, Shape};
+use crate::model::primitive::{Code, Cost, Primitive, Shape};
 use crate::state::thread::{Thread, Window};
 use crate::state::vm::Vm;
 
@@ -46,7 +46,18 @@ impl Primitive {
 
     /// A primitive that tiers may do themselves, or that has an effect.
     pub const fn shaped(name: &'static str, shape: Shape, run: PrimitiveFunction) -> Primitive {
-        Primitive { name, code: Code(run as *const ()), leaf: Code(std::ptr::null()), shape }
+        let (code, leaf) = (Code(run as *const ()), Code(std::ptr::null()));
+        Primitive { name, code, leaf, shape, cost: Cost::Call }
+    }
+
+    /// The same, passing over its arguments once or a few times.
+    pub const fn by_bytes(self) -> Primitive {
+        Primitive { cost: Cost::Bytes, ..self }
+    }
+
+    /// The same, done in pieces if there is much to do.
+    pub const fn in_pieces(self) -> Primitive {
+        Primitive { cost: Cost::Pieces, ..self }
     }
 
     /// Runs it. The window's words are its arguments, and roots while it runs.
@@ -54,6 +65,9 @@ impl Primitive {
     pub fn run(&self, thread: &mut Thread, window: Window) -> Outcome {
         if let Some(value) = self.run_leaf(thread.vm, window) {
             return Outcome::Return(value);
+        }
+        if self.cost == Cost::Bytes && thread.sandbox.is_some() {
+            thread.charge_bytes(bytes_of(window));
         }
         // SAFETY: only `shaped` makes the code of a primitive, from a function of this type.
         let run = unsafe { std::mem::transmute::<*const (), PrimitiveFunction>(self.code.0) };
@@ -74,4 +88,19 @@ impl Primitive {
         let second = if window.len() > 1 { window.get(1) } else { Word::NIL };
         leaf(vm, window.get(0), second)
     }
+}
+
+/// The bytes of texts, arrays and large integers among the arguments.
+#[cold]
+fn bytes_of(window: Window) -> usize {
+    let bytes = |word: Word| {
+        let object = word.as_object()?;
+        let format = object.layout().format();
+        match format {
+            Format::Bytes => Some(object.length()),
+            _ if format.has_elements() => Some(object.length() * WORD_BYTES),
+            _ => None,
+        }
+    };
+    window.words().filter_map(bytes).sum()
 }

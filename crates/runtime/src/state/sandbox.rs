@@ -425,7 +425,7 @@ impl SandboxRef {
 /// The strand that the thread enters belongs to a sandbox.
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    thread.fuel = 0;
+    (thread.fuel, thread.owed) = (0, 0);
     if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
         thread.mutator.begin_meter();
     }
@@ -435,7 +435,8 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
     let fuel = i64::from(std::mem::take(&mut thread.fuel));
-    give_back(sandbox, fuel, |sandbox| &sandbox.0.fuel);
+    let owed = i64::try_from(std::mem::take(&mut thread.owed)).unwrap_or(i64::MAX);
+    give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
     let unused = thread.mutator.end_meter();
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
 }

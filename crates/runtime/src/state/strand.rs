@@ -49,6 +49,7 @@ use crate::state::thread::{SavedState, State, Stop, Thread, allocated};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::{self, Shared};
 use crate::state::vat::VatRef;
+use crate::state::work::Works;
 
 mod held;
 pub mod status;
@@ -206,6 +207,8 @@ pub struct Strand {
     transaction: Owned<Option<Box<Transaction>>>,
     /// The transaction that it executes together with other strands.
     shared: Owned<Option<Arc<Shared>>>,
+    /// The long works that it has begun.
+    works: Owned<Option<Box<Works>>>,
     /// A number that no other strand has, as a small integer's bits.
     identity: AtomicU64,
     /// When it parked, in the scheduler's ticks.
@@ -432,6 +435,13 @@ impl StrandRef {
     pub(crate) fn stack_bytes(self) -> u64 {
         // SAFETY: while all mutators stand, no thread changes it.
         (unsafe { &*self.stack.as_ptr() }.words() * WORD_BYTES) as u64
+    }
+
+    /// The native bytes that its unfinished works hold. Only while it stands.
+    pub(crate) fn work_bytes(self) -> u64 {
+        // SAFETY: while all mutators stand, no thread changes them.
+        let works = unsafe { &*self.works.as_ptr() };
+        works.as_ref().map_or(0, |works| works.bytes() as u64)
     }
 
     /// Parks the strand, whose state is saved, and whose right the caller gives up.
@@ -670,6 +680,7 @@ impl Strand {
             vat: ShownVat::default(),
             transaction: Owned::new(None),
             shared: Owned::new(None),
+            works: Owned::new(None),
             identity: AtomicU64::new(0),
             timer: AtomicU32::new(0),
             parked_at: AtomicU32::new(0),
@@ -848,6 +859,7 @@ fn release(claimed: &mut Claimed) {
     claimed.set_vat(None);
     claimed.set_transaction(None);
     claimed.set_shared(None);
+    claimed.drop_works();
     claimed.set_site(None);
     claimed.set_state(State::NONE);
     let strand = claimed.strand();

@@ -283,6 +283,8 @@ pub struct Thread {
     pub sandbox: Option<SandboxRef>,
     /// How many polls more that one may come to before it has to draw fuel.
     pub fuel: u32,
+    /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
+    pub owed: u64,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -337,7 +339,6 @@ impl Thread {
     fn attach_as(vm: &'static Vm, worker: Worker<Item, TimerKey>, home: Home) -> Box<Thread> {
         let place = Box::<Thread>::new_uninit();
         let context = place.as_ptr() as usize;
-        let number = worker.id();
         // SAFETY: the runtime follows the rooting discipline: words live in frames, windows,
         // messages and other roots whenever a GC point is reached. The new mutator reaches none
         // before the thread is in its place.
@@ -371,13 +372,14 @@ impl Thread {
                 made: 0,
                 random: 0,
                 sandbox: None,
+                owed: 0,
                 fuel: 0,
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
                 mutator,
+                number: worker.id(),
                 worker,
-                number,
                 home,
                 strand: None,
                 running: None,
@@ -540,6 +542,33 @@ impl Thread {
                 self.ask_to_poll();
             }
         }
+    }
+
+    /// A primitive has done so many units of work, each as much as a call: they count as fuel. A strand without fuel for
+    /// them ends at its next poll.
+    #[inline]
+    pub fn charge(&mut self, units: usize) {
+        if self.sandbox.is_some() {
+            let paid = units.min(self.fuel as usize);
+            self.fuel -= paid as u32;
+            self.owed = self.owed.saturating_add((units - paid) as u64);
+        }
+    }
+
+    /// A primitive has passed over so many bytes.
+    #[inline]
+    pub fn charge_bytes(&mut self, bytes: usize) {
+        /// As many bytes as are looked at, one by one, in the time of a call.
+        const IN_UNIT: usize = 16;
+        self.charge(bytes / IN_UNIT);
+    }
+
+    /// A primitive has copied or filled so many bytes.
+    #[inline]
+    pub fn charge_copy(&mut self, bytes: usize) {
+        /// As many bytes as are copied in the time of a call.
+        const IN_UNIT: usize = 256;
+        self.charge(bytes / IN_UNIT);
     }
 
     /// The state of a strand that is about to begin. It has no result yet: the place may hold that of another life, or

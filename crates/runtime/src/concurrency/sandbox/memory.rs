@@ -37,7 +37,7 @@ pub fn reachable(vm: &Vm, sandbox: SandboxRef) -> u64 {
     }
     for strand in vm.strands.all().into_iter().filter(|strand| belongs(strand.sandbox())) {
         walk.add(strand.object.get());
-        walk.bytes += strand.stack_bytes();
+        walk.bytes += strand.stack_bytes() + strand.work_bytes();
     }
     vm.visit_running(&|other| other.is_in(sandbox), &mut |word| walk.add(word));
     walk.run();

@@ -5,7 +5,9 @@
 //! and each turn of a loop, where fuel is counted.
 //!
 //! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
-//! stops. So if several strands of a sandbox run in parallel, the sandbox may be over while they still have some fuel,
+//! stops. Primitives that do more work than a call [charge](Thread::charge) for it, and the next poll draws that.
+//!
+//! So if several strands of a sandbox run in parallel, the sandbox may be over while they still have some fuel,
 //! at most a portion each.
 //!
 //! The heap counts memory ([`squall_heap::Mutator::begin_meter`]), also in portions.
@@ -64,9 +66,15 @@ pub fn count_poll(thread: &mut Thread) -> bool {
 #[cold]
 fn count_slowly(thread: &mut Thread) {
     let Some(sandbox) = thread.sandbox else { return };
-    if thread.fuel == 0 {
-        match draw(sandbox, FUEL_PORTION, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
-            Ok(amount) => thread.fuel = amount as u32,
+    while thread.fuel == 0 {
+        let wanted = i64::try_from(thread.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
+        match draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
+            Ok(amount) => {
+                let paid = thread.owed.min(amount as u64);
+                thread.owed -= paid;
+                // At most a portion: more than that is drawn only if all of it is owed.
+                thread.fuel = (amount as u64 - paid) as u32;
+            }
             Err(empty) => return exhaust(thread, empty, Reason::Fuel),
         }
     }

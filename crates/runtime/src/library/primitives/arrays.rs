@@ -3,7 +3,7 @@
 //! Closures and contexts are in array format, too, but nothing here accepts them: their contents are private to the VM.
 //! Values in array format can be read by all vats and are never written.
 
-use squall_heap::{Object, Word};
+use squall_heap::{Object, WORD_BYTES, Word};
 
 use super::answer;
 use crate::concurrency::transactions::access;
@@ -26,12 +26,14 @@ pub static PRIMITIVES: &[Primitive] = &[
         |_, array, _| size(array),
         |_, window| Failure::argument(window.get(0)).into(),
     ),
-    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window))),
+    Primitive::ordinary("array:fillWith:", |thread, window| answer(fill(thread, window)))
+        .by_bytes(),
     Primitive::ordinary("array:copyFrom:to:", |thread, window| answer(copy(thread, window))),
     Primitive::ordinary("array:from:to:copyInto:at:", |thread, window| {
         answer(copy_into(thread, window))
     }),
-    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window))),
+    Primitive::ordinary("valueArrayFrom:", |thread, window| answer(value_array(thread, window)))
+        .by_bytes(),
 ];
 
 fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -40,7 +42,13 @@ fn make(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let behavior = behavior_of_class(thread.vm, class).filter(makes_arrays);
     let layout = behavior.ok_or(Failure::argument(class))?.layout;
     let length = size_argument(window.get(1))?;
+    charge_elements(thread, length);
     allocated(thread.mutator.allocate_array(layout, class, length, Word::NIL)).map(Object::word)
+}
+
+/// So many elements are copied or filled.
+fn charge_elements(thread: &mut Thread, count: usize) {
+    thread.charge_copy(count.saturating_mul(WORD_BYTES));
 }
 
 fn at(thread: &mut Thread, window: Window) -> Outcome {
@@ -79,6 +87,7 @@ fn copy(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let receiver = window.get(0);
     let source = array::of(receiver).ok_or(Failure::argument(receiver))?;
     let (start, length) = array::range(receiver, source.length(), window.get(1), window.get(2))?;
+    charge_elements(thread, length);
     let form = (source.layout(), source.class());
     let source = || window.get(0).object();
     access::copy_range(thread, source, form, start, length).map(Object::word)
@@ -99,6 +108,7 @@ fn copy_into(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
         let missing = Word::from_small_integer_unchecked(room as i64 + 1);
         return Err(Failure::index(target, missing));
     }
+    charge_elements(thread, length);
     access::copy_elements(thread, (destination, to), (source, start), length)?;
     Ok(window.get(3))
 }

@@ -8,7 +8,8 @@ use squall_heap::Word;
 
 use super::strings::byte_argument;
 use super::{answer, problems};
-use crate::model::outcome::{Failure, FailureReason};
+use crate::library::work;
+use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer, size_argument};
@@ -17,16 +18,12 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("bytes:encodedAs:", |thread, window| answer(encoded(thread, window))),
-    Primitive::ordinary("string:decodedFrom:", |thread, window| answer(decoded(thread, window))),
-    Primitive::ordinary("bytes:digest:", |thread, window| answer(digest(thread, window))),
-    Primitive::ordinary("bytes:digest:key:", |thread, window| answer(keyed(thread, window))),
-    Primitive::ordinary("bytes:compressedAs:level:", |thread, window| {
-        answer(compressed(thread, window))
-    }),
-    Primitive::ordinary("bytes:decompressedFrom:limit:", |thread, window| {
-        answer(decompressed(thread, window))
-    }),
+    Primitive::ordinary("bytes:encodedAs:", encoded).in_pieces(),
+    Primitive::ordinary("string:decodedFrom:", decoded).in_pieces(),
+    Primitive::ordinary("bytes:digest:", digest).in_pieces(),
+    Primitive::ordinary("bytes:digest:key:", keyed).in_pieces(),
+    Primitive::ordinary("bytes:compressedAs:level:", compressed).in_pieces(),
+    Primitive::ordinary("bytes:decompressedFrom:limit:", decompressed).in_pieces(),
     Primitive::ordinary("randomNumbers:from:count:", |thread, window| {
         answer(numbers(thread, window))
     }),
@@ -40,60 +37,145 @@ fn bytes(thread: &Thread, window: Window, index: usize) -> Result<Vec<u8>, Failu
     byte_argument(&thread.mutator, window.get(index)).map(<[u8]>::to_vec)
 }
 
-/// *GC point.*
-fn encoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (bytes, name) = (bytes(thread, window, 0)?, text_argument(window.get(1))?);
-    let text = encodings::encoded(&name, &bytes).ok_or(Failure::argument(window.get(1)))?;
-    make_string(thread, &text)
-}
-
-/// *GC point.*
-fn decoded(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (text, name) = (text_argument(window.get(0))?, text_argument(window.get(1))?);
-    match encodings::decoded(&name, &text) {
-        None => Err(Failure::argument(window.get(1))),
-        Some(Ok(bytes)) => make_byte_string(thread, &bytes),
-        Some(Err(problem)) => Err(problems::in_text(thread, &text, &problem)),
+/// A computation on the bytes and the text in the first two arguments. *GC point.*
+fn computed<T: 'static, F>(
+    thread: &mut Thread,
+    window: Window,
+    work: impl FnOnce(Vec<u8>, String) -> F,
+    conclude: impl FnOnce(&mut Thread, T) -> Result<Word, Failure> + Send + 'static,
+) -> Outcome
+where
+    F: Future<Output = T> + Send + 'static,
+{
+    let arguments =
+        bytes(thread, window, 0).and_then(|bytes| Ok((bytes, text_argument(window.get(1))?)));
+    match arguments {
+        Ok((bytes, name)) => work::compute(thread, bytes.len(), work(bytes, name), conclude),
+        Err(failure) => failure.into(),
     }
 }
 
-/// *GC point.*
-fn digest(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (bytes, name) = (bytes(thread, window, 0)?, text_argument(window.get(1))?);
-    let digest = thread.mutator.native(|| digests::digest(&name, &bytes));
-    make_byte_string(thread, &digest.ok_or(Failure::argument(window.get(1)))?)
+/// Fails unless a name is known.
+fn check_name(window: Window, is_known: fn(&str) -> bool) -> Result<(), Failure> {
+    let name = text_argument(window.get(1))?;
+    if is_known(&name) { Ok(()) } else { Err(Failure::argument(window.get(1))) }
 }
 
 /// *GC point.*
-fn keyed(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (data, name) = (bytes(thread, window, 0)?, text_argument(window.get(1))?);
-    let key = bytes(thread, window, 2)?;
-    let digest = thread.mutator.native(|| digests::keyed(&name, &key, &data));
-    make_byte_string(thread, &digest.ok_or(Failure::argument(window.get(1)))?)
-}
-
-/// *GC point.*
-fn compressed(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (bytes, format) = (bytes(thread, window, 0)?, text_argument(window.get(1))?);
-    // No format has so high a level.
-    let level: u32 = size_argument(window.get(2))?.try_into().unwrap_or(u32::MAX);
-    let compressed = thread.mutator.native(|| compression::compressed(&format, &bytes, level));
-    make_byte_string(thread, &compressed.ok_or(Failure::argument(window.get(2)))?)
-}
-
-/// *GC point.*
-fn decompressed(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (bytes, format) = (bytes(thread, window, 0)?, text_argument(window.get(1))?);
-    let limit = size_argument(window.get(2))?;
-    match thread.mutator.native(|| compression::decompressed(&format, &bytes, limit)) {
-        None => Err(Failure::argument(window.get(1))),
-        Some(Ok(bytes)) => make_byte_string(thread, &bytes),
-        Some(Err(problem)) => Err(problems::in_bytes(thread, &problem)),
+fn encoded(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(failure) = check_name(window, encodings::is_known) {
+        return failure.into();
     }
+    computed(
+        thread,
+        window,
+        |bytes, name| async move { encodings::encoded(&name, &bytes).await },
+        |thread, text| make_string(thread, &text.expect("the encoding is known")),
+    )
+}
+
+/// *GC point.*
+fn decoded(thread: &mut Thread, window: Window) -> Outcome {
+    let text = match text_argument(window.get(0)) {
+        Ok(text) => text,
+        Err(failure) => return failure.into(),
+    };
+    let name = match check_name(window, encodings::is_known) {
+        Ok(()) => text_argument(window.get(1)).unwrap_or_default(),
+        Err(failure) => return failure.into(),
+    };
+    let size = text.len();
+    let work = async move {
+        let decoded = encodings::decoded(&name, &text).await.expect("the encoding is known");
+        decoded.map_err(|problem| (text, problem))
+    };
+    work::compute(thread, size, work, |thread, decoded| match decoded {
+        Ok(bytes) => make_byte_string(thread, &bytes),
+        Err((text, problem)) => Err(problems::in_text(thread, &text, &problem)),
+    })
+}
+
+/// *GC point.*
+fn digest(thread: &mut Thread, window: Window) -> Outcome {
+    if let Err(failure) = check_name(window, digests::is_known) {
+        return failure.into();
+    }
+    computed(
+        thread,
+        window,
+        |bytes, name| async move { digests::digest(&name, &bytes).await },
+        |thread, digest| make_byte_string(thread, &digest.expect("the function is known")),
+    )
+}
+
+/// *GC point.*
+fn keyed(thread: &mut Thread, window: Window) -> Outcome {
+    let key = match bytes(thread, window, 2) {
+        Ok(key) => key,
+        Err(failure) => return failure.into(),
+    };
+    let fits = text_argument(window.get(1)).is_ok_and(|name| digests::takes_key(&name, &key));
+    if byte_argument(&thread.mutator, window.get(0)).is_ok() && !fits {
+        return Failure::argument(window.get(1)).into();
+    }
+    computed(
+        thread,
+        window,
+        |bytes, name| async move { digests::keyed(&name, &key, &bytes).await },
+        |thread, digest| make_byte_string(thread, &digest.expect("the function takes the key")),
+    )
+}
+
+/// *GC point.*
+fn compressed(thread: &mut Thread, window: Window) -> Outcome {
+    let level = match size_argument(window.get(2)) {
+        // No format has so high a level.
+        Ok(level) => u32::try_from(level).unwrap_or(u32::MAX),
+        Err(failure) => return failure.into(),
+    };
+    let fits = text_argument(window.get(1)).is_ok_and(|name| compression::has_level(&name, level));
+    if byte_argument(&thread.mutator, window.get(0)).is_ok() && !fits {
+        return Failure::argument(window.get(2)).into();
+    }
+    computed(
+        thread,
+        window,
+        move |bytes, format| async move { compression::compressed(&format, &bytes, level).await },
+        |thread, bytes| make_byte_string(thread, &bytes.ok_or_else(Failure::out_of_memory)?),
+    )
+}
+
+/// *GC point.*
+fn decompressed(thread: &mut Thread, window: Window) -> Outcome {
+    let limit = match size_argument(window.get(2)) {
+        Ok(limit) => limit,
+        Err(failure) => return failure.into(),
+    };
+    if byte_argument(&thread.mutator, window.get(0)).is_ok()
+        && let Err(failure) = check_name(window, compression::is_known)
+    {
+        return failure.into();
+    }
+    let arguments =
+        bytes(thread, window, 0).and_then(|bytes| Ok((bytes, text_argument(window.get(1))?)));
+    let (bytes, format) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    // Few bytes can stand for many.
+    let size = bytes.len().max(work::SMALL + 1);
+    let work = async move { compression::decompressed(&format, &bytes, limit).await };
+    work::compute(thread, size, work, |thread, result| match result.expect("the format is known") {
+        Ok(bytes) => make_byte_string(thread, &bytes),
+        Err(problem) => Err(problems::in_bytes(thread, &problem)),
+    })
 }
 
 /// The most numbers or bytes of one call.
 const MOST: usize = 1 << 20;
+
+/// How many units of work a number is.
+const UNITS_OF_NUMBER: usize = 3;
 
 /// An array of numbers of 60 bits from the sequence of a seed. *GC point.*
 fn numbers(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -103,6 +185,7 @@ fn numbers(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if count > MOST {
         return Err(Failure::argument(window.get(2)));
     }
+    thread.charge(count * UNITS_OF_NUMBER);
     let numbers = random::numbers(seed, position as u64, count);
     array::make_of(thread, count, |thread, index| make_integer(thread, numbers[index] as i64))
 }
@@ -113,6 +196,7 @@ fn random_bytes(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if count > MOST {
         return Err(Failure::argument(window.get(0)));
     }
+    thread.charge(count);
     let bytes = entropy(thread, count);
     match bytes {
         Some(bytes) => make_byte_string(thread, &bytes),

@@ -64,18 +64,24 @@ fn split(digits: &str, count: usize) -> (String, String) {
 
 /// Reads `-?[0-9]+`; the fault for any other text is that of operand 0.
 pub fn parse_integer(text: &str) -> Result<Number, Fault> {
+    check_integer(text)?;
+    if let Ok(small) = text.parse() {
+        return Ok(Number::Small(small));
+    }
+    text.parse::<BigInt>().map_err(|_| Fault::Operand(0)).and_then(bounded)
+}
+
+/// Whether a text is one that [`parse_integer`] reads, and its number may be small enough.
+pub fn check_integer(text: &str) -> Result<(), Fault> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Fault::Operand(0));
-    }
-    if let Ok(small) = text.parse() {
-        return Ok(Number::Small(small));
     }
     // A digit has more than three bits, so this is refused before it takes long.
     if digits.trim_start_matches('0').len() as u64 * 3 > MAX_INTEGER_BITS {
         return Err(Fault::TooLarge);
     }
-    text.parse::<BigInt>().map_err(|_| Fault::Operand(0)).and_then(bounded)
+    Ok(())
 }
 
 /// Reads `-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`.

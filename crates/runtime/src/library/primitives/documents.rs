@@ -1,28 +1,35 @@
 //! Tables, settings and addresses: the primitives for CSV, TOML and addresses of the web, for `lib/Csv.ns`, `lib/Toml.ns`
 //! and `lib/Urls.ns`.
 
+use squall_data::json::Builder;
+use squall_data::pace::Pieces;
+use squall_data::tables::Rows;
 use squall_data::toml::{self, Value};
 use squall_data::{Problem, links, tables};
 use squall_heap::Word;
 
-use super::json::make_instance;
+use super::trees::{self, Objects, Parts};
 use super::{answer, problems};
 use crate::concurrency::transactions::access;
-use crate::model::outcome::Failure;
+use crate::library::work;
+use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
-use crate::objects::number::{make_double, make_integer};
+use crate::objects::rights;
 use crate::objects::string::{make_string, text_argument};
 use crate::state::thread::{Thread, Window};
+use crate::state::work::{Step, Work};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("csvRows:delimiter:", |thread, window| answer(csv_rows(thread, window))),
-    Primitive::ordinary("csvText:delimiter:", |thread, window| answer(csv_text(thread, window))),
-    Primitive::ordinary("toml:dictionary:", |thread, window| answer(toml_tree(thread, window))),
-    Primitive::ordinary("tomlFromJson:", |thread, window| answer(toml_text(thread, window))),
-    Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))),
-    Primitive::ordinary("url:part:put:", |thread, window| answer(url_with(thread, window))),
+    Primitive::ordinary("csvRows:delimiter:", csv_rows).in_pieces(),
+    Primitive::ordinary("csvText:delimiter:", csv_text).in_pieces(),
+    Primitive::ordinary("toml:dictionary:", toml_tree).in_pieces(),
+    Primitive::ordinary("tomlFromJson:", |thread, window| answer(toml_text(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("url:base:", |thread, window| answer(url(thread, window))).by_bytes(),
+    Primitive::ordinary("url:part:put:", |thread, window| answer(url_with(thread, window)))
+        .by_bytes(),
 ];
 
 /// The delimiter in an argument: one ASCII character, other than a quote or a line end.
@@ -35,32 +42,147 @@ fn delimiter(window: Window) -> Result<u8, Failure> {
 }
 
 /// An array of rows, each an array of strings. *GC point.*
-fn csv_rows(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (text, delimiter) = (text_argument(window.get(0))?, delimiter(window)?);
-    let rows = match thread.mutator.native(|| tables::read(&text, delimiter)) {
-        Ok(rows) => rows,
-        Err(problem) => return Err(problems::in_text(thread, &text, &problem)),
+fn csv_rows(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = text_argument(window.get(0)).and_then(|text| Ok((text, delimiter(window)?)));
+    let (text, delimiter) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
     };
-    array::make_of(thread, rows.len(), |thread, row| {
-        let row = &rows[row];
-        array::make_of(thread, row.len(), |thread, index| make_string(thread, &row[index]))
-    })
+    let size = text.len();
+    let reading = Pieces::of(async move {
+        let rows = tables::read(&text, delimiter).await;
+        rows.map_err(|problem| (text, problem))
+    });
+    trees::make(thread, Word::NIL, Table::Reading { reading, size })
+}
+
+/// A table that is being read, and its rows then.
+enum Table {
+    Reading { reading: Pieces<Result<Rows, (String, Problem)>>, size: usize },
+    Read { rows: Rows, row: usize, field: usize },
+}
+
+impl Parts for Table {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+        match self {
+            Table::Reading { reading, .. } => {
+                let (result, units) = reading.step(units);
+                objects.thread.charge(units);
+                match result {
+                    None => {}
+                    Some(Ok(rows)) => {
+                        objects.begin()?;
+                        *self = Table::Read { rows, row: 0, field: 0 };
+                    }
+                    Some(Err((text, problem))) => {
+                        return Err(problems::in_text(objects.thread, &text, &problem));
+                    }
+                }
+                Ok(true)
+            }
+            Table::Read { rows, row, field } => fields(objects, units / 4, rows, (row, field)),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Table::Reading { reading, size } => size + reading.held(),
+            Table::Read { rows, .. } => rows.bytes(),
+        }
+    }
+}
+
+/// Passes on so many fields of a table, and ends of rows. *GC point.*
+fn fields(
+    objects: &mut Objects<'_>,
+    count: usize,
+    rows: &Rows,
+    (row, field): (&mut usize, &mut usize),
+) -> Result<bool, Failure> {
+    for passed in 0..count {
+        if *row == rows.len() {
+            objects.thread.charge(passed * 4);
+            return objects.end_list().map(|()| false);
+        }
+        let range = rows.row(*row);
+        if *field == range.start {
+            objects.begin()?;
+        }
+        if *field < range.end {
+            objects.text(rows.field(*field))?;
+            *field += 1;
+        }
+        if *field == range.end {
+            objects.end_list()?;
+            *row += 1;
+        }
+    }
+    objects.thread.charge(count * 4);
+    Ok(true)
 }
 
 /// *GC point.*
-fn csv_text(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let delimiter = delimiter(window)?;
-    let count = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?.length();
-    let mut rows = Vec::new();
-    for index in 0..count {
-        rows.push(csv_row(thread, window, index)?);
+fn csv_text(thread: &mut Thread, window: Window) -> Outcome {
+    match delimiter(window) {
+        Ok(delimiter) if array::of(window.get(0)).is_some() => {
+            let rows = window.get(0);
+            work::start(thread, Box::new(Gathering { rows: Vec::new(), bytes: 0, delimiter }), rows)
+        }
+        Ok(_) => Failure::argument(window.get(0)).into(),
+        Err(failure) => failure.into(),
     }
-    let text = tables::written(&rows, delimiter).ok_or(Failure::argument(window.get(0)))?;
-    make_string(thread, &text)
 }
 
+/// The rows of a table that is to be written, whose array is the subject.
+struct Gathering {
+    rows: Vec<Vec<String>>,
+    /// What the rows take.
+    bytes: usize,
+    delimiter: u8,
+}
+
+impl Work for Gathering {
+    fn step(&mut self, thread: &mut Thread, window: Window) -> Result<Step, Failure> {
+        /// How many fields, and rows, are gathered in a piece.
+        const MANY: usize = 4000;
+        let mut gathered = 0;
+        while gathered < MANY {
+            let rows = rights::subject_of(window.get(0).object());
+            let count = array::of(rows).ok_or(Failure::argument(rows))?.length();
+            if self.rows.len() == count {
+                thread.charge(gathered * 5);
+                return Ok(Step::Then(self.written()));
+            }
+            let row = csv_row(thread, window, self.rows.len())?;
+            gathered += 1 + row.len();
+            let fields = row.iter().map(|field| field.capacity() + size_of::<String>());
+            self.bytes += size_of::<Vec<String>>() + fields.sum::<usize>();
+            self.rows.push(row);
+        }
+        thread.charge(gathered * 5);
+        Ok(Step::More)
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Gathering {
+    /// The work that makes the text.
+    fn written(&mut self) -> Box<dyn Work> {
+        let (rows, delimiter) = (std::mem::take(&mut self.rows), self.delimiter);
+        let writing = async move { tables::written(&rows, delimiter).await };
+        work::computation(self.bytes, writing, |thread, text| {
+            make_string(thread, &text.ok_or(Failure::argument(Word::NIL))?)
+        })
+    }
+}
+
+/// *GC point.*
 fn csv_row(thread: &mut Thread, window: Window, index: usize) -> Result<Vec<String>, Failure> {
-    let rows = array::of(window.get(0)).ok_or(Failure::argument(window.get(0)))?;
+    let rows = rights::subject_of(window.get(0).object());
+    let rows = array::of(rows).ok_or(Failure::argument(rows))?;
     let row = access::element(thread, rows, index)?;
     let length = array::of(row).ok_or(Failure::argument(row))?.length();
     let depth = thread.mutator.root_depth();
@@ -74,45 +196,99 @@ fn csv_row(thread: &mut Thread, window: Window, index: usize) -> Result<Vec<Stri
     fields
 }
 
+/// How many units of work a byte of TOML is.
+const UNITS_OF_BYTE: usize = 8;
+
 /// The dictionary of a document. *GC point.*
-fn toml_tree(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let text = text_argument(window.get(0))?;
-    match toml::read(&text) {
-        Ok(table) => make_value(thread, window, &Value::Table(table)),
-        Err(problem) => Err(problems::in_text(thread, &text, &problem)),
+fn toml_tree(thread: &mut Thread, window: Window) -> Outcome {
+    let text = match text_argument(window.get(0)) {
+        Ok(text) => text,
+        Err(failure) => return failure.into(),
+    };
+    if let Err(failure) = trees::check_dictionary(thread, window.get(1)) {
+        return failure.into();
+    }
+    if text.len() > LONGEST_TOML {
+        let problem = Problem::unlocated(format!("this is longer than {LONGEST_TOML} bytes"));
+        return problems::in_text(thread, &text, &problem).into();
+    }
+    thread.charge(text.len() * UNITS_OF_BYTE);
+    match thread.mutator.native(|| toml::read(&text)) {
+        Ok(table) => {
+            let mut parts = Vec::new();
+            flatten(Value::Table(table), &mut parts);
+            trees::make(thread, window.get(1), Flat(parts.into_iter()))
+        }
+        Err(problem) => problems::in_text(thread, &text, &problem).into(),
     }
 }
 
-/// The object for a value; the reader limits its depth. *GC point.*
-fn make_value(thread: &mut Thread, window: Window, value: &Value) -> Result<Word, Failure> {
+/// The most bytes of a document: it is read in one piece.
+const LONGEST_TOML: usize = 128 << 10;
+
+/// A part of a document; ends have none of their own.
+enum Part {
+    Key(String),
+    Plain(Value),
+    Begin,
+    EndList,
+    EndTable,
+}
+
+/// The parts of a value, whose depth the reader limits.
+fn flatten(value: Value, into: &mut Vec<Part>) {
     match value {
-        Value::String(text) => make_string(thread, text),
-        Value::Integer(integer) => make_integer(thread, *integer),
-        Value::Float(double) => make_double(thread, *double),
-        Value::Boolean(boolean) => Ok(Word::from_bool(*boolean)),
-        Value::Datetime(time) => make_string(thread, &time.to_string()),
-        Value::Array(elements) => array::make_of(thread, elements.len(), |thread, index| {
-            make_value(thread, window, &elements[index])
-        }),
-        Value::Table(table) => {
-            let members: Vec<(&String, &Value)> = table.iter().collect();
-            let pairs = array::make_of(thread, members.len() * 2, |thread, index| {
-                let (key, value) = members[index / 2];
-                if index % 2 == 0 {
-                    make_string(thread, key)
-                } else {
-                    make_value(thread, window, value)
-                }
-            })?;
-            make_instance(thread, window.get(1), pairs)
+        Value::Array(elements) => {
+            into.push(Part::Begin);
+            elements.into_iter().for_each(|element| flatten(element, into));
+            into.push(Part::EndList);
         }
+        Value::Table(table) => {
+            into.push(Part::Begin);
+            for (key, value) in table {
+                into.push(Part::Key(key));
+                flatten(value, into);
+            }
+            into.push(Part::EndTable);
+        }
+        plain => into.push(Part::Plain(plain)),
+    }
+}
+
+/// The parts of a document that was read.
+struct Flat(std::vec::IntoIter<Part>);
+
+impl Parts for Flat {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+        for part in self.0.by_ref().take(units / 4) {
+            match part {
+                Part::Key(name) => objects.key(&name)?,
+                Part::Begin => objects.begin()?,
+                Part::EndList => objects.end_list()?,
+                Part::EndTable => objects.end_object()?,
+                Part::Plain(Value::String(text)) => objects.text(&text)?,
+                Part::Plain(Value::Integer(integer)) => objects.integer(integer)?,
+                Part::Plain(Value::Float(double)) => objects.double(double)?,
+                Part::Plain(Value::Boolean(boolean)) => objects.boolean(boolean)?,
+                Part::Plain(other) => objects.text(&other.to_string())?,
+            }
+        }
+        Ok(self.0.len() > 0)
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.0.as_slice())
     }
 }
 
 /// *GC point.*
 fn toml_text(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let json = text_argument(window.get(0))?;
-    match toml::written(&json) {
+    if json.len() > 4 * LONGEST_TOML {
+        return Err(Failure::argument(window.get(0)));
+    }
+    thread.charge(json.len() * UNITS_OF_BYTE);
+    match thread.mutator.native(|| toml::written(&json)) {
         Ok(text) => make_string(thread, &text),
         Err(problem) => Err(problems::in_text(thread, "", &problem)),
     }

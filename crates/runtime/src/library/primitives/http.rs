@@ -17,17 +17,23 @@ use crate::state::thread::{Thread, Window};
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("httpRequest:fields:", |thread, window| {
         answer(parse(thread, window, http::parse_request))
-    }),
+    })
+    .by_bytes(),
     Primitive::ordinary("httpResponse:fields:", |thread, window| {
         answer(parse(thread, window, http::parse_response))
-    }),
-    Primitive::ordinary("httpChunkSize:", |thread, window| answer(chunk_size(thread, window))),
-    Primitive::ordinary("httpIsField:value:", is_field),
+    })
+    .by_bytes(),
+    Primitive::ordinary("httpChunkSize:", |thread, window| answer(chunk_size(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("httpIsField:value:", is_field).by_bytes(),
     Primitive::ordinary("httpDate:", |thread, window| answer(date(thread, window))),
-    Primitive::ordinary("httpDecoded:", |thread, window| answer(decoded(thread, window))),
-    Primitive::ordinary("httpEncoded:", |thread, window| answer(encoded(thread, window))),
-    Primitive::ordinary("httpParameters:", |thread, window| answer(parameters(thread, window))),
-    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window))),
+    Primitive::ordinary("httpDecoded:", |thread, window| answer(decoded(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("httpEncoded:", |thread, window| answer(encoded(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("httpParameters:", |thread, window| answer(parameters(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("httpUrl:", |thread, window| answer(parse_url(thread, window))).by_bytes(),
 ];
 
 /// More fields than this, no head has.

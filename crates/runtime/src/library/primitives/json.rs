@@ -1,245 +1,169 @@
-//! JSON: the primitives for `lib/Json.ns`. Objects are made while the text is read, without a tree in between.
-//!
-//! Values that are finished, but belong to a list or object that is not, are on the mutator's root stack. When the list
-//! or object ends, its values leave the stack for an array, which becomes the only value in their place. The names of
-//! members are made once for each text, in a table that is a root, too.
+//! JSON: the primitives for `lib/Json.ns`. Both reading and printing are done in pieces. Reading notes the parts of a piece
+//! of text, of which objects are made then ([`trees`]). Printing keeps the arrays of open lists and dictionaries on a
+//! *desk*, the subject of its right; other strands of the vat may change them meanwhile, which does no harm but to the
+//! text.
 
-use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use num_bigint::BigInt;
+use parking_lot::Mutex;
 use squall_data::json::{self, Builder, Stopped};
-use squall_heap::{Format, Object, RootHandle, Word};
+use squall_data::pace::Pieces;
+use squall_heap::{Object, RootHandle, Word};
 
+use super::trees::{self, Objects, Parts};
 use super::{answer, problems};
 use crate::concurrency::transactions::access;
-use crate::model::known::{self, KnownClass};
-use crate::model::outcome::Failure;
+use crate::library::work;
+use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::classes::behavior_of_class;
-use crate::objects::number::{Number, make_big, make_double, make_integer, size_argument};
+use crate::objects::number::{Number, size_argument};
+use crate::objects::rights;
 use crate::objects::string::{Text, make_string, text_argument};
-use crate::state::thread::{Thread, Window, allocated};
+use crate::state::thread::{Thread, Window};
+use crate::state::work::{Step, Work};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("json:dictionary:", |thread, window| answer(parse(thread, window))),
-    Primitive::ordinary("jsonText:dictionary:indent:", |thread, window| {
-        answer(print(thread, window))
-    }),
-    Primitive::ordinary("jsonQuoted:", |thread, window| answer(quoted(thread, window))),
+    Primitive::ordinary("json:dictionary:", parse).in_pieces(),
+    Primitive::ordinary("jsonText:dictionary:indent:", print).in_pieces(),
+    Primitive::ordinary("jsonQuoted:", |thread, window| answer(quoted(thread, window))).by_bytes(),
 ];
 
-/// The names of members that are shared; more are made anew each time.
-const SHARED_NAMES: usize = 256;
-
 /// The value of a text. *GC point.*
-fn parse(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let text = text_argument(window.get(0))?;
-    check_dictionary(thread, window.get(1))?;
-    let depth = thread.mutator.root_depth();
-    let result = Objects::new(thread, window).and_then(|mut objects| {
-        let read = json::read(&text, &mut objects);
-        match read {
-            Ok(()) => Ok(objects.thread.mutator.get(objects.values[0])),
-            Err(Stopped::Builder(failure)) => Err(failure),
-            Err(Stopped::Problem(problem)) => {
+fn parse(thread: &mut Thread, window: Window) -> Outcome {
+    let text = match text_argument(window.get(0)) {
+        Ok(text) => text,
+        Err(failure) => return failure.into(),
+    };
+    if let Err(failure) = trees::check_dictionary(thread, window.get(1)) {
+        return failure.into();
+    }
+    let (size, parts) = (text.len(), Arc::default());
+    let mut recorder = Recorder(Arc::clone(&parts));
+    let reading = Pieces::of(async move {
+        let read = json::read(&text, &mut recorder).await;
+        read.map_err(|stopped| (text, stopped))
+    });
+    trees::make(thread, window.get(1), Document { reading, parts, size })
+}
+
+/// A part of a text.
+enum Part {
+    Null,
+    Boolean(bool),
+    Integer(i64),
+    Large(BigInt),
+    Double(f64),
+    Text(String),
+    Key(String),
+    Begin,
+    EndList,
+    EndObject,
+}
+
+/// Notes the parts of a piece of text, since objects cannot be made while that is read.
+struct Recorder(Arc<Mutex<Vec<Part>>>);
+
+impl Recorder {
+    fn note(&mut self, part: Part) -> Result<(), Infallible> {
+        self.0.lock().push(part);
+        Ok(())
+    }
+}
+
+impl Builder for Recorder {
+    type Failure = Infallible;
+
+    fn null(&mut self) -> Result<(), Infallible> {
+        self.note(Part::Null)
+    }
+
+    fn boolean(&mut self, value: bool) -> Result<(), Infallible> {
+        self.note(Part::Boolean(value))
+    }
+
+    fn integer(&mut self, value: i64) -> Result<(), Infallible> {
+        self.note(Part::Integer(value))
+    }
+
+    fn large(&mut self, value: BigInt) -> Result<(), Infallible> {
+        self.note(Part::Large(value))
+    }
+
+    fn double(&mut self, value: f64) -> Result<(), Infallible> {
+        self.note(Part::Double(value))
+    }
+
+    fn text(&mut self, value: &str) -> Result<(), Infallible> {
+        self.note(Part::Text(value.to_owned()))
+    }
+
+    fn key(&mut self, name: &str) -> Result<(), Infallible> {
+        self.note(Part::Key(name.to_owned()))
+    }
+
+    fn begin(&mut self) -> Result<(), Infallible> {
+        self.note(Part::Begin)
+    }
+
+    fn end_list(&mut self) -> Result<(), Infallible> {
+        self.note(Part::EndList)
+    }
+
+    fn end_object(&mut self) -> Result<(), Infallible> {
+        self.note(Part::EndObject)
+    }
+}
+
+/// Why a text was not read to its end, and the text.
+type Mistake = (String, Stopped<Infallible>);
+
+/// A text that is being read.
+struct Document {
+    reading: Pieces<Result<(), Mistake>>,
+    /// The parts of the present piece.
+    parts: Arc<Mutex<Vec<Part>>>,
+    /// The size of the text.
+    size: usize,
+}
+
+impl Parts for Document {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+        let (result, units) = self.reading.step(units);
+        objects.thread.charge(units);
+        let parts = std::mem::take(&mut *self.parts.lock());
+        parts.into_iter().try_for_each(|part| build(objects, part))?;
+        match result {
+            None => Ok(true),
+            Some(Ok(())) => Ok(false),
+            Some(Err((text, Stopped::Problem(problem)))) => {
                 Err(problems::in_text(objects.thread, &text, &problem))
             }
         }
-    });
-    thread.mutator.truncate_roots(depth);
-    result
-}
-
-/// Fails unless the word is a class whose instances can be made of an array.
-fn check_dictionary(thread: &Thread, class: Word) -> Result<(), Failure> {
-    let layout = behavior_of_class(thread.vm, class).map(|behavior| behavior.layout);
-    let is_suitable =
-        layout.is_some_and(|layout| layout.format() == Format::Slots && layout.slot_count() > 0);
-    if is_suitable { Ok(()) } else { Err(Failure::argument(class)) }
-}
-
-/// An instance of a class of the library, with this word in its first slot. *GC point.*
-pub(super) fn make_instance(
-    thread: &mut Thread,
-    class: Word,
-    first: Word,
-) -> Result<Word, Failure> {
-    check_dictionary(thread, class)?;
-    let behavior = behavior_of_class(thread.vm, class).ok_or(Failure::argument(class))?;
-    let mut scope = thread.mutator.scope();
-    let first = scope.root(first);
-    let made = allocated(scope.allocate_slots(behavior.layout, class))?;
-    made.initialize_slot(0, scope.get(first));
-    Ok(made.word())
-}
-
-/// Makes objects of the parts of a text.
-struct Objects<'t> {
-    thread: &'t mut Thread,
-    window: Window,
-    /// The array of shared names.
-    names: RootHandle,
-    /// The number of each name that has occurred.
-    numbers: HashMap<Box<str>, u32>,
-    /// The names of the members of all open objects, by their numbers.
-    members: Vec<u32>,
-    /// Finished values, the members' names among them.
-    values: Vec<RootHandle>,
-    /// For each open list or object: how many values and members there were when it began.
-    starts: Vec<(usize, usize)>,
-    /// The root stack's depth below the values.
-    depth: usize,
-}
-
-impl<'t> Objects<'t> {
-    /// *GC point.*
-    fn new(thread: &'t mut Thread, window: Window) -> Result<Objects<'t>, Failure> {
-        let class = thread.vm.known_class(KnownClass::Array);
-        let names = thread.mutator.allocate_array(known::ARRAY, class, SHARED_NAMES, Word::NIL);
-        let names = thread.mutator.push_root(allocated(names)?.word());
-        let depth = thread.mutator.root_depth();
-        let (numbers, members, values, starts) = Default::default();
-        Ok(Objects { thread, window, names, numbers, members, values, starts, depth })
     }
 
-    /// Puts a finished value on the stack.
-    fn push(&mut self, made: Result<Word, Failure>) -> Result<(), Failure> {
-        let value = self.thread.mutator.push_root(made?);
-        self.values.push(value);
-        Ok(())
-    }
-
-    /// Replaces the values from `start` on by an array of those in `chosen`. *GC point.*
-    fn gather(&mut self, start: usize, chosen: &[RootHandle]) -> Result<Word, Failure> {
-        let class = self.thread.vm.known_class(KnownClass::Array);
-        let mutator = &mut self.thread.mutator;
-        let array =
-            allocated(mutator.allocate_array(known::ARRAY, class, chosen.len(), Word::NIL))?;
-        let root = mutator.push_root(array.word());
-        for (index, value) in chosen.iter().enumerate() {
-            let value = mutator.get(*value);
-            let array = mutator.get(root).object();
-            // No other strand knows the array yet.
-            array.set_element(mutator, index, value);
-        }
-        let array = mutator.get(root);
-        self.values.truncate(start);
-        mutator.truncate_roots(self.depth + start);
-        Ok(array)
-    }
-
-    /// The members' names and values from these starts on. Of members with the same name, the last one's value counts,
-    /// in the place of the first one.
-    fn chosen(&self, start: usize, members: &[u32]) -> Vec<RootHandle> {
-        let values = &self.values[start..];
-        if !has_duplicates(members) {
-            return values.to_vec();
-        }
-        let mut places: HashMap<u32, usize> = HashMap::new();
-        let mut chosen = Vec::new();
-        for (name, pair) in members.iter().zip(values.chunks_exact(2)) {
-            match places.get(name) {
-                Some(place) => chosen[place + 1] = pair[1],
-                None => {
-                    places.insert(*name, chosen.len());
-                    chosen.extend_from_slice(pair);
-                }
-            }
-        }
-        chosen
-    }
-
-    /// The string of a name with this number. *GC point.*
-    fn name(&mut self, number: u32, text: &str) -> Result<Word, Failure> {
-        let number = number as usize;
-        if number >= SHARED_NAMES {
-            return make_string(self.thread, text);
-        }
-        let known = self.thread.mutator.get(self.names).object().element(number);
-        if known != Word::NIL {
-            return Ok(known);
-        }
-        let made = make_string(self.thread, text)?;
-        let names = self.thread.mutator.get(self.names).object();
-        // No other strand knows the array.
-        names.set_element(&mut self.thread.mutator, number, made);
-        Ok(self.thread.mutator.get(self.names).object().element(number))
+    fn bytes(&self) -> usize {
+        self.size
     }
 }
 
-fn has_duplicates(members: &[u32]) -> bool {
-    if members.len() <= 8 {
-        return (1..members.len()).any(|index| members[..index].contains(&members[index]));
-    }
-    let mut sorted = members.to_vec();
-    sorted.sort_unstable();
-    sorted.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-impl Builder for Objects<'_> {
-    type Failure = Failure;
-
-    fn null(&mut self) -> Result<(), Failure> {
-        self.push(Ok(Word::NIL))
-    }
-
-    fn boolean(&mut self, value: bool) -> Result<(), Failure> {
-        self.push(Ok(Word::from_bool(value)))
-    }
-
-    fn integer(&mut self, value: i64) -> Result<(), Failure> {
-        let made = make_integer(self.thread, value);
-        self.push(made)
-    }
-
-    fn large(&mut self, value: BigInt) -> Result<(), Failure> {
-        let made = make_big(self.thread, value);
-        self.push(made)
-    }
-
-    fn double(&mut self, value: f64) -> Result<(), Failure> {
-        let made = make_double(self.thread, value);
-        self.push(made)
-    }
-
-    fn text(&mut self, value: &str) -> Result<(), Failure> {
-        let made = make_string(self.thread, value);
-        self.push(made)
-    }
-
-    fn key(&mut self, name: &str) -> Result<(), Failure> {
-        let next = self.numbers.len() as u32;
-        let number = match self.numbers.get(name) {
-            Some(number) => *number,
-            None => *self.numbers.entry(name.into()).or_insert(next),
-        };
-        self.members.push(number);
-        let made = self.name(number, name);
-        self.push(made)
-    }
-
-    fn begin(&mut self) -> Result<(), Failure> {
-        self.starts.push((self.values.len(), self.members.len()));
-        Ok(())
-    }
-
-    fn end_list(&mut self) -> Result<(), Failure> {
-        let (start, _) = self.starts.pop().expect("each end has a beginning");
-        let elements = self.values[start..].to_vec();
-        let list = self.gather(start, &elements);
-        self.push(list)
-    }
-
-    fn end_object(&mut self) -> Result<(), Failure> {
-        let (start, members) = self.starts.pop().expect("each end has a beginning");
-        let members = self.members.split_off(members);
-        let chosen = self.chosen(start, &members);
-        let pairs = self.gather(start, &chosen)?;
-        let class = self.window.get(1);
-        let object = make_instance(self.thread, class, pairs);
-        self.push(object)
+/// *GC point.*
+fn build(objects: &mut Objects<'_>, part: Part) -> Result<(), Failure> {
+    match part {
+        Part::Null => objects.null(),
+        Part::Boolean(value) => objects.boolean(value),
+        Part::Integer(value) => objects.integer(value),
+        Part::Large(value) => objects.large(value),
+        Part::Double(value) => objects.double(value),
+        Part::Text(text) => objects.text(&text),
+        Part::Key(name) => objects.key(&name),
+        Part::Begin => objects.begin(),
+        Part::EndList => objects.end_list(),
+        Part::EndObject => objects.end_object(),
     }
 }
 
@@ -248,26 +172,64 @@ const WIDEST: usize = 16;
 
 /// The text of an object that consists of arrays, dictionaries, strings, numbers, booleans and nil; nil for another
 /// one. *GC point.*
-fn print(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+fn print(thread: &mut Thread, window: Window) -> Outcome {
+    match make_printer(thread, window) {
+        Err(failure) => failure.into(),
+        Ok((mut printer, desk)) => {
+            let depth = thread.mutator.root_depth();
+            let desk = thread.mutator.push_root(desk);
+            let printed = printer.go_on(thread, desk);
+            let desk = thread.mutator.get(desk);
+            thread.mutator.truncate_roots(depth);
+            match printed {
+                Ok(Step::Done(text)) => Outcome::Return(text),
+                Ok(_) => work::start(thread, Box::new(printer), desk),
+                Err(failure) => failure.into(),
+            }
+        }
+    }
+}
+
+/// The elements of the printer's desk, the subject of its right.
+mod desk {
+    /// The class of dictionaries.
+    pub const CLASS: usize = 0;
+    /// The object to be printed.
+    pub const WHOLE: usize = 1;
+    /// The arrays of the open lists and dictionaries, the outermost first.
+    pub const OPEN: usize = 2;
+    pub const SIZE: usize = 3;
+}
+
+/// The printer and its desk. *GC point.*
+fn make_printer(thread: &mut Thread, window: Window) -> Result<(Printer, Word), Failure> {
     let indent = size_argument(window.get(2))?;
     if indent > WIDEST {
         return Err(Failure::argument(window.get(2)));
     }
-    check_dictionary(thread, window.get(1))?;
-    let depth = thread.mutator.root_depth();
-    let mut printer = Printer { text: String::new(), indent, open: Vec::new() };
-    let printed = printer.print(thread, window);
-    thread.mutator.truncate_roots(depth);
-    match printed? {
-        true => make_string(thread, &printer.text),
-        false => Ok(Word::NIL),
-    }
+    trees::check_dictionary(thread, window.get(1))?;
+    let desk = array::make_of(thread, desk::SIZE, |thread, place| match place {
+        desk::CLASS => Ok(window.get(1)),
+        desk::WHOLE => Ok(window.get(0)),
+        _ => array::make_of(thread, FEW, |_, _| Ok(Word::NIL)),
+    })?;
+    Ok((Printer { text: String::new(), indent, open: Vec::new(), has_begun: false }, desk))
 }
+
+/// So many open lists there is room for at first.
+const FEW: usize = 16;
+
+/// The most bits of an integer: 4,300 decimal digits, which is what the reader takes.
+const LONGEST_INTEGER: u64 = 14_284;
+
+/// How many parts are printed in a piece.
+const PARTS: usize = 2000;
+
+/// How long the text of a piece is, in bytes.
+const LONG: usize = 128 << 10;
 
 /// A list or dictionary that is being printed.
 struct Open {
-    /// The array of the elements, or of the members' names and values.
-    array: RootHandle,
     is_list: bool,
     next: usize,
     length: usize,
@@ -278,42 +240,81 @@ struct Printer {
     /// Spaces for each level; 0 for no lines.
     indent: usize,
     open: Vec<Open>,
+    /// Whether it has printed something.
+    has_begun: bool,
+}
+
+impl Work for Printer {
+    fn step(&mut self, thread: &mut Thread, window: Window) -> Result<Step, Failure> {
+        let depth = thread.mutator.root_depth();
+        let desk = rights::subject_of(window.get(0).object());
+        let desk = thread.mutator.push_root(desk);
+        let step = self.go_on(thread, desk);
+        thread.mutator.truncate_roots(depth);
+        step
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.capacity()
+    }
 }
 
 impl Printer {
-    /// Prints the first argument; answers whether it could.
-    fn print(&mut self, thread: &mut Thread, window: Window) -> Result<bool, Failure> {
-        if !self.value(thread, window, window.get(0))? {
-            return Ok(false);
+    /// Prints the next parts. *GC point.*
+    fn go_on(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<Step, Failure> {
+        let start = self.text.len();
+        for _ in 0..PARTS {
+            if self.has_begun && self.open.is_empty() {
+                return make_string(thread, &self.text).map(Step::Done);
+            }
+            if self.text.len() - start > LONG {
+                break;
+            }
+            if !self.part(thread, desk)? {
+                return Ok(Step::Done(Word::NIL));
+            }
+            thread.charge(4);
         }
-        while let Some(open) = self.open.last_mut() {
-            if open.next == open.length {
-                self.close(thread);
-                continue;
-            }
-            let (index, is_list, array) = (open.next, open.is_list, open.array);
-            open.next += 1;
-            let is_value = is_list || index % 2 == 1;
-            if is_list || index % 2 == 0 {
-                self.separate(index > 0);
-            } else {
-                self.text.push_str(if self.indent > 0 { ": " } else { ":" });
-            }
-            let array = thread.mutator.get(array).object();
-            let element = access::element(thread, array, index)?;
-            let printed = match is_value {
-                true => self.value(thread, window, element)?,
-                false => self.string(element),
-            };
-            if !printed {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        thread.charge_bytes(8 * (self.text.len() - start));
+        Ok(Step::More)
     }
 
-    /// Prints a plain value, or the start of a list or dictionary.
-    fn value(&mut self, thread: &mut Thread, window: Window, value: Word) -> Result<bool, Failure> {
+    /// Prints the next part; answers whether it could. *GC point.*
+    fn part(&mut self, thread: &mut Thread, desk: RootHandle) -> Result<bool, Failure> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let whole = thread.mutator.get(desk).object().element(desk::WHOLE);
+            return self.value(thread, desk, whole);
+        }
+        let level = self.open.len();
+        let Some(open) = self.open.last_mut() else { return Ok(true) };
+        if open.next == open.length {
+            self.close();
+            return Ok(true);
+        }
+        let (index, is_list) = (open.next, open.is_list);
+        open.next += 1;
+        let is_value = is_list || index % 2 == 1;
+        if is_list || index % 2 == 0 {
+            self.separate(index > 0);
+        } else {
+            self.text.push_str(if self.indent > 0 { ": " } else { ":" });
+        }
+        let arrays = thread.mutator.get(desk).object().element(desk::OPEN).object();
+        let array = arrays.element(level - 1).object();
+        let element = access::element(thread, array, index)?;
+        match is_value {
+            true => self.value(thread, desk, element),
+            false => Ok(self.string(element)),
+        }
+    }
+
+    /// Prints a plain value, or the start of a list or dictionary. *GC point.*
+    fn value(
+        &mut self,
+        thread: &mut Thread,
+        desk: RootHandle,
+        value: Word,
+    ) -> Result<bool, Failure> {
         match value {
             Word::NIL => self.text.push_str("null"),
             Word::TRUE => self.text.push_str("true"),
@@ -323,7 +324,7 @@ impl Printer {
                 if let Some(number) = Number::of(value) {
                     return Ok(self.number(&number));
                 }
-                return self.begin(thread, window, value);
+                return self.begin(thread, desk, value);
             }
         }
         Ok(true)
@@ -341,6 +342,8 @@ impl Printer {
         use std::fmt::Write;
         let written = match number {
             Number::Small(integer) => write!(self.text, "{integer}"),
+            // As long as one that is read may be.
+            Number::Large(integer) if integer.bits() > LONGEST_INTEGER => return false,
             Number::Large(integer) => write!(self.text, "{integer}"),
             Number::Double(double) if double.is_finite() => write!(self.text, "{double:?}"),
             Number::Double(_) => return false,
@@ -348,18 +351,54 @@ impl Printer {
         written.is_ok()
     }
 
-    fn begin(&mut self, thread: &mut Thread, window: Window, value: Word) -> Result<bool, Failure> {
+    /// *GC point.*
+    fn begin(
+        &mut self,
+        thread: &mut Thread,
+        desk: RootHandle,
+        value: Word,
+    ) -> Result<bool, Failure> {
         let is_list = array::of(value).is_some();
-        let Some((array, length)) = elements(thread, window, value)? else {
+        let class = thread.mutator.get(desk).object().element(desk::CLASS);
+        let Some((array, length)) = elements(thread, class, value)? else {
             return Ok(false);
         };
         if self.open.len() == json::DEEPEST {
             return Ok(false);
         }
-        let array = thread.mutator.push_root(array.word());
+        self.keep_open(thread, desk, array.word())?;
         self.text.push(if is_list { '[' } else { '{' });
-        self.open.push(Open { array, is_list, next: 0, length });
+        self.open.push(Open { is_list, next: 0, length });
         Ok(true)
+    }
+
+    /// Puts the array of a list or dictionary that begins on the desk. *GC point.*
+    fn keep_open(
+        &mut self,
+        thread: &mut Thread,
+        desk: RootHandle,
+        array: Word,
+    ) -> Result<(), Failure> {
+        let level = self.open.len();
+        let depth = thread.mutator.root_depth();
+        let array = thread.mutator.push_root(array);
+        let arrays = thread.mutator.get(desk).object().element(desk::OPEN).object();
+        let room = arrays.length();
+        if level == room {
+            let made = array::make_of(thread, 2 * room, |thread, place| {
+                let arrays = thread.mutator.get(desk).object().element(desk::OPEN).object();
+                Ok(if place < room { arrays.element(place) } else { Word::NIL })
+            });
+            let made = made.inspect_err(|_| thread.mutator.truncate_roots(depth))?;
+            let desk = thread.mutator.get(desk).object();
+            desk.set_element(&mut thread.mutator, desk::OPEN, made);
+        }
+        let arrays = thread.mutator.get(desk).object().element(desk::OPEN).object();
+        let array = thread.mutator.get(array);
+        // No other strand knows the desk.
+        arrays.set_element(&mut thread.mutator, level, array);
+        thread.mutator.truncate_roots(depth);
+        Ok(())
     }
 
     fn separate(&mut self, is_next: bool) {
@@ -376,9 +415,8 @@ impl Printer {
         }
     }
 
-    fn close(&mut self, thread: &mut Thread) {
+    fn close(&mut self) {
         let Some(open) = self.open.pop() else { return };
-        thread.mutator.pop_root();
         if open.length > 0 {
             self.line();
         }
@@ -390,7 +428,7 @@ impl Printer {
 /// slot; nil there means that the array is full.
 fn elements(
     thread: &mut Thread,
-    window: Window,
+    class: Word,
     value: Word,
 ) -> Result<Option<(Object, usize)>, Failure> {
     if let Some(array) = array::of(value) {
@@ -399,7 +437,7 @@ fn elements(
     let Some(object) = value.as_object() else {
         return Ok(None);
     };
-    let behavior = behavior_of_class(thread.vm, window.get(1));
+    let behavior = behavior_of_class(thread.vm, class);
     let has_class = behavior.is_some_and(|behavior| behavior.layout == object.layout());
     if !has_class || object.layout().slot_count() < 2 {
         return Ok(None);

@@ -40,12 +40,14 @@ pub mod strings;
 pub mod system;
 pub mod text;
 pub mod transactions;
+pub mod trees;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use squall_heap::Word;
 
+use crate::library::work;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::state::thread::{Thread, Window};
@@ -90,6 +92,7 @@ static TABLES: &[&[Primitive]] = &[
     system::PRIMITIVES,
     text::PRIMITIVES,
     transactions::PRIMITIVES,
+    work::PRIMITIVES,
 ];
 
 /// Every primitive.

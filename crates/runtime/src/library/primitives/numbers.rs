@@ -5,10 +5,14 @@
 
 use std::cmp::Ordering;
 
+use num_bigint::BigInt;
+use squall_data::integers;
 use squall_heap::Word;
 
 use super::arithmetic::{self, Computed, Fault};
 use super::{answer, decimal};
+use crate::library::work;
+use crate::model::known;
 use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::number::{Number, make_double, make_integer, make_number};
@@ -21,17 +25,20 @@ pub static PRIMITIVES: &[Primitive] = &[
         "number:add:",
         |_, left, right| immediate(left, right, i64::checked_add, |left, right| left + right),
         |thread, window| compute(thread, window, arithmetic::add),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:subtract:",
         |_, left, right| immediate(left, right, i64::checked_sub, |left, right| left - right),
         |thread, window| compute(thread, window, arithmetic::subtract),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:multiply:",
         |_, left, right| immediate(left, right, i64::checked_mul, |left, right| left * right),
-        |thread, window| compute(thread, window, arithmetic::multiply),
-    ),
+        |thread, window| compute_long(thread, window, arithmetic::multiply, Long::Product),
+    )
+    .in_pieces(),
     Primitive::with_leaf(
         "number:modulo:",
         |_, left, right| {
@@ -39,8 +46,9 @@ pub static PRIMITIVES: &[Primitive] = &[
                 |left, right| (right != 0).then(|| arithmetic::modulo_integers(left, right));
             immediate(left, right, integers, arithmetic::modulo_doubles)
         },
-        |thread, window| compute(thread, window, arithmetic::modulo),
-    ),
+        |thread, window| compute_long(thread, window, arithmetic::modulo, Long::Modulo),
+    )
+    .in_pieces(),
     Primitive::with_leaf(
         "number:dividedBy:",
         |_, left, right| Word::from_double(immediate_double(left)? / immediate_double(right)?),
@@ -51,32 +59,46 @@ pub static PRIMITIVES: &[Primitive] = &[
             make_double(thread, left.to_double().powf(right.to_double()))
         }))
     }),
-    Primitive::with_leaf("number:equals:", |_, left, right| equality(left, right, true), no_number),
+    Primitive::with_leaf(
+        "number:equals:",
+        |_, left, right| short_equality(left, right, true),
+        |_, window| answer(equality(window, true)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:differs:",
-        |_, left, right| equality(left, right, false),
-        no_number,
-    ),
+        |_, left, right| short_equality(left, right, false),
+        |_, window| answer(equality(window, false)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:lessThan:",
-        |_, left, right| comparison(left, right, |l, r| l < r, |l, r| l < r, Ordering::is_lt),
-        no_numbers,
-    ),
+        |_, left, right| short_comparison(left, right, |l, r| l < r, |l, r| l < r, Ordering::is_lt),
+        |_, window| answer(comparison(window, Ordering::is_lt)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:greaterThan:",
-        |_, left, right| comparison(left, right, |l, r| l > r, |l, r| l > r, Ordering::is_gt),
-        no_numbers,
-    ),
+        |_, left, right| short_comparison(left, right, |l, r| l > r, |l, r| l > r, Ordering::is_gt),
+        |_, window| answer(comparison(window, Ordering::is_gt)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:atMost:",
-        |_, left, right| comparison(left, right, |l, r| l <= r, |l, r| l <= r, Ordering::is_le),
-        no_numbers,
-    ),
+        |_, left, right| {
+            short_comparison(left, right, |l, r| l <= r, |l, r| l <= r, Ordering::is_le)
+        },
+        |_, window| answer(comparison(window, Ordering::is_le)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "number:atLeast:",
-        |_, left, right| comparison(left, right, |l, r| l >= r, |l, r| l >= r, Ordering::is_ge),
-        no_numbers,
-    ),
+        |_, left, right| {
+            short_comparison(left, right, |l, r| l >= r, |l, r| l >= r, Ordering::is_ge)
+        },
+        |_, window| answer(comparison(window, Ordering::is_ge)),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "numberSquareRoot:",
         |_, number, _| Word::from_double(immediate_double(number)?.sqrt()),
@@ -102,66 +124,64 @@ pub static PRIMITIVES: &[Primitive] = &[
         |_, number, _| Word::from_double(immediate_double(number)?.ln()),
         |thread, window| function(thread, window, f64::ln),
     ),
-    Primitive::ordinary("numberAsString:", |thread, window| {
-        answer(
-            operand(window, 0)
-                .and_then(|number| make_string(thread, &decimal::format_number(&number))),
-        )
-    }),
-    Primitive::ordinary("numberHash:", hash),
+    Primitive::ordinary("numberAsString:", as_string).in_pieces(),
+    Primitive::ordinary("numberHash:", hash).by_bytes(),
     Primitive::with_leaf(
         "integer:quotient:",
         |_, left, right| small_integers(left, right, i64::checked_div),
-        |thread, window| compute(thread, window, arithmetic::quotient),
-    ),
+        |thread, window| compute_long(thread, window, arithmetic::quotient, Long::Quotient),
+    )
+    .in_pieces(),
     Primitive::with_leaf(
         "integer:remainder:",
         |_, left, right| small_integers(left, right, i64::checked_rem),
-        |thread, window| compute(thread, window, arithmetic::remainder),
-    ),
+        |thread, window| compute_long(thread, window, arithmetic::remainder, Long::Remainder),
+    )
+    .in_pieces(),
     Primitive::with_leaf(
         "integer:and:",
         |_, left, right| small_integers(left, right, |left, right| Some(left & right)),
         |thread, window| compute(thread, window, arithmetic::and),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "integer:or:",
         |_, left, right| small_integers(left, right, |left, right| Some(left | right)),
         |thread, window| compute(thread, window, arithmetic::or),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "integer:xor:",
         |_, left, right| small_integers(left, right, |left, right| Some(left ^ right)),
         |thread, window| compute(thread, window, arithmetic::xor),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "integer:shiftedLeft:",
         |_, left, right| small_integers(left, right, shift_left),
         |thread, window| compute(thread, window, arithmetic::shift_left),
-    ),
+    )
+    .by_bytes(),
     Primitive::with_leaf(
         "integer:shiftedRight:",
         |_, left, right| small_integers(left, right, shift_right),
         |thread, window| compute(thread, window, arithmetic::shift_right),
-    ),
+    )
+    .by_bytes(),
     Primitive::ordinary("integerSigned32:", |thread, window| {
         low_32_bits(thread, window, |low| i64::from(low as i32))
     }),
     Primitive::ordinary("integerUnsigned32:", |thread, window| {
         low_32_bits(thread, window, i64::from)
     }),
-    Primitive::ordinary("integerFromString:", |thread, window| {
-        answer(
-            text_argument(window.get(0))
-                .and_then(|text| conclude(thread, window, decimal::parse_integer(&text))),
-        )
-    }),
+    Primitive::ordinary("integerFromString:", from_string).in_pieces(),
     Primitive::ordinary("doubleFromString:", |thread, window| {
         answer(text_argument(window.get(0)).and_then(|text| {
             let value = decimal::parse_double(&text).ok_or(Failure::argument(window.get(0)))?;
             make_double(thread, value)
         }))
-    }),
+    })
+    .by_bytes(),
     Primitive::with_leaf(
         "doubleRounded:",
         |_, double, _| small_result(double, arithmetic::rounded),
@@ -237,14 +257,92 @@ fn compute(
     )
 }
 
-/// The receiver is no number.
-fn no_number(_: &mut Thread, window: Window) -> Outcome {
-    Failure::argument(window.get(0)).into()
+/// An operation on integers that takes more than a few passes over their digits.
+#[derive(Clone, Copy)]
+enum Long {
+    Product,
+    Quotient,
+    Remainder,
+    Modulo,
 }
 
-/// One of the operands is no number.
-fn no_numbers(_: &mut Thread, window: Window) -> Outcome {
-    answer(operands(window).map(|_| Word::NIL))
+/// An operation on numbers in general; if the operands are large, in pieces.
+#[inline(never)]
+fn compute_long(
+    thread: &mut Thread,
+    window: Window,
+    general: fn(&Number, &Number) -> Computed,
+    operation: Long,
+) -> Outcome {
+    match operands(window) {
+        Ok((Number::Large(left), Number::Large(right))) if !integers::are_small(&left, &right) => {
+            let is_product = matches!(operation, Long::Product);
+            if is_product && left.bits() + right.bits() > arithmetic::MAX_INTEGER_BITS + 1 {
+                return Failure::out_of_memory().into();
+            }
+            let size = (left.bits() + right.bits()) as usize;
+            let work = async move {
+                match operation {
+                    Long::Product => integers::product(&left, &right).await,
+                    Long::Quotient => integers::divided(&left, &right).await.0,
+                    Long::Remainder => integers::divided(&left, &right).await.1,
+                    Long::Modulo => integers::modulo(&left, &right).await,
+                }
+            };
+            work::compute(thread, size, work, make_bounded)
+        }
+        operands => {
+            let computed = operands.and_then(|(left, right)| {
+                thread.charge_bytes(16 * (left.bytes() + right.bytes()));
+                conclude(thread, window, general(&left, &right))
+            });
+            answer(computed)
+        }
+    }
+}
+
+/// The word for an integer, if it is not too large. *GC point.*
+fn make_bounded(thread: &mut Thread, integer: BigInt) -> Result<Word, Failure> {
+    match arithmetic::bounded(integer) {
+        Ok(number) => make_number(thread, &number),
+        Err(_) => Err(Failure::out_of_memory()),
+    }
+}
+
+/// *GC point.*
+fn as_string(thread: &mut Thread, window: Window) -> Outcome {
+    match operand(window, 0) {
+        Ok(Number::Large(integer)) if integer.bits() > LONG_INTEGER => {
+            let size = integer.bits() as usize;
+            let work = integers::text(integer);
+            work::compute(thread, size, work, |thread, text| make_string(thread, &text))
+        }
+        Ok(number) => answer(make_string(thread, &decimal::format_number(&number))),
+        Err(failure) => failure.into(),
+    }
+}
+
+/// Integers of more bits than this are converted in pieces.
+const LONG_INTEGER: u64 = 1 << 14;
+
+/// *GC point.*
+fn from_string(thread: &mut Thread, window: Window) -> Outcome {
+    let text = match text_argument(window.get(0)) {
+        Ok(text) => text,
+        Err(failure) => return failure.into(),
+    };
+    // A digit has some three bits.
+    if (text.len() as u64) < LONG_INTEGER / 4 {
+        return answer(conclude(thread, window, decimal::parse_integer(&text)));
+    }
+    thread.charge_bytes(text.len());
+    match decimal::check_integer(&text) {
+        Ok(()) => {
+            let (size, work) = (text.len(), async move { integers::number(&text).await });
+            work::compute(thread, size, work, make_bounded)
+        }
+        Err(fault) => failure(window, fault).into(),
+    }
 }
 
 /// An operation on two small integers, if it has a small result.
@@ -282,25 +380,55 @@ fn divide(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     make_double(thread, arithmetic::divide(&left, &right))
 }
 
-/// Whether the operands are equal, or whether they differ, as the primitive asks; only numbers equal numbers. None if the
-/// first word is no number.
+/// Whether the operands are equal, or whether they differ, as the primitive asks; none if an integer is long, or
+/// the first word is no number.
 #[inline(always)]
-fn equality(left: Word, right: Word, expected: bool) -> Option<Word> {
+fn short_equality(left: Word, right: Word, expected: bool) -> Option<Word> {
     let equal = if left.both_small_integers(right) {
         left == right
     } else if left.is_double() && right.is_double() {
         left.double_unchecked() == right.double_unchecked()
     } else {
-        let left = Number::of(left)?;
-        Number::of(right)
-            .is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal))
+        return other_short_equality(left, right, expected);
     };
     Some(Word::from_bool(equal == expected))
 }
 
-/// A comparison; none unless both words are numbers.
+/// The same for words of different kinds; only numbers equal numbers.
+#[inline(never)]
+fn other_short_equality(left: Word, right: Word, expected: bool) -> Option<Word> {
+    let left = short_number(left)?;
+    let equal = match short_number(right) {
+        Some(right) => arithmetic::compare(&left, &right) == Some(Ordering::Equal),
+        None if is_long(right) => return None,
+        None => false,
+    };
+    Some(Word::from_bool(equal == expected))
+}
+
+/// Whether a word is an integer that takes longer than a call to read: leaves do not count their work.
+fn is_long(word: Word) -> bool {
+    const LONG: usize = 512;
+    known::layout_of(word) == known::LARGE_INTEGER && word.object().length() > LONG
+}
+
+/// The number in a word, unless it is a long integer.
+fn short_number(word: Word) -> Option<Number> {
+    if is_long(word) { None } else { Number::of(word) }
+}
+
+/// The same for all numbers.
+fn equality(window: Window, expected: bool) -> Result<Word, Failure> {
+    let left = operand(window, 0)?;
+    let right = Number::of(window.get(1));
+    let equal =
+        right.is_some_and(|right| arithmetic::compare(&left, &right) == Some(Ordering::Equal));
+    Ok(Word::from_bool(equal == expected))
+}
+
+/// A comparison; none unless both words are numbers, and no long integers.
 #[inline(always)]
-fn comparison(
+fn short_comparison(
     left: Word,
     right: Word,
     integers: impl FnOnce(i64, i64) -> bool,
@@ -312,10 +440,16 @@ fn comparison(
     } else if left.is_double() && right.is_double() {
         doubles(left.double_unchecked(), right.double_unchecked())
     } else {
-        let (left, right) = (Number::of(left)?, Number::of(right)?);
+        let (left, right) = (short_number(left)?, short_number(right)?);
         arithmetic::compare(&left, &right).is_some_and(general)
     };
     Some(Word::from_bool(result))
+}
+
+/// A comparison of any numbers.
+fn comparison(window: Window, holds: fn(Ordering) -> bool) -> Result<Word, Failure> {
+    let (left, right) = operands(window)?;
+    Ok(Word::from_bool(arithmetic::compare(&left, &right).is_some_and(holds)))
 }
 
 /// A function from doubles to doubles.

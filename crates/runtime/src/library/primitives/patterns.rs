@@ -1,13 +1,15 @@
 //! Regular expressions: the primitives for `lib/Regex.ns`. A pattern is given as its text; compiled patterns are kept in a
-//! table. Matching runs on a copy of the text, so it holds up no collection.
+//! table. Matching runs on a copy of the text, outside, since the search for a match does not stop in between.
 
 use std::sync::Arc;
 
-use squall_data::patterns::{self, Groups};
+use squall_data::Problem;
+use squall_data::patterns::{self, Groups, Pattern};
 use squall_heap::Word;
 
 use super::{answer, problems};
-use crate::model::outcome::Failure;
+use crate::library::work;
+use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::size_argument;
@@ -16,28 +18,49 @@ use crate::state::thread::{Thread, Window};
 
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
-    Primitive::ordinary("regexNames:", |thread, window| answer(names(thread, window))),
-    Primitive::ordinary("regex:in:from:", |thread, window| answer(first(thread, window))),
-    Primitive::ordinary("regex:in:most:", |thread, window| answer(all(thread, window))),
-    Primitive::ordinary("regex:in:replaceBy:most:", |thread, window| {
-        answer(replaced(thread, window))
-    }),
-    Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window))),
+    Primitive::ordinary("regexNames:", |thread, window| answer(names(thread, window))).by_bytes(),
+    Primitive::ordinary("regex:in:from:", first).in_pieces(),
+    Primitive::ordinary("regex:in:most:", all).in_pieces(),
+    Primitive::ordinary("regex:in:replaceBy:most:", replaced).in_pieces(),
+    Primitive::ordinary("regexQuoted:", |thread, window| answer(quoted(thread, window))).by_bytes(),
 ];
 
 /// The compiled form of the pattern in the first argument. *GC point.*
-fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<patterns::Regex>, Failure> {
+fn compiled(thread: &mut Thread, window: Window) -> Result<Arc<Pattern>, Failure> {
     let pattern = text_argument(window.get(0))?;
+    if pattern.len() > LONGEST_PATTERN {
+        return Err(Failure::argument(window.get(0)));
+    }
     match thread.mutator.native(|| patterns::compiled(&pattern)) {
-        Ok(regex) => Ok(regex),
+        Ok((compiled, units)) => {
+            thread.charge(units);
+            Ok(compiled)
+        }
         Err(problem) => Err(problems::in_text(thread, &pattern, &problem)),
     }
 }
 
+/// The pattern in the first argument, and the text in the second one. *GC point.*
+fn pattern_and_text(
+    thread: &mut Thread,
+    window: Window,
+) -> Result<(Arc<Pattern>, String), Failure> {
+    let pattern = compiled(thread, window)?;
+    let text = text_argument(window.get(1))?;
+    if !pattern.fits(&text) {
+        let problem = Problem::unlocated("the pattern is too large for so long a text".to_owned());
+        return Err(problems::in_text(thread, "", &problem));
+    }
+    Ok((pattern, text))
+}
+
+/// The most bytes of a pattern: it is compiled in one piece.
+const LONGEST_PATTERN: usize = 64 << 10;
+
 /// An array of the groups' names, nil for those without one. *GC point.*
 fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let regex = compiled(thread, window)?;
-    let names: Vec<Option<&str>> = regex.capture_names().collect();
+    let pattern = compiled(thread, window)?;
+    let names: Vec<Option<&str>> = pattern.group_names().collect();
     array::make_of(thread, names.len(), |thread, index| match names[index] {
         Some(name) => make_string(thread, name),
         None => Ok(Word::NIL),
@@ -45,24 +68,36 @@ fn names(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 /// The first match from an index on: an array of the groups' starts and ends, or nil. *GC point.*
-fn first(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let regex = compiled(thread, window)?;
-    let text = text_argument(window.get(1))?;
-    let Some(from) = size_argument(window.get(2))?.checked_sub(1) else {
-        return Err(Failure::index(window.get(1), window.get(2)));
+fn first(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
+        let from = size_argument(window.get(2))?.checked_sub(1);
+        Ok((pattern, text, from.ok_or(Failure::index(window.get(1), window.get(2)))?))
+    });
+    let (pattern, text, from) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
     };
-    match thread.mutator.native(|| patterns::first(&regex, &text, from)) {
+    let size = text.len();
+    let work = async move { patterns::first(&pattern, &text, from).await };
+    work::compute_beside(thread, size, work, |thread, found| match found {
         Some(groups) => make_groups(thread, &groups),
         None => Ok(Word::NIL),
-    }
+    })
 }
 
 /// An array of all matches, each as for the first one. *GC point.*
-fn all(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let regex = compiled(thread, window)?;
-    let (text, most) = (text_argument(window.get(1))?, size_argument(window.get(2))?);
-    let matches = thread.mutator.native(|| patterns::all(&regex, &text, most));
-    array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
+fn all(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = pattern_and_text(thread, window)
+        .and_then(|(pattern, text)| Ok((pattern, text, size_argument(window.get(2))?)));
+    let (pattern, text, most) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let size = text.len();
+    let work = async move { patterns::all(&pattern, &text, most).await };
+    work::compute_beside(thread, size, work, |thread, matches| {
+        array::make_of(thread, matches.len(), |thread, index| make_groups(thread, &matches[index]))
+    })
 }
 
 /// Index of the first code point, and of the last one, of each group; nil twice for one without a part. *GC point.*
@@ -77,15 +112,20 @@ fn make_groups(thread: &mut Thread, groups: &Groups) -> Result<Word, Failure> {
 }
 
 /// *GC point.*
-fn replaced(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let regex = compiled(thread, window)?;
-    let (text, template) = (text_argument(window.get(1))?, text_argument(window.get(2))?);
-    let most = size_argument(window.get(3))?;
-    let replaced = thread.mutator.native(|| patterns::replaced(&regex, &text, &template, most));
-    match replaced {
+fn replaced(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments = pattern_and_text(thread, window).and_then(|(pattern, text)| {
+        Ok((pattern, text, text_argument(window.get(2))?, size_argument(window.get(3))?))
+    });
+    let (pattern, text, template, most) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let size = text.len() + template.len();
+    let work = async move { patterns::replaced(&pattern, &text, &template, most).await };
+    work::compute_beside(thread, size, work, |thread, replaced| match replaced {
         Some(replaced) => make_string(thread, &replaced),
         None => Err(Failure::out_of_memory()),
-    }
+    })
 }
 
 /// The pattern that matches just the text. *GC point.*

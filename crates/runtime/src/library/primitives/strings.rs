@@ -45,31 +45,39 @@ pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("string:concatenate:", |thread, window| {
         answer(concatenate(thread, window))
     }),
+    // Machine code counts on an answer of this leaf, so comparing long texts counts as one call.
     Primitive::with_leaf("string:equals:", |_, left, right| equals(left, right), no_string),
     Primitive::with_leaf(
         "string:compare:",
-        |_, left, right| compare(left, right).ok(),
+        |_, left, right| short(left).and_then(|left| compare(left, right).ok()),
         |_, window| answer(compare(window.get(0), window.get(1))),
-    ),
+    )
+    .by_bytes(),
     Primitive::ordinary("string:indexOf:startingAt:", |thread, window| {
-        answer(index_of(&thread.mutator, window))
+        answer(index_of(thread, window))
     }),
     Primitive::with_leaf(
         "stringHash:",
-        |_, string, _| Some(size_word(Text::of(string)?.hash() as usize)),
-        no_string,
-    ),
-    Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window))),
-    Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window))),
-    Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window))),
+        |_, string, _| hash(short(string)?),
+        |_, window| answer(hash(window.get(0)).ok_or(Failure::argument(window.get(0)))),
+    )
+    .by_bytes(),
+    Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window)))
+        .by_bytes(),
     Primitive::ordinary("stringFromCodepoint:", |thread, window| {
         answer(
             code_point_argument(window.get(0))
                 .and_then(|code_point| make_character(thread, code_point)),
         )
     }),
-    Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window))),
-    Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window))),
+    Primitive::ordinary("stringAsUtf8:", |thread, window| answer(as_utf8(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("stringFromUtf8:", |thread, window| answer(from_utf8(thread, window)))
+        .by_bytes(),
 ];
 
 /// The bytes of the text in UTF-8, a code point for each. *GC point.*
@@ -226,6 +234,18 @@ fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     symbol_object(thread, symbol)
 }
 
+/// The word, unless it is a long text: leaves do not count their work.
+#[inline]
+fn short(word: Word) -> Option<Word> {
+    const LONG: usize = 2 << 10;
+    let is_long = Text::of(word).is_some_and(|text| text.len() > LONG);
+    (!is_long).then_some(word)
+}
+
+fn hash(string: Word) -> Option<Word> {
+    Some(size_word(Text::of(string)?.hash() as usize))
+}
+
 /// Whether two texts are the same; none if the first word is no text.
 fn equals(left: Word, right: Word) -> Option<Word> {
     if left == right && is_string(left) {
@@ -243,12 +263,14 @@ fn compare(left: Word, right: Word) -> Result<Word, Failure> {
     Ok(Word::from_small_integer_unchecked(order))
 }
 
-fn index_of(mutator: &Mutator, window: Window) -> Result<Word, Failure> {
+fn index_of(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (whole, part) = (text(window, 0)?, text(window, 1)?);
     let Some(start) = array::index_argument(window.get(2))?.checked_sub(1) else {
         return Err(Failure::index(window.get(0), window.get(2)));
     };
-    let found = if start > whole.len() { None } else { find(mutator, whole, part, start) };
+    let found = if start > whole.len() { None } else { find(&thread.mutator, whole, part, start) };
+    let end = found.unwrap_or(whole.len());
+    thread.charge_bytes((end.saturating_sub(start) + part.len()) * whole.width() as usize);
     Ok(size_word(found.map_or(0, |position| position + 1)))
 }
 

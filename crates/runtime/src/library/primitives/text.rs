@@ -1,16 +1,22 @@
 //! Text: the primitives for case, trimming, replacement, lines and normal forms, for `lib/Kernel.ns` and `lib/Text.ns`; and
 //! the border between text and bytes.
 //!
-//! Each takes time in proportion to the text and the result.
+//! Each takes time in proportion to the text and the result, and is done in pieces.
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use squall_data::json::Builder;
+use squall_data::pace::Pieces;
 use squall_data::{Problem, text};
 use squall_heap::Word;
 
 use super::strings::{byte_argument, from_symbol_or_same};
+use super::trees::{self, Objects, Parts};
 use super::{answer, problems};
-use crate::model::outcome::Failure;
+use crate::library::work;
+use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::Primitive;
-use crate::objects::array;
 use crate::objects::number::size_argument;
 use crate::objects::string::{NewString, Text, make_string, text_argument};
 use crate::state::thread::{Thread, Window};
@@ -18,71 +24,88 @@ use crate::state::thread::{Thread, Window};
 /// The primitives of this file.
 pub static PRIMITIVES: &[Primitive] = &[
     Primitive::ordinary("stringUppercase:", |thread, window| {
-        answer(changed(thread, window, |text| text.to_uppercase()))
-    }),
+        changed(thread, window, |text| async move { text::uppercase(&text).await })
+    })
+    .in_pieces(),
     Primitive::ordinary("stringLowercase:", |thread, window| {
-        answer(changed(thread, window, |text| text.to_lowercase()))
-    }),
+        changed(thread, window, |text| async move { text::lowercase(&text).await })
+    })
+    .in_pieces(),
     Primitive::ordinary("stringTrimmed:", |thread, window| {
-        answer(changed(thread, window, |text| text.trim().to_owned()))
-    }),
+        answer(trimmed(thread, window, str::trim))
+    })
+    .by_bytes(),
     Primitive::ordinary("stringTrimmedLeft:", |thread, window| {
-        answer(changed(thread, window, |text| text.trim_start().to_owned()))
-    }),
+        answer(trimmed(thread, window, str::trim_start))
+    })
+    .by_bytes(),
     Primitive::ordinary("stringTrimmedRight:", |thread, window| {
-        answer(changed(thread, window, |text| text.trim_end().to_owned()))
-    }),
+        answer(trimmed(thread, window, str::trim_end))
+    })
+    .by_bytes(),
     Primitive::ordinary("stringReversed:", |thread, window| {
-        answer(changed(thread, window, |text| text.chars().rev().collect()))
-    }),
-    Primitive::ordinary("string:replace:with:", |thread, window| answer(replaced(thread, window))),
-    Primitive::ordinary("string:times:", |thread, window| answer(repeated(thread, window))),
-    Primitive::ordinary("string:normalized:", |thread, window| answer(normalized(thread, window))),
-    Primitive::ordinary("string:is:", |_, window| answer(is_of_kind(window))),
+        changed(thread, window, |text| async move { text::reversed(&text).await })
+    })
+    .in_pieces(),
+    Primitive::ordinary("string:replace:with:", replaced).in_pieces(),
+    Primitive::ordinary("string:times:", |thread, window| answer(repeated(thread, window)))
+        .by_bytes(),
+    Primitive::ordinary("string:normalized:", normalized).in_pieces(),
+    Primitive::ordinary("string:is:", is_of_kind).in_pieces(),
     Primitive::ordinary("stringLines:", |thread, window| {
-        answer(pieces(thread, window, text::lines))
-    }),
+        parts(thread, window, |text| async move { text::lines(&text).await })
+    })
+    .in_pieces(),
     Primitive::ordinary("stringWords:", |thread, window| {
-        answer(pieces(thread, window, |text| text.split_whitespace().collect()))
-    }),
+        parts(thread, window, |text| async move { text::words(&text).await })
+    })
+    .in_pieces(),
     Primitive::ordinary("stringGraphemes:", |thread, window| {
-        answer(pieces(thread, window, text::graphemes))
-    }),
-    Primitive::ordinary("stringAsBytes:", |thread, window| answer(as_bytes(thread, window))),
+        parts(thread, window, |text| async move { text::graphemes(&text).await })
+    })
+    .in_pieces(),
+    Primitive::ordinary("stringAsBytes:", |thread, window| answer(as_bytes(thread, window)))
+        .by_bytes(),
     Primitive::ordinary("stringFromUtf8Exactly:", |thread, window| {
         answer(from_utf8_exactly(thread, window))
-    }),
+    })
+    .by_bytes(),
 ];
 
 /// The string that a function makes of the text. *GC point.*
-fn changed(
-    thread: &mut Thread,
-    window: Window,
-    change: impl FnOnce(&str) -> String,
-) -> Result<Word, Failure> {
-    let text = change(&text_argument(window.get(0))?);
-    make_string(thread, &text)
+fn changed<F>(thread: &mut Thread, window: Window, change: fn(String) -> F) -> Outcome
+where
+    F: Future<Output = String> + Send + 'static,
+{
+    match text_argument(window.get(0)) {
+        Ok(text) => work::compute(thread, text.len(), change(text), |thread, changed| {
+            make_string(thread, &changed)
+        }),
+        Err(failure) => failure.into(),
+    }
 }
 
 /// *GC point.*
-fn replaced(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (text, part) = (text_argument(window.get(0))?, text_argument(window.get(1))?);
-    let replacement = text_argument(window.get(2))?;
-    if part.is_empty() {
-        return Err(Failure::argument(window.get(1)));
-    }
-    let count = text.matches(&part).count();
-    // The result may be longer than memory: its length is checked before it is made.
-    let length =
-        (text.len() - count * part.len()).checked_add(count.saturating_mul(replacement.len()));
-    if length.is_none_or(|length| length > LONGEST) {
-        return Err(Failure::out_of_memory());
-    }
-    make_string(thread, &text.replace(&part, &replacement))
+fn trimmed(thread: &mut Thread, window: Window, trim: fn(&str) -> &str) -> Result<Word, Failure> {
+    let text = text_argument(window.get(0))?;
+    make_string(thread, trim(&text))
 }
 
-/// Longer results than this, in bytes, are not made.
-const LONGEST: usize = 1 << 31;
+/// *GC point.*
+fn replaced(thread: &mut Thread, window: Window) -> Outcome {
+    let argument = |index| text_argument(window.get(index));
+    let arguments = argument(0).and_then(|text| Ok((text, argument(1)?, argument(2)?)));
+    let (text, part, by) = match arguments {
+        Ok((_, part, _)) if part.is_empty() => return Failure::argument(window.get(1)).into(),
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let size = text.len() + by.len();
+    let work = async move { text::replaced(&text, &part, &by).await };
+    work::compute(thread, size, work, |thread, replaced| {
+        make_string(thread, &replaced.ok_or_else(Failure::out_of_memory)?)
+    })
+}
 
 /// The text so many times. *GC point.*
 fn repeated(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
@@ -91,7 +114,7 @@ fn repeated(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let (length, width) = (text.len(), text.width());
     // Nothing, however often: the copies are counted below.
     let count = if length == 0 { 0 } else { count };
-    if count > 0 && length > LONGEST / 4 / count {
+    if count > 0 && length > text::LONGEST / 4 / count {
         return Err(Failure::out_of_memory());
     }
     let mut made = NewString::allocate(thread, length * count, width)?;
@@ -102,15 +125,30 @@ fn repeated(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
 }
 
 /// *GC point.*
-fn normalized(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
-    let (text, form) = (text_argument(window.get(0))?, text_argument(window.get(1))?);
-    let normalized = text::normalized(&text, &form).ok_or(Failure::argument(window.get(1)))?;
-    make_string(thread, &normalized)
+fn normalized(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments =
+        text_argument(window.get(0)).and_then(|text| Ok((text, text_argument(window.get(1))?)));
+    let (text, form) = match arguments {
+        Ok((_, form)) if !text::FORMS.contains(&form.as_str()) => {
+            return Failure::argument(window.get(1)).into();
+        }
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
+    let (size, work) = (text.len(), async move { text::normalized(&text, &form).await });
+    work::compute(thread, size, work, |thread, text| {
+        make_string(thread, &text.expect("the form is known"))
+    })
 }
 
-/// Whether all code points are of a kind.
-fn is_of_kind(window: Window) -> Result<Word, Failure> {
-    let (text, kind) = (text_argument(window.get(0))?, text_argument(window.get(1))?);
+/// Whether all code points are of a kind. *GC point.*
+fn is_of_kind(thread: &mut Thread, window: Window) -> Outcome {
+    let arguments =
+        text_argument(window.get(0)).and_then(|text| Ok((text, text_argument(window.get(1))?)));
+    let (text, kind) = match arguments {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.into(),
+    };
     let is: fn(char) -> bool = match kind.as_str() {
         "letter" => char::is_alphabetic,
         "digit" => |character| character.is_ascii_digit(),
@@ -119,20 +157,68 @@ fn is_of_kind(window: Window) -> Result<Word, Failure> {
         "uppercase" => char::is_uppercase,
         "lowercase" => char::is_lowercase,
         "ascii" => |character| character.is_ascii(),
-        _ => return Err(Failure::argument(window.get(1))),
+        _ => return Failure::argument(window.get(1)).into(),
     };
-    Ok(Word::from_bool(text.chars().all(is)))
+    let (size, work) = (text.len(), async move { text::all_are(&text, is).await });
+    work::compute(thread, size, work, |_, are| Ok(Word::from_bool(are)))
 }
 
 /// An array of parts of a text. *GC point.*
-fn pieces(
-    thread: &mut Thread,
-    window: Window,
-    split: impl for<'a> FnOnce(&'a str) -> Vec<&'a str>,
-) -> Result<Word, Failure> {
-    let text = text_argument(window.get(0))?;
-    let pieces = split(&text);
-    array::make_of(thread, pieces.len(), |thread, index| make_string(thread, pieces[index]))
+fn parts<F>(thread: &mut Thread, window: Window, split: fn(Arc<str>) -> F) -> Outcome
+where
+    F: Future<Output = Vec<Range<usize>>> + Send + 'static,
+{
+    let text: Arc<str> = match text_argument(window.get(0)) {
+        Ok(text) => text.into(),
+        Err(failure) => return failure.into(),
+    };
+    let ranges = Pieces::of(split(Arc::clone(&text)));
+    trees::make(thread, Word::NIL, Splitting { text, ranges: Split::InProgress(ranges), next: 0 })
+}
+
+/// A text that is being split.
+struct Splitting {
+    text: Arc<str>,
+    ranges: Split,
+    /// The part to be made next.
+    next: usize,
+}
+
+enum Split {
+    InProgress(Pieces<Vec<Range<usize>>>),
+    Done(Vec<Range<usize>>),
+}
+
+impl Parts for Splitting {
+    fn pass_on(&mut self, objects: &mut Objects<'_>, units: usize) -> Result<bool, Failure> {
+        if let Split::InProgress(pieces) = &mut self.ranges {
+            let (ranges, units) = pieces.step(units);
+            objects.thread.charge(units);
+            let Some(ranges) = ranges else { return Ok(true) };
+            self.ranges = Split::Done(ranges);
+            objects.begin()?;
+        }
+        let Split::Done(ranges) = &self.ranges else { return Ok(true) };
+        // A string takes as long as some calls.
+        let end = ranges.len().min(self.next + units / 4);
+        objects.thread.charge((end - self.next) * 4);
+        for range in &ranges[self.next..end] {
+            objects.text(&self.text[range.clone()])?;
+        }
+        self.next = end;
+        if end < ranges.len() {
+            return Ok(true);
+        }
+        objects.end_list().map(|()| false)
+    }
+
+    fn bytes(&self) -> usize {
+        let ranges = match &self.ranges {
+            Split::InProgress(pieces) => pieces.held(),
+            Split::Done(ranges) => size_of_val(ranges.as_slice()),
+        };
+        self.text.len() + ranges
+    }
 }
 
 /// The string itself, if each of its code points is a byte. *GC point.*

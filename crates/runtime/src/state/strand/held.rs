@@ -37,6 +37,7 @@ use crate::state::thread::{State, Stop};
 use crate::state::transactions::record::Transaction;
 use crate::state::transactions::shared::Shared;
 use crate::state::vat::{Vat, VatRef};
+use crate::state::work::Works;
 
 /// A cell of a strand that belongs to the party with the right to the strand.
 pub(super) struct Owned<T>(Cell<T>);
@@ -367,6 +368,19 @@ impl Held {
     #[inline(always)]
     pub fn take_shared(&self) -> Option<Arc<Shared>> {
         self.strand.shared.0.take()
+    }
+
+    /// Does something with the unfinished works of the strand.
+    pub fn with_works<R>(&self, action: impl FnOnce(&mut Works) -> R) -> R {
+        let mut works = self.strand.works.0.take().unwrap_or_default();
+        let result = action(&mut works);
+        self.strand.works.0.set(Some(works));
+        result
+    }
+
+    /// Drops the works that were left with the strand.
+    pub fn drop_works(&self) {
+        self.strand.works.0.set(None);
     }
 
     /// Notes when it parks, in the scheduler's ticks.
