@@ -47,7 +47,7 @@ pub struct SlotKind {
     pub layout: u32,
     /// The slot.
     pub slot: u32,
-    /// The bits of the layout of the objects; [`words::NIL_ALONE`](crate::words::NIL_ALONE) if there were none.
+    /// The bits of the layout of the objects; [`words::NIL_ALONE`] if there were none.
     pub kind: u32,
 }
 
