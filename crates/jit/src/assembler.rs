@@ -6,7 +6,7 @@ use dynasmrt::x64::X64Relocation;
 use squall_heap::Mutator;
 use squall_runtime::tiers::function::{Accesses, Entries, Function, NativeCode, Site};
 use squall_runtime::tiers::lookup::CacheEntry;
-use squall_runtime::tiers::thread::{NativeStack, State, Thread};
+use squall_runtime::tiers::thread::{Around, NativeStack, State, Thread};
 
 /// The assembler of machine code.
 pub type Assembler = VecAssembler<X64Relocation>;
@@ -21,6 +21,19 @@ pub mod offset {
     /// The base of the native stack in a thread.
     pub const NATIVE_BASE: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, base)) as i32;
+    /// The frame of the outermost activation with a native frame, in a thread.
+    pub const OUTERMOST: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, outermost)) as i32;
+    /// The activations inside of that one, in a thread.
+    pub const AROUND: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, around)) as i32;
+    /// How many of them there are, in a thread.
+    pub const DEPTH: i32 =
+        (offset_of!(Thread, native_stack) + offset_of!(NativeStack, depth)) as i32;
+    /// The return address in one of them.
+    pub const RETURN_ADDRESS: i32 = offset_of!(Around, return_address) as i32;
+    /// The inner frame in one of them.
+    pub const INNER: i32 = offset_of!(Around, inner) as i32;
     /// The address that the native stack must not pass, in a thread.
     pub const NATIVE_FLOOR: i32 =
         (offset_of!(Thread, native_stack) + offset_of!(NativeStack, floor)) as i32;

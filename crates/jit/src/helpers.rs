@@ -39,6 +39,7 @@ use crate::chaos;
 use crate::code::Code;
 use crate::code::units::ExitRecord;
 use crate::compiler;
+use crate::resume::{self, Place};
 use crate::stubs::{GuardedAccesses, Helpers, Next};
 
 /// The interpreter that runs single instructions.
@@ -122,6 +123,21 @@ fn stand_at(thread: &mut Thread, frame: *mut Word, site: &'static Site) {
     stand(thread, frame, function, &raw const function.code[site.pc as usize]);
 }
 
+/// What machine code does next if the strand is not where its code would go on by itself: it unwinds, is in an activation
+/// without a native frame, or gave its place to another one.
+fn elsewhere(thread: &mut Thread) -> Next {
+    if thread.stop != Stop::Returned || chaos::strikes() {
+        return LEAVE;
+    }
+    match resume::place(thread) {
+        Place::Machine(address) => {
+            resume::note_around(thread);
+            Next { kind: Next::RESUME, operand: address as u64 }
+        }
+        _ => LEAVE,
+    }
+}
+
 /// What machine code does next, given where the strand is after a call at this site in this frame.
 fn after_call(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
     let state = thread.state;
@@ -130,6 +146,9 @@ fn after_call(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Nex
     }
     if chaos::strikes() {
         return LEAVE;
+    }
+    if thread.native_stack.is_outdated {
+        return elsewhere(thread);
     }
     if state.frame == frame {
         if state.pc == site.return_pc {
@@ -140,11 +159,9 @@ fn after_call(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Nex
         return jump(thread, site.function);
     }
     // SAFETY: the state has an activation other than the caller's, below whose frame stands a site.
-    let is_fresh = unsafe {
-        state.frame == frame.add(usize::from(site.window))
-            && std::ptr::eq(state.frame.sub(1).cast::<*const Site>().read(), site)
-    };
-    if is_fresh { call(thread) } else { LEAVE }
+    let is_fresh = state.frame == frame.wrapping_add(usize::from(site.window))
+        && unsafe { std::ptr::eq(state.frame.sub(1).cast::<*const Site>().read(), site) };
+    if is_fresh { call(thread) } else { elsewhere(thread) }
 }
 
 /// Calls the activation in the state, which has just begun, if it has machine code.
@@ -162,10 +179,8 @@ fn call(thread: &Thread) -> Next {
 /// Goes on in the same activation, if the state is in it, at a place that machine code has.
 fn jump(thread: &Thread, function: *const Function) -> Next {
     let (state, accesses) = (thread.state, thread.accesses());
-    if !std::ptr::eq(state.function, function) {
-        return LEAVE;
-    }
-    if chaos::strikes() {
+    let is_here = thread.stop == Stop::Returned && std::ptr::eq(state.function, function);
+    if !is_here || chaos::strikes() {
         return LEAVE;
     }
     // SAFETY: functions are immortal.
@@ -382,8 +397,8 @@ pub unsafe extern "C" fn step(
     function: &'static Function,
 ) -> Next {
     interpret(thread, frame, pc, function);
-    if thread.stop != Stop::Returned || thread.state.frame != frame {
-        return LEAVE;
+    if thread.state.frame != frame || thread.native_stack.is_outdated {
+        return elsewhere(thread);
     }
     jump(thread, function)
 }
@@ -416,8 +431,8 @@ pub unsafe extern "C" fn poll(
 ) -> Next {
     stand(thread, frame, function, pc);
     polls::poll(thread);
-    if thread.stop != Stop::Returned || thread.state.frame != frame {
-        return LEAVE;
+    if thread.state.frame != frame || thread.native_stack.is_outdated {
+        return elsewhere(thread);
     }
     jump(thread, function)
 }
@@ -675,17 +690,21 @@ pub unsafe extern "C" fn execute(
     let Ok(instruction) = Instruction::decode(&function.bytecode().code, index) else {
         return LEAVE;
     };
+    if thread.native_stack.is_outdated {
+        return elsewhere(thread);
+    }
     if state.frame == frame && std::ptr::eq(state.function, function) {
         return executed(function, frame, &instruction, function.pc_index(state.pc));
     }
     let window = instruction.window().map_or(0, |window| window.index());
     // SAFETY: the state has an activation, and below its frame stands a site.
     let is_fresh = window > 0
+        && state.frame == frame.wrapping_add(window)
         && unsafe {
             let site = state.frame.sub(1).cast::<*const Site>().read();
-            state.frame == frame.add(window) && std::ptr::eq((*site).function, function)
+            std::ptr::eq((*site).function, function)
         };
-    if is_fresh { call(thread) } else { LEAVE }
+    if is_fresh { call(thread) } else { elsewhere(thread) }
 }
 
 /// What comes of an instruction after which the activation goes on at `next`.

@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`run`] | the tier: machine code and the interpreter in turn |
+//! | [`resume`] | where a state goes on in machine code |
 //! | [`compiler`] | the way from a hot function to its machine code |
 //! | [`optimised`] | optimised code: facts, units, exits |
 //! | [`base`] | the baseline compiler: a template for each instruction |
@@ -31,6 +32,7 @@ pub mod doubles;
 pub mod helpers;
 pub mod memory;
 pub mod optimised;
+pub mod resume;
 pub mod run;
 pub mod stubs;
 

@@ -5,18 +5,17 @@
 //! completes it. Elsewhere the interpreter runs, until it comes to hot code. So the activations of a strand may stand in
 //! machine code and in bytecode in any order, and each goes on by itself when its callee returns.
 
-use squall_bytecode::codes::internal::HALT;
 use squall_heap::Word;
-use squall_runtime::tiers::function::{Function, compile_after};
-use squall_runtime::tiers::thread::{State, Stop, Thread};
+use squall_runtime::tiers::function::compile_after;
+use squall_runtime::tiers::thread::{Stop, Thread};
 use squall_runtime::tiers::tier::{Interpreter, Tier};
 use squall_runtime::tiers::unwind;
 
-use crate::code::Code;
 use crate::compiler::{self, Compiler};
 use crate::helpers;
 use crate::memory::CodeMap;
 use crate::optimised::Policy;
+use crate::resume::{self, Place};
 
 /// The least room on the native stack with which machine code calls on: more than all activations of one chunk of the
 /// VM stack take, and what Rust and C need.
@@ -58,7 +57,7 @@ impl Mixed {
             return;
         }
         loop {
-            match self.place(thread) {
+            match resume::place(thread) {
                 Place::End => return,
                 Place::Machine(address) => self.enter(thread, address),
                 Place::Inside => self.interpreter.step(thread),
@@ -79,64 +78,23 @@ impl Mixed {
         }
         thread.stop = Stop::Returned;
         thread.state = thread.resumption;
-        if let Some(function) = function_of(thread.state) {
+        if let Some(function) = resume::function_of(thread.state) {
             compiler::make(function, thread.accesses());
         }
         true
     }
 
-    fn place(&self, thread: &Thread) -> Place {
-        let (state, accesses) = (thread.state, thread.accesses());
-        let Some(function) = function_of(state) else {
-            // SAFETY: a state's pc points at a code word.
-            let word = unsafe { &*state.pc }.load(std::sync::atomic::Ordering::Relaxed);
-            return if word as u8 == HALT { Place::End } else { Place::Inside };
-        };
-        // SAFETY: a state's pc points at a code word.
-        let word = unsafe { &*state.pc }.load(std::sync::atomic::Ordering::Relaxed);
-        if word as u8 == HALT {
-            return Place::End;
-        }
-        let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
-        let code = match is_start {
-            true => compiler::of_hot(function, accesses),
-            false => Code::of(function, accesses),
-        };
-        match code {
-            None => Place::Cold,
-            Some(code) => code.address(state).map_or(Place::Inside, Place::Machine),
-        }
-    }
-
     /// Runs machine code from the state on.
     fn enter(&self, thread: &mut Thread, address: usize) {
-        let state = thread.state;
+        resume::note_around(thread);
         // SAFETY: the address is the place of the state in its function's code.
-        let entered = unsafe { self.compiler.stubs.enter(thread, state.frame.cast(), address) };
+        let entered = unsafe { self.compiler.stubs.enter(thread, address) };
         if entered.was_left == 0 {
-            thread.state = state;
             // SAFETY: machine code returns the contents of a register, which no GC point has come after.
             let value = unsafe { Word::from_bits(entered.value) };
-            unwind::return_value(thread, value);
+            unwind::return_from(thread, thread.native_stack.outermost, value);
         }
     }
-}
-
-/// How a state goes on.
-enum Place {
-    /// The strand has stopped, or C's call is over.
-    End,
-    /// In machine code, at this address.
-    Machine(usize),
-    /// Inside an instruction, or at the end of a chunk: the interpreter comes to the next one.
-    Inside,
-    /// In the interpreter.
-    Cold,
-}
-
-fn function_of(state: State) -> Option<&'static Function> {
-    // SAFETY: functions are immortal, and states hold their addresses or null.
-    unsafe { state.function.as_ref() }
 }
 
 impl Tier for Mixed {
@@ -147,7 +105,7 @@ impl Tier for Mixed {
             thread.native_stack.countdown = 1;
         }
         // C may have been called by other machine code, and have called back into this.
-        let (outer_base, outer) = (thread.native_stack.base, thread.runs_guarded);
+        let (outer_stack, outer) = (thread.native_stack, thread.runs_guarded);
         loop {
             thread.runs_guarded = thread.is_guarded;
             self.run_here(thread);
@@ -157,7 +115,8 @@ impl Tier for Mixed {
             thread.stop = Stop::Returned;
             thread.state = thread.resumption;
         }
-        thread.native_stack.base = outer_base;
+        thread.native_stack.base = outer_stack.base;
+        thread.native_stack.outermost = outer_stack.outermost;
         thread.runs_guarded = outer;
     }
 }

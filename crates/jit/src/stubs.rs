@@ -23,7 +23,7 @@
 use dynasmrt::{DynamicLabel, DynasmApi, DynasmLabelApi, dynasm};
 use squall_runtime::tiers::function::Accesses;
 use squall_runtime::tiers::lookup::Simple;
-use squall_runtime::tiers::thread::Thread;
+use squall_runtime::tiers::thread::{Around, Thread};
 
 use crate::assembler::{Assembler, offset};
 use crate::code::units::{ExitRecord, Level};
@@ -59,6 +59,9 @@ impl Next {
     pub const LEAVE: u64 = 3;
     /// Goes on in optimised code of the activation, which the operand's address begins; the state has its function.
     pub const UNIT: u64 = 4;
+    /// Abandons the native stack, and goes on at the operand's address, which is the place of the state; the activations
+    /// around are noted ([`crate::resume`]).
+    pub const RESUME: u64 = 5;
 }
 
 /// The helpers that get the thread and the frame, and answer a [`Next`].
@@ -269,16 +272,16 @@ impl Stubs {
         self.unit_sends[accesses as usize]
     }
 
-    /// Runs machine code of the activation with this frame, until it returns or the native stack is abandoned.
+    /// Runs machine code from the thread's state on, until the [outermost](NativeStack::outermost) activation returns or
+    /// the native stack is abandoned.
     ///
     /// # Safety
     ///
-    /// The address belongs to the code of the function of the activation with this frame, which is the innermost of the
-    /// strand that runs on the thread, and stands there.
-    pub unsafe fn enter(&self, thread: &mut Thread, frame: *mut u64, address: usize) -> Entered {
-        type Enter = unsafe extern "C" fn(*mut Thread, *mut u64, usize) -> Entered;
+    /// The address is the place of the state, and the activations around are noted ([`crate::resume`]).
+    pub unsafe fn enter(&self, thread: &mut Thread, address: usize) -> Entered {
+        type Enter = unsafe extern "C" fn(*mut Thread, usize) -> Entered;
         // SAFETY: `assemble` has put a function of this type there; the caller promises the rest.
-        unsafe { std::mem::transmute::<usize, Enter>(self.enter)(thread, frame, address) }
+        unsafe { std::mem::transmute::<usize, Enter>(self.enter)(thread, address) }
     }
 }
 
@@ -347,7 +350,7 @@ fn assemble(ops: &mut Assembler, address: usize, helpers: &Helpers) -> Stubs {
     }
 }
 
-/// `enter(thread, frame, address)`, and the place to which the stack is abandoned.
+/// `enter(thread, address)`, and the places to which the stack is abandoned.
 fn enter_and_abandon(ops: &mut Assembler) {
     dynasm!(ops
         ; .arch x64
@@ -360,8 +363,9 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; sub rsp, 8
         ; mov r15, rdi
         ; mov [r15 + offset::NATIVE_BASE], rsp
-        ; mov rdi, rsi
-        ; call ->resume
+        ; mov rdx, rsi
+        ; ->go_on:
+        ; call >begin
         ; xor edx, edx
         ; ->out:
         ; add rsp, 8
@@ -372,6 +376,26 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; pop rbx
         ; pop rbp
         ; ret
+        // Makes the native frames of the activations around, the outermost first, as their calls would have.
+        ; begin:
+        ; push rbx
+        ; mov rbx, [r15 + offset::OUTERMOST]
+        ; mov ecx, [r15 + offset::DEPTH]
+        ; test ecx, ecx
+        ; jz >innermost
+        ; around:
+        ; mov eax, ecx
+        ; shl eax, AROUND_SHIFT
+        ; push QWORD [r15 + rax + (offset::AROUND + offset::RETURN_ADDRESS - AROUND_SIZE)]
+        ; push rbx
+        ; mov rbx, [r15 + rax + (offset::AROUND + offset::INNER - AROUND_SIZE)]
+        ; sub ecx, 1
+        ; jnz <around
+        ; innermost:
+        ; jmp rdx
+        ; ->go_on_elsewhere:
+        ; mov rsp, [r15 + offset::NATIVE_BASE]
+        ; jmp ->go_on
         // The body of an activation begins as if its entry had been called.
         ; ->resume:
         ; push rbx
@@ -383,6 +407,11 @@ fn enter_and_abandon(ops: &mut Assembler) {
         ; jmp ->out
     );
 }
+
+/// The size of an activation around, in bytes.
+const AROUND_SIZE: i32 = 1 << AROUND_SHIFT;
+const AROUND_SHIFT: i8 = 4;
+const _: () = assert!(AROUND_SIZE as usize == size_of::<Around>());
 
 /// A call of a function without machine code: it may get some now; otherwise the interpreter runs it.
 fn cold_entry_stub(ops: &mut Assembler, helpers: &Helpers) {
@@ -584,6 +613,8 @@ fn finish_stub(ops: &mut Assembler) {
         ; add rsp, 8
         ; jmp rdx
         ; leaves:
+        ; cmp eax, Next::RESUME as i32
+        ; je ->go_on_elsewhere
         ; cmp eax, Next::UNIT as i32
         ; jne ->abandon
         // The unit takes the activation's place.
@@ -594,6 +625,8 @@ fn finish_stub(ops: &mut Assembler) {
         ; jmp rdx
         // Optimised code goes on only where it has called.
         ; ->unit_finish:
+        ; cmp eax, Next::RESUME as i32
+        ; je ->go_on_elsewhere
         ; cmp eax, Next::CALL as i32
         ; jne ->abandon
         ; mov rdi, [r15 + offset::FRAME]

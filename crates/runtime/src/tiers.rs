@@ -29,7 +29,7 @@ pub mod tier {
 
 /// A native thread, and where its strand stands.
 pub mod thread {
-    pub use crate::state::thread::{NativeStack, State, Stop, Thread, Window, allocated};
+    pub use crate::state::thread::{Around, NativeStack, State, Stop, Thread, Window, allocated};
     pub use crate::state::vm::Vm;
 }
 
@@ -98,7 +98,9 @@ pub mod calls {
 
 /// Exceptions, returns from closures, `ensure:` blocks.
 pub mod unwind {
-    pub use crate::execution::unwind::{ensure_ended, resume, return_from_home, return_value};
+    pub use crate::execution::unwind::{
+        ensure_ended, resume, return_from, return_from_home, return_value,
+    };
 }
 
 /// Eventual sends.

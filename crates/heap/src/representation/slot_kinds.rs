@@ -11,7 +11,7 @@
 //!
 //! # Protocol
 //!
-//! A store widens the kind before it writes the word: the functions of [`Object`] do so by [`note`], and machine code in
+//! A store widens the kind before it writes the word: the functions of [`Object`] do so by `note`, and machine code in
 //! its own way. So the kind admits each word that a strand finds in a slot, if
 //!
 //! - the strand has written it itself, or

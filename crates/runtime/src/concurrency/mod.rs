@@ -2,7 +2,7 @@
 //!
 //! | part | modules |
 //! |---|---|
-//! | what runs, and where | [`worker`], [`vats`], [`strands`], [`polls`], [`native_threads`] |
+//! | what runs, and where | [`worker`], [`switches`], [`vats`], [`strands`], [`polls`], [`native_threads`] |
 //! | waiting | [`waiting`], [`timers`], [`stalls`] |
 //! | actors | [`messages`], [`promises`], [`isolation`], [`values`], [`early_actors`] |
 //! | shared by strands | [`channels`], [`locks`] |
@@ -30,6 +30,7 @@ pub mod sandbox;
 pub mod services;
 pub mod stalls;
 pub mod strands;
+pub mod switches;
 pub mod timers;
 pub mod transactions;
 pub mod values;

@@ -5,7 +5,7 @@ use squall_heap::{Object, Word};
 
 use crate::concurrency::foreign::callbacks;
 use crate::concurrency::transactions::{access, transaction};
-use crate::concurrency::{channels, polls, stalls, values};
+use crate::concurrency::{channels, polls, stalls, switches, values};
 use crate::model::outcome::{Failure, Outcome};
 use crate::state::services::Services;
 use crate::state::stack::Activation;
@@ -27,6 +27,14 @@ impl Services for Concurrency {
 
     fn poll(&self, thread: &mut Thread) {
         polls::poll(thread);
+    }
+
+    fn parked(&self, thread: &mut Thread) {
+        switches::parked(thread);
+    }
+
+    fn yields(&self, thread: &mut Thread) {
+        switches::yields(thread);
     }
 
     fn load(&self, thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure> {

@@ -19,7 +19,39 @@ pub enum Work {
     Nothing,
 }
 
+/// What an owner finds that wants a strand, and no turn.
+pub enum Ready {
+    /// Resume this strand.
+    Strand(Claimed),
+    /// The [next work](VatRef::next_work) is something else.
+    Other,
+    /// Nothing is to be done; the vat is not owned any more.
+    Nothing,
+}
+
 impl VatRef {
+    /// The owner's next work, if that is a strand of which this holds.
+    pub fn next_ready(
+        self,
+        thread: &mut Thread,
+        is_suitable: impl Fn(&Thread, &Claimed) -> bool,
+    ) -> Ready {
+        let mut locked = self.lock();
+        match locked.content().pop() {
+            Some(strand) if is_suitable(thread, &strand) => Ready::Strand(strand),
+            Some(strand) => {
+                locked.content().push(strand, true);
+                Ready::Other
+            }
+            None if self.has_next_turn() => Ready::Other,
+            None => {
+                thread.worker.end_run();
+                locked.let_go();
+                Ready::Nothing
+            }
+        }
+    }
+
     /// Parks the running strand, which has sent a message, until there is room in the mailbox again; then
     /// its call answers the value. No GC point comes between making the waiter and this.
     pub fn wait_for_room(self, thread: &mut Thread, waiter: Object, value: Word) -> Outcome {

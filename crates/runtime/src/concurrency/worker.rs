@@ -18,6 +18,7 @@ use crate::concurrency::processes::forks;
 use crate::concurrency::promises;
 use crate::concurrency::stalls;
 use crate::concurrency::strands;
+use crate::concurrency::switches;
 use crate::concurrency::timers;
 use crate::concurrency::transactions::shared;
 use crate::concurrency::vats::Work;
@@ -86,19 +87,22 @@ pub enum Finished {
 /// Runs ready items until `is_done`, or the program ends, or no item is left to run. *GC point.*
 pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
     let vm = thread.vm;
-    let mut count = 0u32;
+    let mut looked_at = thread.items_run;
     loop {
-        count = count.wrapping_add(1);
-        if count.is_multiple_of(ITEMS_PER_TICK) {
+        thread.items_run = thread.items_run.wrapping_add(1);
+        if thread.items_run.wrapping_sub(looked_at) >= ITEMS_PER_TICK {
+            looked_at = thread.items_run;
             thread.ticks = vm.ticks();
         }
         if let Some(code) = vm.ended.code() {
             return Finished::Exit(code);
         }
         if is_done(vm) {
+            // The item is for whoever runs here next.
+            thread.next_item.take().into_iter().for_each(|item| thread.worker.push(item));
             return Finished::Done;
         }
-        match thread.worker.try_next() {
+        match thread.next_item.take().or_else(|| thread.worker.try_next()) {
             Some(item) => run_item(thread, item),
             None => {
                 vm.host().flush();
@@ -161,12 +165,10 @@ fn run_with_vat(thread: &mut Thread, strand: Claimed) {
 
 /// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
 fn run_alone(thread: &mut Thread, strand: Claimed) {
-    thread.new_vat = None;
+    thread.owned = None;
+    thread.batch = BATCH;
     run_strand(thread, strand);
-    let is_lost = std::mem::take(&mut thread.is_displaced);
-    if let Some(vat) = thread.new_vat.take().filter(|_| !is_lost) {
-        run_owned(thread, vat);
-    }
+    run_on(thread);
 }
 
 fn run_vat(thread: &mut Thread, vat: VatRef) {
@@ -176,28 +178,37 @@ fn run_vat(thread: &mut Thread, vat: VatRef) {
 
 /// How many strands and turns of a vat are run before others get their turn, if its time is not over
 /// before. More than a sender is allowed to send at a time, so that a mailbox gets empty.
-const BATCH: u32 = 4096;
+pub(super) const BATCH: u32 = 4096;
 
 fn run_owned(thread: &mut Thread, vat: VatRef) {
-    for _ in 0..BATCH {
+    thread.owned = Some(vat);
+    thread.batch = BATCH;
+    run_on(thread);
+}
+
+/// Runs what is to be done in the vat that this worker owns, if it owns one. The strands that run may [switch](switches)
+/// to those of other vats, so it may be another one each time.
+fn run_on(thread: &mut Thread) {
+    loop {
+        let is_lost = std::mem::take(&mut thread.is_displaced);
+        let Some(vat) = thread.owned.filter(|_| !is_lost) else { break };
         if thread.vm.ended.code().is_some() {
-            return;
+            break;
         }
+        if thread.was_preempted || thread.batch == 0 {
+            thread.worker.end_run();
+            vat.yield_to_others(thread);
+            break;
+        }
+        thread.batch -= 1;
         match vat.next_work(thread) {
             Work::Strand(strand) => run_strand(thread, strand),
             Work::Turn(message) => run_turn(thread, vat, message),
-            Work::Nothing => return,
-        }
-        if std::mem::take(&mut thread.is_displaced) {
-            return;
-        }
-        if thread.was_preempted {
-            break;
+            Work::Nothing => break,
         }
     }
     thread.was_preempted = false;
-    thread.worker.end_run();
-    vat.yield_to_others(thread);
+    thread.owned = None;
 }
 
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
@@ -250,7 +261,9 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
     if let Some(anchor) = reference.anchor() {
         return anchor::hand_over(thread, strand, anchor);
     }
+    thread.switches_left = switches::IN_A_RUN;
     resume(thread, strand);
+    thread.switches_left = 0;
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
     // A parked strand is not this thread's any more.
@@ -291,7 +304,7 @@ fn resume(thread: &mut Thread, claimed: Claimed) {
 }
 
 /// Begins with the strand's message.
-fn begin(thread: &mut Thread, strand: StrandRef) {
+pub(super) fn begin(thread: &mut Thread, strand: StrandRef) {
     thread.start_state();
     match strand.slot(strand::slots::TASK).as_object() {
         Some(message) => messages::begin(thread, message),
@@ -308,7 +321,7 @@ fn stop_again(thread: &mut Thread, stop: Stop) {
 }
 
 /// Makes a strand that is ready the one that runs here, and completes the call that it waits in, if it does.
-fn enter(thread: &mut Thread, strand: Claimed) {
+pub(super) fn enter(thread: &mut Thread, strand: Claimed) {
     strand.set_running(thread.worker_index());
     if let Some(vat) = strand.vat().filter(|_| strand.model() == Model::Exclusive) {
         vat.running.store(strand.priority(), Ordering::Relaxed);
@@ -322,7 +335,7 @@ fn enter(thread: &mut Thread, strand: Claimed) {
 }
 
 #[inline]
-fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
+pub(super) fn end_if_killed(thread: &mut Thread, strand: StrandRef) {
     if thread.is_parked {
         return;
     }

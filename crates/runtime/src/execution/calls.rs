@@ -327,11 +327,10 @@ fn carry_out(thread: &mut Thread, site: &'static Site, outcome: Outcome) {
         }
         Outcome::Fail(failure) => fail(thread, site, failure),
         Outcome::Resume => {}
-        Outcome::Park => stop(thread, Stop::Parked),
+        Outcome::Park => thread.vm.services.parked(thread),
         Outcome::Yield(value) => {
             complete(thread, site, value);
-            thread.yields = true;
-            preempt(thread);
+            thread.vm.services.yields(thread);
         }
         Outcome::Move(value) => {
             complete(thread, site, value);

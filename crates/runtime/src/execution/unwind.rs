@@ -345,7 +345,7 @@ pub fn return_value(thread: &mut Thread, value: Word) {
 }
 
 /// Does the work of a return instruction in the activation with this frame.
-fn return_from(thread: &mut Thread, frame: *mut Word, value: Word) {
+pub fn return_from(thread: &mut Thread, frame: *mut Word, value: Word) {
     thread.stack().cut_to(frame);
     thread.reset_limit();
     thread.window = Window::NONE;

@@ -22,6 +22,12 @@ pub trait Services: Sync {
     /// Does what others asked the thread for, before the instruction in the state. *GC point.*
     fn poll(&self, thread: &mut Thread);
 
+    /// The running strand was parked: another one goes on in its place, or the tier stops.
+    fn parked(&self, thread: &mut Thread);
+
+    /// The running strand, whose state is saved, yields: another one goes on in its place, or the tier stops.
+    fn yields(&self, thread: &mut Thread);
+
     /// Reads a slot of an object as the accesses of the running strand require. *GC point.*
     fn load(&self, thread: &mut Thread, object: Object, slot: usize) -> Result<Word, Failure>;
 

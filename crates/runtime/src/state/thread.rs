@@ -213,17 +213,52 @@ pub enum Stop {
     Crossed,
 }
 
+/// An activation that gets a native frame when machine code goes on in one that it has called.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Around {
+    /// Where the inner activation returns to, in the machine code of this one.
+    pub return_address: usize,
+    /// The frame of the inner activation.
+    pub inner: *mut Word,
+}
+
 /// The native stack as machine code uses it, and the pace at which code gets there.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct NativeStack {
     /// The address at which the innermost run of machine code began.
     pub base: usize,
+    /// The frame of the activation with which it began, or has gone on after the native stack was abandoned.
+    pub outermost: *mut Word,
+    /// The activations inside of that one that machine code goes on with, the innermost first.
+    pub around: [Around; Self::MOST_AROUND],
+    /// How many of these there are.
+    pub depth: u32,
+    /// Whether the strand has left the thread since machine code was entered or gone on. Even if it is back at the same
+    /// place, it may have run elsewhere meanwhile, and what is on the native stack is out of date.
+    pub is_outdated: bool,
     /// The address below which machine code does not call deeper; 0 as long as nothing has set it.
     pub floor: usize,
     /// How often the interpreter still goes on at hot code before it leaves it to machine code.
     pub linger: u32,
     /// How many more calls and turns of loops machine code makes here before it takes a sample of itself.
     pub countdown: u32,
+}
+
+impl NativeStack {
+    /// How many activations at most get native frames when machine code goes on.
+    pub const MOST_AROUND: usize = 3;
+
+    const NONE: NativeStack = NativeStack {
+        base: 0,
+        outermost: std::ptr::null_mut(),
+        around: [Around { return_address: 0, inner: std::ptr::null_mut() }; Self::MOST_AROUND],
+        depth: 0,
+        is_outdated: false,
+        floor: 0,
+        linger: 0,
+        countdown: 0,
+    };
 }
 
 /// A native thread that runs guest code.
@@ -303,8 +338,16 @@ pub struct Thread {
     strand: Option<StrandRef>,
     /// The right to that strand, until it is parked or put into a queue.
     running: Option<Running>,
-    /// The vat that the running strand has made for itself.
-    pub new_vat: Option<VatRef>,
+    /// The vat that this worker owns: the strands that run here are those of the vat, or one that has just made it.
+    pub owned: Option<VatRef>,
+    /// How many more strands and turns of that vat run before others get their turn.
+    pub batch: u32,
+    /// How many more strands may follow each other in this run of the tier.
+    pub switches_left: u32,
+    /// How many items have run here, modulo 2³².
+    pub items_run: u32,
+    /// The item that is to run next here, of which the worker has been told that it runs.
+    pub next_item: Option<Item>,
     /// Receiver and arguments of an [`crate::model::outcome::Outcome`]'s action.
     pub message: Vec<Word>,
     /// Strands that ran here since the last collection.
@@ -367,7 +410,7 @@ impl Thread {
                 spare_transaction: None,
                 tally: vm.transactions.statistics.tally(),
                 resumption: State::NONE,
-                native_stack: NativeStack::default(),
+                native_stack: NativeStack::NONE,
                 ticks: 0,
                 made: 0,
                 random: 0,
@@ -383,7 +426,11 @@ impl Thread {
                 home,
                 strand: None,
                 running: None,
-                new_vat: None,
+                owned: None,
+                batch: 0,
+                switches_left: 0,
+                items_run: 0,
+                next_item: None,
                 message: Vec::new(),
                 touched: Vec::new(),
                 turn_strand: None,

@@ -364,6 +364,13 @@ impl Held {
         self.strand.shared.0.set(shared);
     }
 
+    /// Whether it executes a transaction together with other strands.
+    #[inline(always)]
+    pub fn is_shared(&self) -> bool {
+        // SAFETY: the right is borrowed, and no reference into the cell outlives a call of the methods here.
+        unsafe { (*self.strand.shared.as_ptr()).is_some() }
+    }
+
     /// The transaction that it executes together with other strands.
     #[inline(always)]
     pub fn take_shared(&self) -> Option<Arc<Shared>> {

@@ -1,0 +1,80 @@
+//! Resumption: where the saved state goes on in machine code, and the native frames of the activations around it. The
+//! tier enters machine code with it, and helpers after which the strand is elsewhere, or another strand runs.
+//!
+//! An activation that was abandoned has no native frame. If it went on by itself, its return would lead through the tier
+//! to its caller. So the native frames of some callers are made first, as calls would have made them: each is a return
+//! address in the caller's base code, and the caller's frame. This is done for a few activations only: a strand that
+//! waits for others all the time returns through few of them before it waits again.
+
+use std::sync::atomic::Ordering;
+
+use squall_bytecode::codes::internal::HALT;
+use squall_heap::Word;
+use squall_runtime::tiers::function::{Function, Site};
+use squall_runtime::tiers::thread::{Around, State, Thread};
+
+use crate::code::Code;
+use crate::compiler;
+
+/// How a state goes on.
+pub enum Place {
+    /// The strand has stopped, or C's call is over.
+    End,
+    /// In machine code, at this address.
+    Machine(usize),
+    /// Inside an instruction, or at the end of a chunk: the interpreter comes to the next one.
+    Inside,
+    /// In the interpreter.
+    Cold,
+}
+
+/// How the saved state of a thread goes on.
+pub fn place(thread: &Thread) -> Place {
+    let (state, accesses) = (thread.state, thread.accesses());
+    // SAFETY: a state's pc points at a code word.
+    let word = unsafe { &*state.pc }.load(Ordering::Relaxed);
+    if word as u8 == HALT {
+        return Place::End;
+    }
+    let Some(function) = function_of(state) else { return Place::Inside };
+    let is_start = std::ptr::eq(state.pc, function.code.as_ptr());
+    let code = match is_start {
+        true => compiler::of_hot(function, accesses),
+        false => Code::of(function, accesses),
+    };
+    match code {
+        None => Place::Cold,
+        Some(code) => code.address(state).map_or(Place::Inside, Place::Machine),
+    }
+}
+
+/// The function of a state, unless nothing runs.
+pub fn function_of(state: State) -> Option<&'static Function> {
+    // SAFETY: functions are immortal, and states hold their addresses or null.
+    unsafe { state.function.as_ref() }
+}
+
+/// Notes the activations around the one in the state that get native frames when the state goes on in machine code.
+pub fn note_around(thread: &mut Thread) {
+    let accesses = thread.accesses();
+    let mut frame = thread.state.frame;
+    let mut count = 0;
+    for around in &mut thread.native_stack.around {
+        // SAFETY: below each active frame is the site of its call; sites and functions are immortal, and the special
+        // sites have no function.
+        let (site, caller) = unsafe {
+            let site: &'static Site = &*frame.sub(1).cast::<*const Site>().read();
+            (site, site.function.as_ref())
+        };
+        let code = caller.and_then(|caller| Code::of(caller, accesses));
+        let Some(address) = code.and_then(|code| code.return_place(site.pc as usize)) else {
+            break;
+        };
+        *around = Around { return_address: address, inner: frame.cast() };
+        frame = frame.wrapping_sub(usize::from(site.window));
+        count += 1;
+    }
+    thread.native_stack.is_outdated = false;
+    thread.native_stack.depth = count;
+    thread.native_stack.outermost = frame.cast::<Word>();
+}

@@ -1,0 +1,144 @@
+//! Switches: a strand that waits or yields gives its place to the next one, in the same run of the tier. Calls use this
+//! by way of the [services](crate::concurrency::services), as the last thing that they do.
+//!
+//! A strand that stops usually goes back through the tier to the worker's loop, which finds the next item and enters the
+//! tier again. Where strands communicate all the time, that way takes longer than what they do. A switch does the same
+//! in one step: it leaves one strand, finds the next one, enters that, and the saved state says where the tier goes on.
+//! The tier cannot tell a switch from a return or an exception, which leave it in another activation, too.
+//!
+//! Only the usual case is done here: the next strand needs nothing that the worker's loop must see to. In each other
+//! case the tier stops, and the loop goes on where the switch has left off: [`Thread::owned`] says which vat this worker
+//! owns then, and [`Thread::next_item`] which item was taken and not begun.
+//!
+//! Invariants: the order of strands is the one of the worker's loop, so a seed's schedule does not depend on switches.
+//! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
+//! so that the loop looks at its condition, and at the clock.
+
+use crate::concurrency::vats::Ready;
+use crate::concurrency::waiting::{self, Place};
+use crate::concurrency::worker;
+use crate::execution::calls;
+use crate::state::items::{Item, ItemKind};
+use crate::state::strand::{self, Claimed, Model, Standing, StrandRef};
+use crate::state::thread::{Stop, Thread};
+use crate::state::vat::VatRef;
+
+/// How many strands may follow each other in one run of the tier.
+pub const IN_A_RUN: u32 = 64;
+
+/// The strand that ran here was parked: the next one goes on here, or the tier stops.
+pub fn parked(thread: &mut Thread) {
+    if !may_switch(thread) || !switch(thread) {
+        calls::stop(thread, Stop::Parked);
+    }
+}
+
+/// The strand that runs here, whose state is saved, yields to all others: the next one goes on here, or the tier stops.
+pub fn yields(thread: &mut Thread) {
+    if !may_switch(thread) {
+        thread.yields = true;
+        return calls::preempt(thread);
+    }
+    thread.running().stand_at(thread.state, Standing::BeforeInstruction);
+    strand::touch(thread, thread.strand());
+    let stopped = thread.stop_running();
+    waiting::make_ready(thread, stopped, Place::Last);
+    if !switch(thread) {
+        calls::stop(thread, Stop::Parked);
+    }
+}
+
+/// Whether nothing but the next strand is to be seen to when the running strand stops.
+#[inline]
+fn may_switch(thread: &Thread) -> bool {
+    let has_c_below = || thread.strand().anchor().is_some();
+    thread.switches_left > 0
+        && thread.transaction.is_none()
+        && !thread.must_look
+        && !thread.is_displaced
+        && !thread.was_preempted
+        && thread.vm.ended.code().is_none()
+        && !has_c_below()
+}
+
+/// Leaves the strand that ran here for the next one; false if there is none, or the worker's loop has to run it.
+fn switch(thread: &mut Thread) -> bool {
+    thread.switches_left -= 1;
+    thread.items_run = thread.items_run.wrapping_add(1);
+    let Some(next) = next_strand(thread) else { return false };
+    let left = thread.leave_strand();
+    debug_assert!(left.is_none(), "it was parked, or is in a queue");
+    go_on(thread, next);
+    true
+}
+
+/// The next strand in the worker's order.
+fn next_strand(thread: &mut Thread) -> Option<Claimed> {
+    if let Some(vat) = thread.owned {
+        if thread.batch == 0 {
+            return None;
+        }
+        thread.batch -= 1;
+        match vat.next_ready(thread, may_be_entered) {
+            Ready::Strand(strand) => return Some(strand),
+            Ready::Other => return None,
+            Ready::Nothing => thread.owned = None,
+        }
+    }
+    let item = thread.worker.try_next()?;
+    thread.batch = worker::BATCH;
+    match item.kind() {
+        ItemKind::Strand(strand) => take_strand(thread, strand, item),
+        ItemKind::Vat(vat) => take_vat(thread, vat),
+        _ => {
+            thread.next_item = Some(item);
+            None
+        }
+    }
+}
+
+/// The strand of an item, unless the worker's loop has to see to that.
+fn take_strand(thread: &mut Thread, strand: StrandRef, item: Item) -> Option<Claimed> {
+    // SAFETY: the strand comes out of a queue, which had it once.
+    let strand = unsafe { Claimed::new(strand) };
+    let is_alone = strand.vat().is_none() || strand.model() == Model::Parallel;
+    if is_alone && may_be_entered(thread, &strand) {
+        return Some(strand);
+    }
+    strand.hand_on();
+    thread.next_item = Some(item);
+    None
+}
+
+/// Owns the vat of an item. Answers its next strand, unless the worker's loop has to see to the vat.
+fn take_vat(thread: &mut Thread, vat: VatRef) -> Option<Claimed> {
+    vat.own(thread.worker_index());
+    thread.owned = Some(vat);
+    match vat.next_ready(thread, may_be_entered) {
+        Ready::Strand(strand) => return Some(strand),
+        Ready::Nothing => thread.owned = None,
+        Ready::Other => {}
+    }
+    None
+}
+
+/// Whether nothing has to be seen to before the strand runs.
+fn may_be_entered(thread: &Thread, strand: &Claimed) -> bool {
+    let stands = matches!(strand.standing(), Standing::InCall | Standing::BeforeInstruction);
+    stands
+        && !strand.has_wishes()
+        && !strand.is_shared()
+        && strand.anchor().is_none()
+        && strand.home() == thread.home
+}
+
+/// Enters a strand; the state says where the tier goes on.
+fn go_on(thread: &mut Thread, strand: Claimed) {
+    thread.native_stack.is_outdated = true;
+    worker::enter(thread, strand);
+    worker::end_if_killed(thread, thread.strand());
+    if thread.is_guarded != thread.runs_guarded && thread.stop == Stop::Returned {
+        thread.resumption = thread.state;
+        calls::stop(thread, Stop::Switched);
+    }
+}
