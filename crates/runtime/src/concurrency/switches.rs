@@ -7,8 +7,8 @@
 //! The tier cannot tell a switch from a return or an exception, which leave it in another activation, too.
 //!
 //! Only the usual case is done here: the next strand needs nothing that the worker's loop must see to. In each other
-//! case the tier stops, and the loop goes on where the switch has left off: [`Thread::owned`] says which vat this worker
-//! owns then, and [`Thread::next_item`] which item was taken and not begun.
+//! case the tier stops, and the loop goes on where the switch has left off: [`Thread::schedule`] says which vat this
+//! worker owns then, and which item was taken and not begun.
 //!
 //! Invariants: the order of strands is the one of the worker's loop, so a seed's schedule does not depend on switches.
 //! The strand that is left was parked, or is in a queue. There are at most [`IN_A_RUN`] switches in one run of the tier,
@@ -52,7 +52,7 @@ pub fn yields(thread: &mut Thread) {
 #[inline]
 fn may_switch(thread: &Thread) -> bool {
     let has_c_below = || thread.strand().anchor().is_some();
-    thread.switches_left > 0
+    thread.schedule.switches_left > 0
         && thread.transaction.is_none()
         && !thread.must_look
         && !thread.is_displaced
@@ -63,8 +63,8 @@ fn may_switch(thread: &Thread) -> bool {
 
 /// Leaves the strand that ran here for the next one; false if there is none, or the worker's loop has to run it.
 fn switch(thread: &mut Thread) -> bool {
-    thread.switches_left -= 1;
-    thread.items_run = thread.items_run.wrapping_add(1);
+    thread.schedule.switches_left -= 1;
+    thread.schedule.items_run = thread.schedule.items_run.wrapping_add(1);
     let Some(next) = next_strand(thread) else { return false };
     let left = thread.leave_strand();
     debug_assert!(left.is_none(), "it was parked, or is in a queue");
@@ -74,24 +74,24 @@ fn switch(thread: &mut Thread) -> bool {
 
 /// The next strand in the worker's order.
 fn next_strand(thread: &mut Thread) -> Option<Claimed> {
-    if let Some(vat) = thread.owned {
-        if thread.batch == 0 {
+    if let Some(vat) = thread.schedule.owned {
+        if thread.schedule.batch == 0 {
             return None;
         }
-        thread.batch -= 1;
+        thread.schedule.batch -= 1;
         match vat.next_ready(thread, may_be_entered) {
             Ready::Strand(strand) => return Some(strand),
             Ready::Other => return None,
-            Ready::Nothing => thread.owned = None,
+            Ready::Nothing => thread.schedule.owned = None,
         }
     }
     let item = thread.worker.try_next()?;
-    thread.batch = worker::BATCH;
+    thread.schedule.batch = worker::BATCH;
     match item.kind() {
         ItemKind::Strand(strand) => take_strand(thread, strand, item),
         ItemKind::Vat(vat) => take_vat(thread, vat),
         _ => {
-            thread.next_item = Some(item);
+            thread.schedule.next_item = Some(item);
             None
         }
     }
@@ -106,17 +106,17 @@ fn take_strand(thread: &mut Thread, strand: StrandRef, item: Item) -> Option<Cla
         return Some(strand);
     }
     strand.hand_on();
-    thread.next_item = Some(item);
+    thread.schedule.next_item = Some(item);
     None
 }
 
 /// Owns the vat of an item. Answers its next strand, unless the worker's loop has to see to the vat.
 fn take_vat(thread: &mut Thread, vat: VatRef) -> Option<Claimed> {
     vat.own(thread.worker_index());
-    thread.owned = Some(vat);
+    thread.schedule.owned = Some(vat);
     match vat.next_ready(thread, may_be_entered) {
         Ready::Strand(strand) => return Some(strand),
-        Ready::Nothing => thread.owned = None,
+        Ready::Nothing => thread.schedule.owned = None,
         Ready::Other => {}
     }
     None

@@ -87,11 +87,11 @@ pub enum Finished {
 /// Runs ready items until `is_done`, or the program ends, or no item is left to run. *GC point.*
 pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
     let vm = thread.vm;
-    let mut looked_at = thread.items_run;
+    let mut looked_at = thread.schedule.items_run;
     loop {
-        thread.items_run = thread.items_run.wrapping_add(1);
-        if thread.items_run.wrapping_sub(looked_at) >= ITEMS_PER_TICK {
-            looked_at = thread.items_run;
+        thread.schedule.items_run = thread.schedule.items_run.wrapping_add(1);
+        if thread.schedule.items_run.wrapping_sub(looked_at) >= ITEMS_PER_TICK {
+            looked_at = thread.schedule.items_run;
             thread.ticks = vm.ticks();
         }
         if let Some(code) = vm.ended.code() {
@@ -99,10 +99,10 @@ pub fn work(thread: &mut Thread, is_done: impl Fn(&Vm) -> bool) -> Finished {
         }
         if is_done(vm) {
             // The item is for whoever runs here next.
-            thread.next_item.take().into_iter().for_each(|item| thread.worker.push(item));
+            thread.schedule.next_item.take().into_iter().for_each(|item| thread.worker.push(item));
             return Finished::Done;
         }
-        match thread.next_item.take().or_else(|| thread.worker.try_next()) {
+        match thread.schedule.next_item.take().or_else(|| thread.worker.try_next()) {
             Some(item) => run_item(thread, item),
             None => {
                 vm.host().flush();
@@ -165,8 +165,8 @@ fn run_with_vat(thread: &mut Thread, strand: Claimed) {
 
 /// Runs a strand that needs no owner; it may make itself a vat meanwhile, which is then owned.
 fn run_alone(thread: &mut Thread, strand: Claimed) {
-    thread.owned = None;
-    thread.batch = BATCH;
+    thread.schedule.owned = None;
+    thread.schedule.batch = BATCH;
     run_strand(thread, strand);
     run_on(thread);
 }
@@ -181,8 +181,8 @@ fn run_vat(thread: &mut Thread, vat: VatRef) {
 pub(super) const BATCH: u32 = 4096;
 
 fn run_owned(thread: &mut Thread, vat: VatRef) {
-    thread.owned = Some(vat);
-    thread.batch = BATCH;
+    thread.schedule.owned = Some(vat);
+    thread.schedule.batch = BATCH;
     run_on(thread);
 }
 
@@ -191,16 +191,16 @@ fn run_owned(thread: &mut Thread, vat: VatRef) {
 fn run_on(thread: &mut Thread) {
     loop {
         let is_lost = std::mem::take(&mut thread.is_displaced);
-        let Some(vat) = thread.owned.filter(|_| !is_lost) else { break };
+        let Some(vat) = thread.schedule.owned.filter(|_| !is_lost) else { break };
         if thread.vm.ended.code().is_some() {
             break;
         }
-        if thread.was_preempted || thread.batch == 0 {
+        if thread.was_preempted || thread.schedule.batch == 0 {
             thread.worker.end_run();
             vat.yield_to_others(thread);
             break;
         }
-        thread.batch -= 1;
+        thread.schedule.batch -= 1;
         match vat.next_work(thread) {
             Work::Strand(strand) => run_strand(thread, strand),
             Work::Turn(message) => run_turn(thread, vat, message),
@@ -208,7 +208,7 @@ fn run_on(thread: &mut Thread) {
         }
     }
     thread.was_preempted = false;
-    thread.owned = None;
+    thread.schedule.owned = None;
 }
 
 /// Runs a turn on a strand that is kept for the next one, unless it parks.
@@ -261,9 +261,9 @@ fn run_strand(thread: &mut Thread, strand: Claimed) {
     if let Some(anchor) = reference.anchor() {
         return anchor::hand_over(thread, strand, anchor);
     }
-    thread.switches_left = switches::IN_A_RUN;
+    thread.schedule.switches_left = switches::IN_A_RUN;
     resume(thread, strand);
-    thread.switches_left = 0;
+    thread.schedule.switches_left = 0;
     let stop = std::mem::replace(&mut thread.stop, Stop::Returned);
     shared::release(thread);
     // A parked strand is not this thread's any more.

@@ -261,6 +261,21 @@ impl NativeStack {
     };
 }
 
+/// What the worker's loop and the switches of strands know of each other.
+#[derive(Default)]
+pub struct Schedule {
+    /// The vat that this worker owns: the strands that run here are those of the vat, or one that has just made it.
+    pub owned: Option<VatRef>,
+    /// How many more strands and turns of that vat run before others get their turn.
+    pub batch: u32,
+    /// How many more strands may follow each other in this run of the tier.
+    pub switches_left: u32,
+    /// How many items have run here, modulo 2³².
+    pub items_run: u32,
+    /// The item that is to run next here, of which the worker has been told that it runs.
+    pub next_item: Option<Item>,
+}
+
 /// A native thread that runs guest code.
 #[repr(C)]
 pub struct Thread {
@@ -338,16 +353,8 @@ pub struct Thread {
     strand: Option<StrandRef>,
     /// The right to that strand, until it is parked or put into a queue.
     running: Option<Running>,
-    /// The vat that this worker owns: the strands that run here are those of the vat, or one that has just made it.
-    pub owned: Option<VatRef>,
-    /// How many more strands and turns of that vat run before others get their turn.
-    pub batch: u32,
-    /// How many more strands may follow each other in this run of the tier.
-    pub switches_left: u32,
-    /// How many items have run here, modulo 2³².
-    pub items_run: u32,
-    /// The item that is to run next here, of which the worker has been told that it runs.
-    pub next_item: Option<Item>,
+    /// What runs here and what is next.
+    pub schedule: Schedule,
     /// Receiver and arguments of an [`crate::model::outcome::Outcome`]'s action.
     pub message: Vec<Word>,
     /// Strands that ran here since the last collection.
@@ -426,11 +433,7 @@ impl Thread {
                 home,
                 strand: None,
                 running: None,
-                owned: None,
-                batch: 0,
-                switches_left: 0,
-                items_run: 0,
-                next_item: None,
+                schedule: Schedule::default(),
                 message: Vec::new(),
                 touched: Vec::new(),
                 turn_strand: None,

@@ -727,7 +727,7 @@ pub fn current(thread: &mut Thread) -> Result<VatRef, Failure> {
     let object = strand.object();
     object.set_slot(&mut thread.mutator, crate::state::strand::slots::VAT, vat.object.get());
     thread.running().set_vat(Some(vat));
-    thread.owned = Some(vat);
+    thread.schedule.owned = Some(vat);
     // No other thread knows the vat yet.
     thread.plain_in.store(vat.address(), Ordering::Relaxed);
     Ok(vat)

@@ -110,7 +110,7 @@ pub fn await_turn(
 ) -> Result<(), ProgramEnded> {
     let vat = worker::vat_of_exclusive(strand);
     let is_lost = std::mem::take(&mut thread.is_displaced);
-    let owned = thread.owned.take();
+    let owned = thread.schedule.owned.take();
     shared::release(thread);
     let stopped = thread.leave_strand();
     debug_assert!(stopped.is_none(), "it is parked, or in a queue");
@@ -121,7 +121,7 @@ pub fn await_turn(
         true => run_others(thread, anchor),
         false => wait_outside(thread, anchor),
     };
-    thread.owned = owned;
+    thread.schedule.owned = owned;
     // SAFETY: a worker that took the strand from a queue has handed it over; or the program has ended, and no strand
     // runs any more.
     let strand = unsafe { Claimed::new(strand) };
@@ -178,7 +178,7 @@ pub fn set_aside(
     let vat = worker::vat_of_exclusive(strand);
     save(thread, strand);
     thread.running().set_ready();
-    let owned = thread.owned.take();
+    let owned = thread.schedule.owned.take();
     // It is in a call, so other strands do not execute a transaction that they share.
     let transaction = thread.transaction.take();
     thread.running().set_transaction(transaction);
@@ -187,7 +187,7 @@ pub fn set_aside(
         vat.yield_to_others(thread);
     }
     let was_done = run_until(thread, is_done);
-    thread.owned = owned;
+    thread.schedule.owned = owned;
     if let Some(strand) = stopped {
         strand.set_running(thread.worker_index());
         thread.enter_strand(strand);
