@@ -30,6 +30,7 @@ use squall_runtime::tiers::number;
 use squall_runtime::tiers::outcome::{Failure, Outcome};
 use squall_runtime::tiers::polls;
 use squall_runtime::tiers::primitive::{Primitive, Shape};
+use squall_runtime::tiers::processes;
 use squall_runtime::tiers::thread::{State, Stop, Thread, Window, allocated};
 use squall_runtime::tiers::tier::Interpreter;
 use squall_runtime::tiers::transaction;
@@ -64,6 +65,9 @@ pub fn table() -> Helpers {
             make_array as *const () as usize,
             instantiate as *const () as usize,
             check_value as *const () as usize,
+            read as *const () as usize,
+            write as *const () as usize,
+            give_way as *const () as usize,
             sample as *const () as usize,
         ],
         executors: [
@@ -416,6 +420,67 @@ pub unsafe extern "C" fn step_call(
     let function = site.function();
     interpret(thread, frame, &raw const function.code[site.pc as usize], function);
     after_call(thread, frame, site)
+}
+
+/// What machine code does next after an instruction of a process, which leaves its result in the frame.
+fn after_waiting(thread: &mut Thread, frame: *mut Word, site: &'static Site) -> Next {
+    let state = thread.state;
+    let is_here = state.frame == frame && !thread.native_stack.is_outdated;
+    if !is_here || thread.stop != Stop::Returned {
+        return elsewhere(thread);
+    }
+    match state.pc == site.return_pc && !chaos::strikes() {
+        true => Next { kind: Next::DONE, operand: 0 },
+        false => jump(thread, site.function),
+    }
+}
+
+/// `read`, from the channel in a register.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn read(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+    channel: usize,
+) -> Next {
+    stand_at(thread, frame, site);
+    processes::read(thread, site, channel);
+    after_waiting(thread, frame, site)
+}
+
+/// `write`, of a register to the channel in another one.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn write(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+    channel: usize,
+    value: usize,
+) -> Next {
+    stand_at(thread, frame, site);
+    processes::write(thread, site, channel, value);
+    after_waiting(thread, frame, site)
+}
+
+/// `yield`.
+///
+/// # Safety
+///
+/// As the [module's head](self) says.
+pub unsafe extern "C" fn give_way(
+    thread: &mut Thread,
+    frame: *mut Word,
+    site: &'static Site,
+) -> Next {
+    stand_at(thread, frame, site);
+    processes::give_way(thread, site);
+    after_waiting(thread, frame, site)
 }
 
 /// A poll before an instruction, at the turn of a loop.

@@ -87,6 +87,12 @@ pub enum Helper {
     Instantiate,
     /// `check_value`.
     CheckValue,
+    /// `read` at the site in `rsi`, from the channel in the register `rdx`.
+    Read,
+    /// `write` at the site in `rsi`, to the channel in the register `rdx`, of the register `r8`.
+    Write,
+    /// `yield` at the site in `rsi`.
+    Yield,
     /// A sample at the beginning of a function or of a loop's turn: before the instruction in `rsi` of the function in
     /// `rdx`; `r8` says whether it is a loop.
     Sample,

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `values` | moves, constants, variables, closures |
 //! | `control` | jumps, branches, loops, returns |
+//! | `waits` | reading and writing channels, yielding |
 //! | `sends` | sends, calls, evaluations, accesses to slots |
 //! | `operators` | sends of operators on numbers and arrays |
 //! | `objects` | enclosing objects, initial slots |
@@ -23,6 +24,7 @@ mod operators;
 mod sends;
 mod typed;
 mod values;
+mod waits;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -249,7 +251,8 @@ impl Emitter<'_> {
             || self.control_template(instruction)
             || self.send_template(instruction)
             || self.object_template(instruction)
-            || self.typed_template(instruction);
+            || self.typed_template(instruction)
+            || self.waiting_template(instruction);
         if !done {
             self.step(instruction);
         }
@@ -257,7 +260,12 @@ impl Emitter<'_> {
 
     /// The interpreter runs the instruction.
     fn step(&mut self, instruction: &Instruction) {
-        let pc = self.code_word(instruction.pc);
+        self.step_at(instruction.pc);
+    }
+
+    /// The interpreter goes on at a code word, to the next instruction.
+    fn step_at(&mut self, pc: usize) {
+        let pc = self.code_word(pc);
         dynasm!(self.ops
             ; .arch x64
             ; mov rsi, QWORD pc

@@ -24,6 +24,7 @@ use squall_heap::Word;
 use crate::concurrency::channels::{self, End};
 use crate::concurrency::locks;
 use crate::concurrency::strands;
+use crate::concurrency::switches;
 use crate::concurrency::timers;
 use crate::concurrency::transactions::transaction;
 use crate::concurrency::values::is_value;
@@ -147,8 +148,7 @@ pub fn fall(thread: &mut Thread, site: &'static Site, bucket: usize) {
 #[inline]
 pub fn give_way(thread: &mut Thread, site: &'static Site) {
     thread.state.pc = site.return_pc;
-    thread.yields = true;
-    calls::preempt(thread);
+    switches::yields(thread);
 }
 
 /// Waits for as many milliseconds as a register says. *GC point.*
