@@ -92,7 +92,8 @@ impl Mixed {
         if entered.was_left == 0 {
             // SAFETY: machine code returns the contents of a register, which no GC point has come after.
             let value = unsafe { Word::from_bits(entered.value) };
-            unwind::return_from(thread, thread.native_stack.outermost, value);
+            // SAFETY: the outermost activation has returned, and nothing has gone on after it.
+            unsafe { unwind::return_from(thread, thread.native_stack.outermost, value) };
         }
     }
 }

@@ -327,7 +327,8 @@ fn arrive(
 ) -> Outcome {
     let Some(index) = handler else {
         leave(thread, activation);
-        return_from(thread, activation.frame, value);
+        // SAFETY: the activation is active.
+        unsafe { return_from(thread, activation.frame, value) };
         return Outcome::Resume;
     };
     let region = &activation.function.bytecode().regions[index];
@@ -341,11 +342,16 @@ fn arrive(
 /// Does the work of a return instruction in the activation in the state.
 pub fn return_value(thread: &mut Thread, value: Word) {
     let frame = thread.activation().frame;
-    return_from(thread, frame, value);
+    // SAFETY: it is an active frame.
+    unsafe { return_from(thread, frame, value) };
 }
 
 /// Does the work of a return instruction in the activation with this frame.
-pub fn return_from(thread: &mut Thread, frame: *mut Word, value: Word) {
+///
+/// # Safety
+///
+/// The activation is active, and of the strand that runs on the thread.
+pub unsafe fn return_from(thread: &mut Thread, frame: *mut Word, value: Word) {
     thread.stack().cut_to(frame);
     thread.reset_limit();
     thread.window = Window::NONE;
