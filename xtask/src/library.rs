@@ -128,9 +128,7 @@ fn against_python(squall: &Path, arguments: &Arguments, name: &str) -> Result<St
             Ok("skipped: Python has no rules of time zones".to_owned())
         }
         Ok(status) if !status.success() => Err(format!("{command:?}: {status}")),
-        Ok(_) => {
-            program(squall, &format!("{FOLDER}/{name}.ns"), &[file.display().to_string()])
-        }
+        Ok(_) => program(squall, &format!("{FOLDER}/{name}.ns"), &[file.display().to_string()]),
     };
     _ = std::fs::remove_file(file);
     outcome
@@ -145,7 +143,8 @@ fn patterns(squall: &Path) -> Result<String, String> {
     let packages = metadata["packages"].as_array().ok_or("Cargo names no packages")?;
     let regex = packages.iter().find(|package| package["name"] == "regex");
     let manifest = regex.and_then(|regex| regex["manifest_path"].as_str());
-    let folder = Path::new(manifest.ok_or("the crate regex is not there")?).with_file_name("testdata");
+    let folder =
+        Path::new(manifest.ok_or("the crate regex is not there")?).with_file_name("testdata");
     let entries = folder.read_dir().map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<String> = paths

@@ -221,7 +221,10 @@ mod tests {
         assert_eq!(formatted(at, "+05:30", "").unwrap(), "2024-02-29T16:30:00+05:30");
         assert_eq!(parsed("29.02.2024", "%d.%m.%Y", "UTC").unwrap(), at - 11 * 3_600_000_000_000);
         let problem = parsed("soon", "%Y-%m-%d", "UTC").unwrap_err();
-        assert!(problem.message.starts_with("\"soon\" is not of the form %Y-%m-%d: "), "{problem:?}");
+        assert!(
+            problem.message.starts_with("\"soon\" is not of the form %Y-%m-%d: "),
+            "{problem:?}"
+        );
         assert_eq!(duration_text(duration_of("1h 30m").unwrap()).unwrap(), "PT1H30M");
     }
 }

@@ -78,9 +78,8 @@ impl Client<'_> {
         self.all.wait();
         let (mut reader, mut writer) = connected.map_err(|error| self.explain(&error))?;
         let number = self.number;
-        let send = move || {
-            (0..LINES).try_for_each(|line| writeln!(writer, "{}", text(number, line)))
-        };
+        let send =
+            move || (0..LINES).try_for_each(|line| writeln!(writer, "{}", text(number, line)));
         let thread = thread::Builder::new().stack_size(STACK);
         let sender = thread.spawn(send).map_err(|error| self.explain(&error))?;
         let order = self.read_all(&mut reader);

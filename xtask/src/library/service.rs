@@ -51,7 +51,11 @@ pub fn run(squall: &Path, minutes: u64, seed: u64) -> Result<String, String> {
         first / 1024,
         last / 1024
     );
-    if last as f64 <= first as f64 * GROWTH { Ok(said) } else { Err(format!("memory grows: {said}")) }
+    if last as f64 <= first as f64 * GROWTH {
+        Ok(said)
+    } else {
+        Err(format!("memory grows: {said}"))
+    }
 }
 
 /// A client: sends requests until the end.

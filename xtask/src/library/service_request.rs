@@ -82,7 +82,8 @@ impl<'a> Conversation<'a> {
     }
 
     fn connect(&self) -> Result<TcpStream, String> {
-        let stream = TcpStream::connect(self.address).map_err(|error| format!("connect: {error}"))?;
+        let stream =
+            TcpStream::connect(self.address).map_err(|error| format!("connect: {error}"))?;
         let limit = stream.set_read_timeout(Some(PATIENCE));
         limit.and_then(|()| stream.set_nodelay(true)).map_err(|error| error.to_string())?;
         Ok(stream)
@@ -151,7 +152,8 @@ impl<'a> Conversation<'a> {
                 self.proper(method, "/notes", Some(&body))
             }
             4 => {
-                let (method, path) = (self.random.choose(&["GET", "DELETE", "HEAD", "PATCH"]), self.path());
+                let (method, path) =
+                    (self.random.choose(&["GET", "DELETE", "HEAD", "PATCH"]), self.path());
                 self.proper(method, &path, None)
             }
             5 => self.proper("GET", "/notes?tag=shop", None),
@@ -171,7 +173,8 @@ impl<'a> Conversation<'a> {
             head += &format!("X-{}: {}\r\n", self.random.next(), self.random.next());
         }
         if let Some(body) = body {
-            head += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+            head +=
+                &format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
         }
         if self.random.below(20) == 0 {
             head += "Connection: close\r\n";
@@ -251,7 +254,10 @@ impl<'a> Conversation<'a> {
 
     fn json(&mut self, depth: usize) -> String {
         match self.random.below(if depth == 0 { 4 } else { 6 }) {
-            0 => self.random.choose(&["null", "true", "1e999", "-0.0", "[", "99999999999999999999"]).to_owned(),
+            0 => self
+                .random
+                .choose(&["null", "true", "1e999", "-0.0", "[", "99999999999999999999"])
+                .to_owned(),
             1 => self.random.next().to_string(),
             2 | 3 => serde_json::Value::from(self.random.text()).to_string(),
             4 => {
@@ -259,7 +265,11 @@ impl<'a> Conversation<'a> {
                     (0..self.random.below(4)).map(|_| self.json(depth - 1)).collect();
                 format!("[{}]", elements.join(","))
             }
-            _ => format!("{{{}: {}}}", serde_json::Value::from(self.random.text()), self.json(depth - 1)),
+            _ => format!(
+                "{{{}: {}}}",
+                serde_json::Value::from(self.random.text()),
+                self.json(depth - 1)
+            ),
         }
     }
 }
@@ -281,7 +291,12 @@ impl Answer {
             let mut byte = [0];
             match stream.read(&mut byte) {
                 Ok(0) if head.is_empty() => return Ok(None),
-                Ok(0) => return Err(format!("the head ends early: {:?}", String::from_utf8_lossy(&head))),
+                Ok(0) => {
+                    return Err(format!(
+                        "the head ends early: {:?}",
+                        String::from_utf8_lossy(&head)
+                    ));
+                }
                 Ok(_) => head.push(byte[0]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::ConnectionReset && head.is_empty() => {
@@ -322,8 +337,10 @@ impl Answer {
         }
         Ok(Answer {
             status,
-            is_json: field(head, "content-type").is_some_and(|kind| kind.starts_with("application/json")),
-            closes: field(head, "connection").is_some_and(|value| value.eq_ignore_ascii_case("close")),
+            is_json: field(head, "content-type")
+                .is_some_and(|kind| kind.starts_with("application/json")),
+            closes: field(head, "connection")
+                .is_some_and(|value| value.eq_ignore_ascii_case("close")),
             has_body: false,
             body: Vec::new(),
         })
@@ -338,7 +355,10 @@ impl Answer {
         if self.status >= 500 && !is_refusal {
             return Err(format!("{}: {body}", self.status));
         }
-        match !self.has_body || !self.is_json || serde_json::from_str::<serde_json::Value>(body).is_ok() {
+        match !self.has_body
+            || !self.is_json
+            || serde_json::from_str::<serde_json::Value>(body).is_ok()
+        {
             true => Ok(()),
             false => Err(format!("this is no JSON: {body:?}")),
         }
@@ -353,7 +373,8 @@ impl Answer {
 /// The value of a field of a head; its name is in small letters.
 fn field<'h>(head: &'h str, name: &str) -> Option<&'h str> {
     let fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
-    let value = fields.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim());
+    let value =
+        fields.filter(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim());
     value.last()
 }
 

@@ -129,11 +129,7 @@ pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
 }
 
 /// The element of this type for an object; nothing if the object stands for no value of the type. *GC point.*
-fn element_for(
-    thread: &mut Thread,
-    value: Word,
-    element: Type,
-) -> Result<Option<Word>, Failure> {
+fn element_for(thread: &mut Thread, value: Word, element: Type) -> Result<Option<Word>, Failure> {
     match element.shape() {
         Shape::Basic(kind) => match scalars::unbox(*kind, value) {
             // SAFETY: the bits are those of a register of this type; no GC point came between.

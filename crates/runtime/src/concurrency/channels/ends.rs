@@ -44,7 +44,10 @@ const WORDS: usize = 3;
 enum Direction {
     Read,
     /// The type of the channel's elements when the value was converted, and whether the value may not leave the sandbox.
-    Write { kind: Option<Type>, stays: bool },
+    Write {
+        kind: Option<Type>,
+        stays: bool,
+    },
 }
 
 /// The result of a look at all alternatives.
