@@ -130,7 +130,7 @@ fn load(shop: &mut Shop, arguments: &Arguments) -> bool {
 }
 
 /// Raises this process's limit of open files for a number of connections, if that is allowed.
-fn raise_limit(connections: usize) {
+pub fn raise_limit(connections: usize) {
     let (Ok((soft, hard)), needed) =
         (getrlimit(Resource::RLIMIT_NOFILE), connections as u64 + 1024)
     else {

@@ -9,6 +9,7 @@
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `generate` | writes anew what is made from the instruction table |
 //! | `json` | reads the files of a checkout of JSONTestSuite |
+//! | `library` | compares the library with Python and with suites, and puts load on two applications |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -33,6 +34,7 @@ mod foreign;
 mod fuzz;
 mod histories;
 mod json;
+mod library;
 mod load;
 mod postgres;
 mod schedulers;
@@ -72,6 +74,8 @@ enum Command {
     Corpus(corpus::Arguments),
     /// The files of a checkout of JSONTestSuite, accepted or refused
     Json(json::Arguments),
+    /// The library beside Python and suites; a service and a chat under load
+    Library(library::Arguments),
     /// The tests that run guest programs, under each scheduler
     Schedulers(schedulers::Arguments),
     /// The tests of SOMns that are about concurrency, under many schedules
@@ -106,6 +110,7 @@ fn main() -> ExitCode {
         Command::Generate => steps::generate(),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Json(arguments) => json::run(&arguments),
+        Command::Library(arguments) => library::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
         Command::Seeds(arguments) => seeds::run(&arguments),
         Command::Histories(arguments) => histories::run(&arguments),

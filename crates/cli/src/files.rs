@@ -1,6 +1,6 @@
 //! Reads the files that the command line names, and explains why a file cannot be read. The commands call it.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, stdin};
 use std::path::Path;
 
 use squall::compiler::FileKind;
@@ -9,11 +9,14 @@ use squall_newspeak::Source;
 use crate::console::complain;
 use crate::exit::Exit;
 
+/// Stands for the standard input in place of a path; what is read there is source text.
+pub const STANDARD_INPUT: &str = "-";
+
 /// A file that the command line names.
 pub struct Input {
     /// The path as it was given.
     pub path: String,
-    /// The kind given by the extension.
+    /// The kind given by the extension, or by the first line.
     pub kind: FileKind,
     /// The content.
     pub bytes: Vec<u8>,
@@ -36,11 +39,30 @@ pub fn read(path: &str, kinds: &[FileKind]) -> Result<Input, Exit> {
 
 /// Reads a file of one of these kinds, or answers the reason why it cannot.
 pub fn read_silently(path: &str, kinds: &[FileKind]) -> Result<Input, (Exit, String)> {
-    let bytes =
-        std::fs::read(path).map_err(|error| (Exit::NoInput, explain(path, kinds, &error)))?;
-    match FileKind::of_path(path).filter(|kind| kinds.contains(kind)) {
+    let bytes = match path {
+        STANDARD_INPUT => read_standard_input(),
+        _ => std::fs::read(path),
+    };
+    let bytes = bytes.map_err(|error| (Exit::NoInput, explain(path, kinds, &error)))?;
+    match kind_of(path, &bytes).filter(|kind| kinds.contains(kind)) {
         Some(kind) => Ok(Input { path: path.to_owned(), kind, bytes }),
         None => Err((Exit::Invalid, wrong_extension(path, kinds))),
+    }
+}
+
+fn read_standard_input() -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The kind of a file. The standard input, and a file without an extension whose first line says which command runs it,
+/// are source text.
+fn kind_of(path: &str, bytes: &[u8]) -> Option<FileKind> {
+    let is_script = || Path::new(path).extension().is_none() && bytes.starts_with(b"#!");
+    match path == STANDARD_INPUT || is_script() {
+        true => Some(FileKind::Newspeak),
+        false => FileKind::of_path(path),
     }
 }
 

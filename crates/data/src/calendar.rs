@@ -143,7 +143,10 @@ pub fn parsed(text: &str, format: &str, name: &str) -> Result<i128, Problem> {
     if format.is_empty() {
         return standard(text, name);
     }
-    let parts = strtime::parse(format, text).map_err(Problem::unlocated)?;
+    let parts = strtime::parse(format, text).map_err(|error| {
+        let text: String = text.chars().take(LONGEST_QUOTED).collect();
+        Problem::unlocated(format!("{text:?} is not of the form {format}: {}", reason(&error)))
+    })?;
     if let Ok(instant) = parts.to_timestamp() {
         return Ok(instant.as_nanosecond());
     }
@@ -153,6 +156,15 @@ pub fn parsed(text: &str, format: &str, name: &str) -> Result<i128, Problem> {
         Err(_) => date.at(0, 0, 0, 0),
     };
     in_zone(civil, name)
+}
+
+/// A message quotes at most so many characters of a text.
+const LONGEST_QUOTED: usize = 40;
+
+/// What the library of calendars says, without the name of its function.
+fn reason(error: &jiff::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("strptime parsing failed: ").unwrap_or(&text).to_owned()
 }
 
 /// The instant of a text in the form of RFC 3339, or of ISO 8601 without an offset.
@@ -208,6 +220,11 @@ mod tests {
         assert_eq!(formatted(at, "UTC", "").unwrap(), "2024-02-29T11:00:00Z");
         assert_eq!(formatted(at, "+05:30", "").unwrap(), "2024-02-29T16:30:00+05:30");
         assert_eq!(parsed("29.02.2024", "%d.%m.%Y", "UTC").unwrap(), at - 11 * 3_600_000_000_000);
+        let problem = parsed("soon", "%Y-%m-%d", "UTC").unwrap_err();
+        assert!(
+            problem.message.starts_with("\"soon\" is not of the form %Y-%m-%d: "),
+            "{problem:?}"
+        );
         assert_eq!(duration_text(duration_of("1h 30m").unwrap()).unwrap(), "PT1H30M");
     }
 }

@@ -12,6 +12,7 @@
 //!   before a digit come first. So `a -1` is an operand and a numeral; the parser explains.
 //! - `name:` written against a letter is no keyword, except in a symbol such as `#at:put:`.
 //! - A backslash in a string escapes the next character.
+//! - A first line that begins with `#!` is a comment.
 
 use crate::diagnostics::{Code, Diagnostic, Reporter, quoted};
 use crate::literals::escaped;
@@ -35,6 +36,7 @@ pub struct Tokens {
 pub fn tokenize(source: &Source) -> Tokens {
     let mut lexer = Lexer::new(source);
     lexer.report_defects();
+    lexer.skip_interpreter_line();
     while lexer.skip_blanks() {
         lexer.scan_token();
     }
@@ -69,6 +71,13 @@ impl<'s> Lexer<'s> {
     fn finish(mut self) -> Tokens {
         self.tokens.push(Token { kind: TokenKind::EndOfFile, span: self.source.end() });
         Tokens { list: self.tokens, diagnostics: self.diagnostics, is_cut_short: self.is_cut_short }
+    }
+
+    /// Skips a first line such as `#!/usr/bin/env -S squall run`, which is for the system that starts the file.
+    fn skip_interpreter_line(&mut self) {
+        if self.text.starts_with("#!") {
+            self.position = self.text.find('\n').unwrap_or(self.text.len());
+        }
     }
 
     /// Scans the token that begins here. Consumes at least one byte.

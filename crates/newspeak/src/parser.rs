@@ -27,6 +27,7 @@ mod cursor;
 mod declarations;
 mod expressions;
 mod guesses;
+mod imports;
 mod recovery;
 mod types;
 

@@ -13,7 +13,7 @@ use crate::token::{Token, TokenKind};
 
 impl Parser<'_> {
     /// Reports a mistake, unless one was reported with the cursor at the same place.
-    fn complain(&mut self, diagnostic: Diagnostic) -> Reported {
+    pub(super) fn complain(&mut self, diagnostic: Diagnostic) -> Reported {
         let place = Some(self.current.span.start);
         if self.last_complaint != place {
             self.last_complaint = place;
@@ -37,7 +37,7 @@ impl Parser<'_> {
         }
     }
 
-    fn not_expected(&self, what: &str) -> Diagnostic {
+    pub(super) fn not_expected(&self, what: &str) -> Diagnostic {
         let message = format!("expected {what}, found {}", self.found());
         self.error_here(Code::UnexpectedToken, message)
     }

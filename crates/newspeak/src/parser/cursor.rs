@@ -66,6 +66,12 @@ impl<'s> Parser<'s> {
         self.current = self.tokens[self.position];
     }
 
+    /// Goes back to a token consumed earlier, outside of the brackets since.
+    pub(super) fn retreat_to(&mut self, position: usize) {
+        self.position = position;
+        self.current = self.tokens[position];
+    }
+
     #[inline]
     pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
         let accepted = self.at(kind);

@@ -8,11 +8,12 @@
 //! clause      = reference [ message ]
 //! reference   = "outer" name [ name ] | ( "self" | "super" ) name | name
 //! body        = "(" [ slots ] expressions ")" "(" { class } { method } ")" [ ":" "(" { method } ")" ]
-//! slots       = "|" { [access] name [type] [ ("=" | "::=") expression "." ] } "|"  |  "||"
+//! slots       = "|" { [access] name [type] [ ("=" | "::=") expression "." ] | imports } "|"  |  "||"
 //! method      = [access] pattern "=" "(" body ")"
 //! ```
 //!
-//! A class's pattern has no operator, and only a class with mixins may do without a body.
+//! A class's pattern has no operator, and only a class with mixins may do without a body. [`super::imports`] has
+//! `imports`.
 
 use super::bodies::{Initializer, Owner};
 use super::guesses::Surroundings;
@@ -231,21 +232,26 @@ impl Parser<'_> {
                 break;
             }
             let checkpoint = self.checkpoint();
-            match self.slot() {
-                Ok(slot) => slots.push(slot),
-                Err(Reported) => self.recover(&checkpoint, Until::Declaration),
+            if let Err(Reported) = self.slot(slots) {
+                self.recover(&checkpoint, Until::Declaration);
             }
         }
     }
 
-    fn slot(&mut self) -> Parsed<SlotId> {
+    /// A slot, or the slots of [imports](super::imports).
+    fn slot(&mut self, slots: &mut Vec<SlotId>) -> Parsed<()> {
         let start = self.current.span;
         let access = self.access();
         let name = self.declared_name("the name of a slot, or `|`")?;
         self.optional_type()?;
+        if self.at_comma() {
+            return self.imports(start, access, name, slots);
+        }
         let Initializer { is_mutable, value } = self.initializer()?;
         let span = start.to(self.previous.span);
-        Ok(self.nodes.slots.add(Slot { access, name, is_mutable, initializer: value, span }))
+        let slot = Slot { access, name, is_mutable, initializer: value, span };
+        slots.push(self.nodes.slots.add(slot));
+        Ok(())
     }
 
     /// The name of a slot or local.

@@ -17,6 +17,8 @@
 //! at its own end. A writer converts before it has the lock, so under the lock it checks again that the type is the
 //! same. A reader converts afterwards, in its own strand ([`Delivery::Element`]).
 
+pub mod ends;
+
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -126,14 +128,8 @@ pub fn takes_type(thread: &mut Thread, channel: Object, element: Type) -> bool {
     takes
 }
 
-/// The element of this type for the object in the window's second word; nothing if the object stands for no value of
-/// the type. *GC point.*
-fn element_for(
-    thread: &mut Thread,
-    window: Window,
-    element: Type,
-) -> Result<Option<Word>, Failure> {
-    let value = window.get(1);
+/// The element of this type for an object; nothing if the object stands for no value of the type. *GC point.*
+fn element_for(thread: &mut Thread, value: Word, element: Type) -> Result<Option<Word>, Failure> {
     match element.shape() {
         Shape::Basic(kind) => match scalars::unbox(*kind, value) {
             // SAFETY: the bits are those of a register of this type; no GC point came between.
@@ -291,7 +287,7 @@ pub fn write_object(thread: &mut Thread, window: Window) -> Result<Outcome, Fail
     loop {
         let kind = element_type(channel(window.get(0))?);
         if let Some(element) = kind {
-            match element_for(thread, window, element)? {
+            match element_for(thread, window.get(1), element)? {
                 Some(converted) => window.set(1, converted),
                 None => {
                     let wanted = make_string(thread, &element.text())?;
@@ -386,7 +382,11 @@ pub fn accept(thread: &mut Thread, window: Window) -> Result<Outcome, Failure> {
 /// Lets a writer go on whose element was [accepted](accept).
 pub fn release(thread: &mut Thread, writer: Word) {
     if let Some(waiter) = writer.as_object() {
-        waiting::release(thread, waiter, Word::NIL);
+        let answer = match ends::is_of_choice(waiter) {
+            true => ends::answer_of_writer(thread, waiter),
+            false => Word::NIL,
+        };
+        waiting::release(thread, waiter, answer);
     }
 }
 
@@ -443,7 +443,8 @@ fn try_read(thread: &mut Thread, channel: Object) -> Look {
     let Some(value) = value else { return Look::Wait };
     waiting::unlock(&mut thread.mutator, channel);
     if let Some((writer, claimed)) = writer {
-        waiting::wake(thread, claimed, get(writer, waiter::VALUE));
+        let answer = ends::answer_of_writer(thread, writer);
+        waiting::wake(thread, claimed, answer);
     }
     match !is_outside || may_leave(thread, channel, value) {
         true => Look::Done(value),
@@ -512,7 +513,9 @@ fn hand_over(
         waiting::wake_strand(thread, claimed, delivery, pair.word());
         return Look::Done(value);
     }
-    let ticket = waiting::park_in(thread, channel.word(), Wait::Patient).ticket;
+    // The strand of a choice waits for the choice's pair.
+    let awaited = if ends::is_of_choice(writer) { thread.message[0] } else { channel.word() };
+    let ticket = waiting::park_in(thread, awaited, Wait::Patient).ticket;
     let ticket = Word::from_small_integer_unchecked(ticket as i64);
     set(thread, writer, waiter::TICKET, ticket);
     fill(thread, pair, writer.word(), value);

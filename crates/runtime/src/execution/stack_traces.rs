@@ -12,7 +12,7 @@
 
 use std::fmt::Write;
 
-use squall_heap::Word;
+use squall_heap::{Object, Word};
 
 use crate::execution::suggestions;
 use crate::model::behavior::SlotContent;
@@ -144,17 +144,10 @@ pub fn record(thread: &mut Thread, exception: Word, reach: usize) {
 /// The activations at an exception's last signal, as text; empty if they were not recorded. Before it comes the
 /// suggestion for a message that was not understood.
 pub fn recorded(vm: &Vm, exception: Word) -> String {
-    let slot = trace_slot(vm, exception);
-    let array = slot.and_then(|slot| exception.as_object()?.slot(slot).as_object());
-    let Some(array) = array else {
+    let Some(array) = record_of(vm, exception) else {
         return String::new();
     };
-    let places = (0..array.length() / 2).map(|index| {
-        // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches
-        // neither the slot nor the array.
-        let function: &Function = unsafe { &*(array.element(2 * index).bits() as *const Function) };
-        (function, array.element(2 * index + 1).as_small_integer().unwrap_or(0))
-    });
+    let places = places_in(array);
     let hidden = match array.length() % 2 {
         0 => None,
         _ => array.element(array.length() - 1).as_small_integer(),
@@ -167,6 +160,46 @@ pub fn recorded(vm: &Vm, exception: Word) -> String {
         render_line("from", function, (-1 - pc) as usize, &mut text);
     }
     text
+}
+
+/// The record of an exception's last signal.
+fn record_of(vm: &Vm, exception: Word) -> Option<Object> {
+    let slot = trace_slot(vm, exception)?;
+    exception.as_object()?.slot(slot).as_object()
+}
+
+/// The functions and pcs in a record.
+fn places_in(record: Object) -> impl Iterator<Item = (&'static Function, i64)> {
+    (0..record.length() / 2).map(move |index| {
+        // SAFETY: `record` put the addresses of immortal functions there, and guest code reaches
+        // neither the slot nor the array.
+        let function: &Function =
+            unsafe { &*(record.element(2 * index).bits() as *const Function) };
+        (function, record.element(2 * index + 1).as_small_integer().unwrap_or(0))
+    })
+}
+
+/// Where the trace of an exception begins: the path, line and column of the innermost activation of the program's code.
+pub fn begin_of_trace(vm: &Vm, exception: Word) -> Option<(&'static str, u32, u32)> {
+    let mut places = places_in(record_of(vm, exception)?).filter(|(_, pc)| *pc >= 0);
+    let is_program = |(function, _): &(&Function, i64)| !function.module.bytecode.is_image();
+    let (function, pc) = places.find(is_program)?;
+    let place = function.position(pc as usize);
+    (place.1 > 0).then_some(place)
+}
+
+/// A trace with an excerpt below the line for the place where it begins.
+pub fn with_excerpt(trace: &str, (path, line, column): (&str, u32, u32), source: &str) -> String {
+    let place = format!("({path}:{line}:{column})\n");
+    let Some(end) = trace.find(&place).map(|start| start + place.len()) else {
+        return trace.to_owned();
+    };
+    let number = line.to_string();
+    let shown: String =
+        source.trim_end().chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let indent = " ".repeat(column.saturating_sub(1) as usize);
+    let gap = " ".repeat(number.len());
+    format!("{}    {number} | {shown}\n    {gap} | {indent}^\n{}", &trace[..end], &trace[end..])
 }
 
 /// Appends the lines of a trace of which `hidden` activations are left out in the middle.

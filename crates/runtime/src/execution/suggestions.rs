@@ -32,6 +32,9 @@ const NO_VALUE: &str = "NotAValue";
 /// The kernel's class of exceptions with a text of the program.
 const ERROR: &str = "Error";
 
+/// The kernel's class of all exceptions, which may have a text of the program as well.
+const EXCEPTION: &str = "Exception";
+
 /// The message to the condition of a loop that is neither true nor false.
 const MUST_BE_BOOLEAN: &str = "mustBeBoolean";
 
@@ -59,20 +62,21 @@ pub fn hint(vm: &Vm, exception: Word) -> Option<String> {
 }
 
 /// The description of an exception of any vat, if the library's classes determine it: the message that was not
-/// understood and the receiver's class, or the text of an error.
+/// understood and the receiver's class, or the program's text.
 pub fn description(vm: &Vm, exception: Word) -> Option<String> {
     let object = exception.as_object()?;
     let behavior = vm.behavior_of_layout(object.layout())?;
     let kind = behavior.chain().map(|behavior| behavior.definition);
     let kind = kind.filter(|class| is_librarys(class)).map(|class| class.name_text());
-    let kind = kind.into_iter().find(|name| [CLASS, ERROR].contains(name))?;
+    let kind = kind.into_iter().find(|name| [CLASS, ERROR, EXCEPTION].contains(name))?;
     let slot = |name| {
         let index = behavior.slot_of_name(vm.symbol(name))?;
         Some(object.slot(index))
     };
     let name = behavior.name();
-    if kind == ERROR {
-        return Some(format!("{name}: {}", Text::of(slot("message")?)?.to_rust()));
+    if kind != CLASS {
+        let text = if kind == ERROR { "message" } else { "signalText" };
+        return Some(format!("{name}: {}", Text::of(slot(text)?)?.to_rust()));
     }
     let receiver = vm.behavior_of_layout(known::layout_of(slot("receiver")?))?;
     let selector = Text::of(slot("selector")?)?.to_rust();

@@ -41,6 +41,12 @@ pub trait Host: Send + Sync {
         false
     }
 
+    /// A line, counted from 1, of the source file of a module, for reports.
+    fn source_line(&self, path: &str, line: u32) -> Option<String> {
+        _ = (path, line);
+        None
+    }
+
     /// The file of the module with this name that the one at `importer` imports from; or why there is
     /// none.
     fn import(&self, name: &str, importer: &str) -> Result<String, String> {

@@ -11,7 +11,7 @@
 //! | resource under way, parameters of encryption | the same | – | no vat |
 //! | definition, module | its number | – | no vat |
 //! | settling | – | the promise | no vat |
-//! | reading | – | the channel | no vat |
+//! | reading, writing | – | the channel | no vat |
 //! | address | the port | the host's name and an address | no vat |
 //! | work | its own | the objects that the work needs | no vat, but a strand |
 //!
@@ -54,6 +54,8 @@ pub enum Kind {
     Settling,
     /// Reading from a channel, in a choice.
     Reading,
+    /// Writing to a channel, in a choice.
+    Writing,
     /// An address of a host, as the system has resolved it.
     Address,
     /// Going on with the long work of a primitive.

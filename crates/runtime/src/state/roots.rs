@@ -3,7 +3,7 @@
 //!
 //! | root | visited |
 //! |---|---|
-//! | known classes, the kernel, one-character strings, symbols, timers, promises to report | at every collection |
+//! | known classes, the kernel, one-character strings, symbols, timers, promises to report, exit hooks | at every collection |
 //! | the object of the main vat, those of vats made since the last collection | at every collection |
 //! | the objects of strands that ran since the last collection | in nursery collections |
 //! | the objects of strands that are ready, of the main strand, of vats that have something to do | in full collections |
@@ -47,6 +47,8 @@ pub struct GlobalRoots {
     pub out_of_memory: RootWord,
     /// The exception for a stack that may not grow.
     pub stack_overflow: RootWord,
+    /// The blocks that the main vat evaluates when the program ends, in an object of that vat; nil if there are none.
+    pub exit_hooks: RootWord,
     constants: Mutex<Constants>,
     registry: Mutex<HashMap<Symbol, Word>>,
 }
@@ -60,6 +62,7 @@ impl Default for GlobalRoots {
             platform: RootWord::default(),
             out_of_memory: RootWord::default(),
             stack_overflow: RootWord::default(),
+            exit_hooks: RootWord::default(),
             constants: Mutex::default(),
             registry: Mutex::default(),
         }
@@ -179,7 +182,13 @@ impl GlobalRoots {
 
     pub(crate) fn visit(&self, kind: CollectionKind, visit: &mut dyn FnMut(RootAddress)) {
         self.registry.lock().values_mut().map(RootAddress::from).for_each(&mut *visit);
-        let named = [&self.kernel, &self.platform, &self.out_of_memory, &self.stack_overflow];
+        let named = [
+            &self.kernel,
+            &self.platform,
+            &self.out_of_memory,
+            &self.stack_overflow,
+            &self.exit_hooks,
+        ];
         for root in self.known.iter().chain(&self.characters).chain(named) {
             root.visit(visit);
         }

@@ -4,7 +4,7 @@ use squall_heap::Word;
 
 use super::answer;
 use super::strands::duration_argument;
-use crate::concurrency::channels::{self, End, Patience};
+use crate::concurrency::channels::{self, End, Patience, ends};
 use crate::concurrency::locks;
 use crate::concurrency::values::is_value;
 use crate::model::known;
@@ -31,10 +31,17 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(channels::poison(thread, window.get(0), End::Writing))
     }),
     Primitive::effect("chooseOf:fairly:within:", choose),
+    Primitive::effect("chooseOf:writing:fairly:within:", choose_end),
     Primitive::ordinary("rightToRead:", |thread, window| {
         answer(
             channels::channel(window.get(0))
                 .and_then(|channel| rights::make_with(thread, Kind::Reading, 0, channel.word())),
+        )
+    }),
+    Primitive::ordinary("rightToWrite:", |thread, window| {
+        answer(
+            channels::channel(window.get(0))
+                .and_then(|channel| rights::make_with(thread, Kind::Writing, 0, channel.word())),
         )
     }),
     Primitive::ordinary("newBarrier:", |thread, window| {
@@ -78,15 +85,27 @@ fn write(thread: &mut Thread, window: Window) -> Outcome {
     outcome(channels::write_object(thread, window))
 }
 
-/// The third argument is nil for ever, or milliseconds.
+/// A choice between reading ends.
 fn choose(thread: &mut Thread, window: Window) -> Outcome {
-    let patience = match window.get(2) {
+    let is_fair = window.get(1) == Word::TRUE;
+    let patience = patience(window.get(2));
+    outcome(patience.and_then(|patience| channels::choose(thread, window, is_fair, patience)))
+}
+
+/// A choice between ends of both directions.
+fn choose_end(thread: &mut Thread, window: Window) -> Outcome {
+    let is_fair = window.get(2) == Word::TRUE;
+    let patience = patience(window.get(3));
+    outcome(patience.and_then(|patience| ends::choose(thread, window, is_fair, patience)))
+}
+
+/// Nil is for ever; otherwise these are milliseconds.
+fn patience(limit: Word) -> Result<Patience, Failure> {
+    match limit {
         Word::NIL => Ok(Patience::Endless),
         limit => duration_argument(limit).map(|time| match time.is_zero() {
             true => Patience::None,
             false => Patience::Until(time),
         }),
-    };
-    let is_fair = window.get(1) == Word::TRUE;
-    outcome(patience.and_then(|patience| channels::choose(thread, window, is_fair, patience)))
+    }
 }

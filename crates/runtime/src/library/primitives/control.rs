@@ -32,7 +32,24 @@ pub static PRIMITIVES: &[Primitive] = &[
         let text = stack_traces::recorded(thread.vm, exception);
         answer(make_string(thread, &text))
     }),
+    Primitive::ordinary("reportedTraceOf:", |thread, window| {
+        let text = reported_trace(thread, window.get(0));
+        answer(make_string(thread, &text))
+    }),
 ];
+
+/// The trace of an exception, with the line of the program's text where it begins.
+fn reported_trace(thread: &mut Thread, exception: Word) -> String {
+    let vm = thread.vm;
+    let exception = far_reference(exception).map_or(exception, final_target);
+    let trace = stack_traces::recorded(vm, exception);
+    let Some(place) = stack_traces::begin_of_trace(vm, exception) else { return trace };
+    let (path, line, _) = place;
+    match thread.mutator.native(|| vm.host().source_line(path, line)) {
+        Some(source) => stack_traces::with_excerpt(&trace, place, &source),
+        None => trace,
+    }
+}
 
 /// Runs a closure with the other arguments.
 fn evaluate(thread: &mut Thread, window: Window) -> Outcome {

@@ -1,16 +1,19 @@
 //! Objects: the primitives for identity, class, and the test for a value. Most library modules call them.
 
+use smallvec::SmallVec;
 use squall_heap::Word;
 
 use super::answer;
 use super::arithmetic::mix;
 use crate::concurrency::isolation;
+use crate::concurrency::transactions::access;
 use crate::concurrency::values::counts_as_value;
 use crate::execution::{stack_traces, unwind};
 use crate::model::behavior::Behavior;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
 use crate::model::primitive::{Primitive, Shape};
+use crate::objects::array;
 use crate::objects::classes::behavior_of_class;
 use crate::objects::far_reference;
 use crate::objects::string::{Text, symbol_object};
@@ -50,6 +53,7 @@ pub static PRIMITIVES: &[Primitive] = &[
         |vm, object, class| is_instance(vm, object, class).ok(),
         |thread, window| answer(is_instance(thread.vm, window.get(0), window.get(1))),
     ),
+    Primitive::ordinary("slotsOf:", |thread, window| answer(slots(thread, window))),
     Primitive::ordinary("isValue:", |thread, window| {
         Outcome::Return(counts_as_value(thread.vm, window.get(0)).into())
     }),
@@ -97,6 +101,19 @@ fn description_of_target(thread: &mut Thread, object: Word) -> Result<Word, Fail
 fn name_of_class(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let name = class_argument(thread.vm, window.get(0))?.name();
     crate::objects::string::make_string(thread, name)
+}
+
+/// An array of what the declared slots of an object hold. *GC point.*
+fn slots(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let object = window.get(0);
+    let behavior = thread.vm.behavior_of_layout(known::layout_of(object));
+    let behavior = behavior.filter(|_| object.as_object().is_some());
+    let slots = &behavior.ok_or(Failure::argument(object))?.slots;
+    let declared = slots.iter().enumerate().filter(|(_, slot)| slot.content.is_data());
+    let declared: SmallVec<[usize; 16]> = declared.map(|(index, _)| index).collect();
+    array::make_of(thread, declared.len(), |thread, index| {
+        access::slot(thread, window.get(0).object(), declared[index])
+    })
 }
 
 fn is_instance(vm: &Vm, object: Word, class: Word) -> Result<Word, Failure> {

@@ -13,11 +13,11 @@ use crate::concurrency::transactions::effects;
 use crate::concurrency::worker;
 use crate::execution::stack_traces;
 use crate::model::host::Host;
-use crate::model::outcome::{Failure, Outcome};
+use crate::model::outcome::{Failure, FailureReason, Outcome};
 use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::{integer_argument, make_integer};
-use crate::objects::string::text_argument;
+use crate::objects::string::{make_string, text_argument};
 use crate::objects::typed::lists;
 use crate::state::thread::{Thread, Window};
 use crate::state::transactions::effects::Effects;
@@ -54,6 +54,11 @@ pub static PRIMITIVES: &[Primitive] = &[
             Outcome::Return(Word::NIL)
         })
     }),
+    Primitive::ordinary("exitHooks", |thread, _| {
+        let hooks = if is_main(thread) { thread.vm.roots.exit_hooks.get() } else { Word::NIL };
+        Outcome::Return(hooks)
+    }),
+    Primitive::effect("exitHooks:", |thread, window| answer(set_exit_hooks(thread, window))),
     Primitive::ordinary("reportUncaught:", |thread, window| {
         call_kernel(thread, "uncaught:", window.get(0))
     }),
@@ -69,6 +74,23 @@ pub static PRIMITIVES: &[Primitive] = &[
         answer(granted.and_then(|()| memory_statistics(thread)))
     }),
 ];
+
+/// Whether the running strand belongs to the main vat.
+fn is_main(thread: &Thread) -> bool {
+    let main = thread.vm.main_vat();
+    main.is_some() && thread.strand().vat() == main
+}
+
+/// Keeps the blocks for the end of the program. They belong to the main vat.
+fn set_exit_hooks(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    grants::check(thread, SYSTEM, "the end of the program")?;
+    if !is_main(thread) {
+        let what = make_string(thread, "an exit hook outside of the program's main actor")?;
+        return Err(Failure::with(FailureReason::NotSupported, what, Word::NIL));
+    }
+    thread.vm.roots.exit_hooks.set(window.get(0));
+    Ok(Word::NIL)
+}
 
 /// The grant that a sandbox needs for most of this.
 const SYSTEM: &str = "system";
