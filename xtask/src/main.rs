@@ -9,6 +9,7 @@
 //! | `stress` | the integration tests with collections at every allocation and tiny stacks; many damaged modules |
 //! | `generate` | writes anew what is made from the instruction table |
 //! | `json` | reads the files of a checkout of JSONTestSuite |
+//! | `layout` | checks the layout of the programs in Newspeak, or applies it |
 //! | `corpus` | runs the programs of a checkout of SOMns, and prints a table of what passes |
 //! | `schedulers` | the tests that run guest programs, under each scheduler |
 //! | `seeds` | runs SOMns's tests of actors, threads and processes under many schedules |
@@ -33,6 +34,7 @@ mod foreign;
 mod fuzz;
 mod histories;
 mod json;
+mod layout;
 mod load;
 mod postgres;
 mod schedulers;
@@ -68,6 +70,8 @@ enum Command {
     Stress,
     /// The files that are made from the instruction table, written anew
     Generate,
+    /// The layout of the programs in Newspeak
+    Layout(layout::Arguments),
     /// The programs of SOMns and of are-we-fast-yet
     Corpus(corpus::Arguments),
     /// The files of a checkout of JSONTestSuite, accepted or refused
@@ -104,6 +108,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Stress => steps::stress(),
         Command::Generate => steps::generate(),
+        Command::Layout(arguments) => layout::run(&arguments),
         Command::Corpus(arguments) => corpus::run(&arguments),
         Command::Json(arguments) => json::run(&arguments),
         Command::Schedulers(arguments) => schedulers::run(&arguments),
