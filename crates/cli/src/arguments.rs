@@ -36,6 +36,7 @@ pub enum Command {
     Disasm(Disasm),
     Verify(Verify),
     Format(Format),
+    Lsp(Lsp),
     Dump(Dump),
     Version(Version),
 }
@@ -204,6 +205,14 @@ pub struct Format {
     /// output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
+}
+
+/// Serve an editor by the Language Server Protocol, on the standard input and output.
+#[derive(Args, Debug)]
+pub struct Lsp {
+    /// Accepted, because editors give it; there is no other way
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// Show the version of Squall and of its formats.

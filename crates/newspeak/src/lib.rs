@@ -52,5 +52,5 @@ mod tests;
 pub use diagnostics::{Diagnostic, Severity};
 pub use lower::{CompileOptions, compile, compile_source};
 pub use outline::Library;
-pub use parser::{Fragment, Parse, check_fragment, parse};
+pub use parser::{Fragment, Parse, check_fragment, parse, parse_partial};
 pub use source::{Source, Span};

@@ -1,7 +1,7 @@
 //! `squall format`: lays out programs in Newspeak and in the text form of bytecode.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use squall::compiler::{CompileProblem, FileKind};
 use squall_bytecode::assembler::{self, File, Mistake};
@@ -24,7 +24,7 @@ pub fn format(arguments: &Format) -> Result<Exit, Exit> {
     let mut paths = Vec::new();
     for path in &arguments.files {
         match Path::new(path).is_dir() {
-            true => programs_below(Path::new(path), &mut paths)?,
+            true => paths.extend(files::below(path, &KINDS)?),
             false => paths.push(path.clone()),
         }
     }
@@ -37,27 +37,6 @@ pub fn format(arguments: &Format) -> Result<Exit, Exit> {
         exit = exit.and(format_one(path, arguments).unwrap_or_else(|exit| exit));
     }
     Ok(exit)
-}
-
-/// The files at and below a folder that have a layout, in the order of their names. Hidden folders are left out.
-fn programs_below(folder: &Path, paths: &mut Vec<String>) -> Result<(), Exit> {
-    let entries = folder.read_dir().map_err(|error| {
-        complain(&format!("{} cannot be read: {error}", folder.display()));
-        Exit::NoInput
-    })?;
-    let mut entries: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    entries.sort();
-    for path in entries {
-        let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
-        let is_link = path.is_symlink();
-        let shown = path.display().to_string();
-        if path.is_dir() && !is_hidden && !is_link {
-            programs_below(&path, paths)?;
-        } else if FileKind::of_path(&shown).is_some_and(|kind| KINDS.contains(&kind)) {
-            paths.push(shown);
-        }
-    }
-    Ok(())
 }
 
 fn format_one(path: &str, arguments: &Format) -> Result<Exit, Exit> {
