@@ -95,12 +95,21 @@
     ("\\^\\|<-:" . font-lock-keyword-face))
   "What `newspeak-mode' highlights.")
 
+;; A character such as "'" is no string: its quotes are fences, and what is between them begins nothing.
+(defconst newspeak-syntax-propertize
+  (syntax-propertize-rules
+   ("\\(\"\\)\\(?:\"\"\\|[^\"]\\)\\(\"\\)"
+    (1 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))
+    (2 (unless (nth 8 (save-excursion (syntax-ppss (match-beginning 0)))) (string-to-syntax "|")))))
+  "Gives characters their syntax.")
+
 ;;;###autoload
 (define-derived-mode newspeak-mode prog-mode "Newspeak"
   "A mode for Newspeak, as Squall reads it."
   (setq-local comment-start "(* ")
   (setq-local comment-end " *)")
   (setq-local indent-tabs-mode nil)
+  (setq-local syntax-propertize-function newspeak-syntax-propertize)
   (setq-local font-lock-defaults '(newspeak-font-lock-keywords)))
 
 ;;;###autoload

@@ -15,6 +15,7 @@
 //! | `native_threads` | programs on several native threads | which ones these are, what reports say |
 //! | `typed` | random programs of typed code | what they compute, with a plain evaluator: see [`typed`] |
 //! | `interrupts` | evaluations without end in a REPL on a terminal | whether Ctrl-C ends them and nothing else |
+//! | `language_server` | sessions of an editor with `squall lsp` | that it answers, and ends: see [`language_server`] |
 //! | `limits` | programs as large as can be, and larger ones | that the former run, and the latter are refused: see [`limits`] |
 //! | `observer` | a program that spins | that it can be looked at |
 //! | `output` | programs that are busy, or ended by signals | that what they wrote can be read |
@@ -38,6 +39,7 @@ mod foreign;
 mod hostile;
 mod interrupts;
 mod language;
+mod language_server;
 mod limits;
 mod mistakes;
 mod native_threads;
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
     trials.extend(foreign::trials());
     trials.extend(hostile::trials());
     trials.extend(interrupts::trials());
+    trials.extend(language_server::trials());
     trials.extend(limits::trials());
     trials.extend(mistakes::trials());
     trials.extend(native_threads::trials());

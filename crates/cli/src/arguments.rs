@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use squall::compiler::FileKind;
 use squall::embedding::Budgets;
 use squall::{
     CodeMap, Grant, HeapOptions, HostGrant, Jit, NetworkGrant, Options, Permissions,
@@ -35,6 +36,7 @@ pub enum Command {
     Disasm(Disasm),
     Verify(Verify),
     Format(Format),
+    Lsp(Lsp),
     Dump(Dump),
     Version(Version),
 }
@@ -181,18 +183,36 @@ pub struct Verify {
     pub files: Vec<String>,
 }
 
-/// Lay out the text form of bytecode.
+/// Lay out programs: Newspeak, and the text form of bytecode.
 ///
-/// The meaning of the files does not change, and comments stay. A file that is laid out already is not touched.
+/// There is one style. The meaning of the files does not change, and comments stay. A file that is laid out already is
+/// not touched.
 #[derive(Args, Debug)]
 pub struct Format {
     /// Change nothing, and fail if a file is not laid out
     #[arg(long)]
     pub check: bool,
 
-    /// Assembly files (.sqasm), or `-` for the standard input, which is laid out on the standard output
+    /// Lay out only these lines, and those that cannot be laid out without them; of one file in Newspeak
+    #[arg(long, value_name = "FIRST-LAST", value_parser = lines)]
+    pub lines: Option<(usize, usize)>,
+
+    /// The kind of the standard input: `ns` or `sqasm` [default: sqasm]
+    #[arg(long, value_name = "EXTENSION", value_parser = layout_kind, requires = "files")]
+    pub stdin: Option<FileKind>,
+
+    /// Files (.ns, .sqasm), folders with such files, or `-` for the standard input, which is laid out on the standard
+    /// output
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
+}
+
+/// Serve an editor by the Language Server Protocol, on the standard input and output.
+#[derive(Args, Debug)]
+pub struct Lsp {
+    /// Accepted, because editors give it; there is no other way
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// Show the version of Squall and of its formats.
@@ -560,6 +580,25 @@ fn heap_size(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Two numbers of lines, or one.
+fn lines(text: &str) -> Result<(usize, usize), String> {
+    let explanation =
+        || format!("`{text}` are no lines; write the first and the last one, such as 10-20");
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |digits: &str| digits.parse::<usize>().map_err(|_| explanation());
+    match (number(first)?, number(last)?) {
+        (first, last) if 0 < first && first <= last => Ok((first, last)),
+        _ => Err(explanation()),
+    }
+}
+
+/// The kind of a text that has a layout, by its extension.
+fn layout_kind(text: &str) -> Result<FileKind, String> {
+    let kinds = [FileKind::Newspeak, FileKind::Assembly];
+    let kind = kinds.into_iter().find(|kind| kind.extension() == text);
+    kind.ok_or_else(|| format!("`{text}` is neither `ns` nor `sqasm`"))
+}
+
 /// A number of bytes: digits, optionally followed by K, M, G or T for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
     let explanation =
@@ -605,6 +644,15 @@ mod tests {
         assert_eq!(size("2G"), Ok(2 << 30));
         for wrong in ["", "M", "-1", "1.5G", "99999999T", "lots"] {
             assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        assert_eq!(lines("10-20"), Ok((10, 20)));
+        assert_eq!(lines("3"), Ok((3, 3)));
+        for wrong in ["", "0-3", "4-3", "-3", "3-", "a-b", "1-2-3"] {
+            assert!(lines(wrong).is_err(), "{wrong}");
         }
     }
 

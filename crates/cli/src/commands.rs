@@ -4,6 +4,7 @@ mod bytecode;
 mod check;
 mod eval;
 mod format;
+mod lsp;
 mod repl;
 mod run;
 mod schedules;
@@ -29,6 +30,7 @@ pub fn execute(arguments: Arguments) -> Exit {
         Command::Disasm(arguments) => bytecode::disassemble(&arguments),
         Command::Verify(arguments) => bytecode::verify(&arguments),
         Command::Format(arguments) => format::format(&arguments),
+        Command::Lsp(_) => lsp::lsp(),
         Command::Dump(arguments) => dump(&arguments),
         Command::Version(arguments) => version::version(&arguments),
     };

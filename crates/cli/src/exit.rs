@@ -7,6 +7,8 @@ pub enum Exit {
     Success,
     /// The program, a test or an evaluation failed.
     Failure,
+    /// The command line asks for something impossible.
+    Usage,
     /// A file is no program, or one with mistakes.
     Invalid,
     /// A file does not exist or cannot be read.
@@ -27,6 +29,7 @@ impl Exit {
         match self {
             Exit::Success => 0,
             Exit::Failure => 1,
+            Exit::Usage => 2,
             Exit::Invalid => 65,
             Exit::NoInput => 66,
             Exit::Internal => squall::machine::INTERNAL_ERROR,

@@ -1,7 +1,8 @@
 //! Reads the files that the command line names, and explains why a file cannot be read. The commands call it.
 
 use std::io::{ErrorKind, Read, stdin};
-use std::path::Path;
+
+use std::path::{Path, PathBuf};
 
 use squall::compiler::FileKind;
 use squall_newspeak::Source;
@@ -64,6 +65,42 @@ fn kind_of(path: &str, bytes: &[u8]) -> Option<FileKind> {
         true => Some(FileKind::Newspeak),
         false => FileKind::of_path(path),
     }
+}
+
+/// The files of these kinds at and below a folder, in the order of their names, or a complaint. Hidden folders and links to
+/// folders are left out.
+pub fn below(folder: &str, kinds: &[FileKind]) -> Result<Vec<String>, Exit> {
+    let mut paths = Vec::new();
+    match collect(Path::new(folder), kinds, &mut paths) {
+        Ok(()) => Ok(paths.into_iter().map(|path| path.display().to_string()).collect()),
+        Err(error) => {
+            complain(&format!("{folder} cannot be read: {error}"));
+            Err(Exit::NoInput)
+        }
+    }
+}
+
+/// Adds the files of these kinds at and below a folder.
+pub fn collect(folder: &Path, kinds: &[FileKind], paths: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let entries: std::io::Result<Vec<_>> = folder.read_dir()?.collect();
+    let mut entries: Vec<PathBuf> = entries?.iter().map(std::fs::DirEntry::path).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_hidden = name.is_some_and(|name| name.starts_with('.'));
+        if path.is_dir() {
+            if !is_hidden && !path.is_symlink() {
+                collect(&path, kinds, paths)?;
+            }
+        } else if path
+            .to_str()
+            .and_then(FileKind::of_path)
+            .is_some_and(|kind| kinds.contains(&kind))
+        {
+            paths.push(path);
+        }
+    }
+    Ok(())
 }
 
 /// Reads a file that another one includes, or answers the reason why it cannot.

@@ -5,6 +5,7 @@ use squall_bytecode::assembler::{assemble, format as lay_out};
 use squall_bytecode::disassembler::disassemble;
 use squall_bytecode::format;
 use squall_bytecode::module::Module;
+use squall_newspeak::format::{FormatError, format as layout_of};
 use squall_newspeak::{CompileOptions, Source, compile_source};
 
 /// The module in a file of any form, binary, assembly or Newspeak; `None` if the file holds none.
@@ -48,4 +49,43 @@ pub fn check_text(text: &str, bytes: &[u8]) -> Result<(), String> {
 fn encoded(text: &str) -> Result<Vec<u8>, String> {
     let module = assemble(text).map_err(|problems| format!("{}\n{text}", problems[0]))?;
     format::encode(&module).map_err(|error| format!("{error}\n{text}"))
+}
+
+/// Checks that the layout of a program in Newspeak is that of the same program, and that it is its own layout. A text
+/// with mistakes has no layout.
+pub fn check_layout(source: &Source) -> Result<(), String> {
+    let laid_out = match layout_of(source) {
+        Ok(text) => Source::new(source.name(), text),
+        Err(FormatError::Mistakes(_)) => return Ok(()),
+        Err(FormatError::Changed) => return Err("the layout has other tokens or comments".into()),
+    };
+    if let Some(difference) = difference(laid_out.text(), &layout_of(&laid_out)) {
+        return Err(format!("laid out twice, the text is another one:\n{difference}"));
+    }
+    match code(source) == code(&laid_out) {
+        true => Ok(()),
+        false => Err(format!("laid out, it has other code:\n{}", laid_out.text())),
+    }
+}
+
+/// The first lines that differ.
+fn difference(text: &str, again: &Result<String, FormatError>) -> Option<String> {
+    let again = match again {
+        Ok(again) if again == text => return None,
+        Ok(again) => again,
+        Err(error) => return Some(format!("{error:?}")),
+    };
+    let differs = |(one, other): &(&str, &str)| one != other;
+    let (one, other) = text.lines().zip(again.lines()).find(differs).unwrap_or_default();
+    Some(format!("- {one}\n+ {other}"))
+}
+
+/// The module without the positions in its text; none if it is beyond the limits of the bytecode.
+fn code(source: &Source) -> Option<Module> {
+    let mut module = compile_source(source, &CompileOptions { trusted: true }).ok()?;
+    for entry in module.functions.iter_mut().flat_map(|function| &mut function.lines) {
+        (entry.line, entry.column) = (0, 0);
+    }
+    module.classes.iter_mut().for_each(|class| class.position = (0, 0));
+    Some(module)
 }

@@ -278,7 +278,7 @@ impl Stubs {
         self.unit_sends[accesses as usize]
     }
 
-    /// Runs machine code from the thread's state on, until the [outermost](squall_runtime::tiers::thread::NativeStack::outermost) activation returns or
+    /// Runs machine code from the thread's state on, until the outermost activation with a native frame returns or
     /// the native stack is abandoned.
     ///
     /// # Safety

@@ -19,6 +19,8 @@
 //! | [`lower`] | code generation |
 //! | [`outline`] | the interfaces of the library's classes |
 //! | [`check`] | name resolution for people: mistakes in a program that compiles |
+//! | [`comments`] | comments between tokens, and the ones that document declarations |
+//! | [`format`] | the layout of programs |
 //! | `spelling` | names that are close to a name, words of other languages |
 //! | [`dump`] | readable, stable text forms of tokens and trees |
 //!
@@ -28,9 +30,11 @@
 
 pub mod ast;
 pub mod check;
+pub mod comments;
 pub mod diagnostics;
 pub mod dump;
 pub mod entities;
+pub mod format;
 pub mod lexer;
 pub mod literals;
 pub mod lower;
@@ -48,5 +52,5 @@ mod tests;
 pub use diagnostics::{Diagnostic, Severity};
 pub use lower::{CompileOptions, compile, compile_source};
 pub use outline::Library;
-pub use parser::{Fragment, Parse, check_fragment, parse};
+pub use parser::{Fragment, Parse, check_fragment, parse, parse_partial};
 pub use source::{Source, Span};

@@ -48,7 +48,7 @@ pub const MOST_NESTED: usize = 256;
 /// The result of parsing a source.
 #[derive(Clone, Debug)]
 pub struct Parse {
-    /// The tree, if and only if there are no errors.
+    /// The tree; [`parse`] answers it if and only if there are no errors.
     pub ast: Option<Ast>,
     /// Errors and warnings by place.
     pub diagnostics: Vec<Diagnostic>,
@@ -56,19 +56,28 @@ pub struct Parse {
 
 /// Parses a module.
 pub fn parse(source: &Source) -> Parse {
-    let Tokens { list, diagnostics: mut reporter, is_cut_short } = tokenize(source);
-    if is_cut_short {
-        return Parse { ast: None, diagnostics: reporter.into_sorted() };
+    let mut parse = parse_partial(source);
+    if parse.diagnostics.iter().any(Diagnostic::is_error) {
+        parse.ast = None;
     }
+    parse
+}
+
+/// Parses a module for tools, which want to know a program while it is written: there is a tree even if there are errors,
+/// unless the text has no class at all. The declarations, statements and members with mistakes are missing in that tree,
+/// so no node of it stands for a mistake.
+pub fn parse_partial(source: &Source) -> Parse {
+    let Tokens { list, diagnostics: mut reporter, is_cut_short } = tokenize(source);
     let mut attempt = Attempt::new(source, &list, Guesses::None);
     if attempt.reporter.has_errors() && !brackets_match(&list) {
         attempt = Attempt::new(source, &list, Guesses::ByIndentation);
     }
-    reporter.extend(attempt.reporter);
-    let ast = match attempt.module {
-        Some(module) if !reporter.has_errors() => Some(Ast { module, nodes: attempt.nodes }),
-        _ => None,
-    };
+    // Without the rest of the text, the parser has nothing to say that the lexer has not said.
+    if !is_cut_short {
+        reporter.extend(attempt.reporter);
+    }
+    let nodes = attempt.nodes;
+    let ast = attempt.module.map(|module| Ast { module, nodes });
     Parse { ast, diagnostics: reporter.into_sorted() }
 }
 

@@ -4,6 +4,7 @@
 mod corpus;
 mod declarations;
 mod expressions;
+mod formatting;
 mod hostile;
 mod lexing;
 mod lexing_mistakes;

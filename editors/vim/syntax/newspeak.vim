@@ -19,8 +19,11 @@ syn keyword newspeakAccess      public protected private
 syn keyword newspeakReceiver    self super outer
 syn keyword newspeakConstant    nil true false
 syn keyword newspeakLiteral     objL
-syn match   newspeakEscape      contained "''\|\\\%(u{\=\x\+}\=\|.\)"
-syn region  newspeakString      start="#\='" skip="\\.\|''" end="'" contains=newspeakEscape
+syn match   newspeakEscape      contained "''\|\\[tbnrf'\\]"
+syn match   newspeakNoEscape    contained "\\[^tbnrf'\\]"
+" A character may be a quote, which begins no string then.
+syn match   newspeakCharacter   +"\%(""\|[^"]\)"+
+syn region  newspeakString      start="#\='" skip="\\.\|''" end="'" contains=newspeakEscape,newspeakNoEscape
 syn region  newspeakComment     start="(\*" end="\*)" contains=newspeakComment,@Spell
 
 hi def link newspeakType        Type
@@ -39,6 +42,8 @@ hi def link newspeakReceiver    Keyword
 hi def link newspeakConstant    Boolean
 hi def link newspeakLiteral     Keyword
 hi def link newspeakEscape      SpecialChar
+hi def link newspeakNoEscape    Error
+hi def link newspeakCharacter   Character
 hi def link newspeakString      String
 hi def link newspeakComment     Comment
 

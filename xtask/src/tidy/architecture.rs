@@ -12,6 +12,7 @@ use crate::cargo;
 const LAYERS: &[(&str, &[&str])] = &[
     ("squall-bytecode", &[]),
     ("squall-newspeak", &["squall-bytecode"]),
+    ("squall-language-server", &["squall-bytecode", "squall-newspeak"]),
     ("squall-compiler", &["squall-bytecode"]),
     ("squall-data", &[]),
     ("squall-heap", &[]),
@@ -50,7 +51,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("squall-capi", &["squall"]),
     (
         "squall-cli",
-        &["squall", "squall-bytecode", "squall-newspeak", "squall-sqlite", "squall-system"],
+        &[
+            "squall",
+            "squall-bytecode",
+            "squall-language-server",
+            "squall-newspeak",
+            "squall-sqlite",
+            "squall-system",
+        ],
     ),
     ("xtask", &[]),
 ];
@@ -80,6 +88,8 @@ const CONFINED: &[(&str, &str)] = &[
     ("zstd", "squall-data"),
     ("libsqlite3-sys", "squall-sqlite"),
     ("dynasmrt", "squall-jit"),
+    ("lsp-server", "squall-language-server"),
+    ("lsp-types", "squall-language-server"),
     ("clap", "squall-cli"),
     ("rustyline", "squall-cli"),
 ];

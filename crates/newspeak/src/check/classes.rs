@@ -133,6 +133,11 @@ impl<'a> Classes<'a> {
         }
     }
 
+    /// The class that a superclass or mixin clause names, if it is known.
+    pub fn class_of_clause(&self, class: ClassId, clause: &Inheritance) -> Option<ClassRef> {
+        self.parent(class, clause, 0)
+    }
+
     fn parent(&self, class: ClassId, clause: &Inheritance, steps: u32) -> Option<ClassRef> {
         let ExpressionKind::Send { receiver, message } = self.ast[clause.class].kind else {
             return None;
@@ -285,6 +290,13 @@ impl<'a> Classes<'a> {
                 pending.extend(self.parents(class).unwrap_or_default());
             }
         }
+        names
+    }
+
+    /// The selectors that a class's own text declares, with that of its factory on the class side.
+    pub fn own_selectors(&self, class: ClassRef, side: Side) -> Vec<String> {
+        let mut names = Vec::new();
+        self.own_members(class, side, &mut names);
         names
     }
 

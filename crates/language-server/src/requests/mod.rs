@@ -1,0 +1,14 @@
+//! The requests of clients, by topic. Each is a function of the workspace and of the request's parameters; none changes
+//! anything. The server's loop calls them.
+
+pub mod actions;
+pub mod assembly;
+pub mod calls;
+pub mod completion;
+pub mod diagnostics;
+pub mod highlighting;
+pub mod hover;
+pub mod layout;
+pub mod navigation;
+pub mod structure;
+pub mod symbols;
