@@ -1,7 +1,6 @@
 //! Reads the files that the command line names, and explains why a file cannot be read. The commands call it.
 
 use std::io::{ErrorKind, Read, stdin};
-
 use std::path::{Path, PathBuf};
 
 use squall::compiler::FileKind;
