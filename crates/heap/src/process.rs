@@ -8,19 +8,22 @@ use crate::options::{HeapError, HeapOptions};
 use crate::statistics::HeapStatistics;
 
 impl Heap {
-    /// Creates the heap. The collector's threads start with the first collection.
+    /// Creates the heap. The collector is created when the cradle is left, and its threads start with the first
+    /// collection.
     pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {
         let maximum = options.max_heap.unwrap_or_else(default_max_heap);
         let threads = options.gc_threads.unwrap_or_else(default_threads);
         check(&options, maximum, threads)?;
-        let heap = Heap::store(maximum, options.nursery_bytes, options.stress)?;
-        collector::create(threads, &heap.sizing);
+        let heap = Heap::store(maximum, options.nursery_bytes, threads, options.stress)?;
+        if heap.cradle.is_closed() {
+            collector::create(threads, &heap.sizing);
+        }
         Ok(heap)
     }
 
     /// The heap of the process, if it has been created.
     pub fn get() -> Option<&'static Heap> {
-        Heap::stored().filter(|_| collector::is_created())
+        Heap::stored()
     }
 
     /// Attaches the calling thread as a mutator. The root source gets `context` as the mutator's name. Waits for the
@@ -38,7 +41,8 @@ impl Heap {
 
     /// A summary of all collections.
     pub fn statistics(&self) -> HeapStatistics {
-        self.statistics_with(collector::used_bytes())
+        let is_left = self.cradle.is_closed();
+        self.statistics_with(if is_left { collector::used_bytes() } else { self.cradle.used() })
     }
 }
 
