@@ -41,12 +41,8 @@ pub(crate) fn leave_cradle(heap: &Heap, record: RecordPointer) {
 fn evacuate(heap: &Heap, record: RecordPointer) {
     let participants = heap.safepoints.participants();
     participants.iter().for_each(|participant| MutatorBinding::make(*participant));
-    let mut evacuation = Evacuation {
-        heap,
-        binding: MutatorBinding::of(record),
-        unscanned: Vec::new(),
-        copied: 0,
-    };
+    let mut evacuation =
+        Evacuation { heap, binding: MutatorBinding::of(record), unscanned: Vec::new(), copied: 0 };
     heap.weak.visit_all(&mut |root| evacuation.follow(root));
     heap.roots().visit_roots(CollectionKind::Full, &mut |root| evacuation.follow(root));
     participants.iter().for_each(|participant| evacuation.follow_mutator(*participant));

@@ -21,8 +21,8 @@ pub struct Heap {
     pub(crate) weak: WeakObjects,
     pub(crate) stress: Option<Stress>,
     pub(crate) cradle: Cradle,
-    /// The number of collector threads.
-    pub(crate) threads: usize,
+    /// The number of collector threads, if the embedder has chosen one.
+    pub(crate) threads: Option<usize>,
     roots: OnceLock<Box<dyn RootSource>>,
     nursery_collections: AtomicU64,
     full_collections: AtomicU64,
@@ -52,7 +52,7 @@ impl Heap {
     pub(crate) fn store(
         maximum: usize,
         nursery: usize,
-        threads: usize,
+        threads: Option<usize>,
         stress: Option<Stress>,
     ) -> Result<&'static Heap, HeapError> {
         if HEAP.get().is_some() {

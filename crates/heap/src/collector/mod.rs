@@ -20,7 +20,7 @@ mod worker;
 pub(crate) use mutator::MutatorBinding;
 
 use crate::heap::Heap;
-use crate::options::CollectionKind;
+use crate::options::{CollectionKind, HeapOptions};
 use crate::representation::{Format, Object};
 use crate::sizing::Sizing;
 use mmtk::util::heap::vm_layout::VMLayout;
@@ -59,8 +59,8 @@ pub(crate) const LARGE_OBJECT: usize = 8 << 10;
 static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 
 /// Creates the collector, unless there is one. Called after the heap has been stored in its static.
-pub(crate) fn create(threads: usize, sizing: &Sizing) {
-    INSTANCE.get_or_init(|| make(threads, sizing));
+pub(crate) fn create(threads: Option<usize>, sizing: &Sizing) {
+    INSTANCE.get_or_init(|| make(threads.unwrap_or_else(default_threads), sizing));
 }
 
 fn make(threads: usize, sizing: &Sizing) -> Box<MMTK<Binding>> {
@@ -86,6 +86,13 @@ fn make(threads: usize, sizing: &Sizing) -> Box<MMTK<Binding>> {
     let constraints = instance.get_plan().constraints();
     assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);
     instance
+}
+
+/// One thread for two cores. Most collections are of a nursery in which little survives; more threads would spend more
+/// time on waking each other than they save.
+fn default_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
 }
 
 /// The address range of the spaces: above the shadow memory of the C sanitizers, so that they can check a process with

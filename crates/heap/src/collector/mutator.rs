@@ -90,11 +90,8 @@ impl MutatorBinding {
 
     /// Allocates memory for a small object while all mutators stand. Does not collect.
     pub(crate) fn allocate_copy(&mut self, size: usize) -> Object {
-        let options = AllocationOptions {
-            allow_overcommit: true,
-            at_safepoint: false,
-            allow_oom_call: true,
-        };
+        let options =
+            AllocationOptions { allow_overcommit: true, at_safepoint: false, allow_oom_call: true };
         let semantics = AllocationSemantics::Default;
         // SAFETY: the mutator is away, and only the calling thread uses its part.
         let mutator = unsafe { self.0.as_mut() };

@@ -64,7 +64,7 @@ fn all_formats_survive(leave: fn(&mut Mutator)) {
     let class = mutator.allocate_slots(CLASS, NO_CLASS).unwrap().word();
     let class = mutator.push_root(class);
     let root = rooted_array(&mut mutator, ARRAY, 8);
-    let mut store = |mutator: &mut Mutator, index: usize, word: Word| {
+    let store = |mutator: &mut Mutator, index: usize, word: Word| {
         object(mutator, root).set_element(mutator, index, word);
     };
     let shared = pair(&mut mutator, integer(3), integer(4)).word();
@@ -122,7 +122,11 @@ fn all_that_is_weak_survives_the_evacuation() {
     object(&mutator, weak).set_element(&mut mutator, 1, kept_word);
     mutator.heap().register_finalizable(lost, 77);
     world().weak.lock().unwrap().push(lost.word());
-    world().conditional.lock().unwrap().push(Conditional { condition: lost.word(), root: kept_word });
+    world()
+        .conditional
+        .lock()
+        .unwrap()
+        .push(Conditional { condition: lost.word(), root: kept_word });
     let ephemeron = mutator.allocate_slots(EPHEMERON, NO_CLASS).unwrap();
     let ephemeron = mutator.push_root(ephemeron.word());
     let key = object(&mutator, weak).element(0);
@@ -158,9 +162,13 @@ fn all_that_is_weak_survives_the_evacuation() {
 fn stores_before_and_after_the_evacuation() {
     let mut mutator = start();
     let old = rooted_array(&mut mutator, ARRAY, 3);
-    for (index, leave) in [|_: &mut Mutator| (), use_up, |mutator: &mut Mutator| {
-        mutator.collect(CollectionKind::Nursery);
-    }]
+    for (index, leave) in [
+        |_: &mut Mutator| (),
+        use_up,
+        |mutator: &mut Mutator| {
+            mutator.collect(CollectionKind::Nursery);
+        },
+    ]
     .iter()
     .enumerate()
     {

@@ -85,8 +85,7 @@ pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assemb
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let later = Vec::new();
-    let mut emitter =
-        Emitter { ops, function, accesses, stubs, labels, later, places, profile };
+    let mut emitter = Emitter { ops, function, accesses, stubs, labels, later, places, profile };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
