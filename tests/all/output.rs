@@ -10,11 +10,12 @@ use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// A program that writes a line, and is busy for ever.
+/// A program that writes lines, more than are written at once, and is busy for ever.
 const BUSY: &str = "\
 class Busy usingPlatform: platform = Value ()(
   public main: args = (
-    'a line' println.
+    1 to: 40 do: [:line | line println ].
+    'the last line' println.
     [ true ] whileTrue: [ ].
   )
 )
@@ -47,18 +48,24 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// A reader gets the line while the program goes on.
+/// A reader gets the lines while the program goes on.
 fn while_busy() -> Result<(), Failed> {
     let (mut program, _file) = start(squall(), BUSY, &[])?;
     let mut line = String::new();
     // If the line does not arrive, reading ends when the program is stopped.
     stop_later(&program);
-    BufReader::new(program.stdout.take().expect("it is piped")).read_line(&mut line)?;
+    let mut output = BufReader::new(program.stdout.take().expect("it is piped"));
+    while line != "the last line\n" {
+        line.clear();
+        if output.read_line(&mut line)? == 0 {
+            break;
+        }
+    }
     let goes_on = program.try_wait()?.is_none();
     program.kill()?;
     program.wait()?;
     match (line.as_str(), goes_on) {
-        ("a line\n", true) => Ok(()),
+        ("the last line\n", true) => Ok(()),
         _ => Err(format!("read {line:?}; the program went on: {goes_on}").into()),
     }
 }

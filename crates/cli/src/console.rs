@@ -2,8 +2,9 @@
 //! through it, and so do the commands.
 //!
 //! Output is collected and written in large pieces, except on a terminal, where a user waits for it. It is written when
-//! there is much of it, when the machine is idle, and after [`DELAY`] at the latest, by a thread that is started with
-//! the first output and sleeps while the buffer is empty. When a signal ends the process, the buffer is written first.
+//! there is much of it, when the machine is idle, and after [`DELAY`] at the latest, by a thread that sleeps while the
+//! buffer is empty. When a signal ends the process, the buffer is written first. The first [`AT_ONCE`] pieces of output
+//! are written at once: a program that prints little needs none of these threads.
 //!
 //! Before anything is written to the standard error output, the buffered output is written, so that both appear in the
 //! right order.
@@ -19,6 +20,9 @@ use crate::exit::Exit;
 
 /// The size of the buffer at which output is written.
 const BUFFER_BYTES: usize = 32 << 10;
+
+/// The pieces of output that are written at once, at the beginning.
+const AT_ONCE: usize = 16;
 
 /// The longest time that output waits while the machine is busy.
 const DELAY: Duration = Duration::from_millis(20);
@@ -41,6 +45,8 @@ struct Output {
 #[derive(Default)]
 struct Buffer {
     bytes: Vec<u8>,
+    /// The pieces that were written at once.
+    pieces: usize,
     /// Whether the writing thread must be told about output.
     sleeps: bool,
 }
@@ -73,17 +79,21 @@ impl Surroundings for Console {
     }
 
     fn write_output(&self, text: &str) {
-        if !self.is_terminal {
-            self.has_begun.call_once(|| self.begin());
-        }
         let mut buffer = self.output.buffer();
         buffer.bytes.extend_from_slice(text.as_bytes());
-        if self.is_terminal || buffer.bytes.len() >= BUFFER_BYTES {
+        if self.is_terminal || buffer.pieces < AT_ONCE {
+            buffer.pieces += 1;
+            return write_out(&mut buffer.bytes);
+        }
+        if buffer.bytes.len() >= BUFFER_BYTES {
             write_out(&mut buffer.bytes);
-        } else if std::mem::take(&mut buffer.sleeps) {
-            drop(buffer);
+        }
+        let must_wake = std::mem::take(&mut buffer.sleeps);
+        drop(buffer);
+        if must_wake {
             self.output.has_bytes.notify_one();
         }
+        self.has_begun.call_once(|| self.begin());
     }
 
     fn write_error(&self, text: &str) {

@@ -1,6 +1,7 @@
 //! The heap of the process: the state that mutators and the collector share, and the operations that each side calls.
 //! `process.rs`, above both sides, creates it and attaches threads.
 
+use crate::cradle::{self, Cradle};
 use crate::options::{CollectionKind, HeapError, Stress};
 use crate::record::RecordPointer;
 use crate::representation::Object;
@@ -19,6 +20,9 @@ pub struct Heap {
     pub(crate) sizing: Sizing,
     pub(crate) weak: WeakObjects,
     pub(crate) stress: Option<Stress>,
+    pub(crate) cradle: Cradle,
+    /// The number of collector threads, if the embedder has chosen one.
+    pub(crate) threads: Option<usize>,
     roots: OnceLock<Box<dyn RootSource>>,
     nursery_collections: AtomicU64,
     full_collections: AtomicU64,
@@ -48,13 +52,22 @@ impl Heap {
     pub(crate) fn store(
         maximum: usize,
         nursery: usize,
+        threads: Option<usize>,
         stress: Option<Stress>,
     ) -> Result<&'static Heap, HeapError> {
+        if HEAP.get().is_some() {
+            return Err(HeapError::AlreadyCreated);
+        }
+        let sizing = Sizing::new(maximum, nursery);
+        // Under stress, the first allocation may collect.
+        let has_cradle = stress.is_none() && sizing.nurseries().0 >= cradle::LEAST_NURSERY;
         let heap = Heap {
             safepoints: Safepoints::new(),
-            sizing: Sizing::new(maximum, nursery),
+            sizing,
             weak: WeakObjects::new(),
             stress,
+            cradle: if has_cradle { Cradle::open() } else { Cradle::closed() },
+            threads,
             roots: OnceLock::new(),
             nursery_collections: AtomicU64::new(0),
             full_collections: AtomicU64::new(0),
@@ -130,6 +143,11 @@ impl Heap {
         let mut record = self.record();
         record.allocated += used.saturating_sub(record.used) as u64;
         record.before = used;
+    }
+
+    /// The objects have left the cradle, but for so many bytes of dead ones.
+    pub(crate) fn cradle_is_left(&self, garbage: usize) {
+        self.record().allocated += garbage as u64;
     }
 
     pub(crate) fn stop_begins(&self) {

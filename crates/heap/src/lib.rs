@@ -16,8 +16,10 @@
 //! |---|---|
 //! | `process` | the heap's creation; threads that attach |
 //! | `mutator` | attached threads: allocation, the write barrier, root handles, metering |
+//! | `evacuation` | the objects of the cradle move to the collector's memory |
 //! | `collector` | the binding to MMTk |
 //! | `heap` | the state that mutators and the collector share |
+//! | `cradle` | the memory of the first objects, before there is a collector |
 //! | `weak` | weak references and finalisation |
 //! | `roots`, `tracer` | the collector's questions to the runtime, and the runtime's to the collector |
 //! | `record` | the part of a mutator that the collector reads |
@@ -29,6 +31,8 @@
 //! Each module imports only modules that are below it in the table.
 
 mod collector;
+mod cradle;
+mod evacuation;
 mod heap;
 mod mutator;
 mod options;

@@ -8,19 +8,22 @@ use crate::options::{HeapError, HeapOptions};
 use crate::statistics::HeapStatistics;
 
 impl Heap {
-    /// Creates the heap. The collector's threads start with the first collection.
+    /// Creates the heap. The collector is created when the cradle is left, and its threads start with the first
+    /// collection.
     pub fn new(options: HeapOptions) -> Result<&'static Heap, HeapError> {
         let maximum = options.max_heap.unwrap_or_else(default_max_heap);
-        let threads = options.gc_threads.unwrap_or_else(default_threads);
-        check(&options, maximum, threads)?;
-        let heap = Heap::store(maximum, options.nursery_bytes, options.stress)?;
-        collector::create(threads, &heap.sizing);
+        check(&options, maximum)?;
+        let HeapOptions { nursery_bytes, gc_threads, stress, .. } = options;
+        let heap = Heap::store(maximum, nursery_bytes, gc_threads, stress)?;
+        if heap.cradle.is_closed() {
+            collector::create(heap.threads, &heap.sizing);
+        }
         Ok(heap)
     }
 
     /// The heap of the process, if it has been created.
     pub fn get() -> Option<&'static Heap> {
-        Heap::stored().filter(|_| collector::is_created())
+        Heap::stored()
     }
 
     /// Attaches the calling thread as a mutator. The root source gets `context` as the mutator's name. Waits for the
@@ -38,18 +41,19 @@ impl Heap {
 
     /// A summary of all collections.
     pub fn statistics(&self) -> HeapStatistics {
-        self.statistics_with(collector::used_bytes())
+        let is_left = self.cradle.is_closed();
+        self.statistics_with(if is_left { collector::used_bytes() } else { self.cradle.used() })
     }
 }
 
-fn check(options: &HeapOptions, maximum: usize, threads: usize) -> Result<(), HeapError> {
+fn check(options: &HeapOptions, maximum: usize) -> Result<(), HeapError> {
     if maximum < HeapOptions::MIN_MAX_HEAP {
         return Err(HeapError::HeapTooSmall);
     }
     if options.nursery_bytes < HeapOptions::MIN_NURSERY {
         return Err(HeapError::NurseryTooSmall);
     }
-    if threads == 0 {
+    if options.gc_threads == Some(0) {
         return Err(HeapError::NoThreads);
     }
     if options.stress.is_some_and(|stress| stress.every == 0) {
@@ -65,11 +69,4 @@ fn default_max_heap() -> usize {
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     let memory = usize::try_from(pages).unwrap_or(0) * usize::try_from(page_bytes).unwrap_or(0);
     (memory / 4 * 3).max(HeapOptions::MIN_MAX_HEAP)
-}
-
-/// One thread for two cores. Most collections are of a nursery in which little survives; more threads would spend more
-/// time on waking each other than they save.
-fn default_threads() -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
 }

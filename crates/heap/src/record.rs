@@ -10,6 +10,27 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+/// The memory from which a mutator takes its next small objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct AllocationWindow {
+    /// Where the next object goes.
+    pub(crate) cursor: usize,
+    /// Where the window ends.
+    pub(crate) limit: usize,
+}
+
+impl AllocationWindow {
+    /// A window in which nothing fits.
+    pub(crate) const NOTHING: AllocationWindow = AllocationWindow { cursor: 0, limit: 0 };
+
+    /// Such a window that all mutators may share: nothing is ever written to it.
+    pub(crate) fn empty() -> NonNull<AllocationWindow> {
+        static EMPTY: AllocationWindow = AllocationWindow::NOTHING;
+        NonNull::from(&EMPTY)
+    }
+}
+
 /// The collector's part of a mutator, whose type only the collector knows.
 pub(crate) enum CollectorPart {}
 
@@ -18,6 +39,8 @@ pub(crate) struct MutatorRecord {
     pub(crate) status: Status,
     pub(crate) context: usize,
     pub(crate) roots: UnsafeCell<Vec<Word>>,
+    /// The mutator's part of the cradle; afterwards, the window is the collector's.
+    pub(crate) cradle_window: UnsafeCell<AllocationWindow>,
     /// Null until the collector has made it.
     collector_part: AtomicPtr<CollectorPart>,
 }
@@ -37,6 +60,7 @@ impl RecordPointer {
             status: Status::running(),
             context,
             roots: UnsafeCell::new(Vec::new()),
+            cradle_window: UnsafeCell::new(AllocationWindow::NOTHING),
             collector_part: AtomicPtr::new(ptr::null_mut()),
         };
         RecordPointer(NonNull::from(Box::leak(Box::new(record))))
@@ -50,16 +74,16 @@ impl RecordPointer {
         unsafe { self.0.as_ref() }
     }
 
-    /// Stores the collector's part. Called once, before the record is shared.
+    /// Stores the collector's part. Called once, before the record is shared, or while the mutator is away.
     pub(crate) fn set_collector_part(self, part: NonNull<CollectorPart>) {
-        // Relaxed: the operation that shares the record orders this store before all uses.
+        // Relaxed: the operation that shares the record, or ends the stop, orders this store before all uses.
         self.get().collector_part.store(part.as_ptr(), Ordering::Relaxed);
     }
 
-    pub(crate) fn collector_part(self) -> NonNull<CollectorPart> {
+    /// The collector's part; `None` while there is no collector.
+    pub(crate) fn collector_part(self) -> Option<NonNull<CollectorPart>> {
         // Relaxed: as above.
-        let part = self.get().collector_part.load(Ordering::Relaxed);
-        NonNull::new(part).expect("the collector makes its part together with the record")
+        NonNull::new(self.get().collector_part.load(Ordering::Relaxed))
     }
 
     /// The address by which the collector knows the mutator.

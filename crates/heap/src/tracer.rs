@@ -9,7 +9,7 @@ pub(crate) trait Tracing {
     fn is_live(&self, object: Object) -> bool;
 
     /// The place of an object now, if it is known to be live.
-    fn place(&self, object: Object) -> Option<Object>;
+    fn place(&mut self, object: Object) -> Option<Object>;
 
     /// Keeps alive an object and all that it references; answers its place now.
     fn trace(&mut self, object: Object) -> Object;

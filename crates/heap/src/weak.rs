@@ -122,6 +122,14 @@ impl WeakObjects {
         }
     }
 
+    /// Visits all objects that the lists have, as if all were alive.
+    pub(crate) fn visit_all(&self, visit: &mut dyn FnMut(RootAddress)) {
+        let Finalizers { young, old, dead } = &mut *lock(&self.finalizers);
+        for finalizable in young.iter_mut().chain(old).chain(dead) {
+            visit(RootAddress::from(&mut finalizable.object));
+        }
+    }
+
     /// Takes the next step; true if it has kept a new object alive, which must be traced before the next call.
     pub(crate) fn process(
         &self,

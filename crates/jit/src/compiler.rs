@@ -31,11 +31,10 @@ pub struct Compiler {
     lock: Mutex<()>,
     /// When functions are optimised, if they are.
     pub policy: Option<Policy>,
+    /// Made for the first unit: most short programs need none.
     optimiser: Mutex<Option<Optimiser>>,
     /// What the compiling thread is to do.
     orders: OnceLock<Sender<Order>>,
-    /// The table for the write barrier, once a thread has told it.
-    unlogged_bits: OnceLock<usize>,
 }
 
 static COMPILER: OnceLock<Compiler> = OnceLock::new();
@@ -52,21 +51,14 @@ impl Compiler {
     ) -> Option<&'static Compiler> {
         let memory = CodeMemory::reserve(map).ok()?;
         let stubs = Stubs::make(&memory, helpers)?;
-        let optimiser = policy.and_then(|_| Optimiser::new());
         Some(COMPILER.get_or_init(|| Compiler {
             memory,
             stubs,
             lock: Mutex::default(),
-            policy: policy.filter(|_| optimiser.is_some()),
-            optimiser: Mutex::new(optimiser),
+            policy,
+            optimiser: Mutex::default(),
             orders: OnceLock::new(),
-            unlogged_bits: OnceLock::new(),
         }))
-    }
-
-    /// Sets the address of the table for the write barrier.
-    pub fn set_unlogged_bits(&self, address: usize) {
-        _ = self.unlogged_bits.set(address);
     }
 
     /// Compiles a function, unless it has code or cannot be compiled.
@@ -88,7 +80,6 @@ impl Compiler {
     }
 
     fn assemble(&self, function: &'static Function, accesses: Accesses) -> Option<&'static Code> {
-        let unlogged_bits = *self.unlogged_bits.get()?;
         if function.bytecode().is_imported() || function.code.len() > MOST_WORDS {
             return None;
         }
@@ -96,7 +87,7 @@ impl Compiler {
         let profile: Profile = (0..observed).map(|_| AtomicU8::new(0)).collect::<Vec<_>>().leak();
         let (mut places, mut returns, mut size) = (Box::default(), Box::default(), 0);
         let entry = self.memory.publish(|address| {
-            let request = base::Request { function, accesses, unlogged_bits, profile };
+            let request = base::Request { function, accesses, profile };
             let assembled = base::compile(request, &self.stubs, address)?;
             (places, returns) = (assembled.places, assembled.returns);
             size = assembled.bytes.len();
@@ -137,13 +128,13 @@ impl Compiler {
     fn compile_orders(&self, orders: &Receiver<Order>) {
         while let Ok(order) = orders.recv() {
             let mut slot = self.optimiser.lock();
-            let Some(optimiser) = slot.as_mut() else { return };
+            let Some(optimiser) = made(&mut slot) else { return };
             let compile = AssertUnwindSafe(|| self.optimise(optimiser, order));
             if catch_unwind(compile).is_err() {
                 if cfg!(debug_assertions) {
                     std::process::abort();
                 }
-                *slot = Optimiser::new();
+                *slot = None;
             }
         }
     }
@@ -190,8 +181,16 @@ pub fn sample(
         return unit;
     }
     let mut optimiser = compiler.optimiser.try_lock()?;
-    let made = compiler.optimise(optimiser.as_mut()?, order);
+    let made = compiler.optimise(made(&mut optimiser)?, order);
     unit.or(made)
+}
+
+/// The optimiser in this slot, made if there is none; `None` on a machine that it does not support.
+fn made(slot: &mut Option<Optimiser>) -> Option<&mut Optimiser> {
+    if slot.is_none() {
+        *slot = Optimiser::new();
+    }
+    slot.as_mut()
 }
 
 /// An exit was taken so often that its unit is to be dropped.

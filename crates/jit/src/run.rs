@@ -100,7 +100,6 @@ impl Mixed {
 
 impl Tier for Mixed {
     fn run(&self, thread: &mut Thread) {
-        self.compiler.set_unlogged_bits(thread.mutator.unlogged_bits());
         if thread.native_stack.floor == 0 {
             thread.native_stack.floor = end_of_stack() + RESERVE;
             thread.native_stack.countdown = 1;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
@@ -33,10 +34,9 @@ impl Default for SchedulerOptions {
     /// Stealing, a worker for each core, 256 threads and as many bound workers, slices of ten milliseconds, a quarter of
     /// a millisecond for items outside, ten seconds for unneeded threads, no seed.
     fn default() -> SchedulerOptions {
-        let workers = thread::available_parallelism().map_or(1, usize::from);
         SchedulerOptions {
             policy: Policy::default(),
-            workers,
+            workers: cores(),
             threads: 256,
             bound: 256,
             slice: Duration::from_millis(10),
@@ -45,6 +45,13 @@ impl Default for SchedulerOptions {
             seed: None,
         }
     }
+}
+
+/// The number of cores that the process may use. The question takes two dozen system calls.
+fn cores() -> usize {
+    static CORES: LazyLock<usize> =
+        LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+    *CORES
 }
 
 /// Which worker runs which of the ready items. The meaning of a program does not depend on the policy.

@@ -17,10 +17,10 @@ mod tracer;
 mod trigger;
 mod worker;
 
-pub(crate) use mutator::{AllocationWindow, MutatorBinding};
+pub(crate) use mutator::MutatorBinding;
 
 use crate::heap::Heap;
-use crate::options::CollectionKind;
+use crate::options::{CollectionKind, HeapOptions};
 use crate::representation::{Format, Object};
 use crate::sizing::Sizing;
 use mmtk::util::heap::vm_layout::VMLayout;
@@ -58,8 +58,12 @@ pub(crate) const LARGE_OBJECT: usize = 8 << 10;
 
 static INSTANCE: OnceLock<Box<MMTK<Binding>>> = OnceLock::new();
 
-/// Creates the collector. Called once, after the heap has been stored in its static.
-pub(crate) fn create(threads: usize, sizing: &Sizing) {
+/// Creates the collector, unless there is one. Called after the heap has been stored in its static.
+pub(crate) fn create(threads: Option<usize>, sizing: &Sizing) {
+    INSTANCE.get_or_init(|| make(threads.unwrap_or_else(default_threads), sizing));
+}
+
+fn make(threads: usize, sizing: &Sizing) -> Box<MMTK<Binding>> {
     let mut builder = MMTKBuilder::new_no_env_vars();
     // Options are set by field: parsing them from text takes longer than the rest of this function.
     let options = &mut builder.options;
@@ -81,7 +85,14 @@ pub(crate) fn create(threads: usize, sizing: &Sizing) {
     let instance = memory_manager::mmtk_init::<Binding>(&builder);
     let constraints = instance.get_plan().constraints();
     assert_eq!(constraints.max_non_los_default_alloc_bytes, LARGE_OBJECT);
-    assert!(INSTANCE.set(instance).is_ok(), "the heap is created once");
+    instance
+}
+
+/// One thread for two cores. Most collections are of a nursery in which little survives; more threads would spend more
+/// time on waking each other than they save.
+fn default_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, HeapOptions::MAX_DEFAULT_THREADS)
 }
 
 /// The address range of the spaces: above the shadow memory of the C sanitizers, so that they can check a process with
@@ -99,16 +110,11 @@ fn layout() -> VMLayout {
 }
 
 fn instance() -> &'static MMTK<Binding> {
-    INSTANCE.get().expect("the collector is created with the heap")
+    INSTANCE.get().expect("the collector is created when the cradle is left")
 }
 
 fn heap() -> &'static Heap {
     Heap::of_process()
-}
-
-/// Whether [`create`] is done.
-pub(crate) fn is_created() -> bool {
-    INSTANCE.get().is_some()
 }
 
 /// Starts the collector's threads, the first time.
@@ -117,6 +123,13 @@ fn start_threads() {
     STARTED.call_once(|| {
         memory_manager::initialize_collection(instance(), VMThread(OpaquePointer::UNINITIALIZED));
     });
+}
+
+/// Makes the next collection a full one.
+pub(crate) fn collect_fully_next() {
+    if let Some(plan) = instance().get_plan().generational() {
+        plan.force_full_heap_collection();
+    }
 }
 
 /// The kind of the collection under way; when there is none, the kind of the last one.

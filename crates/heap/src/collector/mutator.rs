@@ -4,7 +4,7 @@
 use super::slot::ElementSlice;
 use super::{Binding, LARGE_OBJECT, instance, reference, start_threads};
 use crate::options::CollectionKind;
-use crate::record::RecordPointer;
+use crate::record::{AllocationWindow, RecordPointer};
 use crate::representation::{FIRST_ELEMENT_OFFSET, Object, WORD_BYTES};
 use mmtk::util::Address;
 use mmtk::util::alloc::{AllocationOptions, AllocatorSelector, BumpAllocator, BumpPointer};
@@ -14,28 +14,12 @@ use std::cell::Cell;
 use std::mem::{offset_of, size_of};
 use std::ptr::NonNull;
 
-/// The memory from which a mutator takes its next small objects: MMTk's own bump pointer.
-#[repr(C)]
-pub(crate) struct AllocationWindow {
-    /// Where the next object goes.
-    pub(crate) cursor: usize,
-    /// Where the window ends.
-    pub(crate) limit: usize,
-}
-
+/// A window is MMTk's own bump pointer.
 const _: () = {
     assert!(size_of::<AllocationWindow>() == size_of::<BumpPointer>());
     assert!(offset_of!(AllocationWindow, cursor) == offset_of!(BumpPointer, cursor));
     assert!(offset_of!(AllocationWindow, limit) == offset_of!(BumpPointer, limit));
 };
-
-impl AllocationWindow {
-    /// A window in which nothing fits, so that nothing is ever written to it.
-    pub(crate) fn empty() -> NonNull<AllocationWindow> {
-        static EMPTY: AllocationWindow = AllocationWindow { cursor: 0, limit: 0 };
-        NonNull::from(&EMPTY)
-    }
-}
 
 /// The address of MMTk's part of a mutator, valid while the mutator is attached.
 #[derive(Clone, Copy)]
@@ -52,7 +36,7 @@ pub(super) fn allocates_large() -> bool {
 }
 
 impl MutatorBinding {
-    /// Makes MMTk's part of the mutator with this record. No other thread knows the record yet.
+    /// Makes MMTk's part of the mutator with this record. No other thread knows the record yet, or the mutator is away.
     pub(crate) fn make(record: RecordPointer) {
         let mutator = memory_manager::bind_mutator(instance(), thread(record));
         record.set_collector_part(NonNull::from(Box::leak(mutator)).cast());
@@ -60,7 +44,12 @@ impl MutatorBinding {
 
     /// MMTk's part of the mutator with this record.
     pub(crate) fn of(record: RecordPointer) -> MutatorBinding {
-        MutatorBinding(record.collector_part().cast())
+        MutatorBinding::if_made(record).expect("there is a collector")
+    }
+
+    /// The same; `None` while there is no collector.
+    pub(crate) fn if_made(record: RecordPointer) -> Option<MutatorBinding> {
+        record.collector_part().map(|part| MutatorBinding(part.cast()))
     }
 
     /// Where the mutator's window is.
@@ -97,6 +86,22 @@ impl MutatorBinding {
         let object = unsafe { Object::from_address(address.as_usize()) };
         memory_manager::post_alloc(mutator, reference(object), size, semantics);
         Some(object)
+    }
+
+    /// Allocates memory for a small object while all mutators stand. Does not collect.
+    pub(crate) fn allocate_copy(&mut self, size: usize) -> Object {
+        let options =
+            AllocationOptions { allow_overcommit: true, at_safepoint: false, allow_oom_call: true };
+        let semantics = AllocationSemantics::Default;
+        // SAFETY: the mutator is away, and only the calling thread uses its part.
+        let mutator = unsafe { self.0.as_mut() };
+        let address =
+            memory_manager::alloc_with_options(mutator, size, WORD_BYTES, 0, semantics, options);
+        assert!(!address.is_zero(), "the nursery has room for the cradle's objects");
+        // SAFETY: this is new memory, and the caller initialises it.
+        let object = unsafe { Object::from_address(address.as_usize()) };
+        memory_manager::post_alloc(mutator, reference(object), size, semantics);
+        object
     }
 
     /// Logs `object`, unless another thread has logged it before.

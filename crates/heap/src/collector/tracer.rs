@@ -13,7 +13,7 @@ impl<T: ObjectTracer> Tracing for MmtkTracing<'_, T> {
         reference(object).is_reachable()
     }
 
-    fn place(&self, pointee: Object) -> Option<Object> {
+    fn place(&mut self, pointee: Object) -> Option<Object> {
         let pointee = reference(pointee);
         let live = pointee.is_reachable();
         live.then(|| object(pointee.get_forwarded_object().unwrap_or(pointee)))

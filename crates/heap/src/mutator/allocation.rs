@@ -166,15 +166,31 @@ impl Mutator {
     fn reserve(&mut self, size: usize) -> Option<Object> {
         self.collect_for_stress();
         self.meter(size)?;
+        if let Some(object) = self.reserve_in_cradle(size) {
+            self.metered();
+            return Some(object);
+        }
+        let binding = self.binding();
         self.compact_if_sparse();
         if size > LARGE_OBJECT {
             self.make_room_for(size)?;
         } else if self.heap.sizing.must_check() && !self.overcommits {
             self.make_room()?;
         }
-        let object = self.binding.allocate(size, self.overcommits);
+        let object = binding.allocate(size, self.overcommits);
         self.metered();
         object
+    }
+
+    /// Takes memory of the cradle; `None` if that is closed or used up, or the object is large.
+    fn reserve_in_cradle(&mut self, size: usize) -> Option<Object> {
+        if self.binding.is_some() || size > LARGE_OBJECT {
+            return None;
+        }
+        let window = self.heap.cradle.take_window()?;
+        // SAFETY: while there is no collector, the window is the one in this mutator's record.
+        unsafe { self.window.write(window) };
+        self.bump(size)
     }
 
     /// Collects if a large object's allocation needs it; `None` if that has not made room.

@@ -6,7 +6,7 @@
 //! slots takes milliseconds.
 
 use super::Mutator;
-use crate::collector;
+use crate::collector::{self, MutatorBinding};
 use crate::representation::{
     CLASS_OFFSET, Object, Word, offset_of_element, offset_of_slot, slot_kinds,
 };
@@ -241,24 +241,28 @@ impl Mutator {
     fn is_unlogged(&self, object: Object) -> bool {
         let address = object.address();
         // SAFETY: the table has a bit for every word of the heap's address range, mapped where
-        // objects are.
-        let byte = unsafe { &*self.unlogged_bits.add(address >> 6) };
+        // objects are; or one for every word of the cradle, which has all objects then.
+        let byte = unsafe { &*self.unlogged_bits.wrapping_add(address >> 6) };
         // Relaxed: bits are set by the collector only, and logging twice is harmless.
         byte.load(Ordering::Relaxed) >> (address >> 3 & 7) & 1 != 0
     }
 
     #[cold]
     fn log(&mut self, object: Object) {
-        self.binding.log(object);
+        self.old_binding().log(object);
     }
 
     #[cold]
     fn log_elements(&mut self, array: Object, index: usize, count: usize) {
         if collector::remembers_elements(array) && self.can_remember() {
-            self.binding.remember_elements(array, index, count);
+            self.old_binding().remember_elements(array, index, count);
         } else {
-            self.binding.log(array);
+            self.old_binding().log(array);
         }
+    }
+
+    fn old_binding(&self) -> MutatorBinding {
+        self.binding.expect("no object is old while there is no collector")
     }
 
     fn can_remember(&mut self) -> bool {

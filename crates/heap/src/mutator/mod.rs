@@ -19,10 +19,11 @@ mod root_handles;
 
 pub use root_handles::{RootHandle, RootScope};
 
-use crate::collector::{self, AllocationWindow, MutatorBinding};
+use crate::collector::{self, MutatorBinding};
+use crate::evacuation;
 use crate::heap::Heap;
 use crate::options::CollectionKind;
-use crate::record::RecordPointer;
+use crate::record::{AllocationWindow, RecordPointer};
 use crate::representation::Word;
 use barrier::Remembered;
 use meter::Meter;
@@ -36,7 +37,8 @@ pub struct Mutator {
     /// One bit per word of memory: set for objects whose next store must be logged.
     unlogged_bits: *const AtomicU8,
     record: RecordPointer,
-    binding: MutatorBinding,
+    /// The collector's part; `None` while there is no collector.
+    binding: Option<MutatorBinding>,
     heap: &'static Heap,
     /// The number of allocations, if some of them are to collect.
     stressed: u64,
@@ -61,24 +63,54 @@ impl Mutator {
     pub(crate) fn attach(heap: &'static Heap, context: usize) -> Mutator {
         let record = heap.safepoints.join(|| {
             let record = RecordPointer::new(context);
-            MutatorBinding::make(record);
+            if heap.cradle.is_closed() {
+                MutatorBinding::make(record);
+            }
             record
         });
-        let binding = MutatorBinding::of(record);
-        let window = match heap.stress {
-            None => binding.window(),
-            Some(_) => AllocationWindow::empty(),
-        };
-        Mutator {
-            window,
-            unlogged_bits: collector::unlogged_bits(),
+        let mut mutator = Mutator {
+            window: cradle_window(record),
+            unlogged_bits: heap.cradle.nothing_unlogged(),
             record,
-            binding,
+            binding: None,
             heap,
             stressed: 0,
             overcommits: false,
             remembered: Remembered::default(),
             meter: Meter::default(),
+        };
+        mutator.meet_collector();
+        mutator
+    }
+
+    /// Uses the collector's part, if that has been made. Called wherever the mutator has been away.
+    #[inline]
+    fn meet_collector(&mut self) {
+        if self.binding.is_none() {
+            self.use_collector();
+        }
+    }
+
+    #[cold]
+    fn use_collector(&mut self) {
+        self.binding = MutatorBinding::if_made(self.record);
+        if let Some(binding) = self.binding {
+            self.window = match self.heap.stress {
+                None => binding.window(),
+                Some(_) => AllocationWindow::empty(),
+            };
+            self.unlogged_bits = collector::unlogged_bits();
+        }
+    }
+
+    /// The collector's part. Leaves the cradle, if there is no collector. *GC point.*
+    fn binding(&mut self) -> MutatorBinding {
+        loop {
+            if let Some(binding) = self.binding {
+                return binding;
+            }
+            let (heap, record) = (self.heap, self.record);
+            self.native(|| evacuation::leave_cradle(heap, record));
         }
     }
 
@@ -93,9 +125,19 @@ impl Mutator {
     }
 }
 
+/// The window in a record.
+fn cradle_window(record: RecordPointer) -> NonNull<AllocationWindow> {
+    NonNull::new(record.get().cradle_window.get()).expect("a field has an address")
+}
+
 impl Drop for Mutator {
     fn drop(&mut self) {
-        self.heap.safepoints.leave(self.record, || self.binding.destroy());
+        let (heap, record) = (self.heap, self.record);
+        heap.safepoints.leave(record, || {
+            if let Some(binding) = MutatorBinding::if_made(record) {
+                binding.destroy();
+            }
+        });
         // SAFETY: the mutator has left and is being dropped, so no other thread has the pointer.
         unsafe { self.record.free() };
     }
@@ -108,6 +150,7 @@ impl Mutator {
     pub fn safepoint(&mut self) {
         if self.is_stop_requested() {
             self.heap.safepoints.stop_here(&self.record.get().status);
+            self.meet_collector();
         }
     }
 
@@ -128,6 +171,7 @@ impl Mutator {
     #[inline]
     pub fn leave_native(&mut self) {
         self.heap.safepoints.leave_native(&self.record.get().status);
+        self.meet_collector();
     }
 
     /// Runs `work`, which touches no object, as a native section. *GC point.*
@@ -140,11 +184,12 @@ impl Mutator {
 
     /// Collects now. *GC point.*
     pub fn collect(&mut self, kind: CollectionKind) {
+        let binding = self.binding();
         let full_collections = self.heap.full_collections();
-        self.binding.collect(self.record, kind);
+        binding.collect(self.record, kind);
         // A nursery collection that was under way may have answered this request.
         while kind == CollectionKind::Full && self.heap.full_collections() == full_collections {
-            self.binding.collect(self.record, kind);
+            binding.collect(self.record, kind);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! program prints the command that repeats it.
 
 mod barrier;
+mod cradle;
 mod exhaustion;
 mod graph;
 mod objects;
@@ -42,6 +43,7 @@ const SUITES: &[&[Case]] = &[
     objects::CASES,
     root_handles::CASES,
     barrier::CASES,
+    cradle::CASES,
     graph::CASES,
     weak::CASES,
     threads::CASES,

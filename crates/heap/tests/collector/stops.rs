@@ -18,7 +18,7 @@ pub const CASES: &[Case] = &[
 ];
 
 fn every_mutator_is_visited() {
-    let mut first = start();
+    let mut first = start_with_collector();
     let mut others: Vec<_> = (1..4).map(|context| attach(first.heap(), context)).collect();
     others.iter_mut().for_each(|other| other.enter_native());
     first.collect(CollectionKind::Nursery);
@@ -55,7 +55,7 @@ fn native_sections_do_not_delay_collections() {
 }
 
 fn running_mutators_are_waited_for() {
-    let mut mutator = start();
+    let mut mutator = start_with_collector();
     let heap = mutator.heap();
     let (attached, has_attached) = mpsc::channel();
     let running = thread::spawn(move || {
@@ -93,7 +93,7 @@ fn roots_of_native_mutators_are_updated() {
 }
 
 fn collections_are_counted_by_kind() {
-    let mut mutator = start();
+    let mut mutator = start_with_collector();
     for _ in 0..3 {
         mutator.collect(CollectionKind::Nursery);
     }

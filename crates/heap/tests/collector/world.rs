@@ -114,6 +114,12 @@ pub fn start_with(options: HeapOptions) -> Mutator {
     attach(heap_with(options), 0)
 }
 
+/// Does the same as [`start`], for cases that count collections: there is a collector from the beginning.
+pub fn start_with_collector() -> Mutator {
+    let nursery_bytes = 1 << 20;
+    start_with(HeapOptions { max_heap: Some(1 << 30), nursery_bytes, ..HeapOptions::default() })
+}
+
 /// Attaches this thread.
 pub fn attach(heap: &'static Heap, context: usize) -> Mutator {
     // SAFETY: the cases keep the rooting discipline.

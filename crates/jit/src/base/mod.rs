@@ -58,8 +58,6 @@ pub struct Emitter<'a> {
     /// How the code accesses what guests can write.
     accesses: Accesses,
     stubs: &'a Stubs,
-    /// The table for the write barrier.
-    unlogged_bits: usize,
     /// A label for each code word.
     labels: Vec<DynamicLabel>,
     /// The rare ways, in the order of their templates.
@@ -78,21 +76,18 @@ pub struct Request {
     pub function: &'static Function,
     /// How the code accesses what guests can write.
     pub accesses: Accesses,
-    /// The table for the write barrier.
-    pub unlogged_bits: usize,
     /// Where observations go; empty if nobody reads them.
     pub profile: Profile,
 }
 
 /// Compiles a function for this address. `None` would be a mistake of a template: a label without a place.
 pub fn compile(request: Request, stubs: &Stubs, address: usize) -> Option<Assembled> {
-    let Request { function, accesses, unlogged_bits, profile } = request;
+    let Request { function, accesses, profile } = request;
     let mut ops = Assembler::new(address);
     let labels = function.code.iter().map(|_| ops.new_dynamic_label()).collect();
     let places = vec![0; function.code.len()].into();
     let later = Vec::new();
-    let mut emitter =
-        Emitter { ops, function, accesses, stubs, unlogged_bits, labels, later, places, profile };
+    let mut emitter = Emitter { ops, function, accesses, stubs, labels, later, places, profile };
     emitter.prologue();
     let code = &function.bytecode().code;
     for instruction in instructions(code) {
@@ -495,7 +490,7 @@ impl Emitter<'_> {
             ; jnz =>done
             ; mov rdx, rax
             ; shr rdx, 6
-            ; mov rsi, QWORD self.unlogged_bits as i64
+            ; mov rsi, [r15 + offset::UNLOGGED_BITS]
             ; movzx esi, BYTE [rsi + rdx]
             ; mov edx, eax
             ; shr edx, 3
