@@ -34,6 +34,7 @@ mod fuzz;
 mod histories;
 mod json;
 mod load;
+mod notices;
 mod postgres;
 mod schedulers;
 mod seeds;
