@@ -61,6 +61,9 @@ unsafe impl RootSource for Roots {
         self.vm.concurrency().embedding.visit(visit);
         self.vm.sandboxes.visit(kind, visit);
         self.vm.modules.symbols.visit_objects(visit);
+        if kind == CollectionKind::Nursery {
+            self.vm.modules.symbols.visit_loose(visit);
+        }
     }
 
     fn visit_mutator_roots(
@@ -96,6 +99,7 @@ unsafe impl RootSource for Roots {
             self.vm.vats.update(&self.vm.transactions, tracer);
             self.vm.native_threads.update(self.vm, tracer);
             self.vm.sandboxes.update(tracer);
+            self.vm.modules.symbols.update_loose(tracer);
         }
     }
 
@@ -117,6 +121,10 @@ unsafe impl RootSource for Roots {
     fn measure_memory(&self, context: usize, wanted: usize) -> Option<u64> {
         // SAFETY: as above, and it stands.
         metering::measure(self.vm, unsafe { &*thread_of(context) }, wanted)
+    }
+
+    fn lacks_thread(&self, error: &std::io::Error) {
+        self.vm.lacks_thread(error);
     }
 
     fn collected(&self, report: &CollectionReport) {

@@ -7,9 +7,11 @@
 
 use squall_heap::{Flag, Mutator, Object, Word};
 
+use crate::model::hashing;
 use crate::model::known::{self, KnownClass};
 use crate::model::outcome::Failure;
 use crate::model::symbols::{Symbol, SymbolTable};
+use crate::state::sandbox;
 use crate::state::thread::{Thread, allocated};
 use crate::state::vm::Vm;
 
@@ -121,7 +123,7 @@ impl Text {
     }
 
     /// The code points, one after the other.
-    pub fn code_points(self) -> impl Iterator<Item = u32> {
+    pub fn code_points(self) -> impl Iterator<Item = u32> + Clone {
         // SAFETY: the text has these code points.
         (0..self.len()).map(move |index| unsafe { self.code_point_unchecked(index) })
     }
@@ -188,14 +190,15 @@ impl Text {
         self.code_points().cmp(other.code_points())
     }
 
-    /// A hash of the code points: FNV-1a, cut to 28 bits, kept in the header.
+    /// A [hash](hashing) of the code points, of 28 bits, kept in the header.
     pub fn hash(self) -> u32 {
-        const OFFSET: u32 = 0x811C_9DC5;
-        const PRIME: u32 = 0x0100_0193;
-        let mix = |hash: u32, code_point: u32| (hash ^ code_point).wrapping_mul(PRIME);
         // Strings never use the header's hash for their identity, so it can cache this one.
         self.object.assigned_hash().unwrap_or_else(|| {
-            self.object.assign_identity_hash(self.code_points().fold(OFFSET, mix))
+            let hash = match self.width {
+                Width::One => self.with_bytes(hashing::of_bytes),
+                Width::Two | Width::Four => hashing::of_code_points(self.code_points()),
+            };
+            self.object.assign_identity_hash(hash as u32)
         })
     }
 
@@ -337,11 +340,43 @@ pub fn symbol_object(thread: &mut Thread, symbol: Symbol) -> Result<Word, Failur
     if let Some(object) = table.object(symbol) {
         return Ok(object);
     }
-    let code_points: Vec<u32> = table.text(symbol).chars().map(u32::from).collect();
-    let (bytes, width) = encode(&code_points);
-    let made = make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)?;
+    let made = make_symbol(thread, table.text(symbol))?;
     Ok(table.set_object(symbol, made))
 }
+
+/// The guest's object for a symbol of a text that may be no name of code. *GC point.*
+pub fn loose_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
+    if let Some(object) = thread.vm.modules.symbols.find_loose(text) {
+        return Ok(object);
+    }
+    // The table has the text, too.
+    thread.charge_memory(LOOSE_SYMBOL_BYTES + text.len());
+    let made = make_symbol(thread, text)?;
+    Ok(thread.vm.modules.symbols.add_loose(text, made))
+}
+
+/// The memory of a loose symbol beside its object and its text, in bytes: an entry of the table.
+pub const LOOSE_SYMBOL_BYTES: usize = 48;
+
+fn make_symbol(thread: &mut Thread, text: &str) -> Result<Word, Failure> {
+    let code_points: Vec<u32> = text.chars().map(u32::from).collect();
+    let (bytes, width) = encode(&code_points);
+    make(thread, known::SYMBOL, KnownClass::Symbol, &bytes, width)
+}
+
+/// The symbol with a guest's text, which may be that of a member. A new one is never freed, so it counts as
+/// [kept](sandbox::count_kept).
+pub fn intern(thread: &mut Thread, text: Text) -> Symbol {
+    let symbols = thread.vm.modules.symbols;
+    text.known(symbols).unwrap_or_else(|| {
+        let text = text.to_rust();
+        sandbox::count_kept(thread, SYMBOL_BYTES + text.len());
+        symbols.intern(&text)
+    })
+}
+
+/// The memory of a symbol with an index beside its text, and that of its first lookup, in bytes.
+const SYMBOL_BYTES: usize = 200;
 
 /// The guest's object for a symbol that has one by now, which it keeps.
 pub fn made_symbol_object(vm: &Vm, symbol: Symbol) -> Word {

@@ -7,13 +7,14 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use squall_heap::{CollectionKind, Object, RootAddress, Tracer, Word};
 
 use crate::model::known;
 use crate::model::linking::HOST_PREFIX;
+use crate::state::pacing;
 use crate::state::roots::RootWord;
 use crate::state::thread::Thread;
 
@@ -40,6 +41,8 @@ pub struct Budgets {
     pub strands: Option<u64>,
     /// Messages and writes to channels.
     pub messages: Option<u64>,
+    /// Milliseconds of processor time; of virtual time under a seed.
+    pub time: Option<u64>,
 }
 
 impl Budgets {
@@ -67,6 +70,8 @@ pub enum Reason {
     Terminated,
     /// It was to end the program.
     Exit,
+    /// The processor time is used up.
+    Time,
 }
 
 impl Reason {
@@ -80,12 +85,13 @@ impl Reason {
             Reason::Messages => "messages",
             Reason::Terminated => "terminated",
             Reason::Exit => "exit",
+            Reason::Time => "time",
         }
     }
 
     pub(crate) fn of(bits: u8) -> Reason {
-        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated};
-        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit];
+        use Reason::{Exit, Fuel, Heap, Messages, Strands, Terminated, Time};
+        let reasons = [Fuel, Heap, Strands, Messages, Terminated, Exit, Time];
         reasons.into_iter().find(|reason| *reason as u8 == bits).unwrap_or(Reason::Live)
     }
 }
@@ -108,6 +114,8 @@ pub struct Sandbox {
     /// Bytes that may be allocated before one measures.
     pub(crate) allowance: AtomicI64,
     pub(crate) messages: AtomicI64,
+    /// Nanoseconds of processor time.
+    pub(crate) time: AtomicI64,
     /// Strands that have not ended, with those of sandboxes in it.
     pub(crate) strands: AtomicI64,
     /// Bytes that its strands have used up for good.
@@ -116,6 +124,8 @@ pub struct Sandbox {
     pub(crate) measured: AtomicI64,
     /// Vats and sandboxes in it.
     pub(crate) members: AtomicUsize,
+    /// Whether a message of it may wait outside.
+    pub(crate) sends: AtomicBool,
 }
 
 // SAFETY: the cells are written before another thread knows the sandbox.
@@ -197,10 +207,10 @@ impl SandboxRef {
         self.0.budgets.get()
     }
 
-    /// Its consumption: fuel, bytes at the last measurement, strands now, messages. Resources without a budget are not
-    /// counted, except strands.
-    pub fn usage(self) -> [u64; 4] {
-        let Sandbox { fuel, messages, strands, measured, .. } = self.0;
+    /// Its consumption: fuel, bytes at the last measurement, strands now, messages, milliseconds. Resources without a budget
+    /// are not counted, except strands.
+    pub fn usage(self) -> [u64; 5] {
+        let Sandbox { fuel, messages, strands, measured, time, .. } = self.0;
         let budgets = self.budgets();
         let used = |budget: Option<u64>, left: &AtomicI64| {
             let left = left.load(Ordering::Relaxed).max(0) as u64;
@@ -212,7 +222,18 @@ impl SandboxRef {
             count(measured),
             count(strands),
             used(budgets.messages, messages),
+            used(budgets.time.map(nanoseconds), time) / NANOSECONDS,
         ]
+    }
+
+    /// A message of it is about to leave the sandbox.
+    pub(crate) fn begin_sending(self) {
+        self.chain().for_each(|sandbox| sandbox.0.sends.store(true, Ordering::Relaxed));
+    }
+
+    /// Whether a message of it may wait outside.
+    pub(crate) fn sends(self) -> bool {
+        self.0.sends.load(Ordering::Relaxed)
     }
 
     /// A vat or a sandbox in it has been made, or its end is to be dealt with.
@@ -252,11 +273,20 @@ impl SandboxRef {
     }
 }
 
+/// In a millisecond.
+const NANOSECONDS: u64 = 1_000_000;
+
+fn nanoseconds(milliseconds: u64) -> u64 {
+    milliseconds.saturating_mul(NANOSECONDS)
+}
+
 /// All sandboxes.
 #[derive(Default)]
 pub struct Sandboxes {
     table: Mutex<Table>,
     count: AtomicUsize,
+    /// Whether a native thread makes the threads poll that run timed strands.
+    pub(crate) is_paced: AtomicBool,
 }
 
 #[derive(Default)]
@@ -337,10 +367,12 @@ impl Sandbox {
             fuel: AtomicI64::new(0),
             allowance: AtomicI64::new(0),
             messages: AtomicI64::new(0),
+            time: AtomicI64::new(0),
             strands: AtomicI64::new(0),
             kept: AtomicI64::new(0),
             measured: AtomicI64::new(0),
             members: AtomicUsize::new(0),
+            sends: AtomicBool::new(false),
         }
     }
 
@@ -365,8 +397,10 @@ impl Sandbox {
         self.fuel.store(amount(budgets.fuel), Ordering::Relaxed);
         self.allowance.store(amount(budgets.heap), Ordering::Relaxed);
         self.messages.store(amount(budgets.messages), Ordering::Relaxed);
+        self.time.store(amount(budgets.time.map(nanoseconds)), Ordering::Relaxed);
         self.measured.store(0, Ordering::Relaxed);
         self.kept.store(0, Ordering::Relaxed);
+        self.sends.store(false, Ordering::Relaxed);
     }
 }
 
@@ -422,10 +456,29 @@ impl SandboxRef {
     }
 }
 
+/// What a thread counts of the strand that it runs, if that belongs to a sandbox.
+#[derive(Default)]
+pub struct Metering {
+    /// Whether each poll counts as fuel.
+    pub counts_polls: bool,
+    /// Whether processor time is counted. Other threads read it.
+    pub(crate) is_timed: AtomicBool,
+    /// The time in nanoseconds up to which it was counted.
+    pub(crate) timed_since: u64,
+    /// How many polls more the strand may come to before it has to draw fuel.
+    pub fuel: u32,
+    /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
+    pub owed: u64,
+}
+
 /// The strand that the thread enters belongs to a sandbox.
 #[cold]
 pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    (thread.fuel, thread.owed) = (0, 0);
+    (thread.metering.fuel, thread.metering.owed) = (0, 0);
+    thread.metering.counts_polls = sandbox.chain().any(|sandbox| sandbox.budgets().fuel.is_some());
+    if sandbox.chain().any(|sandbox| sandbox.budgets().time.is_some()) {
+        pacing::begin(thread);
+    }
     if sandbox.chain().any(|sandbox| sandbox.budgets().heap.is_some()) {
         thread.mutator.begin_meter();
     }
@@ -434,11 +487,25 @@ pub fn begin_metering(thread: &mut Thread, sandbox: SandboxRef) {
 /// The strand that ran here, of a sandbox, has stopped.
 #[cold]
 pub fn end_metering(thread: &mut Thread, sandbox: SandboxRef) {
-    let fuel = i64::from(std::mem::take(&mut thread.fuel));
-    let owed = i64::try_from(std::mem::take(&mut thread.owed)).unwrap_or(i64::MAX);
+    thread.metering.counts_polls = false;
+    if thread.metering.is_timed.load(Ordering::Relaxed) {
+        pacing::end(thread, sandbox);
+    }
+    let fuel = i64::from(std::mem::take(&mut thread.metering.fuel));
+    let owed = i64::try_from(std::mem::take(&mut thread.metering.owed)).unwrap_or(i64::MAX);
     give_back(sandbox, fuel - owed, |sandbox| &sandbox.0.fuel);
     let unused = thread.mutator.end_meter();
     give_back(sandbox, unused, |sandbox| &sandbox.0.allowance);
+}
+
+/// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
+/// exist.
+pub fn count_kept(thread: &mut Thread, bytes: usize) {
+    if let Some(sandbox) = thread.sandbox {
+        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
+        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
+        thread.charge_memory(bytes);
+    }
 }
 
 pub(crate) fn give_back(

@@ -23,7 +23,7 @@ use crate::state::items::Item;
 use crate::state::items::TimerKey;
 use crate::state::limit::{Limit, Request, Requests};
 use crate::state::roots;
-use crate::state::sandbox::{self, SandboxRef};
+use crate::state::sandbox::{self, Metering, SandboxRef};
 use crate::state::stack::{self, Activation, Stack};
 use crate::state::stack::{CHUNK_HEADER, callback_site, halt_code};
 use crate::state::strand::status::Parked;
@@ -331,10 +331,8 @@ pub struct Thread {
     random: u64,
     /// The sandbox of the strand that runs, if it belongs to one: it is metered then.
     pub sandbox: Option<SandboxRef>,
-    /// How many polls more that one may come to before it has to draw fuel.
-    pub fuel: u32,
-    /// Fuel for work of primitives that has not been drawn yet: the next poll draws it.
-    pub owed: u64,
+    /// What is counted of that one.
+    pub metering: Metering,
     /// Why the tier stopped.
     pub stop: Stop,
     /// Arguments of the primitive or call in progress.
@@ -422,8 +420,7 @@ impl Thread {
                 made: 0,
                 random: 0,
                 sandbox: None,
-                owed: 0,
-                fuel: 0,
+                metering: Metering::default(),
                 stop: Stop::Returned,
                 window: Window::NONE,
                 vm,
@@ -472,7 +469,7 @@ impl Thread {
     /// Sets the frame limit to the end of the stack's current chunk, unless the thread is to poll.
     #[inline]
     pub fn reset_limit(&mut self) {
-        if self.sandbox.is_some() {
+        if self.metering.counts_polls {
             // It comes to a slow poll each time.
             return self.request_poll();
         }
@@ -482,7 +479,8 @@ impl Thread {
             return;
         }
         self.limit.set(limit);
-        if self.requests.has_any() || self.mutator.is_stop_requested() {
+        let is_asked = self.requests.has_any() || self.mutator.is_stop_requested();
+        if is_asked || self.mutator.is_overdrawn() {
             self.request_poll();
         }
     }
@@ -599,9 +597,18 @@ impl Thread {
     #[inline]
     pub fn charge(&mut self, units: usize) {
         if self.sandbox.is_some() {
-            let paid = units.min(self.fuel as usize);
-            self.fuel -= paid as u32;
-            self.owed = self.owed.saturating_add((units - paid) as u64);
+            let Metering { fuel, owed, .. } = &mut self.metering;
+            let paid = units.min(*fuel as usize);
+            *fuel -= paid as u32;
+            *owed = owed.saturating_add((units - paid) as u64);
+        }
+    }
+
+    /// Native memory was taken that counts as the sandbox's. A strand that may have no more ends at its next poll.
+    pub fn charge_memory(&mut self, bytes: usize) {
+        self.mutator.charge(bytes);
+        if self.mutator.is_overdrawn() {
+            self.request_poll();
         }
     }
 
@@ -744,6 +751,9 @@ impl Drop for Thread {
     fn drop(&mut self) {
         strand::leave(self);
         self.vm.remove_thread(self);
+        presence::leave(self);
+        self.vm.transactions.give_seat_back(self.seat);
+        self.vm.transactions.statistics.give_back(self.tally);
     }
 }
 

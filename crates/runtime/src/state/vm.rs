@@ -17,6 +17,7 @@ use squall_scheduler::{Scheduler, SchedulerOptions, WorkerId};
 use crate::model::behavior::Behavior;
 use crate::model::behaviors::BehaviorTable;
 use crate::model::function::{Constant, Function};
+use crate::model::hashing;
 use crate::model::host::Host;
 use crate::model::known::{KnownClass, immediate_layout};
 use crate::model::lookup::LookupTable;
@@ -80,6 +81,10 @@ pub struct Layers {
 
 static PROCESS: OnceLock<&'static Vm> = OnceLock::new();
 
+/// The exit code of a process that gets no native thread that it needs: that for errors of the operating system
+/// (`sysexits.h`).
+const NO_THREAD: i32 = 71;
+
 /// The virtual machine.
 pub struct Vm {
     /// The heap.
@@ -133,6 +138,7 @@ impl Vm {
         layers: Layers,
     ) -> Result<&'static Vm, HeapError> {
         fences::prepare();
+        hashing::choose_key(options.scheduler.seed);
         let heap = Heap::new(options.heap.clone())?;
         let host: &'static dyn Host = Box::leak(host);
         // Stacks may take half as much as objects, or as much as one of them may; transactions, too.
@@ -221,6 +227,17 @@ impl Vm {
         });
         // Without another native thread, the program ends when the call does.
         drop(end);
+    }
+
+    /// Ends the process, since the operating system grants no native thread that the machine needs.
+    pub(crate) fn lacks_thread(&self, error: &std::io::Error) -> ! {
+        let report = format!(
+            "error: the operating system grants the machine no native thread: {error}\n\
+             The machine needs some four (`ulimit -u`, or a limit of the container).\n"
+        );
+        self.host().write_error(&report);
+        self.host().flush();
+        std::process::exit(NO_THREAD);
     }
 
     /// A method of the kernel module's instance, which may be one that programs cannot reach.
@@ -366,6 +383,15 @@ impl Vm {
         }
     }
 
+    /// Makes the threads poll that run timed strands; whether there are any.
+    pub(crate) fn ask_timed_threads(&self) -> bool {
+        let threads = self.threads.lock();
+        let mut timed = threads.iter().filter(|thread| thread.is_timed()).peekable();
+        let is_any = timed.peek().is_some();
+        timed.for_each(|thread| thread.pass_request());
+        is_any
+    }
+
     /// Whether some thread accesses objects of this vat bare; those are asked to poll.
     pub(crate) fn asks_plain_threads(&self, vat: VatRef) -> bool {
         let threads = self.threads.lock();
@@ -415,6 +441,12 @@ impl ThreadPointer {
         let (requests, limit) = unsafe { (&(*self.0).requests, &(*self.0).limit) };
         requests.add(Request::GiveWay);
         limit.ask_from_outside();
+    }
+
+    /// Whether the thread runs a strand whose processor time is counted.
+    fn is_timed(self) -> bool {
+        // SAFETY: see above; the field is an atomic.
+        unsafe { &(*self.0).metering.is_timed }.load(Ordering::SeqCst)
     }
 
     /// Makes the thread ask its worker at the next poll for the scheduler's request.

@@ -117,7 +117,7 @@ fn make_and_post(
 ) -> Result<(), Failure> {
     let message = messages::make(thread, messages::site_kind(site), result, window)?;
     match target {
-        Some(target) => target.post(thread, message),
+        Some(target) => post_to(thread, here, target, message),
         None => post(thread, here, message),
     }
     thread.made_work();
@@ -188,7 +188,7 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
             let target = far_reference::vat_of(receiver);
             let object = far_reference::target_of(receiver);
             message.set_element(&mut thread.mutator, messages::RECEIVER, object);
-            target.post(thread, message);
+            post_to(thread, here, target, message);
         }
         known::PROMISE => {
             message.set_element(&mut thread.mutator, messages::RECEIVER, Word::NIL);
@@ -196,6 +196,19 @@ fn post(thread: &mut Thread, here: VatRef, message: Object) {
         }
         _ => here.post(thread, message),
     }
+}
+
+/// Posts a message of the first vat to the second one. If it leaves a sandbox, it says so.
+fn post_to(thread: &mut Thread, here: VatRef, target: VatRef, message: Object) {
+    if let Some(sandbox) = here.sandbox()
+        && isolation::leaving::leaves(here, target)
+    {
+        sandbox.begin_sending();
+        if message.element(messages::RESULT) == Word::NIL {
+            message.set_element(&mut thread.mutator, messages::RESULT, sandbox.object());
+        }
+    }
+    target.post(thread, message);
 }
 
 /// Sends a message of a vat on to its receiver, which may be a far reference. *GC point.*

@@ -1,8 +1,9 @@
 //! Metering: counts the consumption of the running strand. Polls, calls and the heap draw through it.
 //!
 //! Strands outside of sandboxes are not counted, and nothing is done for them but to look at that when one is entered and
-//! left. While a strand of a sandbox runs, the thread's frame limit is 0, so that it comes to a slow poll at each call
-//! and each turn of a loop, where fuel is counted.
+//! left. While a strand of a sandbox with a budget of fuel runs, the thread's frame limit is 0, so that it comes to a slow
+//! poll at each call and each turn of a loop, where fuel is counted. Without that budget, polls are those of other strands,
+//! and a budget of processor time is charged at the polls that the [pacer](crate::state::pacing) asks for.
 //!
 //! Fuel is drawn in portions, from the sandbox and those around it. The rest of a portion is given back when the strand
 //! stops. Primitives that do more work than a call [charge](Thread::charge) for it, and the next poll draws that.
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use super::{exhaust, memory};
 use crate::execution::unwind;
 use crate::model::outcome::Failure;
+use crate::state::pacing;
 use crate::state::sandbox::{Budgets, Reason, SandboxRef, give_back, is_over};
 use crate::state::thread::Thread;
 use crate::state::vm::Vm;
@@ -54,8 +56,8 @@ pub fn count_poll(thread: &mut Thread) -> bool {
     let asked = thread.requests.has_new()
         || thread.mutator.is_stop_requested()
         || thread.mutator.is_overdrawn();
-    if thread.fuel > 0 && !asked {
-        thread.fuel -= 1;
+    if thread.metering.fuel > 0 && !asked {
+        thread.metering.fuel -= 1;
         return !thread.vm.options.polls_always;
     }
     count_slowly(thread);
@@ -66,19 +68,24 @@ pub fn count_poll(thread: &mut Thread) -> bool {
 #[cold]
 fn count_slowly(thread: &mut Thread) {
     let Some(sandbox) = thread.sandbox else { return };
-    while thread.fuel == 0 {
-        let wanted = i64::try_from(thread.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
+    if thread.metering.is_timed.load(Ordering::Relaxed)
+        && let Err(empty) = pacing::charge(thread, sandbox)
+    {
+        return exhaust(thread, empty, Reason::Time);
+    }
+    while thread.metering.fuel == 0 {
+        let wanted = i64::try_from(thread.metering.owed).unwrap_or(i64::MAX).max(FUEL_PORTION);
         match draw(sandbox, wanted, |budgets| budgets.fuel, |sandbox| &sandbox.0.fuel) {
             Ok(amount) => {
-                let paid = thread.owed.min(amount as u64);
-                thread.owed -= paid;
+                let paid = thread.metering.owed.min(amount as u64);
+                thread.metering.owed -= paid;
                 // At most a portion: more than that is drawn only if all of it is owed.
-                thread.fuel = (amount as u64 - paid) as u32;
+                thread.metering.fuel = (amount as u64 - paid) as u32;
             }
             Err(empty) => return exhaust(thread, empty, Reason::Fuel),
         }
     }
-    thread.fuel -= 1;
+    thread.metering.fuel -= 1;
     if thread.mutator.is_overdrawn() {
         // If there is no more, the sandbox is over.
         _ = thread.mutator.settle_meter();
@@ -99,17 +106,6 @@ fn count_message_of(thread: &mut Thread, sandbox: SandboxRef) -> Result<(), Fail
     match draw(sandbox, 1, |budgets| budgets.messages, |sandbox| &sandbox.0.messages) {
         Ok(_) => Ok(()),
         Err(empty) => Err(refuse(thread, empty, Reason::Messages)),
-    }
-}
-
-/// The running strand has made an immortal structure of this many bytes: they count for its sandboxes as long as these
-/// exist.
-#[inline]
-pub fn count_kept(thread: &mut Thread, bytes: usize) {
-    if let Some(sandbox) = thread.sandbox {
-        let amount = i64::try_from(bytes).unwrap_or(i64::MAX);
-        sandbox.chain().for_each(|sandbox| _ = sandbox.0.kept.fetch_add(amount, Ordering::Relaxed));
-        thread.mutator.charge(bytes);
     }
 }
 

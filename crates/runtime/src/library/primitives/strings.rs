@@ -9,7 +9,6 @@ use memchr::memmem;
 use squall_heap::{Mutator, Word};
 
 use super::answer;
-use crate::concurrency::sandbox::metering;
 use crate::concurrency::transactions::access;
 use crate::model::known;
 use crate::model::outcome::{Failure, Outcome};
@@ -17,7 +16,8 @@ use crate::model::primitive::Primitive;
 use crate::objects::array;
 use crate::objects::number::integer_argument;
 use crate::objects::string::{
-    NewString, Text, Width, is_string, make_byte_string, make_character, make_string, symbol_object,
+    NewString, Text, Width, is_string, loose_symbol, make_byte_string, make_character, make_string,
+    symbol_object, text_argument,
 };
 use crate::state::thread::{Thread, Window};
 
@@ -64,6 +64,10 @@ pub static PRIMITIVES: &[Primitive] = &[
     .by_bytes(),
     Primitive::ordinary("stringAsSymbol:", |thread, window| answer(as_symbol(thread, window)))
         .by_bytes(),
+    Primitive::ordinary("escapeControls:exceptLines:", |thread, window| {
+        answer(escape_controls(thread, window))
+    })
+    .by_bytes(),
     Primitive::ordinary("symbolAsString:", |thread, window| answer(from_symbol(thread, window)))
         .by_bytes(),
     Primitive::ordinary("stringFromArray:", |thread, window| answer(from_array(thread, window)))
@@ -202,6 +206,30 @@ fn from_array(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
+/// A text in which each control character is an escape, such as `\n` or `\u{1b}`, except line ends if the flag is true.
+/// *GC point.*
+fn escape_controls(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
+    let keeps_lines = window.get(1) == Word::TRUE;
+    let stays = |character: char| match character {
+        '\n' => keeps_lines,
+        // They end lines, too.
+        '\u{2028}' | '\u{2029}' => false,
+        _ => !character.is_control(),
+    };
+    let text = text_argument(window.get(0))?;
+    if text.chars().all(stays) {
+        return Ok(window.get(0));
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match stays(character) {
+            true => escaped.push(character),
+            false => escaped.extend(character.escape_default()),
+        }
+    }
+    make_string(thread, &escaped)
+}
+
 fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     let symbol = window.get(0);
     if known::layout_of(symbol) != known::SYMBOL {
@@ -214,24 +242,18 @@ fn from_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     complete(made, copied, window)
 }
 
-/// The memory of a symbol beside its text, in bytes.
-const SYMBOL_OVERHEAD: usize = 100;
-
 fn as_symbol(thread: &mut Thread, window: Window) -> Result<Word, Failure> {
     if known::layout_of(window.get(0)) == known::SYMBOL {
         return Ok(window.get(0));
     }
     let (text, symbols) = (text(window, 0)?, thread.vm.modules.symbols);
-    let symbol = match text.known(symbols) {
-        Some(symbol) => symbol,
+    match text.known(symbols) {
+        Some(symbol) => symbol_object(thread, symbol),
         None => {
-            // The text is there twice, as an object and for the table.
-            let length = text.bytes(&thread.mutator).len();
-            metering::count_kept(thread, SYMBOL_OVERHEAD + 2 * length);
-            text.intern(symbols)
+            let text = text.to_rust();
+            loose_symbol(thread, &text)
         }
-    };
-    symbol_object(thread, symbol)
+    }
 }
 
 /// The word, unless it is a long text: leaves do not count their work.
